@@ -1,0 +1,70 @@
+"""ClusterApi: the only door to the outside world. Get, list, watch, perform: four methods, two adapters.
+
+`KubeApi` speaks HTTP to a real API server (or to our own `server`); `StoreApi` is the async face of the embedded
+Store. Both pass the same contract suite, so nothing above this line knows which world it is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Doc, Write
+    from fairlead.model.kinds import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One answer to a list: `continue_` is empty on the last page. Items carry no apiVersion and kind of their own
+    when the server leaves them out (as the real one does); adapters put them back."""
+
+    items: list[Doc]
+    resource_version: str
+    continue_: str = ""
+    remaining: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One line of a watch. A BOOKMARK's doc has only metadata.resourceVersion (and annotations)."""
+
+    type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+    doc: Doc
+
+
+class ClusterApi(Protocol):
+    """The port. Every method raises an ApiError of errors.py; a watch raises Gone when it must be listed anew."""
+
+    async def get(self, kind: Kind, namespace: str, name: str, *, subresource: str = "") -> Doc: ...
+
+    async def list(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 0,
+        continue_: str = "",
+        resource_version: str = "",
+        resource_version_match: str = "",
+    ) -> Page: ...
+
+    def watch(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        resource_version: str = "",
+        bookmarks: bool = True,
+        send_initial_events: bool = False,
+        timeout: float | None = None,
+    ) -> AsyncIterator[WatchEvent]: ...
+
+    async def perform(self, write: Write) -> Doc: ...
+
+    async def close(self) -> None: ...
