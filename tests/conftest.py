@@ -1,0 +1,42 @@
+"""What all tests share: `async def` tests, and the real control plane for those marked `kube`."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+
+import pytest
+from tests.kube.control_plane import ControlPlane
+
+
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    """The event loop of one test, for fixtures that need it before and after the test."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an `async def` test, in the loop of its fixtures if it has one."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    runner = pyfuncitem.funcargs.get("runner")
+    if isinstance(runner, asyncio.Runner):
+        runner.run(pyfuncitem.obj(**arguments))
+    else:
+        asyncio.run(pyfuncitem.obj(**arguments))
+    return True
+
+
+@pytest.fixture(scope="session")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """etcd and kube-apiserver, started once and stopped whatever happens."""
+    plane = ControlPlane(tmp_path_factory.mktemp("control-plane"))
+    try:
+        plane.start()
+        yield plane
+    finally:
+        plane.stop()

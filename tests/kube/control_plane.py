@@ -1,0 +1,156 @@
+"""The real Kubernetes control plane as child processes: etcd, kube-apiserver, and on request the rest.
+
+Binaries come from the directory in FAIRLEAD_REAL, which `tools/real/build.sh` prints. Everything listens on loopback
+and lives in one temporary directory; logs are kept there and their last lines are shown when a part does not start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import ssl
+import subprocess
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+MISSING = (
+    "FAIRLEAD_REAL is not set: these tests need the real control plane. "
+    "Run `make test-kube`, or set FAIRLEAD_REAL=$(tools/real/build.sh), or deselect them with -m 'not kube'."
+)
+
+
+def real_binary(name: str) -> str:
+    """The path of a real program; fails the test when there is none."""
+    directory = os.environ.get("FAIRLEAD_REAL")
+    if not directory:
+        pytest.fail(MISSING, pytrace=False)
+    path = Path(directory) / name
+    if not os.access(path, os.X_OK):
+        pytest.fail(f"{path} is missing: run tools/real/build.sh {name}", pytrace=False)
+    return str(path)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass
+class ControlPlane:
+    """Start it, use `server`, `token` and `ca`, stop it. Stopping is safe at any point."""
+
+    directory: Path
+    token: str = field(default_factory=lambda: secrets.token_hex(16))
+    server: str = ""
+    _running: list[tuple[str, subprocess.Popen[bytes]]] = field(default_factory=list)
+
+    @property
+    def ca(self) -> str:
+        """The certificate that the API server made for itself."""
+        return (self.directory / "certs" / "apiserver.crt").read_text()
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.directory / "kubeconfig"
+
+    def start(self) -> None:
+        etcd = self._start_etcd()
+        self._start_api_server(etcd)
+        self._write_kubeconfig()
+
+    def start_scheduler(self) -> None:
+        self._run("kube-scheduler", "--kubeconfig", str(self.kubeconfig), "--leader-elect=false", "--secure-port=0")
+
+    def start_controllers(self) -> None:
+        key = str(self.directory / "sa.key")
+        self._run(
+            "kube-controller-manager", "--kubeconfig", str(self.kubeconfig), "--leader-elect=false",
+            "--secure-port=0", "--service-account-private-key-file", key, "--use-service-account-credentials=false",
+        )  # fmt: skip
+
+    def stop(self) -> None:
+        """The last started goes first; who does not listen is killed."""
+        while self._running:
+            _, process = self._running.pop()
+            process.terminate()
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _start_etcd(self) -> str:
+        client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+        self._run(
+            "etcd", "--data-dir", str(self.directory / "etcd"), "--unsafe-no-fsync", "--log-level=warn",
+            "--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
+            "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
+        )  # fmt: skip
+        self._wait_for("etcd", client + "/health")
+        return client
+
+    def _start_api_server(self, etcd: str) -> None:
+        key = self.directory / "sa.key"
+        key.write_bytes(_private_key())
+        tokens = self.directory / "tokens.csv"
+        tokens.write_text(f"{self.token},admin,1,system:masters\n")
+        tokens.chmod(0o600)
+        port = free_port()
+        self.server = f"https://127.0.0.1:{port}"
+        self._run(
+            "kube-apiserver", "--etcd-servers", etcd, "--secure-port", str(port), "--bind-address=127.0.0.1",
+            "--cert-dir", str(self.directory / "certs"), "--token-auth-file", str(tokens),
+            "--service-account-key-file", str(key), "--service-account-signing-key-file", str(key),
+            "--service-account-issuer=https://kubernetes.default.svc", "--authorization-mode=RBAC",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            # Nobody makes service accounts here, and nodes are made by hand, Ready at once.
+            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+        )  # fmt: skip
+        self._wait_for("kube-apiserver", self.server + "/readyz")
+
+    def _run(self, name: str, *arguments: str) -> None:
+        binary = real_binary(name)
+        with (self.directory / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen([binary, *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        self._running.append((name, process))
+
+    def _wait_for(self, name: str, url: str, *, patience: float = 60.0) -> None:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {self.token}"})
+        ends = time.monotonic() + patience
+        while time.monotonic() < ends and self._running[-1][1].poll() is None:
+            try:
+                with urllib.request.urlopen(request, timeout=2, context=context):
+                    return
+            except OSError:
+                time.sleep(0.1)
+        tail = "\n".join((self.directory / f"{name}.log").read_text(errors="replace").splitlines()[-15:])
+        pytest.fail(f"{name} did not become ready; the end of its log:\n{tail}", pytrace=False)
+
+    def _write_kubeconfig(self) -> None:
+        cluster = {"server": self.server, "certificate-authority": str(self.directory / "certs" / "apiserver.crt")}
+        config = {
+            "apiVersion": "v1", "kind": "Config", "current-context": "real",
+            "clusters": [{"name": "real", "cluster": cluster}],
+            "users": [{"name": "admin", "user": {"token": self.token}}],
+            "contexts": [{"name": "real", "context": {"cluster": "real", "user": "admin"}}],
+        }  # fmt: skip
+        self.kubeconfig.write_text(json.dumps(config))
+        self.kubeconfig.chmod(0o600)
+
+
+def _private_key() -> bytes:
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
