@@ -1,0 +1,5 @@
+"""What happens to an object between the request and the store: defaults, built-in admission, strategy, validation."""
+
+from fairlead.api.admission.chain import Admission
+
+__all__ = ["Admission"]

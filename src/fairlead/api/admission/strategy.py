@@ -1,0 +1,83 @@
+"""Who may write which part of an object: the API server's strategies per kind, as a table.
+
+A create through the main door loses its status, except for kinds whose status is set by whoever creates them (nodes);
+an update through the main door keeps the old status; an update of `/status` keeps everything but the status.
+`metadata.generation` counts changes of what users wish for, where the original counts them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairlead.api.schema import is_custom
+from fairlead.model import kinds as k
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Doc
+    from fairlead.model.kinds import Kind
+
+_STATUS_FROM_CREATOR = frozenset({k.NODE})
+_COUNTED = frozenset({
+    k.POD, k.DEPLOYMENT, k.REPLICA_SET, k.STATEFUL_SET, k.DAEMON_SET, k.JOB, k.CRON_JOB, k.REPLICATION_CONTROLLER,
+    k.POD_DISRUPTION_BUDGET, k.PRIORITY_CLASS, k.POD_GROUP, k.WORKLOAD, k.ENDPOINT_SLICE, k.RESOURCE_SLICE,
+})  # fmt: skip
+_COUNTS_ANNOTATIONS = frozenset({k.DEPLOYMENT})
+_STATUS_KEEPS_LABELS = frozenset({k.DEPLOYMENT})
+
+
+def prepare_create(kind: Kind, doc: Doc) -> Doc:
+    """The new object with what its creator may not say taken out, and its generation."""
+    metadata = {key: value for key, value in doc["metadata"].items() if key != "generation"}
+    if kind in _COUNTED or is_custom(kind):
+        metadata["generation"] = 1
+    prepared = {**doc, "metadata": metadata}
+    if "status" in kind.subresources and kind not in _STATUS_FROM_CREATOR:
+        prepared.pop("status", None)
+    return prepared
+
+
+def prepare_update(kind: Kind, new: Doc, old: Doc) -> Doc:
+    """The update with the old status, and the generation that follows from what changed."""
+    prepared = dict(new)
+    if "status" in kind.subresources:
+        _replace(prepared, "status", old)
+    prepared["metadata"] = _with_generation(kind, prepared, old)
+    return prepared
+
+
+def prepare_status(kind: Kind, new: Doc, old: Doc) -> Doc:
+    """The old object with the new status and, where the original takes them, new labels and annotations."""
+    prepared = {**old}
+    _replace(prepared, "status", new)
+    if is_custom(kind):
+        prepared["metadata"] = {
+            **old["metadata"],
+            **{key: value for key, value in new["metadata"].items() if key in ("resourceVersion", "managedFields")},
+        }
+        return prepared
+    metadata = {**new["metadata"]}
+    for key in ("ownerReferences", "generation", *(("labels",) if kind in _STATUS_KEEPS_LABELS else ())):
+        _replace(metadata, key, old["metadata"])
+    return {**prepared, "metadata": metadata}
+
+
+def _replace(doc: Doc, key: str, source: Doc) -> None:
+    doc.pop(key, None)
+    if key in source:
+        doc[key] = source[key]
+
+
+def _with_generation(kind: Kind, new: Doc, old: Doc) -> Doc:
+    metadata: Doc = {**new["metadata"]}
+    _replace(metadata, "generation", old["metadata"])
+    if "generation" in metadata and _wishes(kind, new) != _wishes(kind, old):
+        metadata["generation"] += 1
+    return metadata
+
+
+def _wishes(kind: Kind, doc: Doc) -> Any:
+    """The part of an object whose changes are counted."""
+    if is_custom(kind):
+        return {key: value for key, value in doc.items() if key not in ("metadata", "status")}
+    annotations = doc["metadata"].get("annotations") if kind in _COUNTS_ANNOTATIONS else None
+    return {key: value for key, value in doc.items() if key not in ("metadata", "status")} | {"": annotations}
