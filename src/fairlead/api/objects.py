@@ -1,0 +1,165 @@
+"""What the Store keeps of an object, and the metadata that a server fills in.
+
+A Record is one version of one object: its bytes as they go over the wire, and on demand the decoded document. The
+bytes are the truth; the document is a convenience that a DecodedCache may take away again at any time, because
+50,000 pods as dicts cost seven times what they cost as JSON.
+
+Invariant: a Record never changes once it is made. A new version of an object is a new Record.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import deque
+from functools import lru_cache
+from random import Random
+from time import gmtime, strftime
+from typing import TYPE_CHECKING, Any, cast
+
+import orjson
+
+from fairlead.errors import AlreadyExists, BadRequest, Conflict, NotFound
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Doc
+    from fairlead.model.kinds import Kind
+
+NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+"""The letters of generated names: no vowels, so no words, and nothing that looks like something else."""
+GENERATED_SUFFIX = 5
+LONGEST_GENERATED_STEM = 63 - GENERATED_SUFFIX
+
+Key = tuple[str, str]
+"""Namespace (empty for cluster-scoped kinds) and name."""
+
+
+class Record:
+    """One version of one object: `raw` is its JSON, `version` the resourceVersion inside it."""
+
+    __slots__ = ("decoded", "name", "namespace", "raw", "version")
+
+    def __init__(self, namespace: str, name: str, version: int, raw: bytes) -> None:
+        self.namespace, self.name, self.version, self.raw = namespace, name, version, raw
+        self.decoded: Doc | None = None
+
+    @property
+    def key(self) -> Key:
+        return self.namespace, self.name
+
+    @property
+    def path(self) -> str:
+        """Lists are in this order."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def doc(self) -> Doc:
+        """The document; decoded anew unless somebody recently did. Never to be modified."""
+        return self.decoded or cast("Doc", orjson.loads(self.raw))
+
+
+class DecodedCache:
+    """Keeps the documents of the most recently written or read records. Taking from it and dropping from it are
+    single steps of the interpreter, so a reading thread needs no lock: at worst it decodes once more."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._recent: deque[Record] = deque()
+
+    def keep(self, record: Record, doc: Doc) -> None:
+        record.decoded = doc
+        self._recent.append(record)
+        if len(self._recent) > self._size:
+            self._recent.popleft().decoded = None
+
+    def doc(self, record: Record) -> Doc:
+        doc = record.decoded
+        if doc is None:
+            doc = record.doc
+            self.keep(record, doc)
+        return doc
+
+
+def encode(doc: Doc) -> bytes:
+    """A stored document as bytes. `apiVersion` and `kind` come first, so that a list can cut them off."""
+    try:
+        return orjson.dumps({"apiVersion": doc["apiVersion"], "kind": doc["kind"], **doc})
+    except (TypeError, RecursionError) as error:
+        raise BadRequest(f"the object provided cannot be encoded: {error}") from error
+
+
+def private_copy(body: Any) -> Doc:
+    """A deep copy of what a writer handed in, which also proves that it is JSON."""
+    if not isinstance(body, dict):
+        raise BadRequest("the object provided is unrecognized (must be of type object)")
+    try:
+        return cast("Doc", orjson.loads(orjson.dumps(body)))
+    except (TypeError, RecursionError, orjson.JSONDecodeError) as error:
+        raise BadRequest(f"the object provided cannot be encoded: {error}") from error
+
+
+def metadata_of(doc: Doc) -> dict[str, Any]:
+    """The document's own metadata, put there if it has none."""
+    metadata = doc.setdefault("metadata", {})
+    if metadata is None:
+        metadata = doc["metadata"] = {}
+    if not isinstance(metadata, dict):
+        raise BadRequest("the object provided is unrecognized (metadata must be of type object)")
+    return cast("dict[str, Any]", metadata)
+
+
+@lru_cache(maxsize=64)
+def _timestamp(second: int) -> str:
+    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(second))
+
+
+def timestamp(now: float) -> str:
+    """RFC 3339 with whole seconds, as metadata carries it."""
+    return _timestamp(int(now))
+
+
+def new_uid(rng: Random) -> str:
+    """A random (version 4) UUID from the Store's own generator, so that a simulation repeats itself."""
+    return str(uuid.UUID(int=rng.getrandbits(128), version=4))
+
+
+def generated_name(stem: str, rng: Random) -> str:
+    suffix = "".join(rng.choices(NAME_ALPHABET, k=GENERATED_SUFFIX))
+    return stem[:LONGEST_GENERATED_STEM] + suffix
+
+
+def status_details(kind: Kind, name: str) -> dict[str, Any]:
+    """The `details` of a Status about one object."""
+    details = {"name": name, "kind": kind.plural}
+    if kind.group:
+        details["group"] = kind.group
+    return details
+
+
+def not_found(kind: Kind, name: str) -> NotFound:
+    return NotFound(f'{kind.resource} "{name}" not found', details=status_details(kind, name))
+
+
+def already_exists(kind: Kind, name: str) -> AlreadyExists:
+    return AlreadyExists(f'{kind.resource} "{name}" already exists', details=status_details(kind, name))
+
+
+def conflict(kind: Kind, name: str, why: str, *, subresource: str = "") -> Conflict:
+    plural = f"{kind.plural}/{subresource}" if subresource else kind.plural
+    resource = f"{plural}.{kind.group}" if kind.group else plural
+    return Conflict(
+        f'Operation cannot be fulfilled on {resource} "{name}": {why}',
+        details=status_details(kind, name) | {"kind": plural},
+    )
+
+
+def modified_meanwhile(kind: Kind, name: str) -> Conflict:
+    return conflict(
+        kind, name,
+        "the object has been modified; please apply your changes to the latest version and try again",
+    )  # fmt: skip
+
+
+def success(kind: Kind, name: str, uid: str) -> Doc:
+    """The Status that answers a delete which returns no object."""
+    details = status_details(kind, name) | {"uid": uid}
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}

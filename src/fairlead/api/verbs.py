@@ -1,0 +1,366 @@
+"""What a write would make of the present state: the rules of create, update, patch and delete.
+
+Verbs decides and changes nothing. It answers with an Outcome, which the Store commits (or, in a dry run, only
+shows). Everything a server fills in or refuses by itself is here: names, uids, versions, preconditions, namespaces,
+deletion; what depends on a kind's fields is in admission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from fairlead.api import schema
+from fairlead.api.admission import Admission
+from fairlead.api.conversion import convert
+from fairlead.api.deletion import RETURNS_THE_OBJECT, DeleteOptions, check_preconditions, may_go, terminating
+from fairlead.api.objects import (
+    Record,
+    already_exists,
+    conflict,
+    generated_name,
+    metadata_of,
+    modified_meanwhile,
+    new_uid,
+    not_found,
+    private_copy,
+    status_details,
+    success,
+    timestamp,
+)
+from fairlead.api.patch import apply_patch
+from fairlead.api.subresources import SCALE, bound, scale_of, scaled
+from fairlead.errors import BadRequest, Forbidden, Invalid, MethodNotAllowed
+from fairlead.model import kinds
+from fairlead.model.flow import Verb
+
+if TYPE_CHECKING:
+    from fairlead.api.store import Store
+    from fairlead.model.flow import Doc, Write
+    from fairlead.model.kinds import Kind
+
+SERVED_SUBRESOURCES = frozenset({"status", "scale", "binding", "finalize"})
+CREATED_BY_UPDATE = frozenset({kinds.EVENT, kinds.LEASE, kinds.ENDPOINTS, kinds.LIMIT_RANGE, kinds.SERVICE})
+NEVER_UNCONDITIONAL = frozenset({kinds.POD_DISRUPTION_BUDGET, kinds.LEASE, kinds.ENDPOINT_SLICE})
+"""Kinds (besides custom ones) that may be updated only by who names the version that is replaced."""
+SERVERS_OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName")
+"""Metadata that an update cannot change: what is there stays."""
+DROPPED_ON_CREATE = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "generation")
+GENERATE_ATTEMPTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`before` becomes `after` (a document without a version yet, or None for gone); `reply` makes the answer of
+    what was committed."""
+
+    kind: Kind
+    before: Record | None
+    after: Doc | None
+    reply: Callable[[Doc], Doc]
+    dry_run: bool = False
+
+
+class Verbs:
+    def __init__(self, store: Store, *, clock: Callable[[], float], rng: Random) -> None:
+        self._store, self._clock, self._rng = store, clock, rng
+        self._admission = Admission(store)
+
+    def decide(self, write: Write, warnings: list[str] | None = None) -> Outcome:
+        """The outcome of any write. Given a list for warnings, `fieldValidation` is honoured."""
+        if write.subresource and (
+            write.subresource not in SERVED_SUBRESOURCES or write.subresource not in write.kind.subresources
+        ):
+            raise not_found_path()
+        if write.verb is Verb.DELETE:
+            return self._delete(write)
+        if write.subresource == "binding":
+            return self._bind(write)
+        if write.subresource == "scale":
+            return self._scale(write)
+        if write.verb is Verb.CREATE:
+            return self._create(write, warnings)
+        return self._update(write, warnings) if write.verb is Verb.UPDATE else self._patch(write, warnings)
+
+    # -- create -------------------------------------------------------------------------------------------------------
+
+    def _create(self, write: Write, warnings: list[str] | None) -> Outcome:
+        kind = write.kind.storage
+        if write.subresource:
+            raise MethodNotAllowed("the server does not allow this method on the requested resource")
+        doc = self._decoded(write, write.body, warnings)
+        metadata = metadata_of(doc)
+        if metadata.get("resourceVersion"):
+            raise BadRequest("resourceVersion should not be set on objects to be created")
+        self._place(write, metadata)
+        self._check_namespace(kind, metadata)
+        return self._created(write, doc, metadata)
+
+    def _created(self, write: Write, doc: Doc, metadata: dict[str, Any]) -> Outcome:
+        """Names and stamps a new object, admits it, and finds its name free."""
+        kind = write.kind.storage
+        for field in DROPPED_ON_CREATE:
+            metadata.pop(field, None)
+        if not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = self._free_name(kind, metadata)
+        metadata["uid"] = new_uid(self._rng)
+        metadata["creationTimestamp"] = timestamp(self._clock())
+        doc = self._admission.create(kind, doc)
+        key = metadata.get("namespace") or "", doc["metadata"].get("name") or ""
+        if self._store.find(kind, *key) is not None:
+            raise already_exists(kind, key[1])
+        return Outcome(kind, None, doc, self._shown_as(write.kind), dry_run=_dry_run(write.params))
+
+    def _place(self, write: Write, metadata: dict[str, Any]) -> None:
+        """Settle namespace and name between the URL and the object."""
+        if not write.kind.namespaced:
+            metadata.pop("namespace", None)
+        else:
+            given = metadata.get("namespace") or write.namespace
+            if not isinstance(given, str) or (write.namespace and given != write.namespace):
+                raise BadRequest(
+                    "the namespace of the provided object does not match the namespace sent on the request"
+                )
+            if not given:
+                raise BadRequest("an empty namespace may not be set during creation")
+            metadata["namespace"] = given
+        if write.name:
+            given = metadata.setdefault("name", write.name) or write.name
+            if given != write.name:
+                raise BadRequest(f"the name of the object ({given}) does not match the name on the URL ({write.name})")
+            metadata["name"] = given
+
+    def _check_namespace(self, kind: Kind, metadata: Mapping[str, Any]) -> None:
+        namespace = metadata.get("namespace")
+        if not namespace:
+            return
+        found = self._store.get(kinds.NAMESPACE, "", namespace)
+        if found is None:
+            raise not_found(kinds.NAMESPACE, namespace)
+        if "deletionTimestamp" in found["metadata"]:
+            name = metadata.get("name") or metadata.get("generateName") or ""
+            cause = {
+                "reason": "NamespaceTerminating",
+                "message": f"namespace {namespace} is being terminated",
+                "field": "metadata.namespace",
+            }
+            raise Forbidden(
+                f'{kind.resource} "{name}" is forbidden: unable to create new content in namespace {namespace}'
+                " because it is being terminated",
+                details=status_details(kind, name) | {"causes": [cause]},
+            )
+
+    def _free_name(self, kind: Kind, metadata: Mapping[str, Any]) -> str:
+        for _ in range(GENERATE_ATTEMPTS):
+            name = generated_name(str(metadata["generateName"]), self._rng)
+            if self._store.find(kind, metadata.get("namespace") or "", name) is None:
+                return name
+        return name
+
+    # -- update and patch ---------------------------------------------------------------------------------------------
+
+    def _update(self, write: Write, warnings: list[str] | None) -> Outcome:
+        kind = write.kind.storage
+        doc = self._decoded(write, write.body, warnings)
+        metadata = metadata_of(doc)
+        self._place(write, metadata)
+        before = self._store.find(kind, write.namespace if kind.namespaced else "", write.name)
+        if before is None:
+            if kind in CREATED_BY_UPDATE and not write.subresource and not metadata.get("uid"):
+                metadata.pop("resourceVersion", None)
+                self._check_namespace(kind, metadata)
+                return self._created(write, doc, metadata)
+            raise not_found(kind, write.name)
+        if not metadata.get("resourceVersion") and (kind in NEVER_UNCONDITIONAL or schema.is_custom(kind)):
+            raise _version_required(kind, write.name)
+        return self._replaced(write, before, doc)
+
+    def _patch(self, write: Write, warnings: list[str] | None) -> Outcome:
+        before = self._store.existing(write.kind, write.namespace, write.name)
+        shown = self._store.shown(write.kind, before)
+        patched = apply_patch(write.kind, shown, write.body, write.patch_type)
+        doc = self._decoded(write, patched, warnings)
+        self._place(write, metadata_of(doc))
+        return self._replaced(write, before, doc)
+
+    def _replaced(self, write: Write, before: Record, doc: Doc) -> Outcome:
+        """`doc` in the place of `before`, as far as the kind's rules let it."""
+        kind = write.kind.storage
+        old = self._store.shown(kind, before)
+        _carry_over(kind, doc, old)
+        if write.subresource == "finalize":
+            after = {
+                **old,
+                "spec": {**(old.get("spec") or {}), "finalizers": (doc.get("spec") or {}).get("finalizers")},
+            }
+        else:
+            after = self._admission.update(kind, doc, old, write.subresource)
+            _check_finalizers(kind, after, old)
+        return Outcome(
+            kind, before, None if may_go(kind, after) else after, self._shown_as(write.kind),
+            dry_run=_dry_run(write.params),
+        )  # fmt: skip
+
+    # -- subresources -------------------------------------------------------------------------------------------------
+
+    def _bind(self, write: Write) -> Outcome:
+        if write.verb is not Verb.CREATE or write.kind is not kinds.POD:
+            raise MethodNotAllowed("the server does not allow this method on the requested resource")
+        body = private_copy(write.body)
+        metadata_of(body)
+        before = self._store.existing(kinds.POD, write.namespace, write.name)
+        pod = bound(self._store.shown(kinds.POD, before), body, now=self._clock(), view=self._store)
+        return Outcome(kinds.POD, before, pod, _created_status, dry_run=_dry_run(write.params))
+
+    def _scale(self, write: Write) -> Outcome:
+        kind = write.kind
+        before = self._store.existing(kind, write.namespace, write.name)
+        old = self._store.shown(kind, before)
+        if write.verb is Verb.UPDATE:
+            scale = private_copy(write.body)
+        elif write.verb is Verb.PATCH:
+            scale = apply_patch(SCALE, scale_of(kind, old), write.body, write.patch_type)
+        else:
+            raise MethodNotAllowed("the server does not allow this method on the requested resource")
+        metadata_of(scale)
+        doc = scaled(kind, old, scale)
+        _carry_over(kind, doc, old)
+        after = self._admission.update(kind, private_copy(doc), old, "")
+        return Outcome(
+            kind, before, after, lambda stored: scale_of(kind, stored), dry_run=_dry_run(write.params)
+        )  # fmt: skip
+
+    # -- delete -------------------------------------------------------------------------------------------------------
+
+    def _delete(self, write: Write) -> Outcome:
+        if write.subresource:
+            raise MethodNotAllowed("the server does not allow this method on the requested resource")
+        kind = write.kind.storage
+        options = DeleteOptions.read(write.body, write.params)
+        before = self._store.existing(write.kind, write.namespace, write.name)
+        doc = self._store.shown(kind, before)
+        check_preconditions(kind, doc, options)
+        after = terminating(kind, doc, options, self._clock())
+        if after is not None or kind in RETURNS_THE_OBJECT:
+            reply = self._shown_as(write.kind)
+        else:
+            uid = doc["metadata"]["uid"]
+            reply = lambda _: success(write.kind, write.name, uid)  # noqa: E731
+        return Outcome(kind, before, after, reply, dry_run=options.dry_run)
+
+    # -- documents ----------------------------------------------------------------------------------------------------
+
+    def _decoded(self, write: Write, body: Any, warnings: list[str] | None) -> Doc:
+        """The writer's document in the kind's stored version: types checked, unknown fields dropped, our own copy."""
+        doc = private_copy(body)
+        kind = write.kind
+        _check_type(kind, doc)
+        metadata_of(doc)
+        doc, unknown = schema.decode(kind, doc)
+        if unknown and warnings is not None:
+            validation = write.params.get("fieldValidation") or "Warn"
+            if validation == "Strict":
+                raise schema.strict_error(kind, unknown)
+            if validation == "Warn":
+                warnings += [f'unknown field "{path}"' for path in unknown]
+        metadata_of(doc).pop("managedFields", None)
+        return convert(doc, kind, kind.storage) if kind.stored_as else doc
+
+    def _shown_as(self, kind: Kind) -> Callable[[Doc], Doc]:
+        if kind.stored_as is None:
+            return _itself
+        return lambda doc: convert(doc, kind.storage, kind)
+
+
+def _itself(doc: Doc) -> Doc:
+    return doc
+
+
+def _created_status(_: Doc) -> Doc:
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def not_found_path() -> Exception:
+    from fairlead.errors import NotFound
+
+    return NotFound("the server could not find the requested resource")
+
+
+def _dry_run(params: Mapping[str, str]) -> bool:
+    value = params.get("dryRun")
+    if value not in (None, "", "All"):
+        raise Invalid(
+            f'UpdateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["{value}"]: supported values: "All"'
+        )
+    return bool(value)
+
+
+def _check_type(kind: Kind, doc: Doc) -> None:
+    """The document must be of the kind that the request is about; what it leaves out is filled in."""
+    given = doc.setdefault("apiVersion", kind.api_version), doc.setdefault("kind", kind.kind)
+    if given == (kind.api_version, kind.kind):
+        return
+    if given[0] != kind.api_version:
+        raise BadRequest(
+            f"the API version in the data ({given[0]}) does not match the expected API version ({kind.api_version})"
+        )
+    raise BadRequest(f"the kind in the data ({given[1]}) does not match the expected kind ({kind.kind})")
+
+
+def _carry_over(kind: Kind, doc: Doc, old: Doc) -> None:
+    """Check version and uid against what is there, and keep the metadata that is the server's own."""
+    new, current = metadata_of(doc), old["metadata"]
+    name = current["name"]
+    if (version := new.get("resourceVersion")) and version != current["resourceVersion"]:
+        raise modified_meanwhile(kind, name)
+    if (uid := new.get("uid")) and uid != current["uid"]:
+        raise conflict(
+            kind, name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current['uid']}"
+        )
+    new["resourceVersion"] = current["resourceVersion"]
+    for field in SERVERS_OWN:
+        if field in current:
+            new[field] = current[field]
+        else:
+            new.pop(field, None)
+
+
+def _check_finalizers(kind: Kind, new: Doc, old: Doc) -> None:
+    """Who is being deleted gets no new finalizers."""
+    if "deletionTimestamp" not in old["metadata"]:
+        return
+    present = old["metadata"].get("finalizers") or []
+    added = [name for name in new["metadata"].get("finalizers") or [] if name not in present]
+    if added:
+        listed = ", ".join(f'"{name}"' for name in added)
+        text = (
+            f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
+        )
+        name = new["metadata"]["name"]
+        cause = {"reason": "FieldValueForbidden", "message": f"Forbidden: {text}", "field": "metadata.finalizers"}
+        raise Invalid(
+            f'{_qualified(kind)} "{name}" is invalid: metadata.finalizers: Forbidden: {text}',
+            details={
+                "name": name,
+                "kind": kind.kind,
+                **({"group": kind.group} if kind.group else {}),
+                "causes": [cause],
+            },
+        )
+
+
+def _qualified(kind: Kind) -> str:
+    return f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+
+
+def _version_required(kind: Kind, name: str) -> Invalid:
+    text = "must be specified for an update"
+    cause = {
+        "reason": "FieldValueInvalid", "message": f"Invalid value: 0: {text}", "field": "metadata.resourceVersion",
+    }  # fmt: skip
+    return Invalid(
+        f'{_qualified(kind)} "{name}" is invalid: metadata.resourceVersion: Invalid value: 0: {text}',
+        details={"name": name, "kind": kind.kind, **({"group": kind.group} if kind.group else {}), "causes": [cause]},
+    )
