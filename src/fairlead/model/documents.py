@@ -1,0 +1,75 @@
+"""How records read documents: times, and what is said of a document that makes no sense.
+
+Whoever compiles a document either gets a record or a ModelError that names the object and the field, so that one
+malformed object is skipped and reported and never stops the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from fairlead.model.quantity import QuantityError, read_quantity, to_units
+
+MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
+"""What reading a document of the wrong shape raises."""
+
+EMPTY: Mapping[str, str] = {}
+"""The labels and annotations of all who have none. Nobody may write to it."""
+
+
+class FieldError(ValueError):
+    """A field with a value that cannot be used."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class ModelError(ValueError):
+    """A document that cannot be compiled: which one, which field, and why."""
+
+    def __init__(self, kind: str, key: str, field: str, message: str) -> None:
+        super().__init__(f"{kind} {key}: {field}: {message}" if field else f"{kind} {key}: {message}")
+        self.kind, self.key, self.field, self.message = kind, key, field, message
+
+
+def malformed(kind: str, document: object, error: Exception) -> ModelError:
+    """The ModelError for what was raised while a document was read."""
+    field = error.field if isinstance(error, FieldError) else ""
+    message = str(error) if isinstance(error, ValueError) else f"unreadable document ({type(error).__name__}: {error})"
+    return ModelError(kind, key_of(document), field, message)
+
+
+def key_of(document: object) -> str:
+    """`namespace/name`, or `name`, of a document of whatever shape."""
+    metadata = document.get("metadata") if isinstance(document, Mapping) else None
+    if not isinstance(metadata, Mapping):
+        return "(unnamed)"
+    namespace, name = metadata.get("namespace"), metadata.get("name") or "(unnamed)"
+    return f"{namespace}/{name}" if namespace else str(name)
+
+
+@lru_cache(maxsize=4096)
+def epoch(timestamp: str) -> float:
+    """Seconds since the epoch of an RFC 3339 time."""
+    return datetime.fromisoformat(timestamp).timestamp()
+
+
+def moment(document: Mapping[str, Any], field: str) -> float | None:
+    """The time in a field, None if there is none."""
+    timestamp = document.get(field)
+    return epoch(timestamp) if timestamp else None
+
+
+def read_units(resources: Mapping[str, Any] | None, path: str) -> dict[str, int]:
+    """A resource list in base units."""
+    units = {}
+    for resource, amount in (resources or {}).items():
+        try:
+            units[resource] = to_units(resource, read_quantity(amount))
+        except QuantityError as error:
+            raise FieldError(f"{path}[{resource}]", str(error)) from None
+    return units

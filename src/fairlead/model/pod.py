@@ -1,0 +1,219 @@
+"""Pod: one pod as scheduling sees it. Identity, place and state of its own; the rest in a shape it shares.
+
+Compiled once from a document, which is not kept: a pod costs some hundred bytes, and the core never parses twice.
+Pods compare by identity; two versions of one pod are two Pods, and `pod_changes` says what lies between them.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from fairlead.model.documents import EMPTY, MALFORMED, ModelError, epoch, malformed
+from fairlead.model.events import ActionType
+from fairlead.model.pod_volumes import PodVolume, VolumeSource
+from fairlead.model.shape import PodShape, Shapes, compile_shape
+from fairlead.model.taints import Taint, Toleration, first_untolerated, is_tolerated, tolerates
+from fairlead.model.terms import AffinityTerm, SpreadConstraint
+
+__all__ = [
+    "AffinityTerm", "GroupRef", "ModelError", "Owner", "Pod", "PodShape", "PodVolume", "Shapes", "SpreadConstraint",
+    "Taint", "Toleration", "VolumeSource", "compile_pod", "compile_shape", "first_untolerated", "is_tolerated",
+    "pod_changes", "tolerates",
+]  # fmt: skip
+
+NATIVE_GROUP_API = "scheduling.k8s.io"
+VOLCANO_GROUP_API = "scheduling.volcano.sh"
+COSCHEDULING_GROUP_API = "scheduling.x-k8s.io"
+_VOLCANO_GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
+_COSCHEDULING_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_NANOS_PER_MILLI = 10**6
+
+
+class Owner(NamedTuple):
+    """The controlling owner."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+class GroupRef(NamedTuple):
+    """The group that a pod belongs to: the API group its PodGroup is of, and its name in the pod's namespace."""
+
+    api: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pod:
+    """Times are seconds since the epoch. `group` is the native group's name; `group_ref` is the group in whatever API.
+    `claim_statuses` is opaque and only good for telling whether they changed. Annotations leave out what kubectl
+    keeps there for itself."""
+
+    uid: str
+    namespace: str
+    name: str
+    key: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    shape: PodShape
+    node_name: str
+    nominated_node: str
+    created: float
+    start_time: float | None
+    deletion_time: float | None
+    phase: str
+    gates: tuple[str, ...]
+    owner: Owner | None
+    group: str
+    group_ref: GroupRef | None
+    disruption_target: bool
+    scheduled_condition: tuple[str, str, str] | None
+    claim_statuses: bytes
+    resource_version: str
+    generation: int
+
+    @property
+    def terminating(self) -> bool:
+        return self.deletion_time is not None
+
+    @property
+    def request(self) -> dict[str, int]:
+        return self.shape.request
+
+    @property
+    def priority(self) -> int:
+        return self.shape.priority
+
+    @property
+    def scheduler_name(self) -> str:
+        return self.shape.scheduler_name
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended and holds nothing any more."""
+        return self.phase in ("Succeeded", "Failed")
+
+    def __repr__(self) -> str:
+        return f"<Pod {self.key}{' on ' + self.node_name if self.node_name else ''}>"
+
+
+def compile_pod(document: Mapping[str, Any], shapes: Shapes) -> Pod:
+    """The pod of a document; raises ModelError if the document cannot be used."""
+    try:
+        return _compile(document, shapes)
+    except MALFORMED as error:
+        raise malformed("Pod", document, error) from error
+
+
+def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
+    metadata, spec, status = document["metadata"], document["spec"], document.get("status") or {}
+    namespace, name = metadata.get("namespace") or "", metadata["name"]
+    labels, annotations = metadata.get("labels") or EMPTY, _annotations(metadata.get("annotations"))
+    created, deleted, started = (
+        metadata.get("creationTimestamp"),
+        metadata.get("deletionTimestamp"),
+        status.get("startTime"),
+    )
+    gates, owners, conditions = spec.get("schedulingGates"), metadata.get("ownerReferences"), status.get("conditions")
+    group = (spec.get("schedulingGroup") or EMPTY).get("podGroupName") or ""
+    return Pod(
+        uid=metadata.get("uid") or "",
+        namespace=namespace,
+        name=name,
+        key=f"{namespace}/{name}",
+        labels=shapes.share(labels) if labels else EMPTY,
+        annotations=shapes.share(annotations) if annotations else EMPTY,
+        shape=shapes.of(document),
+        node_name=spec.get("nodeName") or "",
+        nominated_node=status.get("nominatedNodeName") or "",
+        created=epoch(created) if created else 0.0,
+        start_time=epoch(started) if started else None,
+        deletion_time=epoch(deleted) if deleted else None,
+        phase=status.get("phase") or "Pending",
+        gates=tuple(gate["name"] for gate in gates) if gates else (),
+        owner=_controller(owners) if owners else None,
+        group=group,
+        group_ref=_group_ref(group, labels, annotations),
+        disruption_target=_is_preempted(conditions) if conditions else False,
+        scheduled_condition=_scheduled(conditions) if conditions else None,
+        claim_statuses=_claim_statuses(status),
+        resource_version=metadata.get("resourceVersion") or "",
+        generation=metadata.get("generation") or 0,
+    )
+
+
+def _annotations(annotations: Mapping[str, str] | None) -> Mapping[str, str]:
+    if not annotations or _LAST_APPLIED not in annotations:
+        return annotations or EMPTY
+    return {key: value for key, value in annotations.items() if key != _LAST_APPLIED} or EMPTY
+
+
+def _controller(owners: list[Mapping[str, Any]]) -> Owner | None:
+    for owner in owners:
+        if owner.get("controller"):
+            return Owner(owner["apiVersion"], owner["kind"], owner["name"], owner.get("uid") or "")
+    return None
+
+
+def _group_ref(group: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> GroupRef | None:
+    if group:
+        return GroupRef(NATIVE_GROUP_API, group)
+    if name := annotations.get(_VOLCANO_GROUP_ANNOTATION):
+        return GroupRef(VOLCANO_GROUP_API, name)
+    if name := labels.get(_COSCHEDULING_GROUP_LABEL):
+        return GroupRef(COSCHEDULING_GROUP_API, name)
+    return None
+
+
+def _is_preempted(conditions: list[Mapping[str, Any]]) -> bool:
+    """Whether the scheduler has already chosen the pod as a victim."""
+    return any(
+        condition.get("type") == "DisruptionTarget"
+        and condition.get("status") == "True"
+        and condition.get("reason") == "PreemptionByScheduler"
+        for condition in conditions
+    )
+
+
+def _scheduled(conditions: list[Mapping[str, Any]]) -> tuple[str, str, str] | None:
+    for condition in conditions:
+        if condition.get("type") == "PodScheduled":
+            return condition.get("status") or "", condition.get("reason") or "", condition.get("message") or ""
+    return None
+
+
+def _claim_statuses(status: Mapping[str, Any]) -> bytes:
+    claims, extended = status.get("resourceClaimStatuses"), status.get("extendedResourceClaimStatus")
+    return marshal.dumps((claims, extended), 2) if claims or extended else b""
+
+
+def pod_changes(old: Pod, new: Pod) -> tuple[ActionType, ...]:
+    """What changed between two versions of a pod, as far as plugins can register for it; the generic update if
+    nothing of that kind did."""
+    found = []
+    if old.labels is not new.labels and old.labels != new.labels:
+        found.append(ActionType.UPDATE_POD_LABEL)
+    if old.shape is not new.shape and _scaled_down(old.shape, new.shape):
+        found.append(ActionType.UPDATE_POD_SCALE_DOWN)
+    if old.gates and not new.gates:
+        found.append(ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+    if len(old.shape.tolerations) != len(new.shape.tolerations):
+        found.append(ActionType.UPDATE_POD_TOLERATION)
+    if old.claim_statuses != new.claim_statuses:
+        found.append(ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
+    return tuple(found) or (ActionType.UPDATE,)
+
+
+def _scaled_down(old: PodShape, new: PodShape) -> bool:
+    """Whether a request went away or became smaller in thousandths."""
+    for resource, amount in old.exact_request.items():
+        left = new.exact_request.get(resource)
+        if left is None or -(-amount // _NANOS_PER_MILLI) > -(-left // _NANOS_PER_MILLI):
+            return True
+    return False
