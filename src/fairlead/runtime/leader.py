@@ -1,0 +1,193 @@
+"""Leader election by a Lease, in the manner of client-go: of several processes only the holder acts.
+
+    standing by ──acquired──▶ leading ──not renewed in time, or taken──▶ lost
+                                 └───────────stopped──▶ released
+
+A Lease is valid as long as its holder keeps changing it; others measure that by their own clock from the moment they
+last saw it change, so clocks need not agree. Give the elector an api of its own, with its own connections: a queue
+of writes must never cost a busy leader its lease.
+
+Invariant: `work` runs only between a successful renewal and `renew` seconds after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import socket
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from fairlead.errors import ApiError, FairleadError, NotFound
+from fairlead.model.flow import Doc, Verb, Write
+from fairlead.model.kinds import LEASE
+
+if TYPE_CHECKING:
+    from fairlead.api.port import ClusterApi
+
+log = logging.getLogger("fairlead.leader")
+
+_JITTER = 1.2
+
+
+class LeadershipLost(FairleadError):
+    """The lease could not be renewed in time; whoever else took it must not be disturbed."""
+
+
+def identity() -> str:
+    """Who we are in a Lease: host and a random part, as every restart is a new candidate."""
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Election:
+    """What is elected and how patiently: seconds a lease lasts, may go unrenewed, and between attempts."""
+
+    name: str
+    namespace: str = "kube-system"
+    identity: str = field(default_factory=identity)
+    lease: float = 15.0
+    renew: float = 10.0
+    retry: float = 2.0
+
+
+class Elector:
+    """One candidate. `leader` is who holds the lease as far as we have seen."""
+
+    def __init__(
+        self,
+        api: ClusterApi,
+        election: Election,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._api, self._election = api, election
+        self._monotonic, self._wall, self._sleep = monotonic, wall, sleep
+        self._rng = rng or random.Random()
+        self._seen: Doc | None = None
+        self._seen_at = float("-inf")
+
+    @property
+    def leader(self) -> str:
+        return _spec(self._seen).get("holderIdentity") or ""
+
+    @property
+    def leading(self) -> bool:
+        return self.leader == self._election.identity and self._valid()
+
+    async def run(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Stand by until elected, then do `work` while leading. Returns when the work ends, with the lease given back;
+        raises LeadershipLost when the lease is lost, with the work cancelled."""
+        await self.acquire()
+        working = asyncio.ensure_future(work())
+        renewing = asyncio.ensure_future(self._renew())
+        try:
+            await asyncio.wait((working, renewing), return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                working.result()
+            else:
+                renewing.result()
+        finally:
+            for task in (working, renewing):
+                task.cancel()
+            await asyncio.gather(working, renewing, return_exceptions=True)
+            await self.release()
+
+    async def acquire(self) -> None:
+        """Wait until the lease is ours."""
+        while not await self._attempt():
+            await self._sleep(self._election.retry * (1.0 + _JITTER * self._rng.random()))
+        log.info("became leader of %s", self._election.name, extra={"identity": self._election.identity})
+
+    async def release(self) -> None:
+        """Give the lease back, so that the next one need not wait for it to run out."""
+        if not self.leading:
+            return
+        given_back = self._record(_spec(self._seen)) | {"holderIdentity": "", "leaseDurationSeconds": 1}
+        given_back["acquireTime"] = given_back["renewTime"]
+        try:
+            async with asyncio.timeout(self._election.retry):
+                await self._put(given_back)
+        except (ApiError, TimeoutError) as error:
+            log.warning("could not release the lease: %s", error)
+
+    async def _renew(self) -> None:
+        renewed_at = self._monotonic()
+        while True:
+            await self._sleep(self._election.retry)
+            left = renewed_at + self._election.renew - self._monotonic()
+            try:
+                async with asyncio.timeout(max(0.0, left)):
+                    if await self._attempt():
+                        renewed_at = self._monotonic()
+                        continue
+            except TimeoutError:
+                pass
+            if self.leader != self._election.identity or self._monotonic() - renewed_at >= self._election.renew:
+                raise LeadershipLost(f"lost the lease {self._election.namespace}/{self._election.name}")
+
+    async def _attempt(self) -> bool:
+        """Take or renew the lease; False if it is another's, or the API would not have it."""
+        try:
+            return await self._take()
+        except ApiError as error:
+            log.info("lease %s: %s", self._election.name, error)
+            return False
+
+    async def _take(self) -> bool:
+        election = self._election
+        try:
+            self._notice(await self._api.get(LEASE, election.namespace, election.name))
+        except NotFound:
+            await self._put(self._record({}), create=True)
+            return True
+        if self.leader not in ("", election.identity) and self._valid():
+            return False
+        await self._put(self._record(_spec(self._seen)))
+        return True
+
+    def _notice(self, lease: Doc) -> None:
+        if _spec(lease) != _spec(self._seen) or self._seen is None:
+            self._seen_at = self._monotonic()
+        self._seen = lease
+
+    def _valid(self) -> bool:
+        """Whether the holder was heard of recently enough, by our own clock."""
+        return self._monotonic() < self._seen_at + float(_spec(self._seen).get("leaseDurationSeconds") or 0)
+
+    def _record(self, before: dict[str, Any]) -> dict[str, Any]:
+        now = datetime.fromtimestamp(self._wall(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        ours = before.get("holderIdentity") == self._election.identity
+        transitions = int(before.get("leaseTransitions") or 0)
+        return before | {
+            "holderIdentity": self._election.identity,
+            "leaseDurationSeconds": round(self._election.lease),
+            "acquireTime": before.get("acquireTime", now) if ours else now,
+            "renewTime": now,
+            "leaseTransitions": transitions + (1 if before and not ours else 0),
+        }
+
+    async def _put(self, spec: dict[str, Any], *, create: bool = False) -> None:
+        """Write the lease as we saw it; a resourceVersion that moved on is a Conflict, and then we were too late."""
+        name, namespace = self._election.name, self._election.namespace
+        seen: dict[str, Any] = {} if create or self._seen is None else self._seen["metadata"]
+        body = {
+            "apiVersion": LEASE.api_version,
+            "kind": LEASE.kind,
+            "metadata": seen or {"name": name, "namespace": namespace},
+            "spec": spec,
+        }
+        verb = Verb.CREATE if create else Verb.UPDATE
+        self._notice(await self._api.perform(Write(verb, LEASE, namespace, name, body)))
+
+
+def _spec(lease: Doc | None) -> dict[str, Any]:
+    return (lease or {}).get("spec") or {}
