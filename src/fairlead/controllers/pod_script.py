@@ -1,0 +1,82 @@
+"""What a simulated pod shall do, read from its annotations: how long it takes to start, to run, and how it ends.
+
+Our own annotations come first, kwok's stage delays second, the kubelet's defaults last:
+
+    fairlead.io/start-delay       pod-create.stage.kwok.x-k8s.io/delay + pod-ready.stage.kwok.x-k8s.io/delay
+    fairlead.io/run-time          pod-complete.stage.kwok.x-k8s.io/delay
+    fairlead.io/exit-code         (kwok has none)
+    fairlead.io/terminate-delay   pod-delete.stage.kwok.x-k8s.io/delay
+
+Every kwok delay may have a `jitter-delay` beside it: then the time is drawn between the two. Durations that cannot be
+read count as absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+
+from fairlead.controllers.stamps import duration
+
+START_DELAY = "fairlead.io/start-delay"
+RUN_TIME = "fairlead.io/run-time"
+EXIT_CODE = "fairlead.io/exit-code"
+TERMINATE_DELAY = "fairlead.io/terminate-delay"
+
+_START_STAGES = ("pod-create", "pod-init-container-running", "pod-init-container-completed", "pod-ready")
+
+
+@dataclass(frozen=True, slots=True)
+class PodScript:
+    """`run_time` is None for a pod that runs until it is deleted."""
+
+    start_delay: float = 0.0
+    run_time: float | None = None
+    exit_code: int = 0
+    terminate_delay: float = 0.0
+
+
+def read_script(annotations: Mapping[str, str], rng: Random, default: PodScript) -> PodScript:
+    if not annotations:
+        return default
+    start = _own(annotations, START_DELAY)
+    if start is None:
+        start = _sum_of_stages(annotations, rng)
+    run_time = _own(annotations, RUN_TIME)
+    if run_time is None:
+        run_time = _stage(annotations, "pod-complete", rng)
+    terminate = _own(annotations, TERMINATE_DELAY)
+    if terminate is None:
+        terminate = _stage(annotations, "pod-delete", rng)
+    return PodScript(
+        start_delay=default.start_delay if start is None else start,
+        run_time=default.run_time if run_time is None else run_time,
+        exit_code=_exit_code(annotations, default.exit_code),
+        terminate_delay=default.terminate_delay if terminate is None else terminate,
+    )
+
+
+def _own(annotations: Mapping[str, str], name: str) -> float | None:
+    text = annotations.get(name)
+    return None if text is None else duration(text)
+
+
+def _stage(annotations: Mapping[str, str], stage: str, rng: Random) -> float | None:
+    delay = _own(annotations, f"{stage}.stage.kwok.x-k8s.io/delay")
+    jitter = _own(annotations, f"{stage}.stage.kwok.x-k8s.io/jitter-delay")
+    if jitter is None:
+        return delay
+    if jitter <= (delay or 0.0):
+        return jitter
+    return rng.uniform(delay or 0.0, jitter)
+
+
+def _sum_of_stages(annotations: Mapping[str, str], rng: Random) -> float | None:
+    delays = [delay for stage in _START_STAGES if (delay := _stage(annotations, stage, rng)) is not None]
+    return sum(delays) if delays else None
+
+
+def _exit_code(annotations: Mapping[str, str], default: int) -> int:
+    text = annotations.get(EXIT_CODE, "").strip()
+    return int(text) if text.isdecimal() else default

@@ -1,0 +1,170 @@
+"""The status a kubelet reports for a pod that starts, ends or restarts, as documents.
+
+    Pending ──running_status──▶ Running ──ended_status──▶ Succeeded, Failed
+                                  │  ▲
+               restarting_status  ▼  │  restarted_status
+                              Running, CrashLoopBackOff
+
+All containers of a pod share its fate: they start, end and restart together. Conditions of others (PodScheduled,
+readiness gates) are kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairlead.controllers.stamps import seconds_of, stamp
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Doc
+
+_OURS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+
+
+def running_status(pod: Doc, *, now: float, pod_ip: str, host_ip: str) -> Doc:
+    status: dict[str, Any] = {
+        "phase": "Running",
+        "conditions": _conditions(pod, now, ready=True),
+        "hostIP": host_ip,
+        "hostIPs": [{"ip": host_ip}],
+        "podIP": pod_ip,
+        "podIPs": [{"ip": pod_ip}],
+        "startTime": stamp(now),
+        "containerStatuses": [_running(pod, container, now) for container in pod["spec"]["containers"]],
+    }
+    if pod["spec"].get("initContainers"):
+        status["initContainerStatuses"] = [_initialised(pod, one, now) for one in pod["spec"]["initContainers"]]
+    return status
+
+
+def ended_status(pod: Doc, *, now: float, exit_code: int, reason: str = "", message: str = "") -> Doc:
+    """The last status; `reason` and `message` are for pods that were stopped (DeadlineExceeded)."""
+    failed = bool(exit_code or reason)
+    statuses = [
+        {**one, "ready": False, "started": False, "state": {"terminated": _terminated(one, now, exit_code)}}
+        for one in _container_statuses(pod)
+    ]
+    status: dict[str, Any] = {
+        "phase": "Failed" if failed else "Succeeded",
+        "conditions": _conditions(pod, now, ready=False, reason="PodFailed" if failed else "PodCompleted"),
+        "containerStatuses": statuses,
+    }
+    if reason:
+        status |= {"reason": reason, "message": message}
+    return status
+
+
+def restarting_status(pod: Doc, *, now: float, exit_code: int, wait: float) -> Doc:
+    """Containers that ended and wait to be started again."""
+    name, namespace, uid = (pod["metadata"].get(field, "") for field in ("name", "namespace", "uid"))
+    statuses = []
+    for one in _container_statuses(pod):
+        text = f"back-off {_go_duration(wait)} restarting failed container={one['name']} pod={name}_{namespace}({uid})"
+        waiting = {"reason": "CrashLoopBackOff", "message": text}
+        ended = {"terminated": _terminated(one, now, exit_code)}
+        statuses.append({**one, "ready": False, "started": False, "state": {"waiting": waiting}, "lastState": ended})
+    return {
+        "conditions": _conditions(pod, now, ready=False, reason="ContainersNotReady"),
+        "containerStatuses": statuses,
+    }
+
+
+def restarted_status(pod: Doc, *, now: float, exit_code: int) -> Doc:
+    """Containers that run once more; `exit_code` is how they ended if they were not waiting."""
+    statuses = []
+    for one in _container_statuses(pod):
+        last = one.get("lastState") or {}
+        if "running" in (one.get("state") or {}):
+            last = {"terminated": _terminated(one, now, exit_code)}
+        again = {"ready": True, "started": True, "state": {"running": {"startedAt": stamp(now)}}, "lastState": last}
+        statuses.append({**one, **again, "restartCount": one.get("restartCount", 0) + 1})
+    return {"phase": "Running", "conditions": _conditions(pod, now, ready=True), "containerStatuses": statuses}
+
+
+def restarts(pod: Doc) -> int:
+    return max((one.get("restartCount", 0) for one in _container_statuses(pod)), default=0)
+
+
+def running_since(pod: Doc) -> float | None:
+    """When the containers were last started; None while none is running."""
+    for one in _container_statuses(pod):
+        running = (one.get("state") or {}).get("running")
+        if running is not None:
+            return seconds_of(running["startedAt"])
+    return None
+
+
+def last_end(pod: Doc) -> float | None:
+    """When a container that waits to be restarted ended."""
+    for one in _container_statuses(pod):
+        terminated = (one.get("lastState") or {}).get("terminated")
+        if "waiting" in (one.get("state") or {}) and terminated is not None:
+            return seconds_of(terminated["finishedAt"])
+    return None
+
+
+def _container_statuses(pod: Doc) -> list[Doc]:
+    statuses: list[Doc] = (pod.get("status") or {}).get("containerStatuses") or []
+    return statuses
+
+
+def _running(pod: Doc, container: Doc, now: float) -> Doc:
+    return {
+        "name": container["name"],
+        "image": container.get("image", ""),
+        "imageID": "",
+        "containerID": f"fairlead://{pod['metadata']['uid']}/{container['name']}",
+        "ready": True,
+        "started": True,
+        "restartCount": 0,
+        "state": {"running": {"startedAt": stamp(now)}},
+        "lastState": {},
+    }
+
+
+def _initialised(pod: Doc, container: Doc, now: float) -> Doc:
+    """An init container is done before the others start; a sidecar (restartPolicy Always) runs beside them."""
+    status = _running(pod, container, now)
+    if container.get("restartPolicy") == "Always":
+        return status
+    return {**status, "started": False, "state": {"terminated": _terminated(status, now, 0)}}
+
+
+def _terminated(status: Doc, now: float, exit_code: int) -> Doc:
+    started = ((status.get("state") or {}).get("running") or {}).get("startedAt") or stamp(now)
+    return {
+        "exitCode": exit_code,
+        "reason": "Error" if exit_code else "Completed",
+        "startedAt": started,
+        "finishedAt": stamp(now),
+        "containerID": status.get("containerID", ""),
+    }
+
+
+def _conditions(pod: Doc, now: float, *, ready: bool, reason: str = "") -> list[Doc]:
+    known = {one["type"]: one for one in (pod.get("status") or {}).get("conditions") or ()}
+    gates = (gate["conditionType"] for gate in pod["spec"].get("readinessGates") or ())
+    gated = any((known.get(gate) or {}).get("status") != "True" for gate in gates)
+    ended = reason in ("PodCompleted", "PodFailed")
+    told = {
+        "PodReadyToStartContainers": (not ended, ""),
+        "Initialized": (True, "PodCompleted" if reason == "PodCompleted" else ""),
+        "Ready": (ready and not gated, reason or ("ReadinessGatesNotReady" if gated else "")),
+        "ContainersReady": (ready, reason),
+    }
+    ours = [_condition(known.get(type_), type_, now, *told[type_]) for type_ in _OURS]
+    return ours + [one for type_, one in known.items() if type_ not in _OURS]
+
+
+def _condition(known: Doc | None, type_: str, now: float, holds: bool, reason: str) -> Doc:
+    status = "True" if holds else "False"
+    since = stamp(now)
+    if known is not None and known.get("status") == status:
+        since = known.get("lastTransitionTime") or since
+    new = {"type": type_, "status": status, "lastProbeTime": None, "lastTransitionTime": since}
+    return {**new, "reason": reason} if reason else new
+
+
+def _go_duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"

@@ -1,0 +1,299 @@
+"""The frame of all controllers: keys to visit, with backoff, and no visit before earlier writes are known.
+
+A Reconciler turns changes into keys (`observe`) and visits each key once, however often it was named. A visit looks
+at the world as it is, not at what changed, and returns the writes that bring it closer to what is wished.
+
+Two rules keep it from acting twice on the same wish. A key is not visited while its writes are under way. And a Reply
+is an observation: the document it brings is observed at once, so that what was created or deleted counts before the
+watch tells of it; whatever the watch then tells late and stale is dropped.
+
+    named ──▶ ready ──visit──▶ writes under way ──replies──▶ done, or ready again if named meanwhile
+                ▲                                   └──error──▶ backing off (5 ms · 2ⁿ, at most 1000 s) ──┐
+                └────────────────────────────────────────────────────────────────────────────────────────┘
+
+Invariant: a visit or a write that fails is recorded in `errors` and tried again; it never stops the other keys.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from fairlead.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
+from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
+from fairlead.model.kinds import EVENT, Kind
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A visit or a write that failed; for telemetry to tell."""
+
+    at: float
+    controller: str
+    key: Hashable
+    message: str
+
+
+class Workqueue(Generic[K]):
+    """Keys to visit now, keys to visit later, and how often each has failed in a row."""
+
+    def __init__(self, *, first_delay: float = 0.005, longest_delay: float = 1000.0) -> None:
+        self._ready: dict[K, None] = {}
+        self._agenda: list[tuple[float, int, K]] = []
+        self._due: dict[K, float] = {}
+        self._failures: dict[K, int] = {}
+        self._sequence = 0
+        self._first_delay, self._longest_delay = first_delay, longest_delay
+
+    def add(self, key: K) -> None:
+        self._ready[key] = None
+
+    def add_at(self, key: K, due: float) -> None:
+        """Visit at `due`, unless an earlier time is already set."""
+        known = self._due.get(key)
+        if known is not None and known <= due:
+            return
+        self._due[key] = due
+        self._sequence += 1
+        heapq.heappush(self._agenda, (due, self._sequence, key))
+
+    def backoff(self, key: K) -> float:
+        """One more failure in a row: how long to wait, twice as long each time."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        return min(self._first_delay * 2.0 ** min(failures, 60), self._longest_delay)
+
+    def forget(self, key: K) -> None:
+        """A visit went well: the next failure is again the first."""
+        self._failures.pop(key, None)
+
+    def failures(self, key: K) -> int:
+        return self._failures.get(key, 0)
+
+    def take(self, now: float) -> list[K]:
+        """Everything to visit by now, each key once, in the order of naming."""
+        while self._agenda and self._agenda[0][0] <= now:
+            due, _, key = heapq.heappop(self._agenda)
+            if self._due.get(key) == due:
+                del self._due[key]
+                self._ready[key] = None
+        keys = list(self._ready)
+        self._ready.clear()
+        return keys
+
+    def next_due(self) -> float | None:
+        """When `take` will next have something; minus infinity if it has."""
+        if self._ready:
+            return float("-inf")
+        while self._agenda and self._due.get(self._agenda[0][2]) != self._agenda[0][0]:
+            heapq.heappop(self._agenda)
+        return self._agenda[0][0] if self._agenda else None
+
+
+class Reconciler(Generic[K]):
+    """A Controller made of `observe` and `visit`; see the head of this module for its promises."""
+
+    name: str = ""
+    watches: Sequence[Watch] = ()
+
+    def __init__(self, view: DocView) -> None:
+        self.view = view
+        self.now = 0.0  # of the step under way, for `observe`
+        self.queue: Workqueue[K] = Workqueue()
+        self.errors: deque[Trouble] = deque(maxlen=100)
+        self._under_way: dict[Write, K] = {}
+        self._waiting_for: dict[K, int] = {}
+        self._again: set[K] = set()
+        self._failing: dict[K, float] = {}  # a write of the running batch failed; not to be tried before
+        self._ahead: dict[str, int] = {}  # uid -> the version a Reply brought before the watch did
+        self._gone_by_reply: set[str] = set()  # deleted, the watch will say so
+        self._gone_by_watch: set[str] = set()  # deleted while writes were under way: their replies are old
+
+    # What a controller fills in
+
+    def observe(self, change: Change) -> None:
+        """Remember what matters of a change and name the keys it concerns. Must not fail on odd documents."""
+        raise NotImplementedError
+
+    def visit(self, key: K, now: float) -> Iterable[Write]:
+        """Bring one key closer to what is wished."""
+        raise NotImplementedError
+
+    def refused(self, key: K, reply: Reply, now: float) -> None:
+        """A write of this key failed; the key is tried again anyway."""
+
+    def welcomed(self, key: K, reply: Reply, now: float) -> Iterable[Write]:
+        """A write of this key went well; what to announce about it (nobody waits for these)."""
+        return ()
+
+    # What the runtime calls
+
+    def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
+        self.now = now
+        writes: list[Write] = []
+        for reply in replies:
+            writes += self._settle(reply, now)
+        for change in changes:
+            if not self._is_stale(change):
+                self._observe(change, now)
+        for key in self.queue.take(now):
+            if key in self._waiting_for:
+                self._again.add(key)
+            else:
+                writes += self._visit(key, now)
+        return writes
+
+    def wake_at(self) -> float | None:
+        return self.queue.next_due()
+
+    # Visits
+
+    def _visit(self, key: K, now: float) -> list[Write]:
+        try:
+            writes = list(self.visit(key, now))
+        except Exception as error:  # one bad object must not stop the others
+            self._record(key, now, f"{type(error).__name__}: {error}")
+            self.queue.add_at(key, now + self.queue.backoff(key))
+            return []
+        waits = 0
+        for write in writes:
+            if write.kind is not EVENT:
+                self._under_way[write] = key
+                waits += 1
+        if waits:
+            self._waiting_for[key] = waits
+        else:
+            self.queue.forget(key)
+        return writes
+
+    # Replies
+
+    def _settle(self, reply: Reply, now: float) -> Iterable[Write]:
+        if reply.write not in self._under_way:
+            return ()
+        key = self._under_way.pop(reply.write)
+        if reply.error is not None:
+            self._failed(key, reply, reply.error, now)
+        self._observe_reply(reply, now)
+        self._waiting_for[key] -= 1
+        if not self._waiting_for[key]:
+            del self._waiting_for[key]
+            self._finish_batch(key, now)
+        if not self._under_way:
+            self._gone_by_watch.clear()
+        return self.welcomed(key, reply, now) if reply.error is None else ()
+
+    def _finish_batch(self, key: K, now: float) -> None:
+        """All writes of a visit are known: back off if one failed, else go on with what was named meanwhile."""
+        not_before = self._failing.pop(key, None)
+        named = key in self._again
+        self._again.discard(key)
+        if not_before is not None:
+            self.queue.add_at(key, max(not_before, now + self.queue.backoff(key)))
+            return
+        self.queue.forget(key)
+        if named:
+            self.queue.add(key)
+
+    def _failed(self, key: K, reply: Reply, error: ApiError, now: float) -> None:
+        if isinstance(error, NotFound) and reply.write.verb is Verb.DELETE:
+            self._again.add(key)
+            return
+        if _is_namespace_terminating(error):
+            return
+        if not isinstance(error, Conflict | AlreadyExists | NotFound):
+            self._record(key, now, f"{reply.write.verb.value} {reply.write.kind.resource}: {error.message}")
+        self._failing[key] = max(self._failing.get(key, now), now + (error.retry_after or 0.0))
+        self.refused(key, reply, now)
+
+    def _observe_reply(self, reply: Reply, now: float) -> None:
+        write, doc = reply.write, reply.doc
+        if not any(watch.kind is write.kind for watch in self.watches):
+            return
+        gone = isinstance(reply.error, NotFound) or (reply.error is None and not _lives_on(write, doc))
+        if gone and write.verb is Verb.DELETE:
+            last = self._last_state(write.kind, write, doc)
+            if last is not None:
+                self._gone_by_reply.add(_uid(last))
+                self._observe(Change(Happened.DELETED, write.kind, last), now)
+        elif reply.error is None and doc is not None and _is_of(doc, write.kind):
+            uid = _uid(doc)
+            if uid not in self._gone_by_watch and uid not in self._gone_by_reply:
+                self._ahead[uid] = max(self._ahead.get(uid, 0), _version(doc))
+                self._observe(Change(Happened.MODIFIED, write.kind, doc), now)
+
+    def _last_state(self, kind: Kind, write: Write, doc: Doc | None) -> Doc | None:
+        """A deleted object as last seen; needs its uid, which a bare Status carries in its details."""
+        if doc is not None and _is_of(doc, kind):
+            return doc if _uid(doc) not in self._gone_by_watch else None
+        uid = ((write.body or {}).get("preconditions") or {}).get("uid")
+        if not uid or uid in self._gone_by_watch:
+            return None
+        return {"metadata": {"namespace": write.namespace, "name": write.name, "uid": uid}}
+
+    # Changes
+
+    def _is_stale(self, change: Change) -> bool:
+        """Whether the watch tells what a Reply has told already."""
+        if not (self._ahead or self._gone_by_reply or self._under_way):
+            return False
+        uid = _uid(change.doc)
+        if change.happened is Happened.DELETED:
+            self._ahead.pop(uid, None)
+            if self._under_way:
+                self._gone_by_watch.add(uid)
+            known = uid in self._gone_by_reply
+            self._gone_by_reply.discard(uid)
+            return known
+        if uid in self._gone_by_reply:
+            return True
+        ahead = self._ahead.get(uid)
+        if ahead is None:
+            return False
+        if _version(change.doc) >= ahead:
+            del self._ahead[uid]
+        return _version(change.doc) <= ahead
+
+    def _observe(self, change: Change, now: float) -> None:
+        try:
+            self.observe(change)
+        except Exception as error:
+            metadata = change.doc.get("metadata") or {}
+            where = f"{change.kind.resource} {metadata.get('namespace', '')}/{metadata.get('name', '')}"
+            self._record(where, now, f"{type(error).__name__}: {error}")
+
+    def _record(self, key: Hashable, now: float, message: str) -> None:
+        self.errors.append(Trouble(at=now, controller=self.name, key=key, message=message))
+
+
+def _uid(doc: Doc) -> str:
+    uid: str = doc["metadata"].get("uid", "")
+    return uid
+
+
+def _version(doc: Doc) -> int:
+    return int(doc["metadata"].get("resourceVersion") or 0)
+
+
+def _is_of(doc: Doc, kind: Kind) -> bool:
+    return "metadata" in doc and bool(doc["metadata"].get("uid")) and doc.get("kind", kind.kind) == kind.kind
+
+
+def _lives_on(write: Write, doc: Doc | None) -> bool:
+    """Whether an object is still there after a write that went well."""
+    if write.verb is not Verb.DELETE:
+        return True
+    metadata = (doc or {}).get("metadata") or {}
+    return bool(metadata.get("deletionTimestamp")) and bool(
+        metadata.get("deletionGracePeriodSeconds") or metadata.get("finalizers")
+    )
+
+
+def _is_namespace_terminating(error: ApiError) -> bool:
+    causes = error.details.get("causes") or ()
+    return isinstance(error, Forbidden) and any(cause.get("reason") == "NamespaceTerminating" for cause in causes)

@@ -1,0 +1,217 @@
+"""Virtual time: the controllers of a real cluster over a Store, with nobody waiting.
+
+Time stands still while anything is left to do: controllers step in the order in which they were given, their writes
+go straight to the Store, and the changes and replies that follow are theirs at the next turn. When all are quiet,
+time jumps to the next thing on anybody's mind: a wake-up, a message still on its way, or a deed that somebody put on
+the agenda. No threads, no sleeping, no clock. Latencies, where wanted, come from a seeded generator and never reorder
+the messages to one controller.
+
+Invariant: the same Store, controllers, deeds and seed give the same writes in the same order.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+from fairlead.errors import ApiError, ScenarioError
+from fairlead.model.flow import Change, Controller, Reply, Write
+
+if TYPE_CHECKING:
+    from fairlead.api.store import Store
+
+Deed = Callable[[], None]
+Latency = Callable[[Random], float]
+
+_TURNS_PER_INSTANT = 200_000
+_TICK = 30.0
+
+
+class VirtualClock:
+    """The time of a virtual world, as a clock to give to its Store before there is a runtime."""
+
+    def __init__(self, now: float = 0.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """How long a write takes to be performed and answered, and a change to be told. None is no time at all."""
+
+    write: Latency | None = None
+    watch: Latency | None = None
+
+
+class _Seat:
+    """A controller at the table, and what is on its way to it."""
+
+    def __init__(self, controller: Controller, store: Store) -> None:
+        self.controller = controller
+        self.feed = store.feed(controller.watches)
+        self.changes: deque[tuple[float, Change]] = deque()
+        self.replies: deque[tuple[float, Reply]] = deque()
+        self.last_change_due = self.last_write_due = float("-inf")
+        self.wake_at: float | None = float("-inf")  # the first step brings all there is, even if that is nothing
+
+    def next_due(self) -> float:
+        wake = float("inf") if self.wake_at is None else self.wake_at
+        if self.changes:
+            wake = min(wake, self.changes[0][0])
+        return min(wake, self.replies[0][0]) if self.replies else wake
+
+    def step(self, now: float, changes: list[Change]) -> list[Write]:
+        while self.changes and self.changes[0][0] <= now:
+            changes.append(self.changes.popleft()[1])
+        replies = []
+        while self.replies and self.replies[0][0] <= now:
+            replies.append(self.replies.popleft()[1])
+        writes = self.controller.step(now, changes, replies)
+        self.wake_at = self.controller.wake_at()
+        return writes
+
+
+class VirtualRuntime:
+    def __init__(
+        self,
+        store: Store,
+        controllers: Iterable[Controller],
+        *,
+        start: float = 0.0,
+        seed: int = 0,
+        clock: VirtualClock | None = None,
+        latencies: Latencies | None = None,
+    ) -> None:
+        """The Store's clock must be `clock`, or one that answers with this runtime's `now`."""
+        self._clock = clock or VirtualClock(start)
+        self._store = store
+        self._rng = Random(seed)
+        self._latencies = latencies or Latencies()
+        self._agenda: list[tuple[float, int, Deed]] = []
+        self._sequence = 0
+        self._next_tick = self._clock.now + _TICK
+        self._seats = [_Seat(controller, store) for controller in controllers]
+
+    @property
+    def now(self) -> float:
+        return self._clock.now
+
+    @property
+    def controllers(self) -> Sequence[Controller]:
+        return [seat.controller for seat in self._seats]
+
+    def add(self, controller: Controller) -> None:
+        """One more at the table; its first step brings all there is."""
+        self._seats.append(_Seat(controller, self._store))
+
+    def at(self, time: float, deed: Deed) -> None:
+        """Do something at that time (at once if it has passed), before the controllers step."""
+        self._sequence += 1
+        heapq.heappush(self._agenda, (max(time, self.now), self._sequence, deed))
+
+    def run(self, until: float) -> None:
+        """Let time pass until then."""
+        self.settle()
+        while (due := self._next_due()) <= until:
+            self._jump(due)
+            self.settle()
+        self._jump(until)
+
+    def run_until(self, predicate: Callable[[], bool], *, limit: float = 3600.0) -> bool:
+        """Let time pass until the predicate holds, for `limit` seconds at most; says whether it does."""
+        end = self.now + limit
+        self.settle()
+        while not predicate():
+            due = self._next_due()
+            if due > end:
+                self._jump(end)
+                return predicate()
+            self._jump(due)
+            self.settle()
+        return True
+
+    def settle(self) -> None:
+        """Do everything that is due at this instant."""
+        for _ in range(_TURNS_PER_INSTANT):
+            self._do_deeds()
+            if not self._turn():
+                return
+        busy = ", ".join(seat.controller.name for seat in self._seats if self._has_work(seat))
+        raise ScenarioError(f"the controllers do not come to rest at {self.now:g} s; still busy: {busy}")
+
+    # One instant
+
+    def _do_deeds(self) -> None:
+        while self._agenda and self._agenda[0][0] <= self.now:
+            heapq.heappop(self._agenda)[2]()
+
+    def _turn(self) -> bool:
+        """Let each controller that has something to do take one step; says whether any had."""
+        busy = False
+        for seat in self._seats:
+            if self._has_work(seat):
+                busy = True
+                self._step(seat)
+        return busy
+
+    def _has_work(self, seat: _Seat) -> bool:
+        if self._latencies.watch is not None:
+            self._send(seat)
+        elif seat.feed:
+            return True
+        return seat.next_due() <= self.now
+
+    def _step(self, seat: _Seat) -> None:
+        changes = seat.feed.drain() if self._latencies.watch is None else []
+        writes = seat.step(self.now, changes)
+        if not writes:
+            return
+        if self._latencies.write is None:
+            with self._store.batch():
+                for write in writes:
+                    seat.replies.append((self.now, self._perform(write)))
+        else:
+            for write in writes:
+                self._post(seat, write, self._latencies.write)
+
+    def _perform(self, write: Write) -> Reply:
+        try:
+            return Reply(write, self._store.perform(write))
+        except ApiError as error:
+            return Reply(write, None, error)
+
+    # Messages on their way
+
+    def _post(self, seat: _Seat, write: Write, latency: Latency) -> None:
+        """Perform a write a little later; its reply comes with it."""
+        due = max(seat.last_write_due, self.now + latency(self._rng))
+        seat.last_write_due = due
+        self.at(due, lambda: seat.replies.append((self.now, self._perform(write))))
+
+    def _send(self, seat: _Seat) -> None:
+        """Put what was just published on its way to a controller."""
+        latency = self._latencies.watch
+        for change in seat.feed.drain():
+            assert latency is not None
+            seat.last_change_due = max(seat.last_change_due, self.now + latency(self._rng))
+            seat.changes.append((seat.last_change_due, change))
+
+    # Time
+
+    def _next_due(self) -> float:
+        due = min((seat.next_due() for seat in self._seats), default=float("inf"))
+        return min(due, self._agenda[0][0]) if self._agenda else due
+
+    def _jump(self, time: float) -> None:
+        """Set the clock, and let the Store forget what is old on the way."""
+        while self._next_tick <= time:
+            self._clock.now = max(self._clock.now, self._next_tick)
+            self._next_tick += _TICK
+            self._store.tick()
+        self._clock.now = max(self._clock.now, time)
