@@ -6,13 +6,14 @@ malformed object is skipped and reported and never stops the others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, wraps
+from typing import Any, TypeVar
 
 from fairlead.model.quantity import QuantityError, read_quantity, to_units
 
+Record = TypeVar("Record")
 MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 """What reading a document of the wrong shape raises."""
 
@@ -43,6 +44,22 @@ def malformed(kind: str, document: object, error: Exception) -> ModelError:
     return ModelError(kind, key_of(document), field, message)
 
 
+def compiler(kind: str) -> Callable[[Callable[[Mapping[str, Any]], Record]], Callable[[Mapping[str, Any]], Record]]:
+    """Makes a function that reads a document one that raises nothing but ModelError."""
+
+    def decorate(read: Callable[[Mapping[str, Any]], Record]) -> Callable[[Mapping[str, Any]], Record]:
+        @wraps(read)
+        def compile_(document: Mapping[str, Any]) -> Record:
+            try:
+                return read(document)
+            except MALFORMED as error:
+                raise malformed(kind, document, error) from error
+
+        return compile_
+
+    return decorate
+
+
 def key_of(document: object) -> str:
     """`namespace/name`, or `name`, of a document of whatever shape."""
     metadata = document.get("metadata") if isinstance(document, Mapping) else None
@@ -62,6 +79,11 @@ def moment(document: Mapping[str, Any], field: str) -> float | None:
     """The time in a field, None if there is none."""
     timestamp = document.get(field)
     return epoch(timestamp) if timestamp else None
+
+
+def created_at(metadata: Mapping[str, Any]) -> float:
+    """When an object was created; 0 for one that says nothing, which is older than any other."""
+    return moment(metadata, "creationTimestamp") or 0.0
 
 
 def read_units(resources: Mapping[str, Any] | None, path: str) -> dict[str, int]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead.model.documents import EMPTY, MALFORMED, epoch, malformed, read_units
+from fairlead.model.documents import EMPTY, compiler, created_at, read_units
 from fairlead.model.events import ActionType
 from fairlead.model.taints import Taint, parse_taints
 
@@ -45,17 +45,11 @@ class Node:
         return f"<Node {self.name}>"
 
 
+@compiler("Node")
 def compile_node(document: Mapping[str, Any]) -> Node:
     """The node of a document; raises ModelError if the document cannot be used."""
-    try:
-        return _compile(document)
-    except MALFORMED as error:
-        raise malformed("Node", document, error) from error
-
-
-def _compile(document: Mapping[str, Any]) -> Node:
     metadata, spec, status = document["metadata"], document.get("spec") or {}, document.get("status") or {}
-    labels, created, taints = metadata.get("labels") or EMPTY, metadata.get("creationTimestamp"), spec.get("taints")
+    labels, taints = metadata.get("labels") or EMPTY, spec.get("taints")
     return Node(
         name=metadata["name"],
         uid=metadata.get("uid") or "",
@@ -73,7 +67,7 @@ def _compile(document: Mapping[str, Any]) -> Node:
             condition["type"]: condition.get("status") or "Unknown" for condition in status.get("conditions") or ()
         },
         zone_key=zone_key(labels),
-        created=epoch(created) if created else 0.0,
+        created=created_at(metadata),
         resource_version=metadata.get("resourceVersion") or "",
     )
 

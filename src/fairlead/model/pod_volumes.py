@@ -27,7 +27,8 @@ class VolumeSource(Enum):
     CSI = "csi"
 
 
-RELEVANT_SOURCES = frozenset(source.value for source in VolumeSource) | {"image"}
+_SOURCES = {source.value: source for source in VolumeSource}
+RELEVANT_SOURCES = frozenset(_SOURCES) | {"image"}
 _NAME_FIELDS = {
     VolumeSource.CLAIM: "claimName",
     VolumeSource.GCE: "pdName",
@@ -56,8 +57,8 @@ class PodVolume:
 def parse_volumes(documents: Iterable[Mapping[str, Any]] | None) -> tuple[PodVolume, ...]:
     volumes = []
     for document in documents or ():
-        for source in VolumeSource:
-            if (details := document.get(source.value)) is not None:
+        for field, source in _SOURCES.items():
+            if (details := document.get(field)) is not None:
                 volumes.append(_parse_volume(source, document.get("name") or "", details))
                 break
     return tuple(volumes)

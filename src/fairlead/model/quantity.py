@@ -13,7 +13,6 @@ Invariant: `parse_quantity(str(q)) == q`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -205,9 +204,9 @@ def to_units(resource: str, amount: Quantity) -> int:
     return amount.milli() if resource == "cpu" else amount.value()
 
 
-def units_of(amounts: Mapping[str, Quantity]) -> dict[str, int]:
-    """Each amount in the base units of its resource."""
-    return {resource: to_units(resource, amount) for resource, amount in amounts.items()}
+def nanos_to_units(resource: str, nanos: int) -> int:
+    """The same for a bare number of nanos."""
+    return _clamp(_divide_away_from_zero(nanos, _MICRO if resource == "cpu" else _NANO))
 
 
 def format_quantity(units: int, resource: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlead.model.documents import FieldError
-from fairlead.model.quantity import Quantity, QuantityError, is_scalar, read_quantity, to_units
+from fairlead.model.quantity import QuantityError, is_scalar, nanos_to_units, read_quantity
 
 Amounts = dict[str, int]
 """Nanos by resource."""
@@ -51,8 +51,8 @@ def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Requests
         booked=booked_units,
         fit=booked_units if booked is by_spec else _units(by_spec),
         score=_units(score),
-        nonzero_cpu=to_units("cpu", Quantity(nonzero.get("cpu", 0))),
-        nonzero_memory=to_units("memory", Quantity(nonzero.get("memory", 0))),
+        nonzero_cpu=nanos_to_units("cpu", nonzero.get("cpu", 0)),
+        nonzero_memory=nanos_to_units("memory", nonzero.get("memory", 0)),
         exact=booked,
     )
 
@@ -182,9 +182,9 @@ def _raise_to(total: Amounts, amounts: Mapping[str, int]) -> None:
 
 
 def _units(amounts: Amounts) -> dict[str, int]:
-    units = {resource: to_units(resource, Quantity(amounts.get(resource, 0))) for resource in _ALWAYS_COUNTED}
+    units = {resource: nanos_to_units(resource, amounts.get(resource, 0)) for resource in _ALWAYS_COUNTED}
     for resource in _scalars(amounts):
-        units[resource] = to_units(resource, Quantity(amounts[resource]))
+        units[resource] = nanos_to_units(resource, amounts[resource])
     return units
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -91,7 +92,7 @@ class PodShape:
         return self.required_node_affinity is None or self.required_node_affinity.matches(labels, name)
 
 
-_FIELDS = tuple(field.name for field in fields(PodShape))
+_every_field = attrgetter(*(field.name for field in fields(PodShape)))
 
 
 class Shapes:
@@ -135,8 +136,7 @@ class Shapes:
 
 
 def _meaning(shape: PodShape) -> Hashable:
-    values = (getattr(shape, name) for name in _FIELDS)
-    return tuple(tuple(sorted(value.items())) if isinstance(value, dict) else value for value in values)
+    return tuple(tuple(sorted(value.items())) if value.__class__ is dict else value for value in _every_field(shape))
 
 
 def _relevant(document: Mapping[str, Any]) -> list[Any]:

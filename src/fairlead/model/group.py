@@ -1,0 +1,175 @@
+"""PodGroup: pods that belong together, whichever of three APIs says so, as one kind of record.
+
+    scheduling.k8s.io       basic, or a gang with a minimum count; perhaps one topology key
+    scheduling.x-k8s.io     a minimum of members and a time to wait
+    scheduling.volcano.sh   a gang with minimums per task, a queue, minimum resources and network topology
+
+What an API does not have is at its default here. The apiVersion of a document decides how it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from fairlead.model.documents import EMPTY, FieldError, compiler, created_at, read_units
+from fairlead.model.pod import COSCHEDULING_GROUP_API, NATIVE_GROUP_API, VOLCANO_GROUP_API
+from fairlead.model.selectors import selector_from_document
+
+if TYPE_CHECKING:
+    from fairlead.model.selectors import LabelSelector
+
+
+class GroupPolicy(Enum):
+    """Whether members start one by one, or not before the minimum can."""
+
+    BASIC = "basic"
+    GANG = "gang"
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkTopology:
+    """How close the members must be: `hard`, or if possible. The limit is a tier's number or its name."""
+
+    hard: bool = True
+    highest_tier: int | None = None
+    highest_tier_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroupPolicy:
+    """How members are divided further, by labels, with minimums and closeness of their own."""
+
+    name: str
+    size: int
+    minimum: int
+    selector: LabelSelector
+    match_label_keys: tuple[str, ...]
+    network_topology: NetworkTopology | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PodGroup:
+    """`min_resources` is None where none are given, which is not the same as none being needed. `priority` counts only
+    in the native API; the others have the class's. `timeout` is in seconds."""
+
+    namespace: str
+    name: str
+    key: str
+    uid: str
+    api: str
+    policy: GroupPolicy
+    min_member: int
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    created: float
+    resource_version: str
+    phase: str = ""
+    queue: str = ""
+    priority_class: str = ""
+    priority: int = 0
+    min_resources: Mapping[str, int] | None = None
+    topology_key: str = ""
+    whole_disruption: bool = False
+    task_minimums: Mapping[str, int] | None = None
+    network_topology: NetworkTopology | None = None
+    sub_groups: tuple[SubGroupPolicy, ...] = ()
+    timeout: float | None = None
+    terminating: bool = False
+
+    def __repr__(self) -> str:
+        return f"<PodGroup {self.key}>"
+
+
+@compiler("PodGroup")
+def compile_group(document: Mapping[str, Any]) -> PodGroup:
+    """The group of a document; raises ModelError if the document cannot be used."""
+    metadata, spec, status = document["metadata"], document.get("spec") or {}, document.get("status") or {}
+    api = (document.get("apiVersion") or "").partition("/")[0]
+    if api not in _READERS:
+        raise FieldError("apiVersion", f"no PodGroup is known by {document.get('apiVersion')!r}")
+    namespace, name = metadata.get("namespace") or "", metadata["name"]
+    return PodGroup(
+        namespace=namespace,
+        name=name,
+        key=f"{namespace}/{name}",
+        uid=metadata.get("uid") or "",
+        api=api,
+        labels=metadata.get("labels") or EMPTY,
+        annotations=metadata.get("annotations") or EMPTY,
+        created=created_at(metadata),
+        resource_version=metadata.get("resourceVersion") or "",
+        phase=status.get("phase") or "",
+        priority_class=spec.get("priorityClassName") or "",
+        terminating=bool(metadata.get("deletionTimestamp")),
+        **_READERS[api](spec),
+    )
+
+
+def _read_native(spec: Mapping[str, Any]) -> dict[str, Any]:
+    gang = (spec.get("schedulingPolicy") or {}).get("gang")
+    topology = (spec.get("schedulingConstraints") or {}).get("topology") or [{}]
+    return {
+        "policy": GroupPolicy.BASIC if gang is None else GroupPolicy.GANG,
+        "min_member": 0 if gang is None else gang.get("minCount") or 0,
+        "priority": spec.get("priority") or 0,
+        "topology_key": topology[0].get("key") or "",
+        "whole_disruption": spec.get("disruptionMode") == "PodGroup",
+    }
+
+
+def _read_coscheduling(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "policy": GroupPolicy.GANG,
+        "min_member": spec.get("minMember") or 0,
+        "min_resources": _optional_units(spec, "minResources"),
+        "timeout": spec.get("scheduleTimeoutSeconds"),
+    }
+
+
+def _read_volcano(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "policy": GroupPolicy.GANG,
+        "min_member": spec.get("minMember") or 0,
+        "queue": spec.get("queue") or "",
+        "min_resources": _optional_units(spec, "minResources"),
+        "task_minimums": spec.get("minTaskMember") or {},
+        "network_topology": _network_topology(spec.get("networkTopology")),
+        "sub_groups": tuple(_sub_groups(spec.get("subGroupPolicy") or ())),
+    }
+
+
+_READERS = {
+    NATIVE_GROUP_API: _read_native,
+    COSCHEDULING_GROUP_API: _read_coscheduling,
+    VOLCANO_GROUP_API: _read_volcano,
+}
+
+
+def _optional_units(spec: Mapping[str, Any], field: str) -> dict[str, int] | None:
+    return None if spec.get(field) is None else read_units(spec[field], f"spec.{field}")
+
+
+def _network_topology(document: Mapping[str, Any] | None) -> NetworkTopology | None:
+    if document is None:
+        return None
+    return NetworkTopology(
+        hard=(document.get("mode") or "hard") == "hard",
+        highest_tier=document.get("highestTierAllowed"),
+        highest_tier_name=document.get("highestTierName") or "",
+    )
+
+
+def _sub_groups(documents: Iterable[Mapping[str, Any]]) -> Iterable[SubGroupPolicy]:
+    for document in documents:
+        size = document.get("subGroupSize")
+        yield SubGroupPolicy(
+            name=document.get("name") or "",
+            size=1 if size is None else size,
+            minimum=document.get("minSubGroups") or 0,
+            selector=selector_from_document(document.get("labelSelector")),
+            match_label_keys=tuple(document.get("matchLabelKeys") or ()),
+            network_topology=_network_topology(document.get("networkTopology")),
+        )
