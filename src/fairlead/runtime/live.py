@@ -1,0 +1,221 @@
+"""The live runtime: changes to inboxes, steps in worker threads, writes performed, replies fed back. On asyncio.
+
+The event loop has this thread; each controller's `step` runs in a thread of its own, so a slow plugin holds up
+scheduling only, never watches, writes, the lease or the API server. Between two steps a controller's inbox is drained;
+that is its snapshot. It sleeps until something is in the inbox or its `wake_at` has come.
+
+    waiting for first lists ─▶ step ─▶ writes ─▶ doze ─▶ step ...   ─stop▶ finish writes ─▶ ended
+
+Invariant: one step at a time per controller; a step that raises is logged and costs its own changes, nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlead.api.retry import Backoff
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Change, Controller, Reply, Write
+    from fairlead.runtime.worlds import World
+
+log = logging.getLogger("fairlead.runtime")
+
+_AFTER_FAILURE = Backoff(first=0.1, most=10.0)
+
+
+class Clock:
+    """Seconds since the epoch that never jump: anchored once, then driven by the monotonic clock."""
+
+    def __init__(self) -> None:
+        self._anchor = time.time() - time.monotonic()
+
+    def now(self) -> float:
+        return self._anchor + time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """What one step was like, for telemetry."""
+
+    controller: str
+    seconds: float
+    changes: int
+    replies: int
+    writes: int
+    failed: bool
+
+
+_Outcome = tuple[list["Write"], float | None]
+OnStep = Callable[[Stepped], None]
+OnWrite = Callable[[str, "Reply"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`in_flight` writes per controller; `stop_within` seconds for a step and its writes to end when stopped."""
+
+    in_flight: int = 64
+    stop_within: float = 5.0
+
+
+_LIMITS = Limits()
+
+
+class LiveRuntime:
+    """Drives controllers in a World until stopped. `stop` may be called from signal handlers, on the loop's thread."""
+
+    def __init__(
+        self,
+        world: World,
+        controllers: Sequence[Controller],
+        *,
+        clock: Clock | None = None,
+        limits: Limits = _LIMITS,
+        on_step: OnStep | None = None,
+        on_write: OnWrite | None = None,
+    ) -> None:
+        self._world = world
+        self._limits = limits
+        clock = clock or Clock()
+        self._drivers = [
+            _Driver(controller, world, clock=clock, limits=limits, on_step=on_step, on_write=on_write)
+            for controller in controllers
+        ]
+
+    def stop(self) -> None:
+        for driver in self._drivers:
+            driver.stop()
+
+    @property
+    def stepping(self) -> bool:
+        """Whether every controller has seen the whole of what it watches, and made its first step."""
+        return all(driver.steps for driver in self._drivers)
+
+    async def run_until_stopped(self) -> None:
+        """Returns after `stop`, when every controller has ended. If cancelled, everything ends at once."""
+        async with asyncio.TaskGroup() as group:
+            world = group.create_task(self._world.run(), name="world")
+            drivers = [group.create_task(driver.run(), name=driver.name) for driver in self._drivers]
+            await asyncio.gather(*drivers)
+            world.cancel()
+
+
+class _Driver:
+    """One controller, its inbox, its thread."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        world: World,
+        *,
+        clock: Clock,
+        limits: Limits,
+        on_step: OnStep | None,
+        on_write: OnWrite | None,
+    ) -> None:
+        self.name = controller.name
+        self.steps = 0
+        self._controller = controller
+        self._clock = clock
+        self._limits = limits
+        self._on_step, self._on_write = on_step, on_write
+        self._awake = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._replies: list[Reply] = []
+        self._turning: asyncio.Future[_Outcome] | None = None
+        self._failures = 0
+        self._rng = random.Random(self.name)
+        self._following = world.follow(controller.watches, self._awake.set)
+        self._writer = world.writer(self._receive, in_flight=limits.in_flight)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._awake.set()
+        if self._turning is not None:
+            self._turning.get_loop().call_later(self._limits.stop_within, self._turning.cancel)
+
+    async def run(self) -> None:
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=self.name)
+        try:
+            while not self._following.ready and not self._stopping.is_set():
+                await self._doze(None)
+            while not self._stopping.is_set():
+                await self._doze(await self._step(thread))
+            if left := await self._writer.finish(self._limits.stop_within):
+                log.warning("%d writes given up at the end", left, extra={"controller": self.name})
+        finally:
+            self._writer.cut()
+            self._following.close()
+            thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _step(self, thread: ThreadPoolExecutor) -> float | None:
+        """One step; the answer is when to make the next even if nothing happens."""
+        changes = self._following.drain()
+        replies, self._replies = self._replies, []
+        began = time.monotonic()
+        turn = asyncio.get_running_loop().run_in_executor(thread, self._turn, changes, replies)
+        try:
+            writes, wake_at = await self._patiently(turn)
+        except Exception as error:
+            writes, wake_at = [], self._failed(error)
+        else:
+            self._failures = 0
+            self._writer.submit(writes)
+        self.steps += 1
+        if self._on_step is not None:
+            seconds = time.monotonic() - began
+            self._on_step(Stepped(self.name, seconds, len(changes), len(replies), len(writes), bool(self._failures)))
+        return wake_at
+
+    async def _patiently(self, turn: asyncio.Future[_Outcome]) -> _Outcome:
+        """The step's outcome. Once stopped, a step that does not end in time is left behind in its thread."""
+        self._turning = turn
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise TimeoutError("the step did not end in time and was left behind") from None
+        finally:
+            self._turning = None
+
+    def _turn(self, changes: Sequence[Change], replies: Sequence[Reply]) -> _Outcome:
+        """In the worker thread: both calls, so that a controller never sees two threads."""
+        writes = self._controller.step(self._clock.now(), changes, replies)
+        return writes, self._controller.wake_at()
+
+    def _failed(self, error: Exception) -> float:
+        self._failures += 1
+        delay = _AFTER_FAILURE.delay(self._failures, self._rng)
+        log.error("a step of %s failed, the next in %.1f s at the latest", self.name, delay,
+                  exc_info=error, extra={"controller": self.name})  # fmt: skip
+        return self._clock.now() + delay
+
+    def _receive(self, replies: Sequence[Reply]) -> None:
+        self._replies.extend(replies)
+        self._awake.set()
+        if self._on_write is not None:
+            for reply in replies:
+                self._on_write(self.name, reply)
+
+    async def _doze(self, until: float | None) -> None:
+        """Until woken, or until that time; None is forever."""
+        if until is not None and until <= self._clock.now():
+            # A yield, or a controller that always has more to do would keep the loop from everybody else.
+            await asyncio.sleep(0)
+        else:
+            try:
+                async with asyncio.timeout(None if until is None else until - self._clock.now()):
+                    await self._awake.wait()
+            except TimeoutError:
+                pass
+        self._awake.clear()

@@ -1,0 +1,144 @@
+"""The two worlds a live runtime can run in: a cluster behind a ClusterApi, and a Store in this process.
+
+A World says where changes come from, where writes go, and what controllers read. `Remote` reflects and mirrors;
+`Embedded` hands on what the Store tells, so that nothing is encoded or copied on the way. Nothing above this line
+knows which of the two it has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fairlead.api.mirror import Mirror
+from fairlead.api.store import Store, StoreApi
+from fairlead.model.flow import Change, Happened
+from fairlead.runtime.writers import ConcurrentWriter, Deliver, StoreWriter, Writer
+
+if TYPE_CHECKING:
+    from fairlead.api.history import EventType
+    from fairlead.api.objects import Record
+    from fairlead.api.port import ClusterApi
+    from fairlead.api.reflector import OnError
+    from fairlead.model.flow import DocView, Watch
+    from fairlead.model.kinds import Kind
+
+_Telling = tuple[int, "EventType", "Kind", "Record"]
+
+
+class Following(Protocol):
+    """One reader's changes: nothing until `ready`, then all objects as ADDED, then what happens."""
+
+    @property
+    def ready(self) -> bool: ...
+
+    def drain(self) -> Sequence[Change]: ...
+
+    def close(self) -> None: ...
+
+
+class World(Protocol):
+    @property
+    def view(self) -> DocView: ...
+
+    def follow(self, watches: Sequence[Watch], wake: Callable[[], None]) -> Following: ...
+
+    def writer(self, deliver: Deliver, *, in_flight: int) -> Writer: ...
+
+    async def run(self) -> None:
+        """Keep it true, until cancelled."""
+        ...
+
+
+class Remote:
+    """A cluster at the other end of a ClusterApi."""
+
+    def __init__(self, api: ClusterApi, *, on_error: OnError | None = None) -> None:
+        self._api = api
+        self.view = Mirror(api, on_error=on_error)
+
+    def follow(self, watches: Sequence[Watch], wake: Callable[[], None]) -> Following:
+        return self.view.follow(watches, wake)
+
+    def writer(self, deliver: Deliver, *, in_flight: int) -> Writer:
+        return ConcurrentWriter(self._api, deliver, in_flight=in_flight)
+
+    async def run(self) -> None:
+        await self.view.run()
+
+
+class Embedded:
+    """A Store in this process, on this event loop."""
+
+    def __init__(self, store: Store) -> None:
+        self.view = store
+
+    def follow(self, watches: Sequence[Watch], wake: Callable[[], None]) -> Following:
+        return _Fed(self.view, watches, wake)
+
+    def writer(self, deliver: Deliver, *, in_flight: int) -> Writer:
+        return StoreWriter(self.view, deliver)
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+
+class _Fed:
+    """What the Store told some subscriptions, put back into the one order in which it happened."""
+
+    ready = True
+
+    def __init__(self, store: Store, watches: Sequence[Watch], wake: Callable[[], None]) -> None:
+        self._store = store
+        self._subscriptions = [
+            store.subscribe(
+                watch.kind, namespace=watch.namespace, label_selector=watch.label_selector,
+                field_selector=watch.field_selector, buffer=sys.maxsize, wake=wake,
+            )
+            for watch in watches
+        ]  # fmt: skip
+
+    def drain(self) -> Sequence[Change]:
+        told = [
+            (version, type_, subscription.selection.kind, record)
+            for subscription in self._subscriptions
+            for type_, record, version in subscription.drain()
+        ]
+        told.sort(key=itemgetter(0))
+        return _Told(self._store, told)
+
+    def close(self) -> None:
+        for subscription in self._subscriptions:
+            self._store.unsubscribe(subscription)
+
+
+class _Told(Sequence["Change"]):
+    """Changes whose documents are taken from the Store's records one at a time, when a step comes to them: on a large
+    cluster the first step of each controller brings all there is, and nobody can hold all of it decoded."""
+
+    def __init__(self, store: Store, told: list[_Telling]) -> None:
+        self._store = store
+        self._told = told
+
+    def __len__(self) -> int:
+        return len(self._told)
+
+    def __iter__(self) -> Iterator[Change]:
+        return map(self._change, self._told)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return _Told(self._store, self._told[index])
+        return self._change(self._told[index])
+
+    def _change(self, telling: _Telling) -> Change:
+        _, type_, kind, record = telling
+        return Change(Happened(type_), kind, self._store.shown(kind, record, keep=False))
+
+
+def world_of(api: ClusterApi, *, on_error: OnError | None = None) -> World:
+    """The world behind an api: the short way when it is a Store of our own."""
+    return Embedded(api.store) if isinstance(api, StoreApi) else Remote(api, on_error=on_error)
