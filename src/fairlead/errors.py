@@ -24,6 +24,7 @@ and the shell decides what becomes of them: retry, back off or exit.
     ├── ConfigError              a configuration file is wrong; names file, path of the field and the fix
     ├── JournalError             the data directory cannot be used
     ├── PluginError              a plugin raised; names plugin and point
+    ├── ExtenderError            an HTTP extender failed; names it and the verb
     └── ScenarioError            a scenario or recording cannot be used
 """
 
@@ -181,6 +182,10 @@ class PluginError(FairleadError):
     def __init__(self, plugin: str, point: str, cause: BaseException) -> None:
         super().__init__(f"plugin {plugin} failed at {point}: {type(cause).__name__}: {cause}")
         self.plugin, self.point = plugin, point
+
+
+class ExtenderError(FairleadError):
+    """An extender that did not answer as it should."""
 
 
 class ScenarioError(FairleadError):

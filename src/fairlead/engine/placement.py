@@ -1,0 +1,319 @@
+"""place(pod): prepare, filter, sample, score, choose. The heart of a cycle, and the only place where a node is chosen.
+
+The answer is a value: `Placed` with the row and how it compared, `Blocked` with the diagnosis, or `Broken` when
+something failed and the attempt says nothing about the cluster. The steps and their order are kube-scheduler's; a
+nominated node that still fits ends the search at once, and a single feasible node is not scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.errors import ExtenderError, FairleadError
+from fairlead.framework.extender import PSEUDO_PLUGIN
+from fairlead.framework.verdicts import FEASIBLE
+from fairlead.model.reasons import Diagnosis, Status, Verdict, failed, unresolvable
+from fairlead.state.statement import Statement
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.evaluate import Contribution, Evaluator, Judgement
+    from fairlead.framework.points import Preparation
+    from fairlead.model.pod import Pod
+
+UNJUDGED = -1
+NO_NODES = "no nodes available to schedule pods"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A feasible row, its total, and what each plugin gave it (weighted)."""
+
+    row: int
+    total: int
+    scores: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    row: int
+    feasible: int
+    judged: int
+    chosen: Candidate
+    runner_up: Candidate | None = None
+    sheet: ScoreSheet | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocked:
+    """No node. `codes` is the refusal of each row of the table: -1 if it was not judged, 0 if it was feasible."""
+
+    diagnosis: Diagnosis
+    codes: NDArray[np.int32]
+    evaluator: Evaluator
+
+    def rows_by_verdict(self) -> dict[Verdict, NDArray[np.intp]]:
+        refusals = [int(code) for code in np.unique(self.codes) if code > FEASIBLE]
+        return {self.evaluator.codes.verdict(code): np.flatnonzero(self.codes == code) for code in refusals}
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The attempt failed: a plugin raised or answered with an error."""
+
+    status: Status
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreSheet:
+    """Every feasible row with every plugin's weighted score, for as long as the table stands still."""
+
+    rows: NDArray[np.int32]
+    totals: NDArray[np.int64]
+    contributions: Sequence[Contribution]
+
+    def candidate(self, position: int) -> Candidate:
+        row = int(self.rows[position])
+        scores = tuple((c.plugin, c.at(row, position)) for c in self.contributions)
+        return Candidate(row, int(self.totals[position]), scores)
+
+
+@dataclass(slots=True)
+class Search:
+    """What is carried from one attempt to the next: where the last sample ended; and who is nominated where."""
+
+    start: int = 0
+    nominated: Mapping[int, Sequence[Pod]] = field(default_factory=dict)
+
+
+def place(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | Blocked | Broken:
+    """Choose a node for the cycle's pod."""
+    if len(cycle.cluster.table) == 0:
+        return Broken(failed(NO_NODES))
+    cycle.cluster.begin_cycle()
+    try:
+        preparation = evaluator.prepare(cycle)
+        return _Attempt(cycle, evaluator, search, preparation).run()
+    except FairleadError as error:
+        return Broken(failed(str(error)))
+
+
+class _Attempt:
+    """One search for a node."""
+
+    def __init__(self, cycle: Cycle, evaluator: Evaluator, search: Search, preparation: Preparation) -> None:
+        self.cycle = cycle
+        self.evaluator = evaluator
+        self.search = search
+        self.preparation = preparation
+        self.table = cycle.cluster.table
+        self.refusals: dict[int, int] = {}
+        """Rows whose verdict is not the plain one: refused because of nominated pods, or by an extender."""
+
+    def run(self) -> Placed | Blocked | Broken:
+        status = self.preparation.status
+        if status is not None:
+            return self._refused_early(status) if status.code.rejected else Broken(status)
+        judgement = self.evaluator.judge(self.cycle)
+        self._consider_nominated_pods()
+        nominated = self._nominated_row(judgement)
+        if nominated is not None:
+            return Placed(nominated, feasible=1, judged=1, chosen=Candidate(nominated, 0))
+        ok = judgement.ok
+        if self.refusals:
+            ok = ok.copy()
+            ok[list(self.refusals)] = False
+        feasible, judged = self._sample(ok)
+        found = len(feasible)
+        feasible = self._ask_extenders(feasible)
+        if not len(feasible):
+            return self._blocked(judgement, judged, by_extender=found > 0)
+        count = len(self.table) if judged is None else len(judged)
+        if len(feasible) == 1:
+            row = int(feasible[0])
+            return Placed(row, feasible=1, judged=count, chosen=Candidate(row, 0))
+        return self._choose(feasible, count)
+
+    # ---- nominations ----
+
+    def _consider_nominated_pods(self) -> None:
+        """A row must fit the pod with and without the pods of the same or higher priority that are nominated to it."""
+        mine = self.cycle.pod
+        for row, pods in self.search.nominated.items():
+            expected = [pod for pod in pods if pod.priority >= mine.priority and pod.uid != mine.uid]
+            if expected and self.table.alive[row]:
+                code = self._judge_with(expected, row)
+                if code != FEASIBLE:
+                    self.refusals[row] = code
+
+    def _judge_with(self, pods: Sequence[Pod], row: int) -> int:
+        trial = self.cycle.copy()
+        statement = trial_statement(trial)
+        for pod in pods:
+            statement.assign(pod, row)
+        try:
+            return int(self.evaluator.judge_rows(trial, np.array([row], dtype=np.int32))[0])
+        finally:
+            statement.rollback()
+
+    def _nominated_row(self, judgement: Judgement) -> int | None:
+        """The node that this pod itself is nominated to, if it (still) fits: then nothing else is looked at."""
+        name = self.cycle.pod.nominated_node
+        row = self.table.row_of.get(name) if name else None
+        if row is None or not judgement.ok[row] or row in self.refusals:
+            return None
+        rows = np.array([row], dtype=np.int32)
+        return row if len(self._ask_extenders(rows)) else None
+
+    # ---- which rows ----
+
+    def _sample(self, ok: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
+        """Feasible rows, as many as the profile wants to see, and the rows looked at (None: all)."""
+        profile, names = self.evaluator.profile, self.preparation.names
+        if profile.percentage is None and names is None and not profile.deterministic_ties:
+            return np.flatnonzero(ok).astype(np.int32), None
+        order = self.table.order()
+        if names is not None:
+            wanted = [row for name in names if (row := self.table.row_of.get(name)) is not None]
+            order = order[np.isin(order, wanted)]
+        if not len(order):
+            return order, order
+        start = self.search.start % len(order)
+        rotated = np.concatenate((order[start:], order[:start]))
+        hits = np.flatnonzero(ok[rotated])
+        enough = self._enough(len(order))
+        looked_at = rotated if len(hits) < enough else rotated[: hits[enough - 1] + 1]
+        self.search.start = (self.search.start + len(looked_at)) % len(self.table)
+        return rotated[hits[:enough]], looked_at
+
+    def _enough(self, nodes: int) -> int:
+        """How many feasible nodes end the search."""
+        profile = self.evaluator.profile
+        if not profile.at("score") and not profile.extenders:
+            return 1
+        percentage = profile.percentage
+        if percentage is None or nodes < 100:
+            return nodes
+        if percentage == 0:
+            percentage = max(5, 50 - nodes // 125)
+        return max(100, nodes * percentage // 100)
+
+    def _ask_extenders(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        for extender in self.evaluator.profile.extenders:
+            if not len(rows) or not extender.filters or not extender.interested(self.cycle.pod):
+                continue
+            try:
+                answer = extender.filter(self.cycle, rows)
+            except ExtenderError:
+                if extender.ignorable:
+                    continue
+                raise
+            rows = answer.rows
+            for row, (message, final) in answer.refused.items():
+                self.refusals[row] = self.evaluator.codes.code(Verdict(PSEUDO_PLUGIN, (message,), final))
+        return rows
+
+    # ---- the answer ----
+
+    def _choose(self, feasible: NDArray[np.int32], judged: int) -> Placed:
+        totals, contributions = self.evaluator.score(self.cycle, feasible)
+        scored_outside = False
+        for extender in self.evaluator.profile.extenders:
+            if extender.prioritizes and extender.interested(self.cycle.pod):
+                try:
+                    totals = totals + extender.prioritize(self.cycle, feasible)
+                    scored_outside = True
+                except ExtenderError:
+                    continue
+        sheet = ScoreSheet(feasible, totals, contributions)
+        best = self._best(totals, scored_outside)
+        rest = totals.copy()
+        rest[best] = np.iinfo(np.int64).min
+        chosen = sheet.candidate(best)
+        return Placed(
+            chosen.row, len(feasible), judged, chosen, runner_up=sheet.candidate(int(rest.argmax())), sheet=sheet
+        )
+
+    def _best(self, totals: NDArray[np.int64], scored_outside: bool) -> int:
+        if self.evaluator.profile.deterministic_ties and not scored_outside:
+            order = heap_preorder(len(totals))
+            return int(order[totals[order].argmax()])
+        ties = np.flatnonzero(totals == totals.max())
+        return int(ties[self.cycle.rng.randrange(len(ties))] if len(ties) > 1 else ties[0])
+
+    def _refused_early(self, status: Status) -> Blocked:
+        nodes = len(self.table)
+        diagnosis = Diagnosis(
+            total=nodes,
+            counts={},
+            absent=status,
+            absent_count=nodes,
+            early=status,
+            unschedulable_plugins=self.preparation.rejectors,
+        )
+        return Blocked(diagnosis, np.full(self.table.high, UNJUDGED, dtype=np.int32), self.evaluator)
+
+    def _blocked(self, judgement: Judgement, judged: NDArray[np.int32] | None, *, by_extender: bool) -> Blocked:
+        codes = np.full(self.table.high, UNJUDGED, dtype=np.int32)
+        looked_at = np.flatnonzero(self.table.alive[: self.table.high]) if judged is None else judged
+        codes[looked_at] = self.evaluator.refusals(self.cycle, judgement)[looked_at]
+        for row, code in self.refusals.items():
+            codes[row] = code
+        counts = self._counts(codes)
+        absent, plugins = self._absent(), set(self.preparation.narrowed_by)
+        plugins |= {verdict.plugin for verdict in counts}
+        if by_extender:
+            plugins.add(PSEUDO_PLUGIN)
+        diagnosis = Diagnosis(
+            total=len(self.table),
+            counts=counts,
+            absent=absent,
+            absent_count=len(self.table) - sum(counts.values()) if absent else 0,
+            unschedulable_plugins=frozenset(plugins),
+        )
+        return Blocked(diagnosis, codes, self.evaluator)
+
+    def _absent(self) -> Status | None:
+        if self.preparation.names is None:
+            return None
+        return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(self.preparation.narrowed_by))}]")
+
+    def _counts(self, codes: NDArray[np.int32]) -> dict[Verdict, int]:
+        refused = codes[codes > FEASIBLE]
+        histogram = np.bincount(refused) if len(refused) else ()
+        return {self.evaluator.codes.verdict(code): int(n) for code, n in enumerate(histogram) if n}
+
+
+def trial_statement(trial: Cycle) -> Statement:
+    """A Statement whose placements the trial's plugins hear of, through `added` and `removed`."""
+    adders = [p for p in trial.profile.at("added") if p.name not in trial.no_filter]
+    removers = [p for p in trial.profile.at("removed") if p.name not in trial.no_filter]
+
+    def added(pod: Pod, row: int) -> None:
+        for plugin in adders:
+            plugin.added(trial, pod, row)
+
+    def removed(pod: Pod, row: int) -> None:
+        for plugin in removers:
+            plugin.removed(trial, pod, row)
+
+    return Statement(trial.cluster, added=added, removed=removed)
+
+
+@lru_cache(maxsize=64)
+def heap_preorder(size: int) -> NDArray[np.intp]:
+    """Positions of a binary heap over a list, in pre-order: the order in which kube-scheduler's heap prefers equals."""
+    order: list[int] = []
+    waiting = [0] if size else []
+    while waiting:
+        position = waiting.pop()
+        order.append(position)
+        waiting += [child for child in (2 * position + 2, 2 * position + 1) if child < size]
+    return np.array(order, dtype=np.intp)

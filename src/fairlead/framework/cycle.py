@@ -1,0 +1,43 @@
+"""Cycle: what a policy sees while one pod is being placed.
+
+It lives for one attempt. Each plugin may leave a note under its own name in `prepare` and read it in `filter`, `score`
+or `reserve`; `copy` gives a trial its own notes, so that a what-if never leaks into the attempt it belongs to.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from fairlead.framework.profile import Profile
+    from fairlead.framework.remember import Remembered
+    from fairlead.model.pod import Pod
+    from fairlead.state.cluster import Cluster
+
+
+class Cycle:
+    __slots__ = ("cluster", "no_filter", "no_score", "notes", "now", "pod", "profile", "remembered", "rng")
+
+    def __init__(self, *, pod: Pod, cluster: Cluster, profile: Profile, now: float, rng: Random) -> None:
+        self.pod = pod
+        self.cluster = cluster
+        self.profile = profile
+        self.now = now
+        self.rng = rng
+        self.notes: dict[str, Any] = {}
+        self.no_filter: set[str] = set()
+        """Plugins that stepped aside in `prepare`: their filter, added and removed are not asked in this cycle."""
+        self.no_score: set[str] = set()
+        self.remembered: Remembered | None = None
+
+    def copy(self) -> Cycle:
+        """The same attempt with notes of its own, for a trial. A note that changes in `added` and `removed` has a
+        `copy` method; others are never modified."""
+        twin = copy(self)
+        twin.notes = {name: note.copy() if hasattr(note, "copy") else note for name, note in self.notes.items()}
+        twin.no_filter = set(self.no_filter)
+        twin.no_score = set(self.no_score)
+        return twin

@@ -1,0 +1,208 @@
+"""Runs filters and scores over Nodes, column by column, remembering by signature and scope.
+
+An Evaluator belongs to one profile. For each attempt it prepares the plugins, finds the feasible rows, and weighs them;
+when nothing is feasible it says why, row by row. Plugins whose scope is STATIC or ROW are answered from memory
+(framework/remember.py); the others are asked every time.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairlead.errors import FairleadError
+from fairlead.framework.plugin import Scope, takes_part
+from fairlead.framework.points import Preparation, merge_prepared
+from fairlead.framework.remember import Remembered, asked, judged
+from fairlead.framework.verdicts import FEASIBLE, VerdictCodes
+from fairlead.model.reasons import Code, Status
+from fairlead.state.nodes import Nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from numpy.typing import NDArray
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.plugin import Plugin
+    from fairlead.framework.profile import Profile
+    from fairlead.model.pod import Pod
+
+_MEMORY_BYTES = 256 << 20
+"""Remembered columns beyond this are forgotten, least recently used first."""
+
+
+@dataclass(slots=True)
+class Judgement:
+    """Which rows are feasible. `dynamic` holds the refusal codes of the plugins that are not remembered, if any."""
+
+    ok: NDArray[np.bool_]
+    dynamic: NDArray[np.int32] | None
+
+
+@dataclass(slots=True)
+class Contribution:
+    """One plugin's share in the totals: weighted scores of the feasible rows, in their order; or, `by_row`, a
+    remembered column over the whole table, before weighting."""
+
+    plugin: str
+    weight: int
+    scores: NDArray[np.int64]
+    by_row: bool = False
+
+    def at(self, row: int, position: int) -> int:
+        return int(self.scores[row]) * self.weight if self.by_row else int(self.scores[position])
+
+
+class Evaluator:
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.codes = VerdictCodes(plugin.name for plugin in profile.at("filter"))
+        self._reads = frozenset[str]().union(*(p.reads for p in profile.plugins() if p.scope is not Scope.CLUSTER))
+        self._dynamic_filters = [p for p in profile.at("filter") if p.scope is Scope.CLUSTER]
+        self._memory: OrderedDict[Hashable, Remembered] = OrderedDict()
+        self.rows_judged = 0
+
+    # ---- memory ----
+
+    def signature(self, pod: Pod) -> Hashable:
+        """What the remembered plugins can read of a pod."""
+        reads = self._reads
+        if reads <= {"spec"}:
+            return pod.shape
+        return (
+            pod.shape,
+            pod.namespace if "namespace" in reads else None,
+            frozenset(pod.labels.items()) if "labels" in reads else None,
+            frozenset(pod.annotations.items()) if "annotations" in reads else None,
+            pod.uid if "name" in reads else None,
+        )
+
+    def recall(self, cycle: Cycle) -> Remembered:
+        """What is known of pods like this one, brought up to date; or a new page for them."""
+        signature = self.signature(cycle.pod)
+        remembered = self._memory.get(signature)
+        if remembered is None:
+            remembered = self._memory[signature] = Remembered(cycle, self.profile, self.codes)
+            self._forget_oldest(remembered.capacity)
+        else:
+            self._memory.move_to_end(signature)
+            cycle.notes.update(remembered.notes)
+        cycle.no_filter = set(remembered.no_filter)
+        cycle.no_score = set(remembered.no_score)
+        cycle.remembered = remembered
+        return remembered
+
+    def _forget_oldest(self, capacity: int) -> None:
+        limit = max(16, _MEMORY_BYTES // (capacity * 64))
+        while len(self._memory) > limit:
+            self._memory.popitem(last=False)
+
+    def forget(self) -> None:
+        """Drop all that is remembered."""
+        self._memory.clear()
+
+    # ---- prepare ----
+
+    def prepare(self, cycle: Cycle) -> Preparation:
+        """PreFilter: every plugin looks at the pod once."""
+        remembered = self.recall(cycle)
+
+        def answer(plugin: Plugin) -> Status | frozenset[str] | None:
+            if plugin.name in remembered.prepared:
+                return remembered.prepared[plugin.name]
+            return asked(plugin, "prepare", cycle)  # type: ignore[no-any-return]
+
+        return merge_prepared(self.profile.at("prepare"), answer, cycle.no_filter)
+
+    # ---- filter ----
+
+    def judge(self, cycle: Cycle) -> Judgement:
+        """Which rows of the whole table are feasible, without regard to nominations."""
+        remembered = cycle.remembered
+        assert remembered is not None
+        before = remembered.rows_judged
+        remembered.catch_up(cycle)
+        self.rows_judged += remembered.rows_judged - before
+        table = cycle.cluster.table
+        ok = remembered.ok[: table.high]
+        dynamic: NDArray[np.int32] | None = None
+        nodes = Nodes(table)
+        for plugin in self._dynamic_filters:
+            if plugin.name not in cycle.no_filter:
+                refused = judged(cycle, plugin, nodes, self.codes)
+                self.rows_judged += table.high
+                if refused is not None:
+                    dynamic = refused if dynamic is None else np.where(dynamic == FEASIBLE, refused, dynamic)
+        return Judgement(ok if dynamic is None else ok & (dynamic == FEASIBLE), dynamic)
+
+    def refusals(self, cycle: Cycle, judgement: Judgement) -> NDArray[np.int32]:
+        """The code of the first refusing plugin of each row, for those that explain."""
+        remembered = cycle.remembered
+        assert remembered is not None
+        high = cycle.cluster.table.high
+        columns = [remembered.static.codes[:high], remembered.row.codes[:high]]
+        if judgement.dynamic is not None:
+            columns.append(judgement.dynamic)
+        return self.codes.first_of(*columns)
+
+    def judge_rows(self, cycle: Cycle, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """First refusals of some rows as they are now, from no memory: for trials, where the table only pretends."""
+        nodes = Nodes(cycle.cluster.table, rows)
+        self.rows_judged += len(rows)
+        codes = np.zeros(len(rows), dtype=np.int32)
+        for plugin in self.profile.at("filter"):
+            if plugin.name not in cycle.no_filter:
+                refused = judged(cycle, plugin, nodes, self.codes)
+                if refused is not None:
+                    codes = np.where(codes == FEASIBLE, refused, codes)
+                    if codes.all():
+                        break
+        return codes
+
+    # ---- score ----
+
+    def score(self, cycle: Cycle, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], list[Contribution]]:
+        """Totals of the feasible rows, and who contributed what."""
+        remembered = cycle.remembered
+        assert remembered is not None
+        nodes = Nodes(cycle.cluster.table, rows)
+        total = remembered.local_total[rows]
+        contributions: list[Contribution] = []
+        self._prepare_scores(cycle, nodes)
+        kept = {scored.plugin.name: scored for layer in (remembered.static, remembered.row) for scored in layer.scores}
+        for plugin in self.profile.at("score"):
+            if plugin.name in cycle.no_score:
+                continue
+            weight = self.profile.weight(plugin)
+            scored = kept.get(plugin.name)
+            if scored is not None and not scored.needs_normalising:
+                contributions.append(Contribution(plugin.name, weight, scored.column, by_row=True))
+                continue
+            raw = scored.column[rows] if scored is not None else asked(plugin, "score", cycle, nodes)
+            values = asked(plugin, "normalise", cycle, nodes, raw) if takes_part(plugin, "normalise") else raw
+            _check_range(plugin.name, values)
+            weighted = values if weight == 1 else values * weight
+            total = total + weighted
+            contributions.append(Contribution(plugin.name, weight, weighted))
+        return total, contributions
+
+    def _prepare_scores(self, cycle: Cycle, nodes: Nodes) -> None:
+        for plugin in self.profile.at("prepare_scores"):
+            if plugin.scope is Scope.CLUSTER and plugin.name not in cycle.no_score:
+                answer = asked(plugin, "prepare_scores", cycle, nodes)
+                if answer is not None and answer.code is Code.SKIP:
+                    cycle.no_score.add(plugin.name)
+                elif answer is not None and not answer.ok:
+                    raise FairleadError(f'running PreScore plugin "{plugin.name}": {answer.message}')
+
+
+def _check_range(plugin: str, values: Any) -> None:
+    if len(values) and (values.min() < 0 or values.max() > 100):
+        bad = values[(values < 0) | (values > 100)][0]
+        raise FairleadError(
+            f'plugin "{plugin}" returns an invalid score {bad}, it should in the range of [0, 100] after normalizing'
+        )

@@ -1,0 +1,138 @@
+"""The rules that combine the answers of several plugins, one short function each, and no other place that has them.
+
+They are kube-scheduler's, to the letter: which answer ends the round, which is remembered, whose name is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlead.framework.plugin import Rescued, Wait
+from fairlead.model.reasons import Code, Status, failed, unresolvable, unschedulable
+
+if TYPE_CHECKING:
+    from fairlead.framework.plugin import Plugin
+
+MAX_WAIT = 15 * 60.0
+"""No Permit plugin keeps a pod waiting longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What PreFilter came to: a status that ends the search, or the names of the only nodes in question (or None),
+    and who narrowed them."""
+
+    status: Status | None = None
+    names: frozenset[str] | None = None
+    narrowed_by: tuple[str, ...] = ()
+    rejectors: frozenset[str] = frozenset()
+
+
+def merge_prepared(
+    plugins: Sequence[Plugin],
+    answer: Callable[[Plugin], Status | frozenset[str] | None],
+    skipped: set[str],
+) -> Preparation:
+    """PreFilter. Unresolvable ends it; Unschedulable is remembered (the last one wins) and the round goes on; node sets
+    are intersected, and an empty intersection is a refusal by all who narrowed."""
+    refusal: Status | None = None
+    names: frozenset[str] | None = None
+    narrowed_by: list[str] = []
+    for plugin in plugins:
+        said = answer(plugin)
+        if said is None:
+            continue
+        if isinstance(said, frozenset):
+            narrowed_by.append(plugin.name)
+            names = said if names is None else names & said
+            if not names:
+                return _nothing_left(narrowed_by)
+            continue
+        if said.code is Code.SKIP:
+            skipped.add(plugin.name)
+        elif said.code is Code.UNRESOLVABLE:
+            return Preparation(status=said.by(plugin.name), rejectors=frozenset({plugin.name}))
+        elif said.code is Code.UNSCHEDULABLE:
+            refusal = said.by(plugin.name)
+        elif not said.ok:
+            return Preparation(status=failed(f'running PreFilter plugin "{plugin.name}": {said.message}'))
+    if refusal is not None:
+        return Preparation(status=refusal, rejectors=frozenset({refusal.plugin}))
+    return Preparation(names=names, narrowed_by=tuple(narrowed_by))
+
+
+def _nothing_left(narrowed_by: list[str]) -> Preparation:
+    if len(narrowed_by) == 1:
+        text = f"node(s) didn't satisfy plugin {narrowed_by[0]}"
+    else:
+        text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(narrowed_by))}] simultaneously"
+    return Preparation(status=unresolvable(text), rejectors=frozenset(narrowed_by))
+
+
+def merge_rescues(answers: Iterable[tuple[str, Rescued]]) -> Rescued:
+    """PostFilter. The first success or final refusal is the answer, an error ends it, other refusals add up; the last
+    nomination said counts."""
+    reasons: list[str] = []
+    first = ""
+    nominated: str | None = None
+    for name, said in answers:
+        code = said.status.code
+        if code in (Code.SUCCESS, Code.UNRESOLVABLE):
+            return Rescued(said.status.by(name), said.nominated, said.victims, said.writes)
+        if not code.rejected:
+            return Rescued(Status(Code.ERROR, said.status.reasons, name))
+        reasons += said.status.reasons
+        first = first or name
+        nominated = said.nominated if said.nominated is not None else nominated
+    return Rescued(Status(Code.UNSCHEDULABLE, tuple(reasons), first), nominated)
+
+
+def merge_reserved(plugins: Sequence[Plugin], answer: Callable[[Plugin], Status | None]) -> Status | None:
+    """Reserve. The first failure ends it; a refusal keeps its code and its author, anything else is an error."""
+    for plugin in plugins:
+        said = answer(plugin)
+        if said is None or said.ok:
+            continue
+        if said.code.rejected:
+            return said.by(plugin.name)
+        return failed(f'running Reserve plugin "{plugin.name}": {said.message}')
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """What Permit came to: a refusal or error, or the plugins still to be waited for with their time limits."""
+
+    status: Status | None = None
+    waits: tuple[tuple[str, float], ...] = ()
+
+
+def merge_permits(plugins: Sequence[Plugin], answer: Callable[[Plugin], Status | Wait | None]) -> Permission:
+    """Permit. A refusal counts at once; waits are collected, none longer than a quarter of an hour."""
+    waits: list[tuple[str, float]] = []
+    for plugin in plugins:
+        said = answer(plugin)
+        if said is None:
+            continue
+        if isinstance(said, Wait):
+            waits.append((plugin.name, min(said.timeout, MAX_WAIT)))
+        elif said.code.rejected:
+            return Permission(status=said.by(plugin.name))
+        elif not said.ok:
+            return Permission(status=failed(f'running Permit plugin "{plugin.name}": {said.message}'))
+    return Permission(waits=tuple(waits))
+
+
+def merge_admission(plugins: Sequence[Plugin], answer: Callable[[Plugin], Status | None]) -> Status | None:
+    """PreEnqueue. The first that does not say yes gates the pod."""
+    for plugin in plugins:
+        said = answer(plugin)
+        if said is not None and not said.ok:
+            return said.by(plugin.name)
+    return None
+
+
+def waited_too_long(plugin: str, seconds: str) -> Status:
+    return unschedulable(f"rejected due to timeout after waiting {seconds} at plugin {plugin}").by(plugin)

@@ -1,0 +1,61 @@
+"""Profile: a named arrangement of policies, and all that distinguishes one scheduling manner from another.
+
+A profile serves the pods that name it in `spec.schedulerName`. It lists, for each extension point, which plugins are
+asked and in which order, and what each score weighs. Plugins come as instances; nothing here knows any by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fairlead.framework.plugin import POINTS, takes_part
+
+if TYPE_CHECKING:
+    from fairlead.framework.extender import Extender
+    from fairlead.framework.plugin import Plugin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """`points` maps a point (a method of Plugin) to its plugins in order. `percentage` says how many feasible nodes
+    are enough: None for all, 0 for kube-scheduler's adaptive formula, else percent of the nodes."""
+
+    name: str
+    points: Mapping[str, tuple[Plugin, ...]]
+    weights: Mapping[str, int] = field(default_factory=dict)
+    percentage: int | None = None
+    deterministic_ties: bool = False
+    """Break ties as kube-scheduler's heap would if it saw nodes in tree order, instead of by the seeded rng."""
+    extenders: tuple[Extender, ...] = ()
+
+    def at(self, point: str) -> tuple[Plugin, ...]:
+        return self.points.get(point, ())
+
+    def weight(self, plugin: Plugin) -> int:
+        return self.weights.get(plugin.name, 1) or 1
+
+    def plugins(self) -> tuple[Plugin, ...]:
+        """Every plugin once, in order of first mention."""
+        return tuple({id(plugin): plugin for point in POINTS for plugin in self.at(point)}.values())
+
+
+def profile_of(
+    name: str,
+    plugins: Iterable[Plugin],
+    *,
+    weights: Mapping[str, int] | None = None,
+    percentage: int | None = None,
+    deterministic_ties: bool = False,
+) -> Profile:
+    """A profile in which each plugin takes part at every point it overrides, in the order given."""
+    listed: Sequence[Plugin] = tuple(plugins)
+    points = {point: tuple(plugin for plugin in listed if takes_part(plugin, point)) for point in POINTS}
+    return Profile(
+        name=name,
+        points=points,
+        weights=dict(weights or {}),
+        percentage=percentage,
+        deterministic_ties=deterministic_ties,
+    )

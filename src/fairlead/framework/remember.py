@@ -1,0 +1,215 @@
+"""Remembered: the answers of well-scoped plugins about pods of one signature, kept as columns.
+
+When the next pod of the same signature comes, only the rows that changed since are judged again: after placing one of a
+thousand equal pods that is a single row. `static` columns follow what Node objects say, `row` columns also what lies on
+the nodes; each has a mark in the table's touch log. A remembered answer equals a recomputed one (a property test says
+so), because a plugin's scope is a promise about what its answer depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairlead.errors import FairleadError, PluginError
+from fairlead.framework.plugin import Scope, takes_part
+from fairlead.framework.verdicts import FEASIBLE
+from fairlead.model.reasons import Code, Status
+from fairlead.state.nodes import Nodes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.plugin import Plugin
+    from fairlead.framework.profile import Profile
+    from fairlead.framework.verdicts import VerdictCodes
+    from fairlead.state.cluster import Cluster
+    from fairlead.state.table import NodeTable
+    from fairlead.state.touchlog import TouchLog
+
+
+class Scored:
+    """A remembered score: raw values, to be normalised over the feasible rows, or final ones."""
+
+    __slots__ = ("column", "needs_normalising", "plugin", "weight")
+
+    def __init__(self, plugin: Plugin, weight: int, capacity: int) -> None:
+        self.plugin = plugin
+        self.weight = weight
+        self.needs_normalising = takes_part(plugin, "normalise")
+        self.column: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+
+
+class Layer:
+    """The remembered plugins of one scope: who filters, who scores, their columns, and where the log was read."""
+
+    def __init__(self, filters: Sequence[Plugin], scores: Sequence[Scored], capacity: int) -> None:
+        self.filters = filters
+        self.scores = scores
+        self.codes: NDArray[np.int32] = np.zeros(capacity, dtype=np.int32)
+        self.mark = -1
+        self.epochs: tuple[int, ...] = ()
+
+    def current_epochs(self, cluster: Cluster) -> tuple[int, ...]:
+        plugins = [*self.filters, *(scored.plugin for scored in self.scores)]
+        return tuple(plugin.epoch(cluster) for plugin in plugins)
+
+
+class Remembered:
+    """Everything kept for one signature."""
+
+    def __init__(self, cycle: Cycle, profile: Profile, codes: VerdictCodes) -> None:
+        table = cycle.cluster.table
+        self.capacity = table.capacity
+        self.codes = codes
+        self.pod = cycle.pod
+        self.notes: dict[str, Any] = {}
+        self.prepared: dict[str, Status | frozenset[str] | None] = {}
+        self.no_filter: set[str] = set()
+        self.no_score: set[str] = set()
+        self._prepare(cycle, profile)
+        self.static = self._layer(profile, Scope.STATIC)
+        self.row = self._layer(profile, Scope.ROW)
+        self.ok: NDArray[np.bool_] = np.zeros(table.capacity, dtype=np.bool_)
+        self.local_total: NDArray[np.int64] = np.zeros(table.capacity, dtype=np.int64)
+        """Weighted sum of the scores that need no normalising."""
+        self.rows_judged = 0
+
+    def _prepare(self, cycle: Cycle, profile: Profile) -> None:
+        """Ask, once, what depends on nothing but the pod: who steps aside, who refuses, who leaves which note."""
+        concerned = {plugin.name for plugin in profile.plugins() if plugin.concerns(cycle.pod)}
+        for plugin in profile.at("filter"):
+            if plugin.name not in concerned:
+                self.no_filter.add(plugin.name)
+        for plugin in profile.at("prepare"):
+            if plugin.name not in concerned:
+                self.no_filter.add(plugin.name)
+                self.prepared[plugin.name] = None
+            elif plugin.scope is not Scope.CLUSTER:
+                answer = _asked(plugin, "prepare", cycle)
+                self.prepared[plugin.name] = answer
+                if isinstance(answer, Status) and answer.code is Code.SKIP:
+                    self.no_filter.add(plugin.name)
+                    self.prepared[plugin.name] = None
+        nodes = Nodes(cycle.cluster.table)
+        for plugin in profile.at("score"):
+            if plugin.name not in concerned:
+                self.no_score.add(plugin.name)
+        for plugin in profile.at("prepare_scores"):
+            if plugin.scope is not Scope.CLUSTER and plugin.name in concerned:
+                answer = _asked(plugin, "prepare_scores", cycle, nodes)
+                if isinstance(answer, Status) and answer.code is Code.SKIP:
+                    self.no_score.add(plugin.name)
+                elif isinstance(answer, Status) and not answer.ok:
+                    raise FairleadError(f'running PreScore plugin "{plugin.name}": {answer.message}')
+        self.notes = dict(cycle.notes)
+
+    def _layer(self, profile: Profile, scope: Scope) -> Layer:
+        filters = [p for p in profile.at("filter") if p.scope is scope and p.name not in self.no_filter]
+        scores = [
+            Scored(p, profile.weight(p), self.capacity)
+            for p in profile.at("score")
+            if p.scope is scope and p.name not in self.no_score
+        ]
+        return Layer(filters, scores, self.capacity)
+
+    # ---- keeping up with the table ----
+
+    def catch_up(self, cycle: Cycle) -> None:
+        """Judge again what changed since the last look."""
+        table = cycle.cluster.table
+        if table.capacity != self.capacity:
+            self._widen(table.capacity)
+        moved = self._catch_up_layer(cycle, self.static, table.static)
+        moved_too = self._catch_up_layer(cycle, self.row, table.content)
+        if moved is _NOTHING and moved_too is _NOTHING:
+            return
+        self._combine(table, _union(moved, moved_too))
+
+    def _catch_up_layer(self, cycle: Cycle, layer: Layer, log: TouchLog) -> NDArray[np.int32] | None:
+        """The rows judged: an array, None for all of them, or nothing."""
+        epochs = layer.current_epochs(cycle.cluster)
+        touched = log.since(layer.mark) if layer.mark >= 0 and epochs == layer.epochs else None
+        layer.mark, layer.epochs = log.mark, epochs
+        if touched is not None and not touched:
+            return _NOTHING
+        rows: NDArray[np.int32] | None = None
+        if touched is not None:
+            rows = np.array(sorted(set(touched)), dtype=np.int32)
+            if len(rows) * 4 > cycle.cluster.table.high:
+                rows = None
+        self._judge(cycle, layer, Nodes(cycle.cluster.table, rows))
+        return rows
+
+    def _judge(self, cycle: Cycle, layer: Layer, nodes: Nodes) -> None:
+        size = len(nodes)
+        self.rows_judged += size
+        where: Any = slice(0, size) if nodes.rows is None else nodes.rows
+        codes: NDArray[np.int32] | None = None
+        for plugin in layer.filters:
+            refused = judged(cycle, plugin, nodes, self.codes)
+            if refused is not None:
+                codes = refused if codes is None else np.where(codes == FEASIBLE, refused, codes)
+        layer.codes[where] = FEASIBLE if codes is None else codes
+        for scored in layer.scores:
+            scored.column[where] = _asked(scored.plugin, "score", cycle, nodes)
+
+    def _combine(self, table: NodeTable, rows: NDArray[np.int32] | None) -> None:
+        where: Any = slice(0, table.high) if rows is None else rows
+        self.ok[where] = (
+            (self.static.codes[where] == FEASIBLE) & (self.row.codes[where] == FEASIBLE) & table.alive[where]
+        )
+        total: Any = 0
+        for layer in (self.static, self.row):
+            for scored in layer.scores:
+                if not scored.needs_normalising:
+                    column = scored.column[where]
+                    total = total + (column if scored.weight == 1 else column * scored.weight)
+        self.local_total[where] = total
+
+    def _widen(self, capacity: int) -> None:
+        self.capacity = capacity
+        for layer in (self.static, self.row):
+            layer.codes = np.zeros(capacity, dtype=np.int32)
+            layer.mark = -1
+            for scored in layer.scores:
+                scored.column = np.zeros(capacity, dtype=np.int64)
+        self.ok = np.zeros(capacity, dtype=np.bool_)
+        self.local_total = np.zeros(capacity, dtype=np.int64)
+
+
+_NOTHING: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
+
+
+def _union(a: NDArray[np.int32] | None, b: NDArray[np.int32] | None) -> NDArray[np.int32] | None:
+    if a is None or b is None:
+        return None
+    if a is _NOTHING or b is _NOTHING:
+        return b if a is _NOTHING else a
+    return np.union1d(a, b)
+
+
+def judged(cycle: Cycle, plugin: Plugin, nodes: Nodes, codes: VerdictCodes) -> NDArray[np.int32] | None:
+    """One plugin's refusals over a selection, as codes."""
+    try:
+        return codes.refusals(plugin.name, plugin.filter(cycle, nodes), len(nodes))
+    except FairleadError:
+        raise
+    except Exception as error:
+        raise PluginError(plugin.name, "filter", error) from error
+
+
+def _asked(plugin: Plugin, point: str, *args: Any) -> Any:
+    """Call a plugin; whatever it raises names it."""
+    try:
+        return getattr(plugin, point)(*args)
+    except FairleadError:
+        raise
+    except Exception as error:
+        raise PluginError(plugin.name, point, error) from error
+
+
+asked = _asked

@@ -1,0 +1,92 @@
+"""Verdicts as codes: what was said of each row, in one int32 column.
+
+A plugin answers with masks; what is kept is, per row, the number of the first refusal in filter order, and one Reason
+list per number. Distinct refusals are few, so explaining 5,000 refused nodes is one `bincount`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.model.reasons import Verdict
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.model.reasons import Reject
+
+FEASIBLE = 0
+
+
+class VerdictCodes:
+    """Numbers for verdicts. 0 is "feasible"; `rank[code]` is the place of the refusing plugin in filter order."""
+
+    def __init__(self, order: Iterable[str]) -> None:
+        self._rank_of = {name: rank for rank, name in enumerate(order)}
+        self._last = len(self._rank_of)
+        self.verdicts: list[Verdict | None] = [None]
+        self._ranks: list[int] = [self._last + 1]
+        self._codes: dict[Verdict, int] = {}
+        self._rank_column: NDArray[np.int32] | None = None
+
+    def code(self, verdict: Verdict) -> int:
+        code = self._codes.get(verdict)
+        if code is None:
+            code = self._codes[verdict] = len(self.verdicts)
+            self.verdicts.append(verdict)
+            self._ranks.append(self._rank_of.get(verdict.plugin, self._last))
+            self._rank_column = None
+        return code
+
+    @property
+    def ranks(self) -> NDArray[np.int32]:
+        if self._rank_column is None:
+            self._rank_column = np.array(self._ranks, dtype=np.int32)
+        return self._rank_column
+
+    def verdict(self, code: int) -> Verdict:
+        verdict = self.verdicts[code]
+        assert verdict is not None
+        return verdict
+
+    def first_of(self, *columns: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Row by row, the code whose plugin comes first in filter order."""
+        best = columns[0]
+        for column in columns[1:]:
+            best = np.where(self.ranks[column] < self.ranks[best], column, best)
+        return best
+
+    def refusals(self, plugin: str, rejects: Iterable[Reject], size: int) -> NDArray[np.int32] | None:
+        """One plugin's rejects as a column of codes; None if it refused nothing."""
+        listed = [reject for reject in rejects if reject.rows.any()]
+        if not listed:
+            return None
+        if len(listed) == 1 and listed[0].final is None:
+            reason = listed[0].reason
+            code = self.code(Verdict(plugin, (reason.text,), reason.final))
+            return np.where(listed[0].rows, np.int32(code), np.int32(FEASIBLE))
+        return self._combined(plugin, listed, size)
+
+    def _combined(self, plugin: str, rejects: list[Reject], size: int) -> NDArray[np.int32]:
+        """Several reasons may hold for one row: each distinct combination is a verdict of its own."""
+        bits = np.zeros(size, dtype=np.int64)
+        final = np.zeros(size, dtype=np.bool_)
+        for place, reject in enumerate(rejects):
+            bits |= reject.rows.astype(np.int64) << place
+            if reject.final is not None:
+                final |= reject.rows & reject.final
+            elif reject.reason.final:
+                final |= reject.rows
+        keys = bits * 2 + final
+        distinct, inverse = np.unique(keys, return_inverse=True)
+        codes = [self._code_of_bits(plugin, rejects, int(key)) for key in distinct]
+        return np.array(codes, dtype=np.int32)[inverse]
+
+    def _code_of_bits(self, plugin: str, rejects: list[Reject], key: int) -> int:
+        if key < 2:
+            return FEASIBLE
+        texts = tuple(reject.reason.text for place, reject in enumerate(rejects) if key >> (place + 1) & 1)
+        return self.code(Verdict(plugin, texts, bool(key & 1)))

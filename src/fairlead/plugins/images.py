@@ -1,0 +1,52 @@
+"""ImageLocality: nodes that have the pod's images already, weighed by size and by how common the image is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.framework.plugin import Plugin, Scope
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.state.cluster import Cluster
+    from fairlead.state.images import Image
+    from fairlead.state.nodes import Nodes
+
+_SMALLEST = 23 << 20
+_LARGEST_PER_CONTAINER = 1000 << 20
+
+
+class ImageLocality(Plugin):
+    name = "ImageLocality"
+    scope = Scope.ROW
+    reads = frozenset({"spec"})
+
+    def epoch(self, cluster: Cluster) -> int:
+        """An image counts by the share of nodes that have it, so a node more or less changes every score."""
+        return len(cluster.table)
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
+        shape, table = cycle.pod.shape, nodes.table
+        total = np.zeros(len(nodes), dtype=np.int64)
+        for name in (*shape.images, *shape.image_volumes):
+            image = table.images.by_name.get(name)
+            if image is not None:
+                total += _spread(image, nodes, len(table))
+        largest = _LARGEST_PER_CONTAINER * shape.container_count
+        return 100 * (np.clip(total, _SMALLEST, largest) - _SMALLEST) // (largest - _SMALLEST)
+
+
+def _spread(image: Image, nodes: Nodes, total_nodes: int) -> NDArray[np.int64]:
+    """The image's size on the rows that have it, scaled down by how few nodes do."""
+    seen = image.nodes_seen
+    if nodes.rows is not None and len(nodes.rows) < len(seen):
+        counts = np.array([seen.get(int(row), 0) for row in nodes.rows], dtype=np.float64)
+    else:
+        wide = np.zeros(nodes.table.high, dtype=np.float64)
+        wide[list(seen)] = list(seen.values())
+        counts = nodes.take(wide) if nodes.rows is not None else wide
+    return (float(image.size) * (counts / float(total_nodes))).astype(np.int64)

@@ -1,0 +1,94 @@
+"""The plain ones: NodeName, NodeUnschedulable, and the order of the queue (PrioritySort, SchedulingGates)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.framework.plugin import Hint, Interest, Plugin, Scope
+from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
+from fairlead.model.node import Node
+from fairlead.model.pod import Pod
+from fairlead.model.reasons import Reason, Reject, Status, unresolvable
+from fairlead.model.taints import UNSCHEDULABLE, is_tolerated
+
+if TYPE_CHECKING:
+    from fairlead.framework.cycle import Cycle
+    from fairlead.state.cluster import Cluster
+    from fairlead.state.nodes import Nodes
+
+
+class PrioritySort(Plugin):
+    """Higher priority first; among equals, who has waited longer."""
+
+    name = "PrioritySort"
+
+    def queue_key(self, pod: Pod, since: float) -> tuple[float, ...]:
+        return (-pod.priority, since)
+
+
+class SchedulingGates(Plugin):
+    """A pod with gates does not enter the queue."""
+
+    name = "SchedulingGates"
+
+    def events(self) -> Sequence[Interest]:
+        event = ClusterEvent(POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+        return (Interest(event, lambda pod, old, new: _queue_if(isinstance(new, Pod) and new.uid == pod.uid)),)
+
+    def admit(self, pod: Pod, cluster: Cluster) -> Status | None:
+        if not pod.gates:
+            return None
+        return unresolvable(f"waiting for scheduling gates: [{' '.join(pod.gates)}]")
+
+
+class NodeName(Plugin):
+    """`spec.nodeName` names the only node. Pods that have one are usually beyond scheduling, so this rarely speaks."""
+
+    name = "NodeName"
+    _REASON = Reason(name, "node(s) didn't match the requested node name", final=True)
+
+    def events(self) -> Sequence[Interest]:
+        return (Interest(ClusterEvent(NODE, ActionType.ADD)),)
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        wanted = cycle.pod.node_name
+        if not wanted:
+            return ()
+        row = nodes.table.row_of.get(wanted)
+        return (Reject(self._REASON, ~nodes.mask_of(() if row is None else (row,))),)
+
+
+class NodeUnschedulable(Plugin):
+    """A cordoned node takes only pods that tolerate it."""
+
+    name = "NodeUnschedulable"
+    scope = Scope.STATIC
+    reads = frozenset({"spec"})
+    _REASON = Reason(name, "node(s) were unschedulable", final=True)
+
+    def events(self) -> Sequence[Interest]:
+        return (
+            Interest(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), self._after_node_change),
+            Interest(ClusterEvent(POD, ActionType.UPDATE_POD_TOLERATION), self._after_toleration_change),
+        )
+
+    def concerns(self, pod: Pod) -> bool:
+        return not is_tolerated(UNSCHEDULABLE, pod.shape.tolerations)
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        return (Reject(self._REASON, nodes.take(nodes.table.unschedulable)),)
+
+    def _after_node_change(self, pod: Pod, old: object, new: object) -> Hint:
+        if not isinstance(new, Node) or new.unschedulable:
+            return Hint.SKIP
+        return _queue_if(not isinstance(old, Node) or old.unschedulable)
+
+    def _after_toleration_change(self, pod: Pod, old: object, new: object) -> Hint:
+        return _queue_if(
+            isinstance(new, Pod) and new.uid == pod.uid and is_tolerated(UNSCHEDULABLE, new.shape.tolerations)
+        )
+
+
+def _queue_if(condition: bool) -> Hint:
+    return Hint.QUEUE if condition else Hint.SKIP

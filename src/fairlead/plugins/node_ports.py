@@ -1,0 +1,53 @@
+"""NodePorts: two pods cannot have the same port of a host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.framework.plugin import Hint, Interest, Plugin, Scope
+from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
+from fairlead.model.pod import Pod
+from fairlead.model.reasons import SKIP, Reason, Reject, Status
+from fairlead.state.ports import ANY_IP, HostPort
+
+if TYPE_CHECKING:
+    from fairlead.framework.cycle import Cycle
+    from fairlead.state.nodes import Nodes
+
+
+class NodePorts(Plugin):
+    name = "NodePorts"
+    scope = Scope.ROW
+    reads = frozenset({"spec"})
+    _REASON = Reason(name, "node(s) didn't have free ports for the requested pod ports")
+
+    def events(self) -> Sequence[Interest]:
+        return (
+            Interest(ClusterEvent(POD, ActionType.DELETE), _after_pod_deletion),
+            Interest(ClusterEvent(NODE, ActionType.ADD)),
+        )
+
+    def concerns(self, pod: Pod) -> bool:
+        return bool(pod.shape.host_ports)
+
+    def prepare(self, cycle: Cycle) -> Status | None:
+        return None if cycle.pod.shape.host_ports else SKIP
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        taken: set[int] = set()
+        for wanted in cycle.pod.shape.host_ports:
+            taken |= cycle.cluster.ports.taken(wanted)
+        return (Reject(self._REASON, nodes.mask_of(taken)),) if taken else ()
+
+
+def _after_pod_deletion(pod: Pod, old: object, new: object) -> Hint:
+    if not isinstance(old, Pod) or not (old.node_name or old.nominated_node):
+        return Hint.SKIP
+    wanted = pod.shape.host_ports
+    return Hint.QUEUE if any(conflict(a, b) for a in wanted for b in old.shape.host_ports) else Hint.SKIP
+
+
+def conflict(wanted: HostPort, used: HostPort) -> bool:
+    """Whether two ports of one host are the same; an unspecified address stands for every one."""
+    return wanted[1:] == used[1:] and (wanted[0] == used[0] or ANY_IP in (wanted[0], used[0]))

@@ -1,0 +1,232 @@
+"""NodeResourcesFit and NodeResourcesBalancedAllocation: does it fit, and how well is the node used afterwards.
+
+The fit check reads what the pod asks for; the fit score reads what it probably uses (a default for containers that say
+nothing) and, as in the original, knows neither pod-level requests nor resizes in progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.framework.plugin import Hint, Interest, Plugin, Scope
+from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
+from fairlead.model.node import Node
+from fairlead.model.pod import Pod
+from fairlead.model.quantity import is_extended, is_scalar
+from fairlead.model.reasons import SKIP, Reason, Reject, Status
+from fairlead.plugins.normalise import BrokenLine, rounded
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.state.nodes import Nodes
+
+CPU_AND_MEMORY = (("cpu", 1), ("memory", 1))
+_PLAIN = ("cpu", "memory", "ephemeral-storage")
+
+
+class NodeResourcesFit(Plugin):
+    """Refuses nodes without room; scores the others by one of three strategies."""
+
+    name = "NodeResourcesFit"
+    scope = Scope.ROW
+    reads = frozenset({"spec"})
+    _TOO_MANY = Reason(name, "Too many pods")
+
+    def __init__(
+        self,
+        *,
+        strategy: str = "LeastAllocated",
+        resources: Sequence[tuple[str, int]] = CPU_AND_MEMORY,
+        shape: Sequence[tuple[int, int]] = (),
+        ignored_resources: Iterable[str] = (),
+        ignored_groups: Iterable[str] = (),
+    ) -> None:
+        self._strategy = strategy
+        self._resources = tuple((name, weight or 1) for name, weight in resources)
+        self._line = BrokenLine(shape) if strategy == "RequestedToCapacityRatio" else None
+        self._ignored_resources = frozenset(ignored_resources)
+        self._ignored_groups = frozenset(ignored_groups)
+        self._reasons: dict[str, Reason] = {}
+
+    def events(self) -> Sequence[Interest]:
+        pods = ClusterEvent(POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN)
+        nodes = ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)
+        return Interest(pods, _after_pod_change), Interest(nodes, _after_node_change)
+
+    # ---- filter ----
+
+    def prepare(self, cycle: Cycle) -> Status | None:
+        """The request vector, without what is ignored."""
+        request = cycle.pod.shape.fit_request
+        cycle.notes[self.name] = {r: amount for r, amount in request.items() if amount > 0 and not self._ignores(r)}
+        return None
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        asked: Mapping[str, int] = cycle.notes[self.name]
+        yield Reject(self._TOO_MANY, nodes.take(nodes.table.pod_count) + 1 > nodes.allocatable("pods"))
+        for resource, amount in asked.items():
+            allocatable = nodes.allocatable(resource)
+            short = amount > allocatable - nodes.requested(resource)
+            yield Reject(self._reason(resource), short, final=amount > allocatable)
+
+    def _reason(self, resource: str) -> Reason:
+        reason = self._reasons.get(resource)
+        if reason is None:
+            reason = self._reasons[resource] = Reason(self.name, f"Insufficient {resource}")
+        return reason
+
+    def _ignores(self, resource: str) -> bool:
+        if not is_extended(resource):
+            return False
+        return resource in self._ignored_resources or resource.split("/", 1)[0] in self._ignored_groups
+
+    # ---- score ----
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
+        request = cycle.pod.shape.score_request
+        total = np.zeros(len(nodes), dtype=np.int64)
+        weights = np.zeros(len(nodes), dtype=np.int64)
+        for resource, weight in self._resources:
+            asked = request.get(resource, 0)
+            if not _is_scored(resource, asked):
+                continue
+            capacity = nodes.allocatable(resource)
+            scores = self._score_one(_used(nodes, resource) + asked, capacity)
+            counts = capacity != 0
+            if self._line is not None:
+                counts &= scores > 0
+            total += np.where(counts, scores * weight, 0)
+            weights += np.where(counts, weight, 0)
+        if self._line is not None:
+            return rounded(total / np.maximum(weights, 1))
+        return total // np.maximum(weights, 1)
+
+    def _score_one(self, wanted: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
+        divisor = np.maximum(capacity, 1)
+        if self._strategy == "LeastAllocated":
+            return np.where(wanted > capacity, 0, (capacity - wanted) * 100 // divisor)
+        if self._strategy == "MostAllocated":
+            return np.minimum(wanted, capacity) * 100 // divisor
+        assert self._line is not None
+        return self._line(np.where(wanted > capacity, 100, wanted * 100 // divisor))
+
+
+class NodeResourcesBalancedAllocation(Plugin):
+    """Likes nodes whose resources the pod makes more evenly used."""
+
+    name = "NodeResourcesBalancedAllocation"
+    scope = Scope.ROW
+    reads = frozenset({"spec"})
+
+    def __init__(self, *, resources: Sequence[tuple[str, int]] = CPU_AND_MEMORY) -> None:
+        self._resources = tuple(name for name, _ in resources)
+
+    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+        request = cycle.pod.shape.request
+        return None if any(request.get(resource, 0) for resource in self._resources) else SKIP
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
+        request = cycle.pod.shape.request
+        before: list[NDArray[np.float64]] = []
+        after: list[NDArray[np.float64]] = []
+        counts: list[NDArray[np.bool_]] = []
+        for resource in self._resources:
+            asked = request.get(resource, 0)
+            if not _is_scored(resource, asked):
+                continue
+            capacity = nodes.allocatable(resource)
+            used = nodes.requested(resource)
+            divisor = np.maximum(capacity, 1).astype(np.float64)
+            before.append(np.minimum(1.0, used / divisor))
+            after.append(np.minimum(1.0, (used + asked) / divisor))
+            counts.append(capacity != 0)
+        if not counts:
+            return np.full(len(nodes), 75, dtype=np.int64)
+        gained = _balance(after, counts) - _balance(before, counts)
+        return 50 + (50 + gained) // 2
+
+
+def _balance(fractions: list[NDArray[np.float64]], counts: list[NDArray[np.bool_]]) -> NDArray[np.int64]:
+    """How even the used fractions are, in percent: 100 less their standard deviation. The order of the additions is
+    part of the result."""
+    present = np.sum(counts, axis=0)
+    if len(fractions) == 2 and bool((present == 2).all()):
+        deviation = np.abs((fractions[0] - fractions[1]) / 2)
+    else:
+        deviation = _deviation(fractions, counts, present)
+    return ((1 - deviation) * 100).astype(np.int64)
+
+
+def _deviation(
+    fractions: list[NDArray[np.float64]], counts: list[NDArray[np.bool_]], present: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    size = np.maximum(present, 1)
+    total = np.zeros(len(present))
+    for fraction, counted in zip(fractions, counts, strict=True):
+        total = total + np.where(counted, fraction, 0.0)
+    mean = total / size
+    squares = np.zeros(len(present))
+    for fraction, counted in zip(fractions, counts, strict=True):
+        squares = squares + np.where(counted, (fraction - mean) * (fraction - mean), 0.0)
+    highest = np.max([np.where(c, f, -np.inf) for f, c in zip(fractions, counts, strict=True)], axis=0)
+    lowest = np.min([np.where(c, f, np.inf) for f, c in zip(fractions, counts, strict=True)], axis=0)
+    two = np.where(present == 2, (highest - lowest) / 2, 0.0)
+    return np.where(present > 2, np.sqrt(squares / size), two)
+
+
+def _is_scored(resource: str, asked: int) -> bool:
+    """Plain resources always count, scalar ones only if asked for, others never."""
+    return resource in _PLAIN or (asked > 0 and is_scalar(resource))
+
+
+def _used(nodes: Nodes, resource: str) -> NDArray[np.int64]:
+    """What the node is taken to use: for cpu and memory with the defaults for containers that say nothing."""
+    if resource == "cpu":
+        return nodes.take(nodes.table.nonzero_cpu)
+    if resource == "memory":
+        return nodes.take(nodes.table.nonzero_memory)
+    return nodes.requested(resource)
+
+
+# ---- hints ----
+
+
+def _after_pod_change(pod: Pod, old: object, new: object) -> Hint:
+    if not isinstance(new, Pod):
+        gone = isinstance(old, Pod) and bool(old.node_name or old.nominated_node)
+        return Hint.QUEUE if gone else Hint.SKIP
+    if new.uid == pod.uid:
+        return Hint.QUEUE
+    if not new.node_name or not isinstance(old, Pod):
+        return Hint.SKIP
+    wanted = pod.shape.fit_request
+    freed = any(
+        amount > 0 and new.shape.request.get(resource, 0) < old.shape.request.get(resource, 0)
+        for resource, amount in wanted.items()
+    )
+    return Hint.QUEUE if freed else Hint.SKIP
+
+
+def _after_node_change(pod: Pod, old: object, new: object) -> Hint:
+    if not isinstance(new, Node) or not _fits_empty(pod, new):
+        return Hint.SKIP
+    if not isinstance(old, Node):
+        return Hint.QUEUE
+    wanted = pod.shape.fit_request
+    grew = new.allocatable.get("pods", 0) > old.allocatable.get("pods", 0) or any(
+        amount > 0 and new.allocatable.get(resource, 0) > old.allocatable.get(resource, 0)
+        for resource, amount in wanted.items()
+    )
+    return Hint.QUEUE if grew else Hint.SKIP
+
+
+def _fits_empty(pod: Pod, node: Node) -> bool:
+    """Whether a pod would fit a node if nothing else were on it."""
+    if node.allocatable.get("pods", 0) < 1:
+        return False
+    return all(amount <= node.allocatable.get(r, 0) for r, amount in pod.shape.fit_request.items() if amount > 0)

@@ -1,0 +1,329 @@
+"""Cluster: what is true now. The node table, the pods and their places, and the other objects that policies read.
+
+It is changed by `apply` (what the API says) and by Statements (what scheduling decides), and by nothing else.
+
+    A pod's place:
+                 assign            the watch shows the node
+      PENDING ──────────▶ ASSUMED ─────────────────────────▶ BOUND ──deletion──▶ RELEASING ──▶ gone
+         ▲                   │ forget: refused, bind failed, or rolled back
+         └───────────────────┘
+
+Invariant: for every row, the columns are the sums over the pods that are ASSUMED, BOUND or RELEASING there, and
+`check` recounts them. One bad document never stops anything: it is put on `refused` with the reason, and skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+
+from fairlead.model import kinds
+from fairlead.model.documents import ModelError
+from fairlead.model.flow import Change, Happened
+from fairlead.model.node import Node, compile_node
+from fairlead.model.pod import Pod, Shapes, VolumeSource, compile_pod
+from fairlead.state.ports import HostPort, PortIndex
+from fairlead.state.shelves import COMPILERS, Shelves
+from fairlead.state.table import NodeTable
+
+if TYPE_CHECKING:
+    from fairlead.model.kinds import Kind
+
+
+class Place(Enum):
+    PENDING = "pending"
+    ASSUMED = "assumed"
+    BOUND = "bound"
+    RELEASING = "releasing"
+
+
+_SEATED = frozenset({Place.ASSUMED, Place.BOUND, Place.RELEASING})
+
+
+@dataclass(slots=True)
+class Seat:
+    """A pod and where it is. `row` is -1 while it is pending. `pod` is the copy that the table counts, `seen` the
+    newest that the API showed; they differ only while a pod is assumed and changes meanwhile."""
+
+    pod: Pod
+    seen: Pod
+    place: Place
+    row: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """How a pod was taken off its row, with all that an exact undo needs."""
+
+    row: int
+    position: int
+    freed_ports: tuple[HostPort, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a Change came to: compiled records before and after, either of which may be None. `was` is a pod's place
+    before the change."""
+
+    kind: Kind
+    old: Any
+    new: Any
+    was: Place | None = None
+
+
+class Index(Protocol):
+    """Something kept up to date as pods come to rows and leave them, and as nodes change."""
+
+    def occupied(self, pod: Pod, row: int) -> None: ...
+
+    def vacated(self, pod: Pod, row: int) -> None: ...
+
+    def node_changed(self, row: int) -> None: ...
+
+
+AnyIndex = TypeVar("AnyIndex", bound=Index)
+
+
+class Cluster:
+    def __init__(self) -> None:
+        self.table = NodeTable()
+        self.pods: dict[str, Seat] = {}
+        self.ports = PortIndex()
+        self.claims_in_use: dict[str, int] = {}
+        """How many pods on nodes use a claim, by `namespace/name`."""
+        self.shelves = Shelves()
+        self.shapes = Shapes()
+        self.refused: list[str] = []
+        self._indexes: dict[type, Index] = {}
+        self._images_mark = 0
+
+    # ---- reading ----
+
+    def seated(self) -> Iterator[tuple[Pod, int]]:
+        """Pods that take up room, with their rows."""
+        return ((seat.pod, seat.row) for seat in self.pods.values() if seat.place in _SEATED)
+
+    def index(self, make: Callable[[Cluster], AnyIndex], key: type[AnyIndex]) -> AnyIndex:
+        """An index that is made when first asked for and kept from then on."""
+        found = self._indexes.get(key)
+        if found is None:
+            found = make(self)
+            for pods, row in zip(self.table.pods, range(self.table.high), strict=True):
+                for pod in pods:
+                    found.occupied(pod, row)
+            self._indexes[key] = found
+        assert isinstance(found, key)
+        return found
+
+    def begin_cycle(self) -> None:
+        """Refresh what the original refreshes when it takes its snapshot: image counts of the rows that changed."""
+        content = self.table.content
+        touched = content.since(self._images_mark)
+        if touched is None:
+            self.table.images.refresh_all()
+        elif touched:
+            self.table.images.refresh(set(touched))
+        self._images_mark = content.mark
+
+    # ---- what the API says ----
+
+    def apply(self, change: Change) -> Applied | None:
+        """Take in a change. None if it means nothing here, or cannot be understood (then `refused` says why)."""
+        try:
+            if change.kind is kinds.POD:
+                return self._apply_pod(change)
+            if change.kind is kinds.NODE:
+                return self._apply_node(change)
+            return self._apply_other(change)
+        except ModelError as error:
+            self.refused.append(str(error))
+            return None
+
+    def _apply_node(self, change: Change) -> Applied | None:
+        node = compile_node(change.doc)
+        row = self.table.row_of.get(node.name)
+        old = self.table.nodes[row] if row is not None else None
+        if change.happened is Happened.DELETED:
+            if row is None:
+                return None
+            self.table.drop(node.name)
+            self._node_changed(row)
+            return Applied(change.kind, old, None)
+        self._node_changed(self.table.put(node))
+        return Applied(change.kind, old, node)
+
+    def _node_changed(self, row: int) -> None:
+        for index in self._indexes.values():
+            index.node_changed(row)
+
+    def _apply_other(self, change: Change) -> Applied | None:
+        if change.kind not in COMPILERS:
+            return None
+        old, new = self.shelves.apply(change)
+        return Applied(change.kind, old, new)
+
+    def _apply_pod(self, change: Change) -> Applied | None:
+        pod = compile_pod(change.doc, self.shapes)
+        seat = self.pods.get(pod.uid)
+        if change.happened is Happened.DELETED or pod.phase in ("Succeeded", "Failed"):
+            return self._pod_gone(change.kind, pod, seat)
+        if seat is None:
+            self.pods[pod.uid] = seat = Seat(pod, pod, Place.PENDING)
+            if pod.node_name:
+                self._seat(seat, pod)
+            return Applied(change.kind, None, pod)
+        old, was = seat.seen, seat.place
+        seat.seen = pod
+        if pod.node_name:
+            self._reseat(seat, pod)
+        elif was is not Place.ASSUMED:
+            seat.pod = pod
+        return Applied(change.kind, old, pod, was)
+
+    def _pod_gone(self, kind: Kind, pod: Pod, seat: Seat | None) -> Applied | None:
+        if seat is None:
+            return None
+        del self.pods[pod.uid]
+        if seat.place in _SEATED:
+            self._unseat(seat)
+        return Applied(kind, seat.seen, None, seat.place)
+
+    def _seat(self, seat: Seat, pod: Pod) -> None:
+        seat.pod = seat.seen = pod
+        seat.row = self.table.row_for(pod.node_name)
+        seat.place = Place.RELEASING if pod.terminating else Place.BOUND
+        self.occupy(pod, seat.row)
+
+    def _unseat(self, seat: Seat) -> None:
+        self.vacate(seat.pod, seat.row)
+        self.table.release_if_ghost(seat.row)
+
+    def _reseat(self, seat: Seat, pod: Pod) -> None:
+        """A pod on a node is seen again: the old copy goes, the new one comes, as the last on its node."""
+        if seat.place in _SEATED:
+            self._unseat(seat)
+        self._seat(seat, pod)
+
+    # ---- what scheduling decides (through a Statement) ----
+
+    def occupy(self, pod: Pod, row: int) -> tuple[HostPort, ...]:
+        """Add a pod to a row: its requests, ports and claims, and its place at the end of the row's pods."""
+        self._count(pod, row, 1)
+        self.table.pods[row].append(pod)
+        fresh = self.ports.add(row, pod.shape.host_ports) if pod.shape.host_ports else ()
+        for index in self._indexes.values():
+            index.occupied(pod, row)
+        return fresh
+
+    def undo_occupy(self, pod: Pod, row: int, fresh_ports: tuple[HostPort, ...]) -> None:
+        last = self.table.pods[row].pop()
+        assert last is pod, "placements are undone in reverse order"
+        self._count(pod, row, -1)
+        self.ports.remove(row, fresh_ports)
+        for index in self._indexes.values():
+            index.vacated(pod, row)
+
+    def vacate(self, pod: Pod, row: int) -> Removal:
+        """Take a pod off a row. The row's last pod takes its position, as in kube-scheduler, whose choice of victims
+        depends on that order."""
+        pods = self.table.pods[row]
+        position = next(at for at, other in enumerate(pods) if other.uid == pod.uid)
+        pods[position] = pods[-1]
+        pods.pop()
+        self._count(pod, row, -1)
+        freed = self.ports.remove(row, pod.shape.host_ports) if pod.shape.host_ports else ()
+        for index in self._indexes.values():
+            index.vacated(pod, row)
+        return Removal(row, position, freed)
+
+    def undo_vacate(self, pod: Pod, removal: Removal) -> None:
+        pods = self.table.pods[removal.row]
+        if removal.position == len(pods):
+            pods.append(pod)
+        else:
+            pods.append(pods[removal.position])
+            pods[removal.position] = pod
+        self._count(pod, removal.row, 1)
+        self.ports.add(removal.row, removal.freed_ports)
+        for index in self._indexes.values():
+            index.occupied(pod, removal.row)
+
+    def assume(self, pod: Pod, row: int) -> None:
+        """A committed placement: the pod counts as on its row until the API confirms or refuses."""
+        seat = self.pods[pod.uid]
+        assert seat.place is Place.PENDING, f"pod {pod.key} is {seat.place.value}, so can't be assumed"
+        seat.place, seat.row, seat.pod = Place.ASSUMED, row, pod
+
+    def forget(self, uid: str) -> Pod | None:
+        """Undo an assumed placement; the pod is pending again. None if it is not assumed (any more)."""
+        seat = self.pods.get(uid)
+        if seat is None or seat.place is not Place.ASSUMED:
+            return None
+        self._unseat(seat)
+        seat.place, seat.row, seat.pod = Place.PENDING, -1, seat.seen
+        return seat.pod
+
+    def _count(self, pod: Pod, row: int, sign: int) -> None:
+        table, shape = self.table, pod.shape
+        requested = table.requested
+        for resource, amount in shape.request.items():
+            column = requested.get(resource)
+            if column is None:
+                column = table.requested_column(resource)
+            column[row] += sign * amount
+        table.nonzero_cpu[row] += sign * shape.nonzero_cpu
+        table.nonzero_memory[row] += sign * shape.nonzero_memory
+        table.pod_count[row] += sign
+        table.content.touch(row)
+        if shape.volumes:
+            self._count_claims(pod, sign)
+
+    def _count_claims(self, pod: Pod, sign: int) -> None:
+        for volume in pod.shape.volumes:
+            if volume.source is VolumeSource.CLAIM:
+                key = f"{pod.namespace}/{volume.name}"
+                count = self.claims_in_use.get(key, 0) + sign
+                if count:
+                    self.claims_in_use[key] = count
+                else:
+                    del self.claims_in_use[key]
+
+    # ---- invariant ----
+
+    def check(self) -> None:
+        """Recount the table from the pods and compare; an AssertionError names what differs."""
+        table = self.table
+        on_rows: dict[int, list[Pod]] = {}
+        for pod, row in self.seated():
+            on_rows.setdefault(row, []).append(pod)
+        for row in range(table.high):
+            here = {pod.uid for pod in on_rows.get(row, ())}
+            listed = [pod.uid for pod in table.pods[row]]
+            assert sorted(listed) == sorted(here), f"row {row} lists other pods than it has"
+        for resource, column in table.requested.items():
+            expected = np.zeros(table.capacity, dtype=np.int64)
+            for row, pods in on_rows.items():
+                expected[row] = sum(pod.shape.request.get(resource, 0) for pod in pods)
+            assert np.array_equal(column, expected), f"requested {resource} differs from the sum of the pods"
+        for name, read in _SUMS:
+            expected = np.zeros(table.capacity, dtype=np.int64)
+            for row, pods in on_rows.items():
+                expected[row] = sum(read(pod) for pod in pods)
+            assert np.array_equal(getattr(table, name), expected), f"{name} differs from the sum of the pods"
+        assert len(table) == int(table.alive.sum()), "a row is alive without a node, or the other way round"
+        for name, row in table.row_of.items():
+            node = table.nodes[row]
+            assert isinstance(node, Node), f"{name} has a row without a node"
+            assert node.name == name, f"row {row} is not {name}'s"
+            assert table.alive[row], f"{name} has a dead row"
+
+
+_SUMS: tuple[tuple[str, Callable[[Pod], int]], ...] = (
+    ("pod_count", lambda pod: 1),
+    ("nonzero_cpu", lambda pod: pod.shape.nonzero_cpu),
+    ("nonzero_memory", lambda pod: pod.shape.nonzero_memory),
+)

@@ -1,0 +1,64 @@
+"""Images: which container images lie on which rows, with the two oddities of the original that scores depend on.
+
+The size of an image is what the first node that reported it said, for as long as any node holds it. How many nodes hold
+it is, for each row, as of the last time that row was refreshed; `refresh` is called for the rows that changed when a
+scheduling cycle begins. Both are kube-scheduler's behaviour, and its decisions follow from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Image:
+    """One image name: its size, and for each row that holds it, how many nodes did when the row was last refreshed."""
+
+    __slots__ = ("nodes_seen", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.nodes_seen: dict[int, int] = {}
+
+
+class Images:
+    def __init__(self) -> None:
+        self.by_name: dict[str, Image] = {}
+        self._names_of_row: dict[int, tuple[str, ...]] = {}
+
+    def put(self, row: int, images: Iterable[tuple[tuple[str, ...], int]]) -> None:
+        """What a node now reports: lists of names with their size."""
+        images = tuple(images)
+        before = self._names_of_row.get(row, ())
+        if not images and not before:
+            return
+        names = tuple(dict.fromkeys(name for listed, _ in images for name in listed))
+        for name in set(before).difference(names):
+            self._forget(name, row)
+        for listed, size in images:
+            for name in listed:
+                image = self.by_name.get(name)
+                if image is None:
+                    image = self.by_name[name] = Image(size)
+                image.nodes_seen.setdefault(row, 0)
+        if names:
+            self._names_of_row[row] = names
+        else:
+            del self._names_of_row[row]
+
+    def refresh(self, rows: Iterable[int]) -> None:
+        """Bring the counts of these rows up to date."""
+        if not self._names_of_row:
+            return
+        for row in rows:
+            for name in self._names_of_row.get(row, ()):
+                seen = self.by_name[name].nodes_seen
+                seen[row] = len(seen)
+
+    def refresh_all(self) -> None:
+        self.refresh(tuple(self._names_of_row))
+
+    def _forget(self, name: str, row: int) -> None:
+        seen = self.by_name[name].nodes_seen
+        del seen[row]
+        if not seen:
+            del self.by_name[name]

@@ -1,0 +1,125 @@
+"""Nodes: a selection of rows of the table, which is what every plugin judges; and NodeRow, one of them for scalar code.
+
+The whole cluster, a rack, a sample and a single node are the same type. Selecting everything costs nothing: its
+columns are views. Such a selection includes rows of no node, which whoever combines the answers masks out; a plugin
+need not care.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.model.node import Node
+    from fairlead.model.pod import Pod
+    from fairlead.model.taints import Taint
+    from fairlead.state.table import NodeTable
+
+AnyNumber = TypeVar("AnyNumber", bound=np.generic)
+
+
+class Nodes:
+    """Rows of the table: columns as arrays (`nodes.free("cpu")`), or iterated as NodeRows."""
+
+    __slots__ = ("rows", "table")
+
+    def __init__(self, table: NodeTable, rows: NDArray[np.int32] | None = None) -> None:
+        self.table = table
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return self.table.high if self.rows is None else len(self.rows)
+
+    def __iter__(self) -> Iterator[NodeRow]:
+        return (NodeRow(self.table, int(row)) for row in self.row_numbers())
+
+    def row_numbers(self) -> NDArray[np.int32]:
+        return np.arange(self.table.high, dtype=np.int32) if self.rows is None else self.rows
+
+    def take(self, column: NDArray[AnyNumber]) -> NDArray[AnyNumber]:
+        """A table-wide column, narrowed to this selection."""
+        return column[: self.table.high] if self.rows is None else column[self.rows]
+
+    def allocatable(self, resource: str) -> NDArray[np.int64]:
+        return self.take(self.table.allocatable_column(resource))
+
+    def requested(self, resource: str) -> NDArray[np.int64]:
+        return self.take(self.table.requested_column(resource))
+
+    def free(self, resource: str) -> NDArray[np.int64]:
+        return self.allocatable(resource) - self.requested(resource)
+
+    def label(self, key: str) -> NDArray[np.int32]:
+        """Codes of a label: equal codes are equal values, -1 is none."""
+        return self.take(self.table.label(key).codes)
+
+    def none(self) -> NDArray[np.bool_]:
+        """A mask of this selection's length that is False everywhere."""
+        return np.zeros(len(self), dtype=np.bool_)
+
+    def all(self) -> NDArray[np.bool_]:
+        return np.ones(len(self), dtype=np.bool_)
+
+    def mask_of(self, rows: Iterable[int]) -> NDArray[np.bool_]:
+        """The mask of those of this selection's rows that are in `rows`."""
+        wanted = np.fromiter(rows, dtype=np.int64)
+        if self.rows is None:
+            mask = self.none()
+            mask[wanted] = True
+            return mask
+        return np.isin(self.rows, wanted)
+
+
+class NodeRow:
+    """One node, for code that looks at nodes one at a time."""
+
+    __slots__ = ("row", "table")
+
+    def __init__(self, table: NodeTable, row: int) -> None:
+        self.table = table
+        self.row = row
+
+    @property
+    def node(self) -> Node:
+        node = self.table.nodes[self.row]
+        if node is None:
+            raise LookupError(f"row {self.row} belongs to no node")
+        return node
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.node.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return self.node.annotations
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        return self.node.taints
+
+    @property
+    def unschedulable(self) -> bool:
+        return self.node.unschedulable
+
+    @property
+    def pods(self) -> tuple[Pod, ...]:
+        return tuple(self.table.pods[self.row])
+
+    def allocatable(self, resource: str) -> int:
+        return int(self.table.allocatable_column(resource)[self.row])
+
+    def requested(self, resource: str) -> int:
+        return int(self.table.requested_column(resource)[self.row])
+
+    def free(self, resource: str) -> int:
+        return self.allocatable(resource) - self.requested(resource)

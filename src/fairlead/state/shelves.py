@@ -1,0 +1,69 @@
+"""Shelves: the objects besides pods and nodes that policies read, compiled, by kind and name.
+
+Which kinds are kept, and what compiles each, is one table. A kind that is not in it is none of scheduling's business.
+A shelf's `version` moves with every change, so that whoever derives something from it knows when to derive it anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fairlead.model import claims, kinds, policy
+from fairlead.model.flow import Happened
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Change, Doc
+    from fairlead.model.kinds import Kind
+
+COMPILERS: Mapping[Kind, Callable[[Doc], Any]] = {
+    kinds.NAMESPACE: claims.compile_namespace,
+    kinds.PERSISTENT_VOLUME: claims.compile_volume,
+    kinds.PERSISTENT_VOLUME_CLAIM: claims.compile_claim,
+    kinds.STORAGE_CLASS: claims.compile_storage_class,
+    kinds.CSI_NODE: claims.compile_csi_node,
+    kinds.CSI_DRIVER: claims.compile_csi_driver,
+    kinds.CSI_STORAGE_CAPACITY: claims.compile_storage_capacity,
+    kinds.VOLUME_ATTACHMENT: claims.compile_volume_attachment,
+    kinds.POD_DISRUPTION_BUDGET: policy.compile_disruption_budget,
+    kinds.PRIORITY_CLASS: policy.compile_priority_class,
+    kinds.SERVICE: policy.compile_workload_selector,
+    kinds.REPLICATION_CONTROLLER: policy.compile_workload_selector,
+    kinds.REPLICA_SET: policy.compile_workload_selector,
+    kinds.STATEFUL_SET: policy.compile_workload_selector,
+}
+
+
+class Shelf(dict[str, Any]):
+    """Records of one kind by `namespace/name`, or by name where there are no namespaces."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.version = 0
+
+
+class Shelves:
+    def __init__(self) -> None:
+        self._shelves: dict[Kind, Shelf] = {kind: Shelf() for kind in COMPILERS}
+
+    def of(self, kind: Kind) -> Shelf:
+        return self._shelves[kind]
+
+    def apply(self, change: Change) -> tuple[Any, Any]:
+        """Take in a change; returns the records before and after."""
+        shelf = self._shelves[change.kind]
+        key = key_of(change.doc)
+        old = shelf.get(key)
+        shelf.version += 1
+        if change.happened is Happened.DELETED:
+            shelf.pop(key, None)
+            return old, None
+        new = COMPILERS[change.kind](change.doc)
+        shelf[key] = new
+        return old, new
+
+
+def key_of(doc: Doc) -> str:
+    metadata = doc["metadata"]
+    namespace = metadata.get("namespace")
+    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])

@@ -1,0 +1,90 @@
+"""Statement: the only way in which scheduling changes placements. Try, look, and keep or undo.
+
+Assume, dry run, preemption trial, gang rollback and what-if are this one mechanism: ordered operations with their
+inverses. A checkpoint is a length; rolling back to it undoes the later operations in reverse, and leaves the table, the
+indexes and the order of pods on each node exactly as they were (a property test says so).
+
+`watchers` are told of every placement added or taken away, trials included; they count, and promise nothing outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairlead.model.pod import Pod
+    from fairlead.state.cluster import Cluster, Removal
+
+Told = "Callable[[Pod, int], None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    pod: Pod
+    row: int
+    fresh_ports: tuple[tuple[str, str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    pod: Pod
+    removal: Removal
+
+
+class Statement:
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        added: Callable[[Pod, int], None] | None = None,
+        removed: Callable[[Pod, int], None] | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._added = added
+        self._removed = removed
+        self._operations: list[Assigned | Evicted] = []
+
+    def assign(self, pod: Pod, row: int) -> None:
+        """Put a pod on a row."""
+        fresh = self._cluster.occupy(pod, row)
+        self._operations.append(Assigned(pod, row, fresh))
+        if self._added is not None:
+            self._added(pod, row)
+
+    def evict(self, pod: Pod, row: int) -> None:
+        """Take a pod away from its row."""
+        removal = self._cluster.vacate(pod, row)
+        self._operations.append(Evicted(pod, removal))
+        if self._removed is not None:
+            self._removed(pod, row)
+
+    def checkpoint(self) -> int:
+        return len(self._operations)
+
+    def rollback(self, checkpoint: int = 0) -> None:
+        """Undo everything after a checkpoint, latest first."""
+        while len(self._operations) > checkpoint:
+            operation = self._operations.pop()
+            if isinstance(operation, Assigned):
+                self._cluster.undo_occupy(operation.pod, operation.row, operation.fresh_ports)
+                if self._removed is not None:
+                    self._removed(operation.pod, operation.row)
+            else:
+                self._cluster.undo_vacate(operation.pod, operation.removal)
+                if self._added is not None:
+                    self._added(operation.pod, operation.removal.row)
+
+    def commit(self) -> tuple[Assigned | Evicted, ...]:
+        """Keep what was done: assigned pods become ASSUMED. Evictions are the API's to carry out, so the pods stay
+        where they are until it says that they are gone."""
+        done = tuple(self._operations)
+        for operation in reversed(done):
+            if isinstance(operation, Evicted):
+                self._cluster.undo_vacate(operation.pod, operation.removal)
+        for operation in done:
+            if isinstance(operation, Assigned):
+                self._cluster.assume(operation.pod, operation.row)
+        self._operations.clear()
+        return done

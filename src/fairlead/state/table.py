@@ -1,0 +1,183 @@
+"""NodeTable: the cluster as a table. One int64 array per resource, one code column per label, one row per node.
+
+Column-major, because judging a pod reads two or three resources of every node and nothing else. A row belongs to a node
+from its arrival until it is gone and its pods with it; then the row is used again. Whoever remembers something about
+rows asks the touch logs what changed since: `static` for what the Node object says (labels, taints, allocatable),
+`content` for what lies on the node (requests, ports, volumes).
+
+Invariant: `requested[r][row]` is the sum of the requests of `pods[row]`, for every resource and row; `Cluster.check`
+recounts it. Rows at or above `high`, and rows whose `alive` is False, are never chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from fairlead.state.columns import LabelColumn, LabelColumns, TaintSets
+from fairlead.state.images import Images
+from fairlead.state.touchlog import TouchLog
+from fairlead.state.tree import NodeTree
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.model.node import Node
+    from fairlead.model.pod import Pod
+
+AnyNumber = TypeVar("AnyNumber", bound=np.generic)
+
+
+class NodeTable:
+    def __init__(self, capacity: int = 64) -> None:
+        self.capacity = capacity
+        self.high = 0
+        self.row_of: dict[str, int] = {}
+        self.nodes: list[Node | None] = []
+        self.pods: list[list[Pod]] = []
+        self.alive: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
+        self.unschedulable: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
+        self.taint_code: NDArray[np.int32] = np.zeros(capacity, dtype=np.int32)
+        self.pod_count: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        self.nonzero_cpu: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        self.nonzero_memory: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        self.allocatable: dict[str, NDArray[np.int64]] = {}
+        self.requested: dict[str, NDArray[np.int64]] = {}
+        self.labels = LabelColumns(capacity)
+        self.taints = TaintSets()
+        self.images = Images()
+        self.tree = NodeTree()
+        self.static = TouchLog()
+        self.content = TouchLog()
+        self._ghosts: dict[str, int] = {}
+        self._ghost_names: dict[int, str] = {}
+        self._free: list[int] = []
+
+    # ---- rows ----
+
+    def __len__(self) -> int:
+        """How many nodes there are."""
+        return len(self.row_of)
+
+    def name(self, row: int) -> str:
+        node = self.nodes[row]
+        return node.name if node is not None else ""
+
+    def put(self, node: Node) -> int:
+        """Add a node or take in its new state; the row stays the same while the node lives."""
+        row = self.row_of.get(node.name)
+        if row is None:
+            row = self._ghosts.pop(node.name, None)
+            if row is None:
+                row = self._take_row()
+            else:
+                del self._ghost_names[row]
+            self.row_of[node.name] = row
+            self.alive[row] = True
+        self.nodes[row] = node
+        self._write_allocatable(row, node.allocatable)
+        self.unschedulable[row] = node.unschedulable
+        self.taint_code[row] = self.taints.code(node.taints)
+        self.labels.put(row, node.labels)
+        self.tree.put(node.name, node.zone_key)
+        self.images.put(row, node.images)
+        self.static.touch(row)
+        self.content.touch(row)
+        return row
+
+    def drop(self, name: str) -> None:
+        """Forget a node. Its row stays, as a ghost, until the pods on it are gone too."""
+        row = self.row_of.pop(name)
+        self.nodes[row] = None
+        self.alive[row] = False
+        self._write_allocatable(row, {})
+        self.labels.put(row, {})
+        self.images.put(row, ())
+        self.tree.drop(name)
+        self.static.touch(row)
+        if self.pods[row]:
+            self._haunt(name, row)
+        else:
+            self._free.append(row)
+
+    def row_for(self, name: str) -> int:
+        """The row of a node, alive or not: a pod may be seen before its node is, or after the node is gone."""
+        row = self.row_of.get(name)
+        if row is None:
+            row = self._ghosts.get(name)
+        if row is None:
+            row = self._take_row()
+            self._haunt(name, row)
+        return row
+
+    def release_if_ghost(self, row: int) -> None:
+        """Give a row back once neither its node nor any pod on it is left."""
+        name = self._ghost_names.get(row)
+        if name is not None and not self.pods[row]:
+            del self._ghosts[name], self._ghost_names[row]
+            self._free.append(row)
+
+    def _haunt(self, name: str, row: int) -> None:
+        self._ghosts[name] = row
+        self._ghost_names[row] = name
+
+    def alive_rows(self) -> Iterator[tuple[int, Node]]:
+        for row in self.row_of.values():
+            node = self.nodes[row]
+            if node is not None:
+                yield row, node
+
+    def order(self) -> NDArray[np.int32]:
+        """Rows in kube-scheduler's node-tree order: zone by zone, round robin."""
+        return self.tree.rows(self.row_of)
+
+    def _take_row(self) -> int:
+        if self._free:
+            return self._free.pop()
+        if self.high == self.capacity:
+            self._grow(self.capacity * 2)
+        row = self.high
+        self.high += 1
+        self.nodes.append(None)
+        self.pods.append([])
+        return row
+
+    # ---- columns ----
+
+    def label(self, key: str) -> LabelColumn:
+        return self.labels.column(key, ((row, node.labels) for row, node in self.alive_rows()))
+
+    def allocatable_column(self, resource: str) -> NDArray[np.int64]:
+        return self._resource(self.allocatable, resource)
+
+    def requested_column(self, resource: str) -> NDArray[np.int64]:
+        return self._resource(self.requested, resource)
+
+    def _resource(self, columns: dict[str, NDArray[np.int64]], resource: str) -> NDArray[np.int64]:
+        column = columns.get(resource)
+        if column is None:
+            column = columns[resource] = np.zeros(self.capacity, dtype=np.int64)
+        return column
+
+    def _write_allocatable(self, row: int, amounts: Mapping[str, int]) -> None:
+        for resource, column in self.allocatable.items():
+            if resource not in amounts:
+                column[row] = 0
+        for resource, amount in amounts.items():
+            self._resource(self.allocatable, resource)[row] = amount
+
+    def _grow(self, capacity: int) -> None:
+        for name in ("alive", "unschedulable", "taint_code", "pod_count", "nonzero_cpu", "nonzero_memory"):
+            setattr(self, name, _grown(getattr(self, name), capacity))
+        for columns in (self.allocatable, self.requested):
+            columns.update({resource: _grown(column, capacity) for resource, column in columns.items()})
+        self.labels.grow(capacity)
+        self.capacity = capacity
+
+
+def _grown(column: NDArray[AnyNumber], capacity: int) -> NDArray[AnyNumber]:
+    wider = np.zeros(capacity, dtype=column.dtype)
+    wider[: len(column)] = column
+    return wider
