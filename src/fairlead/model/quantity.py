@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from fairlead.model.syntax import is_label_key
+from fairlead.model.syntax import is_label_key, parse_int64
 
 DECIMAL_SI = "DecimalSI"
 BINARY_SI = "BinarySI"
@@ -141,9 +141,10 @@ def _interpret_suffix(suffix: str) -> tuple[int, int, str]:
     if (power := _BINARY_SUFFIXES.get(suffix)) is not None:
         return power, 0, BINARY_SI
     found = _EXPONENT.fullmatch(suffix)
-    if found is None or len(found[1]) > 20:
+    exponent = parse_int64(found[1]) if found else None
+    if exponent is None:
         raise QuantityError(SUFFIX_ERROR)
-    return 0, int(found[1]), DECIMAL_EXPONENT
+    return 0, exponent, DECIMAL_EXPONENT
 
 
 def _nanos(unscaled: int, power_of_ten: int) -> int:
