@@ -1,0 +1,119 @@
+"""`fairlead config`: look at scheduler configuration files without running anything.
+
+`check` says whether a file can be used, `effective` shows it with everything filled in, `diff` shows what a change of
+files changes in effect. A wrong file is told with file, line, path of the field and a suggestion, and exit code 1.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+import yaml
+
+from fairlead.config.gates import Gates, parse_feature_gates
+from fairlead.config.kube import default_kube_config
+from fairlead.config.kube_document import Difference, diff, to_document
+from fairlead.config.kube_shapes import POINTS
+from fairlead.config.loading import read_config
+from fairlead.config.registry import Registry
+from fairlead.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fairlead.config.kube_records import KubeConfig, KubeProfile
+
+EVERY_NODE = "# percentageOfNodesToScore: null means that every node is scored; 0 is kube-scheduler's adaptive formula."
+
+
+def _parse_gates(context: click.Context, parameter: click.Parameter, value: str) -> Gates:
+    try:
+        return parse_feature_gates(value)
+    except ConfigError as error:
+        raise click.BadParameter(str(error), context, parameter) from None
+
+
+_gates = click.option(
+    "--feature-gates", "gates", callback=_parse_gates, default="", metavar="GATES",
+    help="Feature gates as kube-scheduler takes them (A=true,B=false), over the defaults of Kubernetes 1.36.",
+)  # fmt: skip
+
+
+@click.group("config")
+def config_group() -> None:
+    """Check, show and compare scheduler configuration files."""
+
+
+@config_group.command("check")
+@click.argument("file", type=click.Path())
+@_gates
+def check_command(file: str, gates: Gates) -> None:
+    """Say whether FILE (KubeSchedulerConfiguration, or a legacy Policy) can be used."""
+    config = _read(file, gates)
+    names = ", ".join(profile.scheduler_name for profile in config.profiles)
+    click.echo(f"{file}: fine; {len(config.profiles)} profile{'s'[: len(config.profiles) != 1]}: {names}")
+
+
+@config_group.command("effective")
+@click.argument("file", type=click.Path(), required=False)
+@click.option("-o", "--output", type=click.Choice(["yaml", "json", "points"]), default="yaml", show_default=True)
+@_gates
+def effective_command(file: str | None, output: str, gates: Gates) -> None:
+    """Show FILE, or the built-in configuration, with all defaults filled in.
+
+    `-o points` shows which plugins run at which extension point, in order, with the weights of scores.
+    """
+    config = _read(file, gates) if file else default_kube_config(gates=gates)
+    if output == "points":
+        click.echo("\n\n".join(_points_text(profile) for profile in config.profiles))
+    elif output == "json":
+        click.echo(json.dumps(to_document(config), indent=2, sort_keys=True))
+    else:
+        if config.percentage_of_nodes_to_score is None:
+            click.echo(EVERY_NODE)
+        click.echo(yaml.safe_dump(to_document(config), sort_keys=True), nl=False)
+
+
+@config_group.command("diff")
+@click.argument("before", type=click.Path())
+@click.argument("after", type=click.Path())
+@click.option("-o", "--output", type=click.Choice(["text", "yaml", "json"]), default="text", show_default=True)
+@_gates
+def diff_command(before: str, after: str, output: str, gates: Gates) -> None:
+    """Show where the effective configurations of two files differ. Exit code 0 either way; 1 for a wrong file."""
+    differences = diff(_read(before, gates), _read(after, gates))
+    if output == "text":
+        click.echo("\n".join(map(_difference_text, differences)) if differences else "no difference in effect")
+        return
+    listed = [{"path": entry.path, "before": entry.before, "after": entry.after} for entry in differences]
+    click.echo(json.dumps(listed, indent=2) if output == "json" else yaml.safe_dump(listed, sort_keys=False).rstrip())
+
+
+def _read(file: str, gates: Gates) -> KubeConfig:
+    """Load a file or explain and leave. Notices go to standard error, so that the output stays a document."""
+    try:
+        config = read_config(file, capabilities=Registry().capabilities, gates=gates)
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        sys.exit(1)
+    for notice in config.notices:
+        click.echo(f"{file}: note: {notice}", err=True)
+    return config
+
+
+def _points_text(profile: KubeProfile) -> str:
+    width = max(map(len, POINTS))
+    lines = [f"profile {profile.scheduler_name}"]
+    for point in POINTS:
+        names = ", ".join(f"{name} {weight}" if weight else name for name, weight in profile.points[point])
+        lines.append(f"  {point:<{width}}  {names or '-'}")
+    return "\n".join(lines)
+
+
+def _difference_text(difference: Difference) -> str:
+    return f"{difference.path}: {_shown(difference.before)} -> {_shown(difference.after)}"
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

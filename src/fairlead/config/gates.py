@@ -1,0 +1,116 @@
+"""Feature gates: which of the original's switchable features are on, as kube-scheduler's `--feature-gates` sets them.
+
+Only gates that the scheduler reads are known. The table is that of Kubernetes 1.36. A set of gates is the frozen set
+of the names that are on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fairlead.config.problems import suggestion
+from fairlead.errors import ConfigError
+
+Gates = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """`stage` is alpha, beta or GA. A locked gate cannot be moved."""
+
+    stage: str
+    on: bool
+    locked: bool = False
+    needs: tuple[str, ...] = ()
+
+
+_LOCKED, _GA = Gate("GA", on=True, locked=True), Gate("GA", on=True)
+_BETA, _BETA_OFF, _ALPHA = Gate("beta", on=True), Gate("beta", on=False), Gate("alpha", on=False)
+_WORKLOAD = Gate("alpha", on=False, needs=("GenericWorkload",))
+
+KNOWN_GATES: Mapping[str, Gate] = {
+    "ClearingNominatedNodeNameAfterBinding": _BETA,
+    "ComponentFlagz": _BETA,
+    "ComponentStatusz": _BETA,
+    "CoordinatedLeaderElection": _BETA_OFF,
+    "DRAAdminAccess": _LOCKED,
+    "DRAConsumableCapacity": _BETA,
+    "DRADeviceBindingConditions": _BETA,
+    "DRADeviceTaintRules": _BETA_OFF,
+    "DRADeviceTaints": _BETA,
+    "DRAExtendedResource": _BETA,
+    "DRAListTypeAttributes": _ALPHA,
+    "DRANodeAllocatableResources": _ALPHA,
+    "DRAPartitionableDevices": _BETA,
+    "DRAPrioritizedList": _GA,
+    "DRAResourceClaimDeviceStatus": _BETA,
+    "DRASchedulerFilterTimeout": _BETA,
+    "DRAWorkloadResourceClaims": _ALPHA,
+    "DynamicResourceAllocation": _LOCKED,
+    "GangScheduling": _WORKLOAD,
+    "GenericWorkload": _ALPHA,
+    "InPlacePodLevelResourcesVerticalScaling": _BETA,
+    "InPlacePodVerticalScaling": _LOCKED,
+    "InPlacePodVerticalScalingInitContainers": _BETA,
+    "MatchLabelKeysInPodAffinity": _LOCKED,
+    "MatchLabelKeysInPodTopologySpread": _BETA,
+    "MatchLabelKeysInPodTopologySpreadSelectorMerge": _BETA,
+    "MutableCSINodeAllocatableCount": _LOCKED,
+    "NodeDeclaredFeatures": _BETA,
+    "NodeInclusionPolicyInPodTopologySpread": _LOCKED,
+    "NominatedNodeNameForExpectation": _BETA,
+    "OpportunisticBatching": _BETA,
+    "PodLevelResources": _BETA,
+    "PodSchedulingReadiness": _LOCKED,
+    "SchedulerAsyncAPICalls": _BETA_OFF,
+    "SchedulerAsyncPreemption": _BETA,
+    "SchedulerPopFromBackoffQ": _BETA,
+    "SchedulerQueueingHints": _LOCKED,
+    "SidecarContainers": _LOCKED,
+    "StorageCapacityScoring": _ALPHA,
+    "TaintTolerationComparisonOperators": _ALPHA,
+    "TopologyAwareWorkloadScheduling": _WORKLOAD,
+    "VolumeAttributesClass": _LOCKED,
+    "VolumeLimitScaling": _ALPHA,
+    "WorkloadAwarePreemption": _WORKLOAD,
+    "WorkloadWithJob": _WORKLOAD,
+}
+DEFAULT_GATES: Gates = frozenset(name for name, gate in KNOWN_GATES.items() if gate.on)
+_BOOLEANS = dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True)
+_BOOLEANS |= dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False)
+_FAMILIES = {"AllAlpha": "alpha", "AllBeta": "beta"}
+
+
+def parse_feature_gates(text: str) -> Gates:
+    """`A=true,B=false` over the defaults. Raises ConfigError in the original's words."""
+    wishes = dict(_wish(part.strip()) for part in text.split(",") if part.strip())
+    on = set(DEFAULT_GATES)
+    for family in _FAMILIES.keys() & wishes.keys():
+        members = {name for name, gate in KNOWN_GATES.items() if gate.stage == _FAMILIES[family]}
+        on = on | members if wishes[family] else on - members
+    for name, wish in wishes.items():
+        if name in KNOWN_GATES:
+            on = on | {name} if wish else on - {name}
+    for name in sorted(on):
+        missing = [needed for needed in KNOWN_GATES[name].needs if needed not in on]
+        if missing:
+            raise ConfigError(f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]")
+    return frozenset(on)
+
+
+def _wish(part: str) -> tuple[str, bool]:
+    name, given, value = part.partition("=")
+    name, value = name.strip(), value.strip()
+    if not given:
+        raise ConfigError(f"missing bool value for {name}")
+    if value not in _BOOLEANS:
+        raise ConfigError(f'invalid value of {name}={value}, err: strconv.ParseBool: parsing "{value}": invalid syntax')
+    if name not in KNOWN_GATES and name not in _FAMILIES:
+        hint = suggestion(name, (*KNOWN_GATES, *_FAMILIES))
+        raise ConfigError(f"unrecognized feature gate: {name}", hint=hint)
+    gate = KNOWN_GATES.get(name)
+    if gate is not None and gate.locked and gate.on is not _BOOLEANS[value]:
+        locked = str(gate.on).lower()
+        raise ConfigError(f"cannot set feature gate {name} to {value}, feature is locked to {locked}")
+    return name, _BOOLEANS[value]

@@ -1,0 +1,181 @@
+"""KubeSchedulerConfiguration v1, read as kube-scheduler reads it.
+
+    text -> source (lines) -> strict decoding -> draft (defaults, merged sets) -> validation, building -> KubeConfig
+
+Errors carry the original's words, the file, the line, the path of the field and a suggestion, all of them at once.
+One thing is ours: `percentageOfNodesToScore` that is not written means that every node is scored, because here that
+is cheap; 0 is the original's adaptive formula. It stays None all the way.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fairlead.config.gates import DEFAULT_GATES, Gates
+from fairlead.config.kube_build import Building, build_profiles, order_extenders
+from fairlead.config.kube_draft import draft_configuration
+from fairlead.config.kube_records import KubeConfig
+from fairlead.config.kube_shapes import API_VERSION, CONFIGURATION, GROUP, KIND, PLUGIN_ARGS
+from fairlead.config.kube_validation import validate
+from fairlead.config.plugin_sets import IN_TREE, Capabilities
+from fairlead.config.problems import Path, Problems, Stage, dotted, suggestion
+from fairlead.config.shapes import Decoder, go_kind, note_unknown_fields
+from fairlead.config.source import Source, document_source, note_duplicates, parse_source
+from fairlead.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Doc
+
+SCHEME = "pkg/runtime/scheme.go:111"
+_NO_TYPE_META = (
+    "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct"
+    ' {{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
+)
+
+
+def load_kube_config(
+    text: str, *, file: str = "", capabilities: Capabilities = IN_TREE, gates: Gates = DEFAULT_GATES
+) -> KubeConfig:
+    """A configuration from YAML or JSON text. Raises ConfigErrors with everything that is wrong."""
+    return configuration_from(parse_source(text, file), capabilities=capabilities, gates=gates)
+
+
+def read_kube_config(
+    path: str | pathlib.Path, *, capabilities: Capabilities = IN_TREE, gates: Gates = DEFAULT_GATES
+) -> KubeConfig:
+    return load_kube_config(read_text(path), file=str(path), capabilities=capabilities, gates=gates)
+
+
+def kube_config_from(
+    document: Doc, *, capabilities: Capabilities = IN_TREE, gates: Gates = DEFAULT_GATES
+) -> KubeConfig:
+    """A configuration from a document that is parsed already."""
+    return configuration_from(document_source(document), capabilities=capabilities, gates=gates)
+
+
+def default_kube_config(*, capabilities: Capabilities = IN_TREE, gates: Gates = DEFAULT_GATES) -> KubeConfig:
+    """What runs without a configuration file."""
+    return kube_config_from({"apiVersion": API_VERSION, "kind": KIND}, capabilities=capabilities, gates=gates)
+
+
+def read_text(path: str | pathlib.Path) -> str:
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", file=str(path)) from None
+    except UnicodeDecodeError:
+        raise ConfigError("is not UTF-8 text", file=str(path)) from None
+
+
+def configuration_from(source: Source, *, capabilities: Capabilities, gates: Gates) -> KubeConfig:
+    problems = Problems(source)
+    check_kind(source, problems)
+    decoded = _decode(source, problems)
+    problems.raise_if_any()
+    draft = draft_configuration(decoded, gates)
+    validate(draft, gates, problems)
+    notices = ["only the first document of the file is read"] if source.more_documents else []
+    profiles = build_profiles(draft, Building(capabilities, gates, problems, notices))
+    problems.raise_if_any()
+    return KubeConfig(
+        profiles=profiles,
+        parallelism=draft.parallelism,
+        leader_election=draft.leader_election,
+        client_connection=draft.client_connection,
+        enable_profiling=draft.enable_profiling,
+        enable_contention_profiling=draft.enable_contention_profiling,
+        percentage_of_nodes_to_score=draft.percentage,
+        pod_initial_backoff_seconds=draft.pod_initial_backoff_seconds,
+        pod_max_backoff_seconds=draft.pod_max_backoff_seconds,
+        extenders=order_extenders(draft.extenders),
+        delay_cache_until_active=draft.delay_cache_until_active,
+        notices=tuple(notices),
+    )
+
+
+def check_kind(source: Source, problems: Problems) -> None:
+    """Is this the kind of document we read? Raises at once if not: nothing else about it would make sense."""
+    document, header = source.value, f"apiVersion: {API_VERSION}, kind: {KIND}"
+    if document is None:
+        document = {}
+    if not isinstance(document, dict):
+        words = _NO_TYPE_META.format(go_kind(document))
+        problems.note(Stage.SYNTAX, (), "the file is not a mapping", hint=f"begin with {header}", original=words)
+        problems.raise_if_any()
+    for field, name in (("kind", "Kind"), ("apiVersion", "apiVersion")):
+        if not document.get(field):
+            original = f"Object '{name}' is missing in '{source.text}'"
+            words = f"Object '{name}' is missing"
+            problems.note(Stage.SYNTAX, (field,), words, hint=f"begin with {header}", original=original)
+            problems.raise_if_any()
+    _check_registered(document["apiVersion"], document["kind"], problems)
+    problems.raise_if_any()
+
+
+def _check_registered(version: Any, kind: Any, problems: Problems) -> None:
+    if version == API_VERSION and kind == KIND:
+        return
+    if version == API_VERSION and kind in {f"{name}Args" for name in PLUGIN_ARGS}:
+        words = f"couldn't decode as {KIND}, got {API_VERSION}, Kind={kind}: "
+        hint = "plugin args belong into profiles[].pluginConfig[].args"
+        problems.note(Stage.SYNTAX, ("kind",), words.strip(), hint=hint, original=words)
+        return
+    words = f'no kind "{kind}" is registered for version "{version}" in scheme "{SCHEME}"'
+    if kind == KIND:
+        problems.note(Stage.SYNTAX, ("apiVersion",), words, hint=_version_hint(str(version)), original=words)
+    else:
+        hint = suggestion(str(kind), [KIND]) or f"this is read as {KIND} of {API_VERSION}"
+        problems.note(Stage.SYNTAX, ("kind",), words, hint=hint, original=words)
+
+
+def _version_hint(version: str) -> str:
+    if version.startswith(f"{GROUP}/v1beta"):
+        return f"{API_VERSION} is the only version left; it has the same fields"
+    return f'did you mean "{API_VERSION}"?'
+
+
+def _decode(source: Source, problems: Problems) -> Mapping[str, Any]:
+    decoder = Decoder(problems)
+    decoded = decoder.decode(CONFIGURATION, source.value)
+    note_duplicates(source, problems)
+    note_unknown_fields(decoder, problems)
+    for at, profile in enumerate(decoded.get("profiles", ())):
+        for number, entry in enumerate(profile.get("pluginConfig", ())):
+            if entry.get("name") in PLUGIN_ARGS and "args" in entry:
+                entry["args"] = _decode_args(entry, ("profiles", at, "pluginConfig", number), problems)
+    return decoded
+
+
+def _decode_args(entry: Mapping[str, Any], path: Path, problems: Problems) -> Mapping[str, Any]:
+    name, args, place = entry["name"], entry["args"], f"decoding .{dotted(path)}: "
+    here, context = (*path, "args"), f"decoding args for plugin {entry['name']}: "
+    if not isinstance(args, dict):
+        words = _NO_TYPE_META.format(go_kind(args))
+        problems.note(Stage.TYPES, here, "the args are not a mapping", original=place + context + words)
+        return {}
+    wrong = _wrong_args_kind(name, args)
+    if wrong:
+        hint = f"leave apiVersion and kind out, or write {API_VERSION} and {name}Args"
+        problems.note(Stage.TYPES, (*here, "kind"), wrong.removeprefix(context), hint=hint, original=place + wrong)
+        return {}
+    decoder = Decoder(problems, here, lambda words: place + context + words)
+    decoded = decoder.decode(PLUGIN_ARGS[name], args)
+    fields = [f'unknown field "{dotted(inner)}"' for inner, _, _ in decoder.unknown]
+    whole = f"{place}strict decoding error: {context}strict decoding error: {', '.join(fields)}"
+    for (inner, _, hint), words in zip(decoder.unknown, fields, strict=True):
+        problems.note(Stage.STRICT, (*here, *inner), words, hint=hint, original=whole)
+        whole = ""
+    return decoded
+
+
+def _wrong_args_kind(name: str, args: Mapping[str, Any]) -> str:
+    version, kind = args.get("apiVersion") or API_VERSION, args.get("kind") or f"{name}Args"
+    known = {f"{plugin}Args" for plugin in PLUGIN_ARGS}
+    if version != API_VERSION or kind not in known:
+        unknown = f'no kind "{kind}" is registered for version "{version}" in scheme "{SCHEME}"'
+        return f"decoding args for plugin {name}: {unknown}"
+    if kind != f"{name}Args":
+        return f"args for plugin {name} were not of type {name}Args.{GROUP}, got {kind}.{GROUP}"
+    return ""

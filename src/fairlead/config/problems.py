@@ -1,0 +1,136 @@
+"""What is wrong with a configuration file: where, in which words, and what was probably meant.
+
+Every check appends to one Problems list instead of raising, so that a file is reported whole. A problem keeps the
+original's words apart from ours: `message` stands next to file, line and path of the field, `original` is what
+kube-scheduler itself prints for it, which tools that read logs rely on.
+
+Invariant: `Problems.raise_if_any` raises if and only if something was noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from fairlead.errors import ConfigError
+from fairlead.model.syntax import joined
+
+if TYPE_CHECKING:
+    from fairlead.config.source import Source
+
+Path = tuple[str | int, ...]
+
+
+class Stage(IntEnum):
+    """When the original notices. It stops after the first stage that found something; we report what we know."""
+
+    SYNTAX = 0
+    TYPES = 1
+    STRICT = 2
+    VALIDATION = 3
+    BUILDING = 4
+
+
+def dotted(path: Path) -> str:
+    """`("profiles", 0, "plugins")` as `profiles[0].plugins`."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            text += f".{step}" if text else step
+    return text
+
+
+class ConfigErrors(ConfigError):
+    """All that is wrong with one file; as text, one problem per line."""
+
+    def __init__(self, problems: Sequence[ConfigError], original: str) -> None:
+        first = problems[0]
+        super().__init__(first.message, file=first.file, path=first.path, line=first.line, hint=first.hint)
+        self.problems = tuple(problems)
+        self.original = original
+        """The words of kube-scheduler for the same file."""
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
+class Problems:
+    """The problems found so far in one source."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._found: list[tuple[Stage, Path, ConfigError, str]] = []
+
+    def note(
+        self,
+        stage: Stage,
+        path: Path,
+        message: str,
+        *,
+        hint: str = "",
+        line: int | None = None,
+        original: str | None = None,
+    ) -> None:
+        """Without `original`, the original's words are the path and the message; the empty string means that an
+        earlier problem already carries them."""
+        where = dotted(path)
+        error = ConfigError(
+            message, file=self._source.file, path=where, line=line or self._source.line(path), hint=hint
+        )
+        if original is None:
+            original = f"{where}: {message}" if where else message
+        self._found.append((stage, path, error, original))
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def raise_if_any(self) -> None:
+        if self._found:
+            raise ConfigErrors([error for _, _, error, _ in self._distinct()], self._original())
+
+    def _distinct(self) -> Iterable[tuple[Stage, Path, ConfigError, str]]:
+        """What building found about a field that validation already refused says nothing new."""
+        refused = [path for stage, path, _, _ in self._found if stage is Stage.VALIDATION]
+        for entry in self._found:
+            stage, path = entry[:2]
+            if stage is not Stage.BUILDING or not any(path[: len(known)] == known for known in refused):
+                yield entry
+
+    def _original(self) -> str:
+        first = min(stage for stage, _, _, _ in self._found)
+        texts = [text for stage, _, _, text in self._found if stage is first and text]
+        if first is Stage.STRICT:
+            return f"strict decoding error: {', '.join(texts)}"
+        return joined(texts) if first is Stage.VALIDATION else texts[0]
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """`did you mean "parallelism"?`, or nothing if no known word is near."""
+    nearest = nearest_word(word, known)
+    return f'did you mean "{nearest}"?' if nearest else ""
+
+
+def nearest_word(word: str, known: Iterable[str]) -> str:
+    """The known word that fewest edits away, if that is few for its length; the empty string otherwise."""
+    ranked = sorted((_edits(word.lower(), candidate.lower()), candidate) for candidate in set(known))
+    if not ranked:
+        return ""
+    edits, best = ranked[0]
+    return best if edits <= max(1, max(len(word), len(best)) // 3) and edits < len(best) else ""
+
+
+def _edits(left: str, right: str) -> int:
+    """Insertions, deletions, replacements and swaps of neighbours between two words."""
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left, start=1):
+        earlier, before, row = before, row, [i]
+        for j, b in enumerate(right, start=1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == right[j - 2] and left[i - 2] == b:
+                cost = min(cost, earlier[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
