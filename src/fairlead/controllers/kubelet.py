@@ -18,7 +18,9 @@ from random import Random
 from fairlead.controllers.pod_script import PodScript, read_script
 from fairlead.controllers.pod_status import (
     ended_status,
+    is_declared_unready,
     last_end,
+    ready_again_status,
     restarted_status,
     restarting_status,
     restarts,
@@ -60,6 +62,7 @@ class _Pod:
     phase: str = "Pending"
     ends_at: float | None = None  # when a running pod's containers end, or a waiting one's restart
     gone_by: float | None = None  # when a deleted pod is removed
+    declared_unready: bool = False  # by the node controller, while this node was lost
     doc: Doc | None = None  # only until the pod runs
 
 
@@ -113,10 +116,11 @@ class Kubelet(Reconciler[Key]):
                 self._homeless.setdefault(name, {}).update(host.pods)
             return
         host = self._host(name, change.doc)
-        was_silent, host.silent_from = host.silent_from, fails_from(change.doc)
+        before = (host.silent_from, host.is_ready)
+        host.silent_from = fails_from(change.doc)
         host.is_ready = _reports_ready(change.doc)
         host.ip = _address(change.doc)
-        if was_silent is not None and host.silent_from is None:
+        if before != (host.silent_from, host.is_ready):
             for key in host.pods:
                 self.queue.add(key)
         self.queue.add(("", name))
@@ -192,7 +196,7 @@ class Kubelet(Reconciler[Key]):
         if pod is None or pod.uid != change.doc["metadata"]["uid"]:
             pod = self._take_in(key, change.doc, node)
         self._read(pod, change.doc)
-        if pod.gone_by is not None or pod.phase == "Pending" or pod.ends_at is not None:
+        if pod.gone_by is not None or pod.phase == "Pending" or pod.ends_at is not None or pod.declared_unready:
             self.queue.add(key)
 
     def _take_in(self, key: Key, doc: Doc, node: str) -> _Pod:
@@ -221,6 +225,7 @@ class Kubelet(Reconciler[Key]):
             pod.ends_at = self._end_of(pod, doc)
         elif pod.phase != "Pending":
             pod.ends_at = None
+        pod.declared_unready = pod.phase == "Running" and is_declared_unready(doc)
         deleted = doc["metadata"].get("deletionTimestamp")
         if deleted and pod.gone_by is None:
             wait = pod.script.terminate_delay if pod.phase == "Running" else 0.0
@@ -249,11 +254,10 @@ class Kubelet(Reconciler[Key]):
         if pod is None or host is None or host.is_silent(now):
             return ()
         due = self._due(pod)
-        if due is None:
-            return ()
-        if now < due:
-            self.queue.add_at(key, due)
-            return ()
+        if due is None or now < due:
+            if due is not None:
+                self.queue.add_at(key, due)
+            return self._ready_again(key, pod, host, now)
         if pod.gone_by is not None:
             return self._remove(key, pod)
         if pod.phase == "Pending":
@@ -266,6 +270,11 @@ class Kubelet(Reconciler[Key]):
         if pod.phase == "Pending":
             return pod.bound_at + pod.script.start_delay
         return pod.ends_at
+
+    def _ready_again(self, key: Key, pod: _Pod, host: _Host, now: float) -> Iterable[Write]:
+        doc = self.view.get(POD, *key) if pod.declared_unready and host.is_ready else None
+        if doc is not None and doc["metadata"]["uid"] == pod.uid and is_declared_unready(doc):
+            yield patch_status(POD, doc, ready_again_status(doc, now=now))
 
     def _remove(self, key: Key, pod: _Pod) -> Iterable[Write]:
         doc = {"metadata": {"namespace": key[0], "name": key[1], "uid": pod.uid}}

@@ -81,6 +81,18 @@ def restarted_status(pod: Doc, *, now: float, exit_code: int) -> Doc:
     return {"phase": "Running", "conditions": _conditions(pod, now, ready=True), "containerStatuses": statuses}
 
 
+def ready_again_status(pod: Doc, *, now: float) -> Doc:
+    """The pod as it was before its node was lost and found."""
+    return {"conditions": _conditions(pod, now, ready=True)}
+
+
+def is_declared_unready(pod: Doc) -> bool:
+    """Whether somebody else said that this pod is not ready though its containers are."""
+    status = {one["type"]: one["status"] for one in (pod.get("status") or {}).get("conditions") or ()}
+    is_gated = bool(pod["spec"].get("readinessGates"))
+    return status.get("ContainersReady") == "True" and status.get("Ready") == "False" and not is_gated
+
+
 def restarts(pod: Doc) -> int:
     return max((one.get("restartCount", 0) for one in _container_statuses(pod)), default=0)
 

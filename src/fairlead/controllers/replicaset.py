@@ -204,7 +204,7 @@ class ReplicationControllers(ReplicaSets):
     name = "replication-controller"
     kind = REPLICATION_CONTROLLER
     counts = _COUNTS  # the old kind does not tell of terminating replicas
-    watches = (Watch(REPLICATION_CONTROLLER), Watch(POD))
+    watches: Sequence[Watch] = (Watch(REPLICATION_CONTROLLER), Watch(POD))
 
     def _selector(self, owner: Doc) -> LabelSelector:
         return selector_from_map(owner["spec"].get("selector"))

@@ -20,6 +20,7 @@ import heapq
 from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from fairlead.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
@@ -151,6 +152,10 @@ class Reconciler(Generic[K]):
     def wake_at(self) -> float | None:
         return self.queue.next_due()
 
+    @cached_property
+    def _watched(self) -> frozenset[Kind]:
+        return frozenset(watch.kind for watch in self.watches)
+
     # Visits
 
     def _visit(self, key: K, now: float) -> list[Write]:
@@ -213,7 +218,7 @@ class Reconciler(Generic[K]):
 
     def _observe_reply(self, reply: Reply, now: float) -> None:
         write, doc = reply.write, reply.doc
-        if not any(watch.kind is write.kind for watch in self.watches):
+        if write.kind not in self._watched:
             return
         gone = isinstance(reply.error, NotFound) or (reply.error is None and not _lives_on(write, doc))
         if gone and write.verb is Verb.DELETE:

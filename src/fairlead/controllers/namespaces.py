@@ -1,0 +1,59 @@
+"""Namespaces that are being deleted: their content goes, then their finalizer, then the Store lets them go.
+
+Pods and objects with finalizers take their time, so the content is looked at again, soon after a pod went and every
+few seconds otherwise. Not told: the conditions that count what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fairlead.controllers.workqueue import Reconciler
+from fairlead.controllers.writes import delete
+from fairlead.model.flow import Change, DocView, Happened, Verb, Watch, Write
+from fairlead.model.kinds import NAMESPACE, POD, Registry
+
+_FINALIZER = "kubernetes"
+_PAUSE = 2.0
+
+
+class Namespaces(Reconciler[str]):
+    name = "namespace-controller"
+    watches: Sequence[Watch] = (Watch(NAMESPACE), Watch(POD))
+
+    def __init__(self, view: DocView, *, registry: Registry | None = None) -> None:
+        super().__init__(view)
+        kinds = registry or Registry()
+        self._kinds = [kind for kind in kinds if kind.namespaced and kind.stored_as is None]
+        self._terminating: set[str] = set()
+
+    def observe(self, change: Change) -> None:
+        metadata = change.doc["metadata"]
+        if change.kind is POD:
+            namespace = metadata["namespace"]
+            if change.happened is Happened.DELETED and namespace in self._terminating:
+                self.queue.add_at(namespace, self.now + 0.1)  # a little later: others may be going too
+        elif change.happened is Happened.DELETED or not metadata.get("deletionTimestamp"):
+            self._terminating.discard(metadata["name"])
+        else:
+            self._terminating.add(metadata["name"])
+            self.queue.add(metadata["name"])
+
+    def visit(self, key: str, now: float) -> Iterable[Write]:
+        namespace = self.view.get(NAMESPACE, "", key) if key in self._terminating else None
+        if namespace is None:
+            return
+        is_empty = True
+        for kind in self._kinds:
+            for doc in self.view.list(kind, key):
+                is_empty = False
+                if not doc["metadata"].get("deletionTimestamp"):
+                    yield delete(kind, doc, propagation="Background")
+        if not is_empty:
+            self.queue.add_at(key, now + _PAUSE)
+            return
+        finalizers = (namespace.get("spec") or {}).get("finalizers") or []
+        if _FINALIZER in finalizers:
+            rest = [name for name in finalizers if name != _FINALIZER]
+            body = {**namespace, "spec": {**namespace["spec"], "finalizers": rest}}
+            yield Write(Verb.UPDATE, NAMESPACE, "", key, body=body, subresource="finalize")
