@@ -156,5 +156,5 @@ def _fields(documents: Sequence[Mapping[str, Any]], path: str, errors: list[str]
 
 
 def _unsupported(path: str, value: str, supported: Iterable[str]) -> str:
-    names = ", ".join(quoted(name) for name in sorted(supported))
+    names = ", ".join(quoted(name) for name in supported)
     return f"{path}: Unsupported value: {quoted(value)}: supported values: {names}"
