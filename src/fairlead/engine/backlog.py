@@ -1,0 +1,450 @@
+"""Backlog: every pod that waits for a node, and the rules by which it gets its next chance. One for all profiles.
+
+               add                      pop                        bound, gone
+      pod ────────────▶ active ───────────────────▶ in flight ──────────────────▶ (forgotten)
+           │              ▲  ▲ ▲    pop, when idle      │ put_back
+           │ gated        │  │ └──────── backoff ◀──────┤ an event of interest came meanwhile, or it was an error
+           ▼              │  └ time is up  ▲            │
+         parked ──────────┴────────────────┘            │ otherwise
+           ▲  an event of interest, activate, or a long time
+           └────────────────────────────────────────────┘
+
+Invariant: a pod is in exactly one of active, backoff, parked and in flight. The queues know pods by namespace and name,
+as the API does; pods in flight are known by uid, because a pod may be replaced by its namesake meanwhile.
+
+Nothing here looks at a clock or writes a log: `now` is an argument, and what a log or a metric wants to know is data.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import floor, inf
+from typing import TYPE_CHECKING
+
+from fairlead.engine.backoff import Backoff
+from fairlead.engine.entry import Entry, Place, Waiting
+from fairlead.engine.gates import Gates
+from fairlead.engine.hints import Hints
+from fairlead.engine.inflight import InFlight
+from fairlead.engine.nominator import Nominator
+from fairlead.engine.queues import Queues
+from fairlead.engine.requeue import Requeue, Requeuing
+from fairlead.model.events import (
+    ASSIGNED_POD,
+    FORCE_ACTIVATE,
+    UNSCHEDULABLE_POD,
+    UNSCHEDULABLE_POD_ADD,
+    UNSCHEDULABLE_TIMEOUT,
+    ActionType,
+    ClusterEvent,
+)
+from fairlead.model.pod import Pod, pod_changes
+
+if TYPE_CHECKING:
+    from fairlead.engine.heap import Order
+    from fairlead.framework.plugin import Interest
+    from fairlead.framework.profile import Profile
+    from fairlead.state.cluster import Cluster
+
+UNSCHEDULABLE_POD_UPDATE = ClusterEvent(UNSCHEDULABLE_POD, ActionType.UPDATE)
+CONFIGURATION_CHANGE = ClusterEvent(FORCE_ACTIVATE.resource, FORCE_ACTIVATE.action, "ConfigurationChange")
+BACKOFF_COMPLETE = "BackoffComplete"
+POP_FROM_BACKOFF = "PopFromBackoffQ"
+SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
+_NOMINATING = frozenset({UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label})
+
+SWEEP_PERIOD = 30.0
+"""How often long-parked pods are looked for."""
+REMEMBERED_COMPLAINTS = 1000
+_QUEUE_NAMES = {Place.PARKED: "unschedulable", Place.ACTIVE: "the active", Place.BACKOFF: "the backoff"}
+
+
+class Backlog:
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        cluster: Cluster,
+        *,
+        initial_backoff: float = 1.0,
+        max_backoff: float = 10.0,
+        unschedulable_limit: float = 300.0,
+        extra_interests: Mapping[str, Sequence[Interest]] | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._profiles = profiles
+        self._limit = unschedulable_limit
+        self._next_sweep: float | None = None
+        self._arrivals = 0
+        self._queues = Queues(self._order, Backoff(initial_backoff, max_backoff))
+        self.in_flight = InFlight()
+        self.nominator = Nominator(self._seen, self._waiting_pod)
+        self.cycle = 0
+        """How many pods have been popped."""
+        self.incoming: Counter[tuple[str, str]] = Counter()
+        """(queue, event label): what `queue_incoming_pods_total` counts."""
+        self.blamed: Counter[tuple[str, str]] = Counter()
+        """(plugin, profile): waiting pods that the plugin refused, the gauge `unschedulable_pods`."""
+        self.complaints: deque[str] = deque(maxlen=REMEMBERED_COMPLAINTS)
+        """What went wrong without stopping anything, for the log. Whoever reads them takes them off."""
+        self.hints = Hints(profiles, extra_interests)
+        self._gates = Gates(profiles, cluster, self.complaints)
+        self._requeuing = Requeuing(self.hints, self.complaints)
+
+    # ---- pods come, change and go ----
+
+    def add(self, pod: Pod, now: float) -> None:
+        self._to_active(self._entry_for(pod, now), UNSCHEDULABLE_POD_ADD.label, now)
+
+    def update(self, old: Pod, new: Pod, now: float) -> None:
+        """A waiting pod changed. In flight, it will hear of it when it comes back; parked, its plugins are asked."""
+        events = _events_between(old, new)
+        if new.uid in self.in_flight:
+            for event in events:
+                self.in_flight.note(event, old, new)
+            return
+        entry = self._queues.get(new.key)
+        if entry is None or entry.pod.uid != new.uid:
+            self.nominator.clear(old.uid)
+            self._to_active(self._entry_for(new, now), UNSCHEDULABLE_POD_UPDATE.label, now)
+            return
+        self._queues.replace_pod(entry, new)
+        self.nominator.update(old, new)
+        if entry.place is Place.PARKED:
+            self._reconsider(entry, events, old, new, now=now)
+
+    def _reconsider(self, entry: Entry, events: Iterable[ClusterEvent], old: Pod, new: Pod, *, now: float) -> None:
+        for event in events:
+            strategy = self._requeuing.judge(entry, event, old, new)
+            if self._requeue(entry, strategy, event.label, now):
+                return
+
+    def delete(self, pod: Pod, now: float) -> None:
+        self.nominator.clear(pod.uid)
+        entry = self._queues.get(pod.key)
+        if entry is not None:
+            self._blame(entry, -1)
+            self._queues.remove(entry)
+
+    def _entry_for(self, pod: Pod, now: float) -> Entry:
+        self._arrivals += 1
+        return Entry(pod, now, self._arrivals)
+
+    # ---- attempts ----
+
+    def has_active(self) -> bool:
+        """Whether `pop` would return something."""
+        return self._queues.first() is not None
+
+    def pop(self, now: float) -> Entry | None:
+        """The next pod to try. When nobody is active, one that a plugin refused need not wait for its backoff to end;
+        one that met an error does."""
+        while (entry := self._queues.first()) is not None:
+            if entry.place is Place.BACKOFF:
+                self.incoming[Place.ACTIVE.value, POP_FROM_BACKOFF] += 1
+            if self._depart(entry):
+                return entry
+        return None
+
+    def take(self, pod: Pod, now: float) -> Entry | None:
+        """One pod in particular, wherever it waits; None if it does not wait, or is gated."""
+        self._activate(pod, now)
+        entry = self._queues.get(pod.key)
+        if entry is None or entry.place is not Place.ACTIVE or not self._depart(entry):
+            return None
+        return entry
+
+    def _depart(self, entry: Entry) -> bool:
+        self._queues.remove(entry)
+        self._blame(entry, -1)
+        entry.attempts += 1
+        if entry.pod.uid in self.in_flight:
+            self.complaints.append(f"the same pod is tracked in multiple places in the scheduler: {entry.key}")
+            return False
+        entry.place = Place.IN_FLIGHT
+        self.in_flight.begin(entry)
+        self.cycle += 1
+        return True
+
+    def done(self, uid: str) -> None:
+        """An attempt is over, whatever came of it. Saying it twice does no harm."""
+        self.in_flight.end(uid)
+
+    def put_back(self, entry: Entry, now: float) -> None:
+        """An attempt failed; the entry says whom to blame. What happened meanwhile is made up for."""
+        present = self._queues.get(entry.key)
+        if present is not None:
+            self.complaints.append(f"Pod {entry.key} is already present in {_QUEUE_NAMES[present.place]} queue")
+        else:
+            self._count_failure(entry, now)
+            self._blame(entry, 1)
+            strategy = self._requeuing.judge_all(entry, self.in_flight.since(entry.pod.uid))
+            self._requeue(entry, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
+        self.done(entry.pod.uid)
+
+    def _count_failure(self, entry: Entry, now: float) -> None:
+        if entry.blamed:
+            entry.unschedulable_count += 1
+            entry.error_count = 0
+        else:
+            entry.error_count += 1
+        entry.since = now
+        entry.backoff_until = None
+        entry.flushed = False
+        entry.flushed_at = None
+
+    # ---- what wakes parked pods ----
+
+    def move(
+        self,
+        event: ClusterEvent,
+        old: object,
+        new: object,
+        now: float,
+        *,
+        only: Callable[[Pod], bool] | None = None,
+    ) -> int:
+        """Something happened: give those another chance who may profit. Answers how many left the parking."""
+        if event.is_wildcard:
+            candidates = list(self._queues.parked)
+        else:
+            plugins = self.hints.listeners(event).plugins
+            if not plugins:
+                return 0
+            candidates = self._queues.parked.blaming(plugins)
+        if only is not None:
+            candidates = [entry for entry in candidates if only(entry.pod)]
+        return self._move(candidates, event, old, new, now=now)
+
+    def _move(self, entries: Iterable[Entry], event: ClusterEvent, old: object, new: object, *, now: float) -> int:
+        moved = 0
+        for entry in entries:
+            if entry.gated and not self._may_open(entry, event):
+                continue
+            strategy = self._requeuing.judge(entry, event, old, new)
+            if strategy is not Requeue.SKIP:
+                self._queues.remove(entry)
+                moved += self._requeue(entry, strategy, event.label, now)
+        self.in_flight.note(event, old, new)
+        return moved
+
+    def _may_open(self, entry: Entry, event: ClusterEvent) -> bool:
+        """A gated pod needs to hear only what its gate listens to."""
+        return event.is_wildcard or entry.gated_by in self.hints.listeners(event).plugins
+
+    def activate(self, pods: Iterable[Pod], now: float) -> None:
+        """Do not let these wait any longer. One in flight is remembered; a gated one stays gated."""
+        for pod in pods:
+            if not self._activate(pod, now) and pod.uid in self.in_flight:
+                self.in_flight.note(FORCE_ACTIVATE, None, pod)
+
+    def _activate(self, pod: Pod, now: float) -> bool:
+        entry = self._queues.get(pod.key)
+        if entry is None or entry.place is Place.ACTIVE:
+            return False
+        admitted = entry.place is Place.BACKOFF
+        return self._to_active(entry, FORCE_ACTIVATE.label, now, admitted=admitted)
+
+    # ---- time passes ----
+
+    def flush(self, now: float) -> None:
+        """Let those go whose backoff is over or who have been parked for too long."""
+        for entry in self._queues.backoff.due(now):
+            self._to_active(entry, BACKOFF_COMPLETE, now, admitted=True)
+        if self._next_sweep is None or now >= self._next_sweep:
+            self._sweep(now)
+
+    def _sweep(self, now: float) -> None:
+        start = now if self._next_sweep is None else self._next_sweep
+        self._next_sweep = start + SWEEP_PERIOD * (floor((now - start) / SWEEP_PERIOD) + 1)
+        overdue = self._queues.parked.parked_before(now - self._limit)
+        for entry in overdue:
+            entry.flushed = True
+            entry.flushed_at = now
+        if overdue:
+            self._move(overdue, UNSCHEDULABLE_TIMEOUT, None, None, now=now)
+
+    def wake_at(self, now: float) -> float | None:
+        """Now, if `pop` would return something; else the next moment at which `flush` would do something."""
+        if self.has_active():
+            return now
+        moments = [self._queues.backoff.next_due()]
+        if (oldest := self._queues.parked.oldest()) is not None:
+            moments.append(self._sweep_of(oldest, now))
+        return min((max(now, moment) for moment in moments if moment is not None), default=None)
+
+    def _sweep_of(self, entry: Entry, now: float) -> float:
+        """The first sweep that finds an entry parked for too long."""
+        start = now if self._next_sweep is None else self._next_sweep
+        sweep = start + SWEEP_PERIOD * max(0, floor((entry.parked_since + self._limit - start) / SWEEP_PERIOD))
+        while not entry.parked_since < sweep - self._limit:
+            sweep += SWEEP_PERIOD
+        return sweep
+
+    def reconfigure(
+        self,
+        profiles: Mapping[str, Profile],
+        now: float,
+        *,
+        initial_backoff: float = 1.0,
+        max_backoff: float = 10.0,
+        unschedulable_limit: float = 300.0,
+        extra_interests: Mapping[str, Sequence[Interest]] | None = None,
+    ) -> None:
+        """New rules, same pods. All are admitted and ordered by the new rules; the parked get another chance, since
+        nobody knows what the new plugins would have said."""
+        self._profiles = profiles
+        self._limit = unschedulable_limit
+        self.hints = self._requeuing.hints = Hints(profiles, extra_interests)
+        self._gates.profiles = profiles
+        self._queues.backoff.backoff = Backoff(initial_backoff, max_backoff)
+        for entry in sorted(self._queues, key=lambda entry: entry.serial):
+            if entry.place is Place.PARKED or not self._admit(entry):
+                self._park(entry, CONFIGURATION_CHANGE.label)
+            else:
+                self._queues.reorder(entry)
+        self.move(CONFIGURATION_CHANGE, None, None, now)
+
+    # ---- from queue to queue ----
+
+    def _requeue(self, entry: Entry, strategy: Requeue, label: str, now: float) -> bool:
+        """Where a strategy leads. True if that is the active or the backoff queue."""
+        if strategy is Requeue.SKIP:
+            self._park(entry, label)
+            return False
+        if strategy is Requeue.AFTER_BACKOFF and self._queues.backoff.backoff.lasts(entry, now):
+            return self._to_backoff(entry, label)
+        return self._to_active(entry, label, now)
+
+    def _to_active(self, entry: Entry, label: str, now: float, *, admitted: bool = False) -> bool:
+        """Into the active queue, if the gates are open. Who comes from backoff was admitted there."""
+        if not admitted and not self._admit(entry):
+            self._park(entry, label)
+            return False
+        if entry.first_attempt is None:
+            entry.first_attempt = now
+        self._make_room(entry)
+        self._queues.put_active(entry)
+        self.incoming[Place.ACTIVE.value, label] += 1
+        if label in _NOMINATING:
+            self.nominator.nominate(entry.pod)
+        return True
+
+    def _to_backoff(self, entry: Entry, label: str) -> bool:
+        if not self._admit(entry):
+            self._park(entry, label)
+            return False
+        self._queues.put_backoff(entry)
+        self.incoming[Place.BACKOFF.value, label] += 1
+        return True
+
+    def _park(self, entry: Entry, label: str) -> None:
+        present = self._queues.get(entry.key)
+        if present is not None and present is not entry and present.pod.uid == entry.pod.uid:
+            self._blame(entry, -1)
+            return
+        if entry.gated:
+            entry.flushed = False
+        self._make_room(entry)
+        if entry.place is not Place.PARKED:
+            self.incoming[Place.PARKED.value, label] += 1
+        self._queues.park(entry, orphan=not self.hints.knows(entry.pod.scheduler_name))
+
+    def _make_room(self, entry: Entry) -> None:
+        """A namesake that still waits is a pod that went away unnoticed."""
+        present = self._queues.get(entry.key)
+        if present is not None and present is not entry:
+            self._blame(present, -1)
+            self._queues.remove(present)
+
+    def _order(self, entry: Entry) -> Order:
+        """The order of the active queue. All profiles share one rule."""
+        for profile in self._profiles.values():
+            for plugin in profile.at("queue_key"):
+                return (*plugin.queue_key(entry.pod, entry.since), entry.serial)
+        return -entry.pod.priority, entry.since, entry.serial
+
+    def _admit(self, entry: Entry) -> bool:
+        refusal = self._gates.ask(entry)
+        if refusal is None:
+            entry.message = "" if entry.gated else entry.message
+            entry.gated_by = ""
+            return True
+        if refusal.plugin not in entry.blamed:
+            self.blamed[refusal.plugin, entry.pod.scheduler_name] += 1
+        entry.unschedulable_plugins |= {refusal.plugin}
+        entry.gated_by = refusal.plugin
+        entry.message = refusal.message
+        return False
+
+    def _blame(self, entry: Entry, change: int) -> None:
+        for plugin in entry.blamed:
+            key = (plugin, entry.pod.scheduler_name)
+            self.blamed[key] += change
+            if not self.blamed[key]:
+                del self.blamed[key]
+
+    # ---- reading ----
+
+    def where(self, uid: str) -> Waiting | None:
+        """Where a pod waits and for what; None if it does not."""
+        if (flying := self.in_flight.get(uid)) is not None:
+            return Waiting(flying.place.value, flying.since, flying.attempts, message=flying.message)
+        entry = self._queues.by_uid(uid)
+        if entry is None:
+            return None
+        until = self._queues.backoff.backoff.until(entry)
+        return Waiting(
+            queue="gated" if entry.gated else entry.place.value,
+            since=entry.since,
+            attempts=entry.attempts,
+            plugins=tuple(sorted(entry.blamed)),
+            gated_by=entry.gated_by,
+            backoff_until=None if until == -inf or entry.place is Place.ACTIVE else until,
+            wakes_on=self._wakes_on(entry),
+            retried_at=self._retried_at(entry),
+            message=entry.message,
+        )
+
+    def _wakes_on(self, entry: Entry) -> tuple[str, ...]:
+        if entry.place is not Place.PARKED:
+            return ()
+        plugins = frozenset({entry.gated_by}) if entry.gated else entry.blamed
+        return self.hints.labels(entry.pod.scheduler_name, plugins)
+
+    def _retried_at(self, entry: Entry) -> float | None:
+        if entry.place is Place.BACKOFF:
+            return self._queues.backoff.backoff.until(entry) + 1.0
+        return self._sweep_of(entry, entry.parked_since) if entry.place is Place.PARKED else None
+
+    def counts(self) -> dict[str, int]:
+        """How many pods wait in which queue: the gauge `pending_pods`."""
+        return self._queues.counts()
+
+    def pending(self) -> Iterator[Entry]:
+        """Every entry that waits in a queue."""
+        return iter(self._queues)
+
+    def summary(self) -> str:
+        queues = self._queues
+        return f"activeQ:{len(queues.active)}; backoffQ:{len(queues.backoff)}; unschedulablePods:{len(queues.parked)}"
+
+    def check(self) -> None:
+        """Recount; an AssertionError says what is wrong. A pod is in one queue, or in flight; the gauge is true."""
+        self._queues.check()
+        assert not any(entry.pod.uid in self.in_flight for entry in self._queues), "a pod in flight waits in a queue"
+        blamed = Counter((plugin, entry.pod.scheduler_name) for entry in self._queues for plugin in entry.blamed)
+        assert self.blamed == blamed, "the gauge of blamed plugins is not the sum of the entries"
+
+    def _seen(self, uid: str) -> Pod | None:
+        seat = self._cluster.pods.get(uid)
+        return None if seat is None else seat.seen
+
+    def _waiting_pod(self, key: str) -> Pod | None:
+        entry = self._queues.get(key)
+        return None if entry is None else entry.pod
+
+
+def _events_between(old: Pod, new: Pod) -> list[ClusterEvent]:
+    resource = ASSIGNED_POD if new.node_name else UNSCHEDULABLE_POD
+    return [ClusterEvent(resource, action) for action in pod_changes(old, new)]

@@ -1,0 +1,74 @@
+"""KeyedHeap: a priority queue whose items can be taken out or put elsewhere by key.
+
+heapq moves items but does not know where they are. Here a removed item leaves its record behind with the item struck
+out, and struck records are skipped when they surface. They are swept when they outnumber the living, so every operation
+costs O(log n) amortised and memory stays proportional to what is in the queue.
+
+Invariant: `_records` has exactly one living record per key, and all of them are in `_heap`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+Order = tuple[float, ...]
+
+_SLACK = 64
+"""Struck records that are tolerated in a small heap."""
+
+
+class KeyedHeap(Generic[Item]):
+    __slots__ = ("_count", "_heap", "_records")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[Order, int, list[Item]]] = []
+        self._records: dict[str, tuple[Order, int, list[Item]]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._records
+
+    def __iter__(self) -> Iterator[Item]:
+        """The items, in no order."""
+        return (holder[0] for _, _, holder in self._records.values())
+
+    def put(self, key: str, order: Order, item: Item) -> None:
+        """Put an item in its place, smallest order first; an earlier one with the same key is replaced."""
+        self.remove(key)
+        self._count += 1
+        record = (order, self._count, [item])
+        self._records[key] = record
+        heappush(self._heap, record)
+
+    def remove(self, key: str) -> Item | None:
+        record = self._records.pop(key, None)
+        if record is None:
+            return None
+        item = record[2].pop()
+        if len(self._heap) > 2 * len(self._records) + _SLACK:
+            self._heap = list(self._records.values())
+            heapify(self._heap)
+        return item
+
+    def peek(self) -> Item | None:
+        heap = self._heap
+        while heap:
+            holder = heap[0][2]
+            if holder:
+                return holder[0]
+            heappop(heap)
+        return None
+
+    def first_order(self) -> Order | None:
+        """The order of the first item."""
+        return self._heap[0][0] if self.peek() is not None else None
+
+    def sorted(self) -> list[Item]:
+        """All items in order."""
+        return [record[2][0] for record in sorted(self._records.values(), key=lambda record: record[:2])]

@@ -1,0 +1,82 @@
+"""Nominator: which pods have been promised room on which node, while their victims leave or their binding is prepared.
+
+Promises are made in memory first and appear in `status.nominatedNodeName` later, so memory wins over a status that says
+nothing yet. A promise names a pod; `on_node` looks up what that pod is now. One that is in no queue, because it is
+being scheduled at this moment, is stood in for by a stub that asks for nothing and has priority 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlead.model.pod import Shapes, compile_pod
+
+if TYPE_CHECKING:
+    from fairlead.model.pod import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    key: str
+    stub: Pod
+
+
+class Nominator:
+    """`seen(uid)` is the newest version of a pod that the API showed, None if it is gone; `queued(key)` the version
+    that waits in a queue."""
+
+    def __init__(self, seen: Callable[[str], Pod | None], queued: Callable[[str], Pod | None]) -> None:
+        self._seen = seen
+        self._queued = queued
+        self._nodes: dict[str, dict[str, Promise]] = {}
+        self._node_of: dict[str, str] = {}
+        self._shapes = Shapes()
+
+    def __len__(self) -> int:
+        return len(self._node_of)
+
+    @property
+    def nodes(self) -> Collection[str]:
+        """Names of the nodes that somebody is nominated to."""
+        return self._nodes.keys()
+
+    def nominate(self, pod: Pod, node_name: str | None = None) -> None:
+        """Promise a node, instead of an earlier one. None follows the pod's own status; the empty string takes the
+        promise back. A pod that is gone or has a node is promised nothing."""
+        self.clear(pod.uid)
+        node_name = pod.nominated_node if node_name is None else node_name
+        if not node_name:
+            return
+        seen = self._seen(pod.uid)
+        if seen is None or seen.node_name:
+            return
+        self._node_of[pod.uid] = node_name
+        self._nodes.setdefault(node_name, {})[pod.uid] = Promise(pod.key, self._stub(pod))
+
+    def clear(self, uid: str) -> None:
+        node_name = self._node_of.pop(uid, None)
+        if node_name is not None:
+            promises = self._nodes[node_name]
+            del promises[uid]
+            if not promises:
+                del self._nodes[node_name]
+
+    def update(self, old: Pod, new: Pod) -> None:
+        """A pod changed. If neither version says a node, a promise in memory stands; otherwise the new one decides."""
+        kept = None if old.nominated_node or new.nominated_node else self._node_of.get(old.uid)
+        self.clear(old.uid)
+        self.nominate(new, kept)
+
+    def node_of(self, uid: str) -> str:
+        """The node that a pod is nominated to, or the empty string."""
+        return self._node_of.get(uid, "")
+
+    def on_node(self, name: str) -> list[Pod]:
+        """Pods that are nominated to a node, in the order they were."""
+        return [self._queued(promise.key) or promise.stub for promise in self._nodes.get(name, {}).values()]
+
+    def _stub(self, pod: Pod) -> Pod:
+        metadata = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
+        return compile_pod({"metadata": metadata, "spec": {"containers": []}}, self._shapes)
