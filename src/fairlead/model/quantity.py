@@ -123,7 +123,10 @@ def _parse(text: str) -> Quantity:
     sign, whole, fraction, suffix = found[1], found[2].lstrip("0") or "0", found[3] or "", found[4]
     power_of_two, power_of_ten, style = _interpret_suffix(suffix)
     digits = whole + fraction
+    is_blank = not found[2] and not fraction
     if len(digits) > _MAX_DIGITS or power_of_ten > MAX_EXPONENT:
+        raise QuantityError(NUMBER_ERROR)
+    if is_blank and (power_of_two >= 50 or power_of_ten < -9):  # smaller units of nothing are zero
         raise QuantityError(NUMBER_ERROR)
     nanos = _nanos(int(digits) << power_of_two, power_of_ten - len(fraction))
     if style == BINARY_SI:

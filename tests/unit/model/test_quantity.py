@@ -92,6 +92,12 @@ def test_an_absurd_exponent_is_refused_at_once() -> None:
     assert parse_quantity("1e-2147483648").value() == 1, "more than nothing is never rounded to nothing"
 
 
+@pytest.mark.parametrize("text", ["Pi", "+Ei", ".Pi", "e-12"])
+def test_an_extreme_unit_of_nothing_is_no_number(text: str) -> None:
+    with pytest.raises(QuantityError, match=NUMBER_ERROR):
+        parse_quantity(text)
+
+
 def test_amounts_beyond_int64_are_clamped() -> None:
     assert parse_quantity("1E").value() == 10**18
     assert parse_quantity("1E").milli() == MAX_INT64
