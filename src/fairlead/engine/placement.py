@@ -16,9 +16,9 @@ import numpy as np
 
 from fairlead.errors import ExtenderError, FairleadError
 from fairlead.framework.extender import PSEUDO_PLUGIN
+from fairlead.framework.refusals import UNJUDGED, Refusals, expected_on, judge_with
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.reasons import Diagnosis, Status, Verdict, failed, unresolvable
-from fairlead.state.statement import Statement
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from fairlead.framework.points import Preparation
     from fairlead.model.pod import Pod
 
-UNJUDGED = -1
 NO_NODES = "no nodes available to schedule pods"
 
 
@@ -51,17 +50,11 @@ class Placed:
     sheet: ScoreSheet | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Blocked:
-    """No node. `codes` is the refusal of each row of the table: -1 if it was not judged, 0 if it was feasible."""
+    """No node, and why."""
 
-    diagnosis: Diagnosis
-    codes: NDArray[np.int32]
-    evaluator: Evaluator
-
-    def rows_by_verdict(self) -> dict[Verdict, NDArray[np.intp]]:
-        refusals = [int(code) for code in np.unique(self.codes) if code > FEASIBLE]
-        return {self.evaluator.codes.verdict(code): np.flatnonzero(self.codes == code) for code in refusals}
+    refusals: Refusals
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,23 +138,12 @@ class _Attempt:
 
     def _consider_nominated_pods(self) -> None:
         """A row must fit the pod with and without the pods of the same or higher priority that are nominated to it."""
-        mine = self.cycle.pod
-        for row, pods in self.search.nominated.items():
-            expected = [pod for pod in pods if pod.priority >= mine.priority and pod.uid != mine.uid]
+        for row in self.search.nominated:
+            expected = expected_on(self.search.nominated, self.cycle.pod, row)
             if expected and self.table.alive[row]:
-                code = self._judge_with(expected, row)
+                code = judge_with(self.cycle, self.evaluator, row, expected)
                 if code != FEASIBLE:
                     self.refusals[row] = code
-
-    def _judge_with(self, pods: Sequence[Pod], row: int) -> int:
-        trial = self.cycle.copy()
-        statement = trial_statement(trial)
-        for pod in pods:
-            statement.assign(pod, row)
-        try:
-            return int(self.evaluator.judge_rows(trial, np.array([row], dtype=np.int32))[0])
-        finally:
-            statement.rollback()
 
     def _nominated_row(self, judgement: Judgement) -> int | None:
         """The node that this pod itself is nominated to, if it (still) fits: then nothing else is looked at."""
@@ -258,7 +240,7 @@ class _Attempt:
             early=status,
             unschedulable_plugins=self.preparation.rejectors,
         )
-        return Blocked(diagnosis, np.full(self.table.high, UNJUDGED, dtype=np.int32), self.evaluator)
+        return self._answer(diagnosis, np.full(self.table.high, UNJUDGED, dtype=np.int32))
 
     def _blocked(self, judgement: Judgement, judged: NDArray[np.int32] | None, *, by_extender: bool) -> Blocked:
         codes = np.full(self.table.high, UNJUDGED, dtype=np.int32)
@@ -278,7 +260,10 @@ class _Attempt:
             absent_count=len(self.table) - sum(counts.values()) if absent else 0,
             unschedulable_plugins=frozenset(plugins),
         )
-        return Blocked(diagnosis, codes, self.evaluator)
+        return self._answer(diagnosis, codes)
+
+    def _answer(self, diagnosis: Diagnosis, codes: NDArray[np.int32]) -> Blocked:
+        return Blocked(Refusals(diagnosis, codes, self.evaluator, self.search.nominated))
 
     def _absent(self) -> Status | None:
         if self.preparation.names is None:
@@ -289,22 +274,6 @@ class _Attempt:
         refused = codes[codes > FEASIBLE]
         histogram = np.bincount(refused) if len(refused) else ()
         return {self.evaluator.codes.verdict(code): int(n) for code, n in enumerate(histogram) if n}
-
-
-def trial_statement(trial: Cycle) -> Statement:
-    """A Statement whose placements the trial's plugins hear of, through `added` and `removed`."""
-    adders = [p for p in trial.profile.at("added") if p.name not in trial.no_filter]
-    removers = [p for p in trial.profile.at("removed") if p.name not in trial.no_filter]
-
-    def added(pod: Pod, row: int) -> None:
-        for plugin in adders:
-            plugin.added(trial, pod, row)
-
-    def removed(pod: Pod, row: int) -> None:
-        for plugin in removers:
-            plugin.removed(trial, pod, row)
-
-    return Statement(trial.cluster, added=added, removed=removed)
 
 
 @lru_cache(maxsize=64)

@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
+    from fairlead.framework.refusals import Refusals
     from fairlead.model.events import ClusterEvent
     from fairlead.model.flow import Reply, Write
     from fairlead.model.pod import Pod
-    from fairlead.model.reasons import Diagnosis, Reject, Status
+    from fairlead.model.reasons import Reject, Status
     from fairlead.state.cluster import Cluster
     from fairlead.state.nodes import Nodes
 
@@ -144,7 +145,7 @@ class Plugin:
     def removed(self, cycle: Cycle, pod: Pod, row: int) -> None:
         raise NotImplementedError
 
-    def rescue(self, cycle: Cycle, diagnosis: Diagnosis) -> Rescued:
+    def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
         raise NotImplementedError
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:

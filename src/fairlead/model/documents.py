@@ -7,7 +7,7 @@ malformed object is skipped and reported and never stops the others.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
@@ -95,3 +95,13 @@ def read_units(resources: Mapping[str, Any] | None, path: str) -> dict[str, int]
         except QuantityError as error:
             raise FieldError(f"{path}[{resource}]", str(error)) from None
     return units
+
+
+def micro_time(seconds: float) -> str:
+    """A moment as an Event's MicroTime, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def timestamp(seconds: float) -> str:
+    """A moment as a Kubernetes Time, in UTC and whole seconds."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

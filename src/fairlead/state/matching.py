@@ -26,10 +26,9 @@ def rows_meeting(nodes: Nodes, requirement: Requirement) -> NDArray[np.bool_]:
     column = nodes.table.label(requirement.key)
     codes = nodes.take(column.codes)
     op = requirement.op
-    if op is Op.EXISTS:
-        return codes != ABSENT
-    if op is Op.DOES_NOT_EXIST:
-        return codes == ABSENT
+    if op in (Op.EXISTS, Op.DOES_NOT_EXIST):
+        present: NDArray[np.bool_] = codes != ABSENT
+        return present if op is Op.EXISTS else ~present
     if op in (Op.GT, Op.LT):
         return _compare(nodes, requirement)
     wanted = [column.code(value) for value in requirement.values]

@@ -1,0 +1,142 @@
+"""Intake: what a change of the cluster means for those who wait. Every watch event goes through here, once.
+
+It updates the Cluster and then tells the Backlog: a pod to queue, a pod that needs no queueing any more, or an event
+that may wake others. The routing is kube-scheduler's; see the table in docs/architecture.md for who wakes whom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fairlead.model import events, kinds
+from fairlead.model.events import (
+    ASSIGNED_POD,
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    NODE_DELETE,
+    ActionType,
+    ClusterEvent,
+)
+from fairlead.model.node import Node, node_changes
+from fairlead.model.pod import Pod, pod_changes
+from fairlead.state.cluster import Place
+
+if TYPE_CHECKING:
+    from fairlead.engine.backlog import Backlog
+    from fairlead.model.flow import Change
+    from fairlead.state.cluster import Applied, Cluster
+
+RESOURCES = {
+    kinds.PERSISTENT_VOLUME: events.PERSISTENT_VOLUME,
+    kinds.PERSISTENT_VOLUME_CLAIM: events.PERSISTENT_VOLUME_CLAIM,
+    kinds.STORAGE_CLASS: events.STORAGE_CLASS,
+    kinds.CSI_NODE: events.CSI_NODE,
+    kinds.CSI_DRIVER: events.CSI_DRIVER,
+    kinds.CSI_STORAGE_CAPACITY: events.CSI_STORAGE_CAPACITY,
+    kinds.VOLUME_ATTACHMENT: events.VOLUME_ATTACHMENT,
+}
+"""The kinds whose changes are events of their own. Others (Services, budgets, namespaces) are only looked up."""
+
+
+class Intake:
+    def __init__(
+        self,
+        cluster: Cluster,
+        backlog: Backlog,
+        *,
+        serves: Callable[[str], bool],
+        assumed_pod_goes: Callable[[Pod], None],
+    ) -> None:
+        self._cluster = cluster
+        self._backlog = backlog
+        self._serves = serves
+        self._assumed_pod_goes = assumed_pod_goes
+        self.documents = 0
+
+    def take(self, change: Change, now: float) -> None:
+        self.documents += 1
+        applied = self._cluster.apply(change)
+        if applied is None:
+            return
+        if applied.kind is kinds.POD:
+            self._pod(applied, now)
+        elif applied.kind is kinds.NODE:
+            self._node(applied, now)
+        elif applied.kind in RESOURCES:
+            self._other(applied, now)
+
+    # ---- pods ----
+
+    def _pod(self, applied: Applied, now: float) -> None:
+        old, new = applied.old, applied.new
+        if old is None:
+            self._pod_added(new, now)
+        elif new is None:
+            self._pod_deleted(old, applied.was, now)
+        elif old.node_name:
+            for action in pod_changes(old, new):
+                self._backlog.move(ClusterEvent(ASSIGNED_POD, action), old, new, now)
+        elif new.node_name:
+            self._backlog.move(ASSIGNED_POD_ADD, None, new, now)
+            if self._serves(old.scheduler_name):
+                self._backlog.delete(old, now)
+        elif self._serves(old.scheduler_name):
+            self._pending_pod_changed(old, new, applied.was, now)
+
+    def _pod_added(self, pod: Pod, now: float) -> None:
+        if pod.node_name:
+            self._backlog.move(ASSIGNED_POD_ADD, None, pod, now)
+        elif self._serves(pod.scheduler_name):
+            self._backlog.add(pod, now)
+
+    def _pending_pod_changed(self, old: Pod, new: Pod, was: Place | None, now: float) -> None:
+        if old.resource_version and old.resource_version == new.resource_version:
+            return
+        if was is Place.ASSUMED:
+            if new.terminating and not old.terminating:
+                self._assumed_pod_goes(new)
+                self._backlog.move(ASSIGNED_POD_DELETE, new, None, now)
+            return
+        self._backlog.update(old, new, now)
+        if old.nominated_node and old.nominated_node != new.nominated_node:
+            self._promise_given_up(old, now)
+
+    def _pod_deleted(self, pod: Pod, was: Place | None, now: float) -> None:
+        if pod.node_name:
+            self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now)
+            return
+        if not self._serves(pod.scheduler_name):
+            return
+        self._backlog.delete(pod, now)
+        if was is Place.ASSUMED:
+            self._assumed_pod_goes(pod)
+            self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now)
+        elif pod.nominated_node:
+            self._promise_given_up(pod, now)
+
+    def _promise_given_up(self, pod: Pod, now: float) -> None:
+        """Room that was promised to a pod is free again: for those that had to stand back, which have no higher
+        priority."""
+        self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now, only=lambda other: other.priority <= pod.priority)
+
+    # ---- nodes and the rest ----
+
+    def _node(self, applied: Applied, now: float) -> None:
+        old, new = applied.old, applied.new
+        if old is None:
+            self._backlog.move(NODE_ADD, None, new, now)
+        elif new is None:
+            self._backlog.move(NODE_DELETE, old, None, now)
+        else:
+            assert isinstance(old, Node)
+            for action in node_changes(old, new):
+                self._backlog.move(ClusterEvent(events.NODE, action), old, new, now)
+
+    def _other(self, applied: Applied, now: float) -> None:
+        if applied.new is None:
+            action = ActionType.DELETE
+        else:
+            action = ActionType.ADD if applied.old is None else ActionType.UPDATE
+        self._backlog.move(ClusterEvent(RESOURCES[applied.kind], action), applied.old, applied.new, now)

@@ -1,0 +1,66 @@
+"""What an attempt came to, in the words that the API and its users see: conditions and nominations, as writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlead.model import kinds
+from fairlead.model.documents import timestamp
+from fairlead.model.flow import PatchType, Verb, Write
+
+if TYPE_CHECKING:
+    from fairlead.framework.refusals import Refusals
+    from fairlead.model.flow import Doc
+    from fairlead.model.pod import Pod
+    from fairlead.model.reasons import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a pod goes back to the queue. `nominated` is the node it is promised: None leaves that as it is, the empty
+    string takes an earlier promise back. A failure without plugins to blame is an error, retried after a backoff."""
+
+    status: Status
+    message: str
+    unschedulable_plugins: frozenset[str] = frozenset()
+    pending_plugins: frozenset[str] = frozenset()
+    nominated: str | None = ""
+    refusals: Refusals | None = None
+
+    @property
+    def reason(self) -> str:
+        """The reason of the PodScheduled condition."""
+        return "Unschedulable" if self.status.code.rejected else "SchedulerError"
+
+
+def status_patch(
+    pod: Pod, *, now: float, reason: str = "", message: str = "", nominated: str | None = None
+) -> Write | None:
+    """The patch of a pod's status that says it could not be placed (if there is a reason) and where room is promised to
+    it; None if it says so already."""
+    status: Doc = {}
+    if reason and pod.scheduled_condition != ("False", reason, message):
+        status["conditions"] = [_condition(pod, now, reason, message)]
+    if nominated is not None and nominated != pod.nominated_node:
+        status["nominatedNodeName"] = nominated or None
+    if not status:
+        return None
+    body = {"metadata": {"uid": pod.uid}, "status": status}
+    return Write(
+        Verb.PATCH, kinds.POD, pod.namespace, pod.name, body, subresource="status", patch_type=PatchType.STRATEGIC
+    )
+
+
+def _condition(pod: Pod, now: float, reason: str, message: str) -> Doc:
+    condition: Doc = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": reason,
+        "message": message,
+        "observedGeneration": pod.generation,
+        "lastProbeTime": None,
+    }
+    if pod.scheduled_condition is None or pod.scheduled_condition[0] != "False":
+        condition["lastTransitionTime"] = timestamp(now)
+    return condition

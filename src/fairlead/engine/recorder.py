@@ -1,0 +1,115 @@
+"""Recorder: Kubernetes Events about decisions, as writes, folded into series as client-go folds them.
+
+The first event of a kind about one version of an object is created; the second turns it into a series; further ones
+only count, and the count is written again every half hour while the series lives. The note is not part of what makes
+two events alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlead.model import kinds
+from fairlead.model.documents import micro_time
+from fairlead.model.flow import PatchType, Verb, Write
+from fairlead.model.reasons import truncated
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Doc
+    from fairlead.model.pod import Pod
+
+_SERIES_ENDS_AFTER = 6 * 60.0
+_SERIES_WRITTEN_EVERY = 30 * 60.0
+_SWEEP_EVERY = 60.0
+
+Key = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Series:
+    """What is known of like events: the object that was created, how many came, when the last did."""
+
+    namespace: str
+    name: str
+    count: int
+    last_seen: float
+    last_written: float
+
+
+class Recorder:
+    def __init__(self, instance: str) -> None:
+        self._instance = instance
+        self._series: dict[Key, Series] = {}
+        self._next_sweep = 0.0
+        self._serial = 0
+
+    def record(
+        self,
+        pod: Pod,
+        *,
+        now: float,
+        controller: str,
+        kind: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: Pod | None = None,
+    ) -> list[Write]:
+        """The writes that tell of something that happened to a pod (`kind` is Normal or Warning)."""
+        self._sweep(now)
+        key = (kind, action, reason, controller, pod.uid, pod.resource_version, related.uid if related else "")
+        series = self._series.get(key)
+        if series is None:
+            return [self._create(key, pod, now, controller=controller, note=note, related=related)]
+        series.count += 1
+        series.last_seen = now
+        if series.count > 2 and now - series.last_written < _SERIES_WRITTEN_EVERY:
+            return []
+        series.last_written = now
+        body = {"series": {"count": series.count, "lastObservedTime": micro_time(now)}}
+        where = (series.namespace, series.name)
+        return [Write(Verb.PATCH, kinds.EVENT_V1, *where, body, patch_type=PatchType.STRATEGIC)]
+
+    def _create(self, key: Key, pod: Pod, now: float, *, controller: str, note: str, related: Pod | None) -> Write:
+        kind, action, reason = key[:3]
+        self._serial += 1
+        name = f"{pod.name}.{int(now * 1e9) + self._serial:x}"
+        namespace = pod.namespace or "default"
+        self._series[key] = Series(namespace, name, 1, now, now)
+        body: Doc = {
+            "apiVersion": kinds.EVENT_V1.api_version,
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "eventTime": micro_time(now),
+            "reportingController": controller,
+            "reportingInstance": f"{controller}-{self._instance}",
+            "action": action,
+            "reason": reason,
+            "regarding": _reference(pod),
+            "note": truncated(note),
+            "type": kind,
+        }
+        if related is not None:
+            body["related"] = _reference(related)
+        return Write(Verb.CREATE, kinds.EVENT_V1, namespace, name, body)
+
+    def _sweep(self, now: float) -> None:
+        """Series end when nothing like them has come for a while."""
+        if now < self._next_sweep:
+            return
+        self._next_sweep = now + _SWEEP_EVERY
+        ended = [key for key, series in self._series.items() if now - series.last_seen > _SERIES_ENDS_AFTER]
+        for key in ended:
+            del self._series[key]
+
+
+def _reference(pod: Pod) -> Doc:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "uid": pod.uid,
+        "resourceVersion": pod.resource_version,
+    }

@@ -1,0 +1,315 @@
+"""Scheduler: the Controller that places pods. Read this file top to bottom to follow a pod from the watch to the bind.
+
+    step: changes ─▶ Intake ─▶ Cluster, Backlog      what happened, and whom it wakes
+          replies ─▶ Bindings                        what became of earlier writes
+          Backlog.pop ─▶ attempt ─▶ Binding ─▶ writes      the next pods, as many as one slice allows
+
+Changes are taken in only here, between attempts; that is the snapshot: while a pod is being placed nobody else writes,
+so the table needs no copy. A slice is a count and not a duration, so a run is the same on a fast and a slow machine.
+Nothing is logged; `decisions` is data that telemetry reads and clears.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+from fairlead.engine.attempt import Committed, Rescue, attempt, refused_on_node, undo
+from fairlead.engine.backlog import Backlog
+from fairlead.engine.binding import Binding, Stage, told_after_binding
+from fairlead.engine.explain import Explanations, waiting_in
+from fairlead.engine.intake import Intake
+from fairlead.engine.outcome import Failure, status_patch
+from fairlead.engine.placement import Search
+from fairlead.engine.recorder import Recorder
+from fairlead.framework.cycle import Cycle
+from fairlead.framework.evaluate import Evaluator
+from fairlead.model import kinds
+from fairlead.model.events import ASSIGNED_POD_DELETE
+from fairlead.model.explanation import Explanation
+from fairlead.model.flow import Change, Reply, Watch, Write
+from fairlead.state.cluster import Cluster, Place
+from fairlead.state.shelves import COMPILERS
+
+if TYPE_CHECKING:
+    from fairlead.engine.entry import Entry
+    from fairlead.framework.profile import Profile
+    from fairlead.model.pod import Pod
+
+LIVING_PODS = Watch(kinds.POD, field_selector="status.phase!=Succeeded,status.phase!=Failed")
+"""A pod that ends arrives as a deletion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of one attempt or one binding, for telemetry. `result` is scheduled, unschedulable or error."""
+
+    at: float
+    profile: str
+    pod: str
+    uid: str
+    result: str
+    node: str = ""
+    message: str = ""
+    attempts: int = 0
+    waited: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a Scheduler works, apart from its profiles."""
+
+    name: str = "scheduler"
+    instance: str = "fairlead"
+    seed: int = 0
+    slice: int = 512
+    initial_backoff: float = 1.0
+    max_backoff: float = 10.0
+    unschedulable_limit: float = 300.0
+
+
+class Scheduler:
+    def __init__(self, profiles: Sequence[Profile], options: Options | None = None) -> None:
+        self.options = options or Options()
+        self.name = self.options.name
+        self.watches: Sequence[Watch] = (LIVING_PODS, Watch(kinds.NODE), *(Watch(kind) for kind in COMPILERS))
+        self.cluster = Cluster()
+        self.profiles: Mapping[str, Profile] = {profile.name: profile for profile in profiles}
+        self.evaluators = {profile.name: Evaluator(profile) for profile in profiles}
+        self.backlog = Backlog(
+            self.profiles,
+            self.cluster,
+            initial_backoff=self.options.initial_backoff,
+            max_backoff=self.options.max_backoff,
+            unschedulable_limit=self.options.unschedulable_limit,
+        )
+        self.intake = Intake(
+            self.cluster,
+            self.backlog,
+            serves=lambda scheduler_name: scheduler_name in self.profiles,
+            assumed_pod_goes=self._assumed_pod_goes,
+        )
+        self.explanations = Explanations(self.cluster.table)
+        self.decisions: deque[Decision] = deque(maxlen=100_000)
+        self.bindings: dict[str, Binding] = {}
+        self._binding_of_write: dict[Write, Binding] = {}
+        self._recorder = Recorder(self.options.instance)
+        self._search = Search()
+        self._rng = Random(self.options.seed)
+        self._writes: list[Write] = []
+        self._now = 0.0
+
+    # ---- the Controller ----
+
+    def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
+        self._now, self._writes = now, []
+        for change in changes:
+            self.intake.take(change, now)
+        self._hear(replies)
+        self.backlog.flush(now)
+        if changes:
+            self._look_after_bindings(self._preparing())
+        self._look_after_bindings(self._due(now))
+        for _ in range(self.options.slice):
+            entry = self.backlog.pop(now)
+            if entry is None:
+                break
+            self._schedule(entry)
+        return self._writes
+
+    def wake_at(self) -> float | None:
+        times = [at for binding in self.bindings.values() if (at := binding.wake_at()) is not None]
+        queue = self.backlog.wake_at(self._now)
+        if queue is not None:
+            times.append(queue)
+        return min(times, default=None)
+
+    def explain(self, namespace: str, name: str) -> Explanation | None:
+        """All that is known about one pod: its last attempt, and where it is now."""
+        key = f"{namespace}/{name}"
+        seat = next((seat for seat in self.cluster.pods.values() if seat.seen.key == key), None)
+        if seat is None:
+            return None
+        pod = seat.seen
+        waiting = self.backlog.where(pod.uid)
+        known = self.explanations.of(pod.uid, waiting)
+        if known is not None:
+            return known
+        verdict = "Waiting"
+        if pod.node_name:
+            verdict = "Scheduled"
+        elif waiting is not None and waiting.queue == "gated":
+            verdict = "Gated"
+        return Explanation(
+            namespace, name, pod.uid, pod.scheduler_name, verdict,
+            message=waiting.message if waiting else "", node=pod.node_name,
+            total_nodes=len(self.cluster.table), waiting=waiting_in(waiting) if waiting else None,
+        )  # fmt: skip
+
+    def reconfigure(self, profiles: Sequence[Profile]) -> None:
+        """Other policies from now on. Pods keep their places in the queue and on nodes."""
+        self.profiles = {profile.name: profile for profile in profiles}
+        self.evaluators = {profile.name: Evaluator(profile) for profile in profiles}
+        self.backlog.reconfigure(self.profiles, self._now)
+
+    # ---- one attempt ----
+
+    def _schedule(self, entry: Entry) -> None:
+        pod = entry.pod
+        profile = self.profiles.get(pod.scheduler_name)
+        if profile is None or self._is_beyond_scheduling(pod):
+            self.backlog.done(pod.uid)
+            return
+        cycle = Cycle(pod=pod, cluster=self.cluster, profile=profile, now=self._now, rng=self._rng)
+        self._search.nominated = self._nominated_by_row()
+        outcome = attempt(cycle, self.evaluators[profile.name], self._search)
+        if isinstance(outcome, Committed):
+            self._begin_binding(entry, cycle, outcome)
+        elif isinstance(outcome, Rescue):
+            self._make_room(entry, outcome)
+        else:
+            self._fail(entry, outcome)
+
+    def _is_beyond_scheduling(self, pod: Pod) -> bool:
+        seat = self.cluster.pods.get(pod.uid)
+        if seat is None or seat.place is not Place.PENDING:
+            return True
+        if seat.seen.terminating:
+            note = f"skip schedule deleting pod: {pod.key}"
+            self._record(pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=note)
+            return True
+        return False
+
+    def _nominated_by_row(self) -> dict[int, list[Pod]]:
+        nominator, row_of = self.backlog.nominator, self.cluster.table.row_of
+        if not len(nominator):
+            return {}
+        return {row_of[name]: nominator.on_node(name) for name in nominator.nodes if name in row_of}
+
+    # ---- success ----
+
+    def _begin_binding(self, entry: Entry, cycle: Cycle, committed: Committed) -> None:
+        pod = entry.pod
+        self.backlog.nominator.clear(pod.uid)
+        binding = Binding(entry, cycle, committed.placed, committed.permission, now=self._now)
+        self.bindings[pod.uid] = binding
+        self.explanations.placed(pod, committed.placed, now=self._now, attempts=entry.attempts)
+        if binding.open():
+            patch = status_patch(pod, now=self._now, nominated=binding.node_name)
+            if patch is not None:
+                self._writes.append(patch)
+        self._advance(binding, ())
+
+    def _advance(self, binding: Binding, replies: Sequence[Reply]) -> None:
+        before = binding.past_permit
+        writes = binding.advance(self._now, replies)
+        for write in writes:
+            self._binding_of_write[write] = binding
+        self._writes += writes
+        if binding.past_permit and not before:
+            self.backlog.done(binding.pod.uid)
+        if binding.stage is Stage.ENDED:
+            self._end_binding(binding)
+
+    def _end_binding(self, binding: Binding) -> None:
+        pod = binding.pod
+        self.bindings.pop(pod.uid, None)
+        if binding.status is not None:
+            self._binding_failed(binding)
+            return
+        self.backlog.done(pod.uid)
+        note = f"Successfully assigned {pod.key} to {binding.node_name}"
+        self._record(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
+        self.explanations.bound(pod.uid)
+        told_after_binding(binding.cycle, binding.row)
+        self._decide(binding.entry, "scheduled", node=binding.node_name)
+
+    def _binding_failed(self, binding: Binding) -> None:
+        """The place is given up; that is news for others, and for this pod unless it was refused."""
+        assert binding.status is not None
+        pod, rejected = binding.pod, binding.status.code.rejected
+        freed = undo(binding.cycle, binding.row)
+        if freed is not None and not rejected:
+            self.backlog.move(ASSIGNED_POD_DELETE, freed, None, self._now)
+        self._fail(binding.entry, refused_on_node(binding.status))
+        if freed is not None and rejected:
+            self.backlog.move(ASSIGNED_POD_DELETE, freed, None, self._now, only=lambda other: other.uid != pod.uid)
+
+    # ---- failure ----
+
+    def _fail(self, entry: Entry, failure: Failure) -> None:
+        seat = self.cluster.pods.get(entry.pod.uid)
+        if seat is None or seat.seen.node_name:
+            self.backlog.done(entry.pod.uid)
+            return
+        pod = entry.pod = seat.seen
+        entry.refuse(failure.unschedulable_plugins, failure.pending_plugins, message=failure.message)
+        self.backlog.put_back(entry, self._now)
+        self.backlog.nominator.nominate(pod, failure.nominated)
+        self._record(pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=failure.message)
+        patch = status_patch(
+            pod, now=self._now, reason=failure.reason, message=failure.message, nominated=failure.nominated
+        )
+        if patch is not None:
+            self._writes.append(patch)
+        rejected = failure.status.code.rejected
+        self.explanations.refused(
+            pod, now=self._now, attempts=entry.attempts, verdict="Unschedulable" if rejected else "Error",
+            message=failure.message, refusals=failure.refusals, nominated=self.backlog.nominator.node_of(pod.uid),
+        )  # fmt: skip
+        self._decide(entry, "unschedulable" if rejected else "error", message=failure.message)
+
+    def _make_room(self, entry: Entry, rescue: Rescue) -> None:
+        self._fail(entry, rescue.failure)
+        self._writes += rescue.rescued.writes
+
+    def _assumed_pod_goes(self, pod: Pod) -> None:
+        """A pod that is on its way to a node was deleted. If it still waits for permission it is refused; otherwise
+        its place is forgotten, and the API will refuse the binding."""
+        binding = self.bindings.get(pod.uid)
+        if binding is not None and binding.reject("", "removed"):
+            self._end_binding(binding)
+        else:
+            self.cluster.forget(pod.uid)
+
+    # ---- bindings that are under way ----
+
+    def _hear(self, replies: Sequence[Reply]) -> None:
+        heard: dict[Binding, list[Reply]] = {}
+        for reply in replies:
+            binding = self._binding_of_write.pop(reply.write, None)
+            if binding is not None:
+                heard.setdefault(binding, []).append(reply)
+        for binding, own in heard.items():
+            if binding.stage is not Stage.ENDED:
+                self._advance(binding, own)
+
+    def _preparing(self) -> list[Binding]:
+        return [binding for binding in self.bindings.values() if binding.stage is Stage.PREPARING]
+
+    def _due(self, now: float) -> list[Binding]:
+        return [b for b in self.bindings.values() if (at := b.wake_at()) is not None and at <= now]
+
+    def _look_after_bindings(self, bindings: Sequence[Binding]) -> None:
+        for binding in bindings:
+            if binding.stage is not Stage.ENDED:
+                self._advance(binding, ())
+
+    # ---- telling ----
+
+    def _record(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
+        self._writes += self._recorder.record(
+            pod, now=self._now, controller=pod.scheduler_name, kind=kind, reason=reason, action=action, note=note
+        )
+
+    def _decide(self, entry: Entry, result: str, *, node: str = "", message: str = "") -> None:
+        pod = entry.pod
+        waited = self._now - (entry.first_attempt if entry.first_attempt is not None else self._now)
+        decision = Decision(
+            self._now, pod.scheduler_name, pod.key, pod.uid, result,
+            node=node, message=message, attempts=entry.attempts, waited=waited,
+        )  # fmt: skip
+        self.decisions.append(decision)

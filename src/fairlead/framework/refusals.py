@@ -1,0 +1,94 @@
+"""Refusals: why no node was found, row by row; and the trial in which a rescue finds out what would help.
+
+This is what `rescue` gets: the diagnosis, the verdict on every row, and the means to judge a row again after pretending
+that some pods were gone or others had come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.framework.verdicts import FEASIBLE
+from fairlead.model.reasons import Code
+from fairlead.state.statement import Statement
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.evaluate import Evaluator
+    from fairlead.model.pod import Pod
+    from fairlead.model.reasons import Diagnosis, Verdict
+
+UNJUDGED = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refusals:
+    """`codes` is the verdict on each row of the table: -1 if it was not judged, 0 if it was feasible, else a number
+    that `evaluator.codes` knows. `nominated` are the pods promised to rows while this attempt ran."""
+
+    diagnosis: Diagnosis
+    codes: NDArray[np.int32]
+    evaluator: Evaluator
+    nominated: Mapping[int, Sequence[Pod]]
+
+    def rows_by_verdict(self) -> dict[Verdict, NDArray[np.intp]]:
+        refusals = [int(code) for code in np.unique(self.codes) if code > FEASIBLE]
+        return {self.evaluator.codes.verdict(code): np.flatnonzero(self.codes == code) for code in refusals}
+
+    def rows_where_room_could_help(self, alive: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Rows whose refusal is not final."""
+        hopeful = [verdict for verdict in self.rows_by_verdict() if not verdict.final]
+        wanted = [self.evaluator.codes.code(verdict) for verdict in hopeful]
+        mask = np.isin(self.codes, wanted)
+        absent = self.diagnosis.absent
+        if absent is not None and absent.code is Code.UNSCHEDULABLE:
+            mask |= (self.codes == UNJUDGED) & alive[: len(self.codes)]
+        return np.flatnonzero(mask).astype(np.int32)
+
+
+def trial_statement(trial: Cycle) -> Statement:
+    """A Statement whose placements the trial's plugins hear of, through `added` and `removed`. `trial` is a copy of the
+    cycle, so that what they note stays in the trial."""
+    adders = [p for p in trial.profile.at("added") if p.name not in trial.no_filter]
+    removers = [p for p in trial.profile.at("removed") if p.name not in trial.no_filter]
+
+    def added(pod: Pod, row: int) -> None:
+        for plugin in adders:
+            plugin.added(trial, pod, row)
+
+    def removed(pod: Pod, row: int) -> None:
+        for plugin in removers:
+            plugin.removed(trial, pod, row)
+
+    return Statement(trial.cluster, added=added, removed=removed)
+
+
+def expected_on(nominated: Mapping[int, Sequence[Pod]], pod: Pod, row: int) -> list[Pod]:
+    """Pods that are promised to a row and that this pod must leave room for: of its priority or a higher one."""
+    return [other for other in nominated.get(row, ()) if other.priority >= pod.priority and other.uid != pod.uid]
+
+
+def judge_with(cycle: Cycle, evaluator: Evaluator, row: int, expected: Sequence[Pod]) -> int:
+    """The verdict on a row if some pods were there too."""
+    trial = cycle.copy()
+    statement = trial_statement(trial)
+    for pod in expected:
+        statement.assign(pod, row)
+    try:
+        return int(evaluator.judge_rows(trial, np.array([row], dtype=np.int32))[0])
+    finally:
+        statement.rollback()
+
+
+def judge_twice(cycle: Cycle, evaluator: Evaluator, row: int, expected: Sequence[Pod]) -> int:
+    """The verdict on a row that must pass with the pods promised to it and, as they may never come, without them."""
+    code = judge_with(cycle, evaluator, row, expected) if expected else FEASIBLE
+    if code != FEASIBLE:
+        return code
+    return int(evaluator.judge_rows(cycle, np.array([row], dtype=np.int32))[0])

@@ -1,0 +1,127 @@
+"""Explanation: the whole answer for one pod, from the attempt that decided. CLI, REST and Python show this one object.
+
+`verdict` is one word; `blockers` are in the order in which they count; `waiting` says where the pod is now and what
+would wake it; for a placed pod, `chosen` and `runner_up` say why it is where it is. `to_document` is the documented
+JSON form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fairlead.model.documents import timestamp
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Doc
+
+SCHEMA = "fairlead.io/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """One reason, who says so, and of which nodes. `final`: no eviction could help. No nodes: it is about the pod."""
+
+    plugin: str
+    reasons: tuple[str, ...]
+    count: int = 0
+    final: bool = False
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A node with its total and what each plugin gave it, weighted."""
+
+    node: str
+    total: int
+    scores: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingIn:
+    """Where a pod waits."""
+
+    queue: str
+    since: float
+    attempts: int
+    plugins: tuple[str, ...] = ()
+    wakes_on: tuple[str, ...] = ()
+    retried_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    namespace: str
+    name: str
+    uid: str
+    scheduler: str
+    verdict: str
+    """`Scheduled`, `Unschedulable`, `Error`, `Gated`, `Waiting` (not tried yet) or `Binding`."""
+    message: str = ""
+    at: float | None = None
+    attempts: int = 0
+    node: str = ""
+    nominated: str = ""
+    total_nodes: int = 0
+    feasible_nodes: int = 0
+    blockers: tuple[Blocker, ...] = ()
+    chosen: Scored | None = None
+    runner_up: Scored | None = None
+    waiting: WaitingIn | None = None
+
+    def to_document(self) -> Doc:
+        """The JSON form; docs/explanation.md describes every field."""
+        doc: Doc = {
+            "apiVersion": SCHEMA,
+            "kind": "Explanation",
+            "pod": {"namespace": self.namespace, "name": self.name, "uid": self.uid},
+            "scheduler": self.scheduler,
+            "verdict": self.verdict,
+            "message": self.message,
+            "attempts": self.attempts,
+            "nodes": {"total": self.total_nodes, "feasible": self.feasible_nodes},
+        }
+        if self.at is not None:
+            doc["at"] = timestamp(self.at)
+        if self.node:
+            doc["node"] = self.node
+        if self.nominated:
+            doc["nominatedNode"] = self.nominated
+        if self.blockers:
+            doc["blockers"] = [_blocker(blocker) for blocker in self.blockers]
+        if self.chosen is not None:
+            doc["chosen"] = _scored(self.chosen)
+        if self.runner_up is not None:
+            doc["runnerUp"] = _scored(self.runner_up)
+        if self.waiting is not None:
+            doc["waiting"] = _waiting(self.waiting)
+        return doc
+
+
+def _blocker(blocker: Blocker) -> Doc:
+    return {
+        "plugin": blocker.plugin,
+        "reasons": list(blocker.reasons),
+        "count": blocker.count,
+        "final": blocker.final,
+        "nodes": list(blocker.nodes),
+    }
+
+
+def _scored(scored: Scored) -> Doc:
+    return {"node": scored.node, "total": scored.total, "scores": dict(scored.scores)}
+
+
+def _waiting(waiting: WaitingIn) -> Doc:
+    doc: Doc = {
+        "queue": waiting.queue,
+        "since": timestamp(waiting.since),
+        "attempts": waiting.attempts,
+        "plugins": list(waiting.plugins),
+        "wakesOn": list(waiting.wakes_on),
+    }
+    if waiting.retried_at is not None:
+        doc["retriedAt"] = timestamp(waiting.retried_at)
+    return doc

@@ -1,0 +1,26 @@
+"""DefaultBinder: a pod is bound by writing its Binding. Not retried here; a refusal sends the pod back to the queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.framework.plugin import Plugin
+from fairlead.model import kinds
+from fairlead.model.flow import Verb, Write
+
+if TYPE_CHECKING:
+    from fairlead.framework.cycle import Cycle
+
+
+class DefaultBinder(Plugin):
+    name = "DefaultBinder"
+
+    def bind(self, cycle: Cycle, row: int) -> Write:
+        pod = cycle.pod
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": cycle.cluster.table.name(row)},
+        }
+        return Write(Verb.CREATE, kinds.POD, pod.namespace, pod.name, body, subresource="binding")
