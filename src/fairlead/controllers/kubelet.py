@@ -11,7 +11,7 @@ the script alone, so a kubelet that is restarted goes on where the last one stop
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -82,7 +82,7 @@ class _Host:
 
 class Kubelet(Reconciler[Key]):
     name = "kubelet"
-    watches = (Watch(NODE), Watch(POD, field_selector="spec.nodeName!="))
+    watches: Sequence[Watch] = (Watch(NODE), Watch(POD, field_selector="spec.nodeName!="))
 
     def __init__(
         self, view: DocView, *, rng: Random, default: PodScript | None = None, renew_interval: float | None = 10.0

@@ -1,0 +1,170 @@
+"""A whole cluster in a test: Store, controllers, simulated kubelets and schedulers on virtual time.
+
+    cluster = Harness(nodes=3)
+    cluster.apply(deployment("web").replicas(5))
+    cluster.run(10)
+    assert len(cluster.bindings()) == 5
+
+Nothing sleeps and nothing listens: a Harness is made in milliseconds, an hour in it takes as long as its work. The
+same calls on a Harness with the same seed give the same cluster, to the byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+from typing import TYPE_CHECKING
+
+from fairlead.api.store import Store
+from fairlead.controllers.housekeeping import housekeepers
+from fairlead.controllers.kubelet import Kubelet, PodScript
+from fairlead.errors import NotFound
+from fairlead.model import kinds
+from fairlead.model.flow import Controller, Doc, DocView, PatchType, Verb, Write
+from fairlead.runtime.virtual import Latencies, VirtualClock, VirtualRuntime
+from fairlead.testing.builders import Builder, node
+
+if TYPE_CHECKING:
+    from fairlead.model.kinds import Kind
+
+SchedulerFactory = Callable[[DocView], Controller]
+START = 1_767_225_600.0  # 2026-01-01T00:00:00Z: dates in failing tests shall look like dates
+
+
+class Harness:
+    def __init__(
+        self,
+        *,
+        nodes: int | Iterable[Doc | Builder] = 0,
+        schedulers: Sequence[SchedulerFactory] = (),
+        controllers: Sequence[SchedulerFactory] = (),
+        script: PodScript | None = None,
+        latencies: Latencies | None = None,
+        seed: int = 0,
+        start: float = START,
+    ) -> None:
+        """`nodes` are a number of equal ones or documents; `script` is what pods do that say nothing of it."""
+        self._clock = VirtualClock(start)
+        self.store = Store(clock=self._clock, rng=Random(seed))
+        kubelet = Kubelet(self.store, rng=Random(seed + 1), default=script)
+        others = [make(self.store) for make in (*controllers, *schedulers)]
+        self.runtime = VirtualRuntime(
+            self.store,
+            [*housekeepers(self.store), *others, kubelet],
+            clock=self._clock,
+            seed=seed + 2,
+            latencies=latencies,
+        )
+        self.apply(*([node(f"node-{index}") for index in range(nodes)] if isinstance(nodes, int) else nodes))
+
+    @property
+    def now(self) -> float:
+        return self._clock.now
+
+    # Doing
+
+    def apply(self, *objects: Doc | Builder) -> Doc:
+        """Create each object, or merge it into the one that is there; returns the last as stored."""
+        stored: Doc = {}
+        for one in objects:
+            stored = self._apply(one.doc() if isinstance(one, Builder) else one)
+        return stored
+
+    def _apply(self, doc: Doc) -> Doc:
+        kind = self._kind(doc)
+        namespace = doc["metadata"].get("namespace") or ("default" if kind.namespaced else "")
+        name = doc["metadata"].get("name", "")
+        if name and self.store.get(kind, namespace, name) is not None:
+            dialect = PatchType.STRATEGIC if _is_built_in(kind) else PatchType.MERGE
+            return self.store.perform(Write(Verb.PATCH, kind, namespace, name, body=doc, patch_type=dialect))
+        return self.store.perform(Write(Verb.CREATE, kind, namespace, name, body=doc))
+
+    def patch(self, kind: Kind, name: str, changes: Doc, *, namespace: str = "default") -> Doc:
+        """Merge changes into an object."""
+        return self.store.perform(Write(Verb.PATCH, kind, self._namespace(kind, namespace), name, body=changes))
+
+    def delete(self, kind: Kind, name: str, *, namespace: str = "default", propagation: str = "") -> None:
+        options = {"propagationPolicy": propagation} if propagation else None
+        self.store.perform(Write(Verb.DELETE, kind, self._namespace(kind, namespace), name, body=options))
+
+    def bind(self, name: str, node_name: str, *, namespace: str = "default") -> None:
+        """Place a pod by hand."""
+        target = {"apiVersion": "v1", "kind": "Node", "name": node_name}
+        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+        self.store.perform(Write(Verb.CREATE, kinds.POD, namespace, name, body=body, subresource="binding"))
+
+    # Waiting
+
+    def run(self, seconds: float) -> None:
+        """Let time pass."""
+        self.runtime.run(until=self.now + seconds)
+
+    def settle(self) -> None:
+        """Let everything happen that happens at once."""
+        self.runtime.settle()
+
+    def until(self, predicate: Callable[[], bool], *, limit: float = 3600.0) -> None:
+        """Let time pass until something holds; an AssertionError if it does not within `limit` seconds."""
+        if not self.runtime.run_until(predicate, limit=limit):
+            raise AssertionError(f"not true within {limit:g} s of virtual time")
+
+    # Looking
+
+    def get(self, kind: Kind, name: str, *, namespace: str = "default") -> Doc | None:
+        return self.store.get(kind, self._namespace(kind, namespace), name)
+
+    def list(self, kind: Kind, *, namespace: str = "") -> Sequence[Doc]:
+        return list(self.store.list(kind, namespace))
+
+    def pod(self, name: str, *, namespace: str = "default") -> Doc:
+        return self.store.read(kinds.POD, namespace, name)
+
+    def node(self, name: str) -> Doc:
+        return self.store.read(kinds.NODE, "", name)
+
+    def phases(self, *, namespace: str = "") -> dict[str, str]:
+        """Name to phase of all pods."""
+        return {_short(pod): pod["status"]["phase"] for pod in self.store.list(kinds.POD, namespace)}
+
+    def bindings(self, *, namespace: str = "") -> dict[str, str]:
+        """Name (with the namespace, if it is not `default`) to node, of all pods that have one."""
+        placed = (pod for pod in self.store.list(kinds.POD, namespace) if pod["spec"].get("nodeName"))
+        return {_short(pod): pod["spec"]["nodeName"] for pod in placed}
+
+    def explain(self, name: str, *, namespace: str = "default") -> str:
+        """Why a pod is not placed, in the scheduler's words; empty if it is placed or nobody has said."""
+        conditions = self.pod(name, namespace=namespace)["status"].get("conditions") or ()
+        return next(
+            (
+                one.get("message", "")
+                for one in conditions
+                if one["type"] == "PodScheduled" and one["status"] == "False"
+            ),
+            "",
+        )
+
+    def events(self, name: str, *, namespace: str = "default") -> Sequence[tuple[str, str]]:
+        """Reason and message of the events about an object of this name."""
+        return [
+            (event.get("reason", ""), event.get("message", ""))
+            for event in self.store.list(kinds.EVENT, namespace)
+            if event["involvedObject"]["name"] == name
+        ]
+
+    def _kind(self, doc: Doc) -> Kind:
+        kind = self.store.registry.by_kind(doc["apiVersion"], doc["kind"])
+        if kind is None:
+            raise NotFound(f'no matches for kind "{doc["kind"]}" in version "{doc["apiVersion"]}"')
+        return kind
+
+    def _namespace(self, kind: Kind, namespace: str) -> str:
+        return namespace if kind.namespaced else ""
+
+
+def _short(doc: Doc) -> str:
+    namespace, name = doc["metadata"]["namespace"], doc["metadata"]["name"]
+    return name if namespace == "default" else f"{namespace}/{name}"
+
+
+def _is_built_in(kind: Kind) -> bool:
+    return "." not in kind.group or kind.group.endswith(".k8s.io")
