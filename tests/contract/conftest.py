@@ -11,6 +11,7 @@ import random
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -52,24 +53,28 @@ class World:
     def _in(self, kind: Kind) -> str:
         return self.namespace if kind.namespaced else ""
 
+    async def _perform(self, write: Write) -> dict[str, Any]:
+        # A document that was handed out is nobody's to modify; tests like to.
+        return deepcopy(await self.api.perform(write))
+
     async def create(self, kind: Kind, body: dict[str, Any], **more: Any) -> dict[str, Any]:
         doc = {"apiVersion": kind.api_version, "kind": kind.kind} | body
         name = doc["metadata"].get("name", "")
-        return await self.api.perform(Write(Verb.CREATE, kind, self._in(kind), name, doc, **more))
+        return await self._perform(Write(Verb.CREATE, kind, self._in(kind), name, doc, **more))
 
     async def get(self, kind: Kind, name: str, **more: Any) -> dict[str, Any]:
-        return await self.api.get(kind, self._in(kind), name, **more)
+        return deepcopy(await self.api.get(kind, self._in(kind), name, **more))
 
     async def update(self, kind: Kind, doc: dict[str, Any], **more: Any) -> dict[str, Any]:
-        return await self.api.perform(Write(Verb.UPDATE, kind, self._in(kind), doc["metadata"]["name"], doc, **more))
+        return await self._perform(Write(Verb.UPDATE, kind, self._in(kind), doc["metadata"]["name"], doc, **more))
 
     async def patch(
         self, kind: Kind, name: str, patch: Any, type_: PatchType = PatchType.MERGE, **more: Any
     ) -> dict[str, Any]:
-        return await self.api.perform(Write(Verb.PATCH, kind, self._in(kind), name, patch, patch_type=type_, **more))
+        return await self._perform(Write(Verb.PATCH, kind, self._in(kind), name, patch, patch_type=type_, **more))
 
     async def delete(self, kind: Kind, name: str, options: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-        return await self.api.perform(Write(Verb.DELETE, kind, self._in(kind), name, options, **more))
+        return await self._perform(Write(Verb.DELETE, kind, self._in(kind), name, options, **more))
 
     async def bind(self, pod: str, node: str, **metadata: Any) -> dict[str, Any]:
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
@@ -77,7 +82,7 @@ class World:
             "apiVersion": "v1", "kind": "Binding", "target": target,
             "metadata": {"name": pod, "namespace": self.namespace} | metadata,
         }  # fmt: skip
-        return await self.api.perform(Write(Verb.CREATE, POD, self.namespace, pod, body, subresource="binding"))
+        return await self._perform(Write(Verb.CREATE, POD, self.namespace, pod, body, subresource="binding"))
 
     async def names(self, kind: Kind, **more: Any) -> list[str]:
         page = await self.api.list(kind, namespace=self._in(kind), **more)
