@@ -1,0 +1,45 @@
+"""From a plugin's args, as a configuration has them, to the plugin. Only those that take args have an entry here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from fairlead.config import plugin_args
+from fairlead.model.selectors import NodeSelector, parse_node_selector, parse_preferred_terms
+from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
+
+if TYPE_CHECKING:
+    from fairlead.config.plugin_args import Args
+
+AnyArgs = TypeVar("AnyArgs")
+
+
+def _typed(args: Args, cls: type[AnyArgs]) -> AnyArgs:
+    """The args, which config/kube.py has decoded already; a plugin made without any gets the defaults."""
+    return args if isinstance(args, cls) else cls()
+
+
+def node_affinity(args: Args) -> NodeAffinity:
+    added = _typed(args, plugin_args.NodeAffinityArgs).added_affinity or {}
+    required = added.get("requiredDuringSchedulingIgnoredDuringExecution")
+    selector: NodeSelector | None = parse_node_selector(required, strict=True) if required is not None else None
+    preferred = parse_preferred_terms(added.get("preferredDuringSchedulingIgnoredDuringExecution") or ())
+    return NodeAffinity(added_required=selector, added_preferred=preferred)
+
+
+def node_resources_fit(args: Args) -> NodeResourcesFit:
+    fit = _typed(args, plugin_args.NodeResourcesFitArgs)
+    strategy = fit.scoring_strategy
+    return NodeResourcesFit(
+        strategy=strategy.type,
+        resources=[(resource.name, resource.weight) for resource in strategy.resources],
+        shape=[(point.utilization, point.score) for point in strategy.shape or ()],
+        ignored_resources=fit.ignored_resources,
+        ignored_groups=fit.ignored_resource_groups,
+    )
+
+
+def balanced_allocation(args: Args) -> NodeResourcesBalancedAllocation:
+    balanced = _typed(args, plugin_args.NodeResourcesBalancedAllocationArgs)
+    return NodeResourcesBalancedAllocation(resources=[(r.name, r.weight) for r in balanced.resources])
