@@ -51,7 +51,7 @@ def openapi_v3(registry: Registry, group_version: str) -> bytes | None:
     kinds = _by_path(registry).get(group_version)
     if kinds is None:
         return None
-    schemas = _reachable({_definition(kind) for kind in kinds}) | {_definition(k): _open(k) for k in _unknown(kinds)}
+    schemas = _schemas(kinds)
     document = {
         "openapi": "3.0.0",
         "info": {**_TITLE, "version": schema_data()["version"]},
@@ -90,6 +90,12 @@ def _definition(kind: Kind) -> str:
     """The name of a kind's schema; for kinds outside the table as custom resources are named."""
     known = schema_data()["kinds"].get(f"{kind.api_version}/{kind.kind}")
     return known or ".".join([*reversed(kind.group.split(".")), kind.version, kind.kind])
+
+
+def _schemas(kinds: list[Kind]) -> dict[str, Json]:
+    return _reachable({_definition(kind) for kind in kinds}) | {
+        _definition(kind): _open(kind) for kind in _unknown(kinds)
+    }
 
 
 def _unknown(kinds: list[Kind]) -> list[Kind]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.schema import is_custom
+from fairlead.api.schema import is_custom, struct_of
 from fairlead.model import kinds as k
 
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 _STATUS_FROM_CREATOR = frozenset({k.NODE})
 _COUNTED = frozenset({
     k.POD, k.DEPLOYMENT, k.REPLICA_SET, k.STATEFUL_SET, k.DAEMON_SET, k.JOB, k.CRON_JOB, k.REPLICATION_CONTROLLER,
-    k.POD_DISRUPTION_BUDGET, k.PRIORITY_CLASS, k.POD_GROUP, k.WORKLOAD, k.ENDPOINT_SLICE, k.RESOURCE_SLICE,
+    k.POD_DISRUPTION_BUDGET, k.POD_TEMPLATE, k.PRIORITY_CLASS, k.ENDPOINT_SLICE, k.RESOURCE_SLICE, k.DEVICE_CLASS,
 })  # fmt: skip
+_NEVER_RAISED = frozenset({k.PRIORITY_CLASS})
 _COUNTS_ANNOTATIONS = frozenset({k.DEPLOYMENT})
 _STATUS_KEEPS_LABELS = frozenset({k.DEPLOYMENT})
 
@@ -33,7 +34,14 @@ def prepare_create(kind: Kind, doc: Doc) -> Doc:
     prepared = {**doc, "metadata": metadata}
     if "status" in kind.subresources and kind not in _STATUS_FROM_CREATOR:
         prepared.pop("status", None)
+        prepared |= _empty_status(kind)
     return prepared
+
+
+def _empty_status(kind: Kind) -> Doc:
+    """What the server writes for a status that nobody has set yet."""
+    struct = None if is_custom(kind) else struct_of(kind)
+    return {name: make() for name, make in struct.always if name == "status"} if struct else {}
 
 
 def prepare_update(kind: Kind, new: Doc, old: Doc) -> Doc:
@@ -41,8 +49,7 @@ def prepare_update(kind: Kind, new: Doc, old: Doc) -> Doc:
     prepared = dict(new)
     if "status" in kind.subresources:
         _replace(prepared, "status", old)
-    prepared["metadata"] = _with_generation(kind, prepared, old)
-    return prepared
+    return counted(kind, prepared, old)
 
 
 def prepare_status(kind: Kind, new: Doc, old: Doc) -> Doc:
@@ -61,6 +68,11 @@ def prepare_status(kind: Kind, new: Doc, old: Doc) -> Doc:
     return {**prepared, "metadata": metadata}
 
 
+def counted(kind: Kind, new: Doc, old: Doc) -> Doc:
+    """The update with the generation that follows from what changed by now."""
+    return {**new, "metadata": _with_generation(kind, new, old)}
+
+
 def _replace(doc: Doc, key: str, source: Doc) -> None:
     doc.pop(key, None)
     if key in source:
@@ -70,7 +82,7 @@ def _replace(doc: Doc, key: str, source: Doc) -> None:
 def _with_generation(kind: Kind, new: Doc, old: Doc) -> Doc:
     metadata: Doc = {**new["metadata"]}
     _replace(metadata, "generation", old["metadata"])
-    if "generation" in metadata and _wishes(kind, new) != _wishes(kind, old):
+    if "generation" in metadata and kind not in _NEVER_RAISED and _wishes(kind, new) != _wishes(kind, old):
         metadata["generation"] += 1
     return metadata
 

@@ -1,0 +1,85 @@
+"""Rules for metadata: names by kind, labels, annotations, owners and finalizers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from fairlead.api.admission.names import dns_label, dns_subdomain, label_value, qualified_name
+from fairlead.model import kinds as k
+
+if TYPE_CHECKING:
+    from fairlead.api.admission.problems import Problems
+    from fairlead.model.flow import Doc
+    from fairlead.model.kinds import Kind
+
+_NAMED_BY_LABEL = frozenset({k.NAMESPACE, k.STATEFUL_SET, k.SERVICE})
+_FREELY_NAMED = frozenset({k.ROLE, k.ROLE_BINDING, k.CLUSTER_ROLE, k.CLUSTER_ROLE_BINDING})
+_STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+_ANNOTATIONS_LIMIT = 256 * 1024
+
+
+def check_metadata(problems: Problems, kind: Kind, metadata: Doc) -> None:
+    _check_name(problems, kind, metadata.get("name") or metadata.get("generateName", ""))
+    if "labels" in metadata:
+        check_labels(problems, "metadata.labels", metadata["labels"])
+    if "annotations" in metadata:
+        _check_annotations(problems, metadata["annotations"])
+    for owner in metadata.get("ownerReferences", ()):
+        _check_owner(problems, owner)
+    for index, finalizer in enumerate(metadata.get("finalizers", ())):
+        _check_finalizer(problems, f"metadata.finalizers[{index}]", finalizer)
+
+
+def _check_name(problems: Problems, kind: Kind, name: str) -> None:
+    if kind in _FREELY_NAMED:
+        complaints = tuple(f"may not contain '{sign}'" for sign in "/%" if sign in name)
+    elif kind is k.NAMESPACE and "." in name:
+        complaints = ("must not contain dots",)
+    else:
+        complaints = dns_label(name) if kind in _NAMED_BY_LABEL else dns_subdomain(name)
+    if complaints:
+        problems.each_invalid("metadata.name", name, complaints)
+
+
+def check_labels(problems: Problems, path: str, labels: Mapping[str, str]) -> None:
+    for key, value in labels.items():
+        if complaints := qualified_name(key):
+            problems.each_invalid(path, key, complaints)
+        if complaints := label_value(value):
+            problems.each_invalid(path, value, complaints)
+
+
+def _check_annotations(problems: Problems, annotations: Mapping[str, str]) -> None:
+    size = 0
+    for key, value in annotations.items():
+        if complaints := qualified_name(key.lower()):
+            problems.each_invalid("metadata.annotations", key, complaints)
+        size += len(key) + len(value)
+    if size > _ANNOTATIONS_LIMIT:
+        problems.too_long("metadata.annotations", _ANNOTATIONS_LIMIT)
+
+
+def _check_owner(problems: Problems, owner: Doc) -> None:
+    path = "metadata.ownerReferences"
+    if not owner.get("apiVersion"):
+        problems.invalid(f"{path}.apiVersion", owner.get("apiVersion", ""), "version must not be empty")
+    for field in ("kind", "name", "uid"):
+        if not owner.get(field):
+            problems.invalid(f"{path}.{field}", owner.get(field, ""), "must not be empty")
+
+
+def _check_finalizer(problems: Problems, path: str, finalizer: str) -> None:
+    complaints = qualified_name(finalizer)
+    problems.each_invalid(path, finalizer, complaints)
+    if not complaints and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+        problems.invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified")
+
+
+_FIXED = ("name", "namespace", "uid", "creationTimestamp")
+
+
+def check_metadata_update(problems: Problems, new: Doc, old: Doc) -> None:
+    for field in _FIXED:
+        if field in old and new.get(field) != old[field]:
+            problems.invalid(f"metadata.{field}", new.get(field, ""), "field is immutable")

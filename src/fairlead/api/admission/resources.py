@@ -1,0 +1,92 @@
+"""Rules for resources: names, amounts, and requests against limits."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from fairlead.api.admission.names import qualified_name
+from fairlead.api.quantities import amount, canonical
+
+if TYPE_CHECKING:
+    from fairlead.api.admission.problems import Problems
+    from fairlead.model.flow import Doc
+
+_STANDARD = frozenset({"cpu", "memory", "ephemeral-storage", "storage"})
+_CONTAINER = frozenset({"cpu", "memory", "ephemeral-storage"})
+_INTEGERS = frozenset({
+    "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims",
+    "services.nodeports", "services.loadbalancers",
+})  # fmt: skip
+_NATIVE_PREFIXES = ("kubernetes.io/", "hugepages-", "requests.", "limits.")
+_NO_STANDARD = "must be a standard resource type or fully qualified"
+
+
+def is_native(name: str) -> bool:
+    return "/" not in name or "kubernetes.io/" in name
+
+
+@lru_cache(maxsize=4096)
+def _name_complaints(name: str) -> tuple[str, ...]:
+    found = qualified_name(name)
+    if found:
+        return found
+    if "/" not in name and name not in _STANDARD and not name.startswith("hugepages-"):
+        return (_NO_STANDARD, "must be a standard resource for containers")
+    return ()
+
+
+def _must_be_whole(name: str) -> bool:
+    """Extended resources and counts of objects come in whole numbers."""
+    return name in _INTEGERS or not is_native(name)
+
+
+def check_amount(problems: Problems, path: str, name: str, value: str) -> None:
+    number = amount(value)
+    if number < 0:
+        problems.invalid(path, canonical(value), "must be greater than or equal to 0")
+    if number.denominator != 1 and _must_be_whole(name):
+        problems.invalid(path, canonical(value), "must be an integer")
+
+
+def check_requirements(problems: Problems, path: str, resources: Doc, claims: tuple[str, ...] = ()) -> None:
+    """Requests and limits of a container, or of a pod as a whole."""
+    limits, requests = resources.get("limits", {}), resources.get("requests", {})
+    for section, values in (("limits", limits), ("requests", requests)):
+        for name, value in values.items():
+            if complaints := _name_complaints(name):
+                problems.each_invalid(f"{path}.{section}[{name}]", name, complaints)
+            number = amount(value)
+            if number < 0 or (number.denominator != 1 and _must_be_whole(name)):
+                check_amount(problems, f"{path}.{section}[{name}]", name, value)
+    _check_against_limits(problems, path, requests, limits)
+    huge = any(name.startswith("hugepages-") for name in (*limits, *requests))
+    if huge and not {"cpu", "memory"} & {*limits, *requests}:
+        problems.forbidden(path, "HugePages require cpu or memory")
+    _check_claims(problems, path, resources, claims)
+
+
+def _check_against_limits(problems: Problems, path: str, requests: Doc, limits: Doc) -> None:
+    for name, value in requests.items():
+        limit = limits.get(name)
+        exact = not is_native(name) or name.startswith("hugepages-")
+        if limit is None:
+            if exact:
+                problems.required(f"{path}.limits", "Limit must be set for non overcommitable resources")
+        elif value == limit:
+            continue
+        elif exact and amount(value) != amount(limit):
+            problems.invalid(f"{path}.requests", value, f"must be equal to {name} limit of {limit}")
+        elif not exact and amount(value) > amount(limit):
+            problems.invalid(f"{path}.requests", value, f"must be less than or equal to {name} limit of {limit}")
+
+
+def _check_claims(problems: Problems, path: str, resources: Doc, claims: tuple[str, ...]) -> None:
+    for index, claim in enumerate(resources.get("claims", ())):
+        name = claim.get("name", "")
+        if not name:
+            problems.required(f"{path}.claims[{index}]")
+        elif name not in claims:
+            there = "which is empty" if not claims else "which are: " + ", ".join(claims)
+            detail = f"must be one of the names in pod.spec.resourceClaims {there}"
+            problems.not_found(f"{path}.claims[{index}]", name, detail)
