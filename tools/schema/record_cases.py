@@ -1,0 +1,87 @@
+"""Asks a real API server what it makes of the documents in cases.py, and keeps the answers for the unit tests.
+
+The server must be a fresh one with GenericWorkload on and without the ServiceAccount plugin. The answers become tests/unit/api/data/recorded.json: the defaulted document, or the Status with message and causes.
+
+    tools/schema/record_cases.py --server https://127.0.0.1:6443 --token TOKEN
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import ssl
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import cases
+
+from fairlead.model.kinds import Registry
+
+TARGET = Path(__file__).parents[2] / "tests/unit/api/data/recorded.json"
+VOLATILE = ("uid", "creationTimestamp", "managedFields", "resourceVersion", "selfLink")
+
+
+class Server:
+    def __init__(self, url: str, token: str) -> None:
+        self.url, self.token = url, token
+        self.context = ssl._create_unverified_context()
+
+    def call(self, method: str, path: str, body: Any) -> Any:
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), headers, method=method)
+        try:
+            with urllib.request.urlopen(request, context=self.context) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            return json.load(error)
+
+
+def address(doc: dict[str, Any]) -> str:
+    kind = Registry().by_kind(doc["apiVersion"], doc["kind"])
+    assert kind is not None, doc
+    return kind.path("default")
+
+
+def tidy(answer: dict[str, Any]) -> dict[str, Any]:
+    for key in VOLATILE:
+        answer.get("metadata", {}).pop(key, None)
+    return answer
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", required=True)
+    parser.add_argument("--token", required=True)
+    options = parser.parse_args()
+    server = Server(options.server, options.token)
+    for doc in cases.SURROUNDINGS:
+        server.call("POST", address(doc), doc)
+    created = [
+        {"doc": doc, "answer": tidy(server.call("POST", address(doc) + "?dryRun=All&fieldValidation=Strict", doc))}
+        for doc in cases.created()
+    ]
+    updated = []
+    for old, steps in cases.updated():
+        base = server.call("POST", address(old), old)
+        assert base["kind"] != "Status", base
+        for subresource, change in steps:
+            new = copy.deepcopy(base)
+            change(new)
+            path = f"{address(old)}/{old['metadata']['name']}{'/' + subresource if subresource else ''}?dryRun=All"
+            answer = tidy(server.call("PUT", path, new))
+            before = copy.deepcopy(base)
+            for doc in (before, new):
+                doc["metadata"].pop("managedFields", None)
+            pair = {"old": before, "new": new, "subresource": subresource}
+            updated.append({**pair, "answer": answer})
+    TARGET.parent.mkdir(parents=True, exist_ok=True)
+    recorded = {"surroundings": cases.SURROUNDINGS, "created": created, "updated": updated}
+    TARGET.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n")
+    print(len(created), "created,", len(updated), "updated")
+
+
+if __name__ == "__main__":
+    main()
