@@ -112,7 +112,13 @@ def _points_text(profile: KubeProfile) -> str:
 
 
 def _difference_text(difference: Difference) -> str:
-    return f"{difference.path}: {_shown(difference.before)} -> {_shown(difference.after)}"
+    """A whole profile or plugin that came or went is named; `-o yaml` has its contents."""
+    before, after = difference.before, difference.after
+    if before is None and isinstance(after, dict | list):
+        return f"{difference.path}: added"
+    if after is None and isinstance(before, dict | list):
+        return f"{difference.path}: removed"
+    return f"{difference.path}: {_shown(before)} -> {_shown(after)}"
 
 
 def _shown(value: Any) -> str:

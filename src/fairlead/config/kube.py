@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fairlead.config.gates import DEFAULT_GATES, Gates
-from fairlead.config.kube_build import Building, build_profiles, order_extenders
+from fairlead.config.kube_build import Building, build_profiles
 from fairlead.config.kube_draft import draft_configuration
 from fairlead.config.kube_records import KubeConfig
 from fairlead.config.kube_shapes import API_VERSION, CONFIGURATION, GROUP, KIND, PLUGIN_ARGS
@@ -89,7 +89,7 @@ def configuration_from(source: Source, *, capabilities: Capabilities, gates: Gat
         percentage_of_nodes_to_score=draft.percentage,
         pod_initial_backoff_seconds=draft.pod_initial_backoff_seconds,
         pod_max_backoff_seconds=draft.pod_max_backoff_seconds,
-        extenders=order_extenders(draft.extenders),
+        extenders=draft.extenders,
         delay_cache_until_active=draft.delay_cache_until_active,
         notices=tuple(notices),
     )

@@ -7,7 +7,7 @@ name in `pluginConfig` must exist as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,6 @@ from fairlead.model.syntax import joined
 if TYPE_CHECKING:
     from fairlead.config.gates import Gates
     from fairlead.config.kube_draft import Draft, DraftProfile
-    from fairlead.config.kube_records import ExtenderConfig
 
 MAX_TOTAL_SCORE = 2**63 - 1
 FORMER_PLUGINS = (
@@ -62,11 +61,6 @@ def build_profiles(draft: Draft, building: Building) -> tuple[KubeProfile, ...]:
     ]
     _same_queue_sort(built, building.problems)
     return tuple(built)
-
-
-def order_extenders(extenders: Iterable[ExtenderConfig]) -> tuple[ExtenderConfig, ...]:
-    """Those that may be ignored come last."""
-    return tuple(sorted(extenders, key=lambda extender: extender.ignorable))
 
 
 def _ignored_resources(draft: Draft, problems: Problems) -> tuple[str, ...]:
@@ -183,7 +177,7 @@ class _ProfileBuilder:
             self._building.notices.append(f"{where}: plugin {name} is not enabled, its args have no effect")
         elif name not in REMOVED:
             hint = suggestion(name, self._building.capabilities)
-            self._note(("pluginConfig", at, "name"), f'plugin "{name}" does not exist', hint=hint)
+            self._note(("pluginConfig", at, "name"), f'plugin "{name}" does not exist', hint=hint, original="")
 
     # ---- sets ----
 
@@ -255,7 +249,7 @@ class _ProfileBuilder:
                     self._building.notices.append(f"{self._draft.scheduler_name}: {words}")
                 else:
                     path: Path = ("plugins", point, "disabled", at, "name")
-                    self._note(path, f'plugin "{name}" does not exist', hint=self._suggest(name))
+                    self._note(path, f'plugin "{name}" does not exist', hint=self._suggest(name), original="")
 
     # ---- the whole ----
 

@@ -106,9 +106,13 @@ class KubeConfig:
     pod_initial_backoff_seconds: int = 1
     pod_max_backoff_seconds: int = 10
     extenders: tuple[ExtenderConfig, ...] = ()
-    """In the order in which they are called: those that may be ignored come last."""
     delay_cache_until_active: bool = False
     notices: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def extenders_in_order(self) -> tuple[ExtenderConfig, ...]:
+        """As they are called: those that may be ignored come last."""
+        return tuple(sorted(self.extenders, key=lambda extender: extender.ignorable))
 
     def profile(self, scheduler_name: str) -> KubeProfile | None:
         return next((profile for profile in self.profiles if profile.scheduler_name == scheduler_name), None)

@@ -51,7 +51,7 @@ class ConfigErrors(ConfigError):
         super().__init__(first.message, file=first.file, path=first.path, line=first.line, hint=first.hint)
         self.problems = tuple(problems)
         self.original = original
-        """The words of kube-scheduler for the same file."""
+        """The words of kube-scheduler for the same file; empty where it would accept it."""
 
     def __str__(self) -> str:
         return "\n".join(str(problem) for problem in self.problems)
@@ -74,8 +74,8 @@ class Problems:
         line: int | None = None,
         original: str | None = None,
     ) -> None:
-        """Without `original`, the original's words are the path and the message; the empty string means that an
-        earlier problem already carries them."""
+        """Without `original`, the original's words are the path and the message; the empty string means that it says
+        nothing here, or that an earlier problem already carries its words."""
         where = dotted(path)
         error = ConfigError(
             message, file=self._source.file, path=where, line=line or self._source.line(path), hint=hint
@@ -100,8 +100,10 @@ class Problems:
                 yield entry
 
     def _original(self) -> str:
-        first = min(stage for stage, _, _, _ in self._found)
+        first = min((stage for stage, _, _, text in self._found if text), default=Stage.BUILDING)
         texts = [text for stage, _, _, text in self._found if stage is first and text]
+        if not texts:
+            return ""
         if first is Stage.STRICT:
             return f"strict decoding error: {', '.join(texts)}"
         return joined(texts) if first is Stage.VALIDATION else texts[0]
@@ -114,12 +116,15 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 
 def nearest_word(word: str, known: Iterable[str]) -> str:
-    """The known word that fewest edits away, if that is few for its length; the empty string otherwise."""
-    ranked = sorted((_edits(word.lower(), candidate.lower()), candidate) for candidate in set(known))
-    if not ranked:
-        return ""
-    edits, best = ranked[0]
-    return best if edits <= max(1, max(len(word), len(best)) // 3) and edits < len(best) else ""
+    """The known word that is fewest edits away, if that is few for its length; else the shortest that begins with it;
+    the empty string if there is neither."""
+    words = sorted(set(known))
+    ranked = sorted((_edits(word.lower(), candidate.lower()), candidate) for candidate in words)
+    for edits, best in ranked[:1]:
+        if edits <= max(1, max(len(word), len(best)) // 3) and edits < len(best):
+            return best
+    longer = [candidate for candidate in words if len(word) >= 4 and candidate.lower().startswith(word.lower())]
+    return min(longer, key=len, default="")
 
 
 def _edits(left: str, right: str) -> int:

@@ -162,7 +162,7 @@ class Decoder:
             words = (
                 f"json: cannot unmarshal {misfit.found} into Go struct field {owner}.{'.'.join(trail)} of type {wanted}"
             )
-            hint = f"{_plain(wanted)} is wanted here"
+            hint = f"wanted here: {_plain(wanted)}"
             self._note(path, words, hint)
         except ValueError as error:
             self._note(path, str(error), "such as 10s, 1m30s or 500ms" if shape is DURATION else "")
@@ -218,7 +218,7 @@ def _plain(go: str) -> str:
     if go.startswith("[]") and go != "[]uint8":
         return "a list"
     words = {
-        "string": "a text (put it in quotes)", "bool": "true or false", "int32": "a whole number",
+        "string": "a text in quotes", "bool": "true or false", "int32": "a whole number",
         "int64": "a whole number", "float32": "a number", "[]uint8": "base64 text",
     }  # fmt: skip
     if go in words:
