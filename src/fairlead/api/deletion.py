@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from time import strptime
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.objects import conflict, timestamp
-from fairlead.errors import BadRequest, Forbidden, Invalid
+from fairlead.api.objects import conflict, status_details, timestamp, unsupported_option
+from fairlead.errors import BadRequest, Conflict, Forbidden, Invalid
 from fairlead.model import kinds
 
 if TYPE_CHECKING:
@@ -79,9 +79,8 @@ def _whole(value: Any) -> int:
 
 def _dry_run(value: Any) -> bool:
     if value not in ([], ["All"]):
-        raise Invalid(
-            f'DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: {value}: supported values: "All"'
-        )
+        given = ", ".join(f'"{each}"' for each in value) if isinstance(value, list) else value
+        raise unsupported_option("DeleteOptions", "dryRun", f"[{given}]", '"All"')
     return bool(value)
 
 
@@ -94,24 +93,24 @@ def _policy(body: Mapping[str, Any], params: Mapping[str, str]) -> str:
             f'"{policy}": orphanDependents and deletionPropagation cannot be both set'
         )
     if policy and policy not in POLICIES:
-        raise Invalid(
-            'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: '
-            f'"{policy}": supported values: "Foreground", "Background", "Orphan"'
-        )
+        supported = '"Foreground", "Background", "Orphan", "nil"'
+        raise unsupported_option("DeleteOptions", "propagationPolicy", f'"{policy}"', supported)
     return policy or ("" if orphan is None else "Orphan" if orphan else "Background")
 
 
 def check_preconditions(kind: Kind, doc: Doc, options: DeleteOptions) -> None:
     metadata = doc["metadata"]
-    for label, wanted, actual in (
-        ("UID", options.uid, metadata["uid"]),
-        ("ResourceVersion", options.resource_version, metadata["resourceVersion"]),
+    for label, wanted, actual, suspicion in (
+        ("UID", options.uid, metadata["uid"], "deleted and then recreated"),
+        ("ResourceVersion", options.resource_version, metadata["resourceVersion"], "modified"),
     ):
         if wanted and wanted != actual:
-            raise conflict(
-                kind, metadata["name"],
-                f"Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {actual}",
-            )  # fmt: skip
+            name = metadata["name"]
+            raise Conflict(
+                f'Operation cannot be fulfilled on {kind.kind} "{name}": the {label} in the precondition ({wanted})'
+                f" does not match the {label} in record ({actual}). The object might have been {suspicion}",
+                details=status_details(kind, name) | {"kind": kind.kind},
+            )
 
 
 def terminating(kind: Kind, doc: Doc, options: DeleteOptions, now: float) -> Doc | None:
@@ -126,6 +125,13 @@ def terminating(kind: Kind, doc: Doc, options: DeleteOptions, now: float) -> Doc
     if not grace and not finalizers:
         return None
     return _marked(doc, finalizers, grace, now)
+
+
+def farewell(kind: Kind, doc: Doc, now: float) -> Doc:
+    """The last state of an object that goes: pods carry the marks of their deletion."""
+    if kind is not kinds.POD:
+        return doc
+    return _marked(doc, [], 0, now)
 
 
 def may_go(kind: Kind, doc: Doc) -> bool:

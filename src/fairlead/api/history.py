@@ -33,9 +33,12 @@ class Event:
 
     __slots__ = ("_gone", "after", "at", "before", "kind", "version")
 
-    def __init__(self, kind: Kind, version: int, *, before: Record | None, after: Record | None, at: float) -> None:
+    def __init__(
+        self, kind: Kind, version: int, *, before: Record | None, after: Record | None, at: float,
+        last: Doc | None = None,
+    ) -> None:  # fmt: skip
         self.kind, self.version, self.before, self.after, self.at = kind, version, before, after, at
-        self._gone: Record | None = None
+        self._gone = None if last is None or before is None else with_version(before, version, last)
 
     @property
     def key(self) -> Key:
@@ -59,9 +62,9 @@ class Event:
         return ("DELETED", self.gone) if was else None
 
 
-def with_version(record: Record, version: int) -> Record:
-    """The same state under another resourceVersion."""
-    doc: Doc = dict(record.doc)
+def with_version(record: Record, version: int, doc: Doc | None = None) -> Record:
+    """The record's state (or another one) under another resourceVersion."""
+    doc = dict(doc or record.doc)
     doc["metadata"] = doc["metadata"] | {"resourceVersion": str(version)}
     return Record(record.namespace, record.name, version, encode(doc))
 

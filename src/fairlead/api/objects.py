@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
-from fairlead.errors import AlreadyExists, BadRequest, Conflict, NotFound
+from fairlead.errors import AlreadyExists, BadRequest, Conflict, Invalid, NotFound
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -163,3 +163,23 @@ def success(kind: Kind, name: str, uid: str) -> Doc:
     """The Status that answers a delete which returns no object."""
     details = status_details(kind, name) | {"uid": uid}
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+
+
+def unsupported_option(options: str, field: str, value: str, supported: str) -> Invalid:
+    """A query parameter or option with a value that is none."""
+    problem = f"Unsupported value: {value}: supported values: {supported}"
+    cause = {"reason": "FieldValueNotSupported", "message": problem, "field": field}
+    return Invalid(
+        f'{options}.meta.k8s.io "" is invalid: {field}: {problem}',
+        details={"group": "meta.k8s.io", "kind": options, "causes": [cause]},
+    )
+
+
+def wrong_uid(kind: Kind, namespace: str, name: str, *, wanted: str, actual: str) -> Conflict:
+    """A write meant for another object of the same name."""
+    registry = [kind.plural, namespace, name] if namespace else [kind.plural, name]
+    return conflict(
+        kind, name,
+        f"StorageError: invalid object, Code: 4, Key: /registry/{'/'.join(registry)}, ResourceVersion: 0,"
+        f" AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}",
+    )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import orjson
@@ -67,7 +67,10 @@ def parse_version(text: str) -> int:
     if not text:
         return 0
     if not text.isascii() or not text.isdigit():
-        raise BadRequest(f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax')
+        raise BadRequest(
+            f'invalid resource version: resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}":'
+            " invalid syntax"
+        )
     return int(text)
 
 
@@ -82,14 +85,14 @@ def too_large(wanted: int, current: int) -> ApiError:
     return error
 
 
-def expired(query: Query, error: Gone) -> Gone:
+def expired(query: Query) -> Gone:
     """A list that cannot be continued, or a version that cannot be listed any more."""
     if query.after:
         return Gone(
             "The provided continue parameter is too old to display a consistent list result. You must start a new"
             " list without the continue parameter."
         )
-    return Gone(f"The resourceVersion for the provided list is too old: {error.message}")
+    return Gone("The resourceVersion for the provided list is too old.")
 
 
 def list_options_invalid(field: str, problem: str) -> Invalid:
@@ -136,9 +139,7 @@ def _read_token(token: str) -> tuple[int, str]:
         if content["v"] != _TOKEN_VERSION or not isinstance(version, int) or not isinstance(start, str):
             raise ValueError
     except (ValueError, KeyError, TypeError, binascii.Error):
-        raise BadRequest("continue key is not valid: illegal base64 data or unknown format") from None
+        raise BadRequest(
+            "invalid continue token: continue key is not valid: illegal base64 data or unknown format"
+        ) from None
     return version, start
-
-
-def without_limit(query: Query) -> Query:
-    return replace(query, limit=0)

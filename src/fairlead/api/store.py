@@ -169,7 +169,7 @@ class Store:
         try:
             then = self._history.state_at(kind.storage, query.version, present)
         except Gone as error:
-            raise expired(query, error) from error
+            raise expired(query) from error
         return sorted(then.values(), key=_PATH)
 
     # -- watching -----------------------------------------------------------------------------------------------------
@@ -242,11 +242,15 @@ class Store:
     ) -> Docs:
         """Delete everything that the selectors choose; what they chose."""
         selection = Selection(kind, namespace=namespace, labels=label_selector, fields=field_selector)
+        return [self.shown(kind, record, keep=False) for record in self.delete_selected(selection, options)]
+
+    def delete_selected(self, selection: Selection, options: Doc | None) -> Records:
+        kind = selection.kind
         chosen = [record for record in self._records(kind, selection.namespace) if selection.matches(record)]
         with self.batch():
             for record in chosen:
                 self._delete(kind, record.key, options)
-        return [self.shown(kind, record, keep=False) for record in chosen]
+        return chosen
 
     @contextmanager
     def batch(self) -> Iterator[None]:
@@ -287,7 +291,7 @@ class Store:
             return outcome.reply(after if after is not None else self.shown(outcome.kind, before))  # type: ignore[arg-type]
         version = self._version + 1
         record = None if after is None else self._record(after, version)
-        event = Event(outcome.kind, version, before=before, after=record, at=self._clock())
+        event = Event(outcome.kind, version, before=before, after=record, at=self._clock(), last=outcome.last)
         self._version = version
         self._put(outcome.kind, event.key, record)
         assert self._staged is not None

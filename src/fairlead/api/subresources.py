@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.objects import conflict, timestamp
+from fairlead.api.objects import conflict, timestamp, wrong_uid
 from fairlead.errors import BadRequest, Invalid
 from fairlead.model import kinds
 from fairlead.model.kinds import Kind
@@ -34,7 +34,7 @@ def check_binding(body: Any) -> str:
     elif not target.get("name") or not isinstance(target["name"], str):
         problem = "target.name: Required value"
     if problem:
-        raise Invalid(f'Binding "{name}" is invalid: {problem}', details={"kind": "Binding", "name": name})
+        raise Invalid(problem, details={"kind": "Binding", "name": name})
     node: str = target["name"]
     return node
 
@@ -43,19 +43,19 @@ def bound(pod: Doc, body: Doc, *, now: float, view: DocView) -> Doc:
     """The pod on its node."""
     node = check_binding(body)
     name = pod["metadata"]["name"]
-    if problem := _why_not(pod, body, name):
+    uid, actual = (body.get("metadata") or {}).get("uid"), pod["metadata"]["uid"]
+    if uid and uid != actual:
+        raise wrong_uid(kinds.POD, pod["metadata"]["namespace"], name, wanted=str(uid), actual=actual)
+    if problem := _why_not(pod, name):
         raise conflict(kinds.POD, name, problem, subresource="binding")
     metadata = _merged_metadata(pod["metadata"], body.get("metadata") or {}, view.get(kinds.NODE, "", node))
     status = {key: value for key, value in (pod.get("status") or {}).items() if key != "nominatedNodeName"}
-    status["conditions"] = _scheduled(status.get("conditions") or [], metadata.get("generation"), now)
+    status["conditions"] = _scheduled(status.get("conditions") or [], now)
     return {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": node}, "status": status}
 
 
-def _why_not(pod: Doc, body: Doc, name: str) -> str:
+def _why_not(pod: Doc, name: str) -> str:
     metadata, spec = pod["metadata"], pod["spec"]
-    uid = (body.get("metadata") or {}).get("uid")
-    if uid and uid != metadata["uid"]:
-        return f"Precondition failed: UID in precondition: {uid}, UID in object meta: {metadata['uid']}"
     if "deletionTimestamp" in metadata:
         return f"pod {name} is being deleted, cannot be assigned to a host"
     if spec.get("nodeName"):
@@ -78,11 +78,9 @@ def _merged_metadata(metadata: Doc, given: Doc, node: Doc | None) -> Doc:
     return result
 
 
-def _scheduled(conditions: list[Doc], generation: int | None, now: float) -> list[Doc]:
+def _scheduled(conditions: list[Doc], now: float) -> list[Doc]:
     condition: Doc = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
     condition["lastTransitionTime"] = timestamp(now)
-    if generation:
-        condition["observedGeneration"] = generation
     others = [other for other in conditions if other.get("type") != "PodScheduled"]
     position = next((i for i, other in enumerate(conditions) if other.get("type") == "PodScheduled"), len(others))
     return [*others[:position], condition, *others[position:]]

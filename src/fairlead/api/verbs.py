@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 from fairlead.api import schema
 from fairlead.api.admission import Admission
 from fairlead.api.conversion import convert
-from fairlead.api.deletion import RETURNS_THE_OBJECT, DeleteOptions, check_preconditions, may_go, terminating
+from fairlead.api.deletion import RETURNS_THE_OBJECT, DeleteOptions, check_preconditions, farewell, may_go, terminating
 from fairlead.api.objects import (
     Record,
     already_exists,
-    conflict,
     generated_name,
     metadata_of,
     modified_meanwhile,
@@ -29,10 +28,12 @@ from fairlead.api.objects import (
     status_details,
     success,
     timestamp,
+    unsupported_option,
+    wrong_uid,
 )
 from fairlead.api.patch import apply_patch
 from fairlead.api.subresources import SCALE, bound, scale_of, scaled
-from fairlead.errors import BadRequest, Forbidden, Invalid, MethodNotAllowed
+from fairlead.errors import BadRequest, Forbidden, Invalid, MethodNotAllowed, NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import Verb
 
@@ -49,6 +50,7 @@ SERVERS_OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePe
 """Metadata that an update cannot change: what is there stays."""
 DROPPED_ON_CREATE = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "generation")
 GENERATE_ATTEMPTS = 8
+_OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PATCH: "PatchOptions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,10 @@ class Outcome:
     kind: Kind
     before: Record | None
     after: Doc | None
+    """The new state, or None when the object goes."""
     reply: Callable[[Doc], Doc]
+    last: Doc | None = None
+    """For an object that goes: the state that watchers see last."""
     dry_run: bool = False
 
 
@@ -111,7 +116,7 @@ class Verbs:
         key = metadata.get("namespace") or "", doc["metadata"].get("name") or ""
         if self._store.find(kind, *key) is not None:
             raise already_exists(kind, key[1])
-        return Outcome(kind, None, doc, self._shown_as(write.kind), dry_run=_dry_run(write.params))
+        return Outcome(kind, None, doc, self._shown_as(write.kind), dry_run=_dry_run(write))
 
     def _place(self, write: Write, metadata: dict[str, Any]) -> None:
         """Settle namespace and name between the URL and the object."""
@@ -126,6 +131,10 @@ class Verbs:
             if not given:
                 raise BadRequest("an empty namespace may not be set during creation")
             metadata["namespace"] = given
+        if write.verb is not Verb.CREATE and not metadata.get("name"):
+            raise BadRequest(
+                f"the name of the object ({write.name} based on URL) was undeterminable: name must be provided"
+            )
         if write.name:
             given = metadata.setdefault("name", write.name) or write.name
             if given != write.name:
@@ -200,7 +209,7 @@ class Verbs:
             _check_finalizers(kind, after, old)
         return Outcome(
             kind, before, None if may_go(kind, after) else after, self._shown_as(write.kind),
-            dry_run=_dry_run(write.params),
+            dry_run=_dry_run(write),
         )  # fmt: skip
 
     # -- subresources -------------------------------------------------------------------------------------------------
@@ -209,10 +218,11 @@ class Verbs:
         if write.verb is not Verb.CREATE or write.kind is not kinds.POD:
             raise MethodNotAllowed("the server does not allow this method on the requested resource")
         body = private_copy(write.body)
-        metadata_of(body)
+        if metadata_of(body).get("name") != write.name:
+            raise BadRequest("name in URL does not match name in Binding object")
         before = self._store.existing(kinds.POD, write.namespace, write.name)
         pod = bound(self._store.shown(kinds.POD, before), body, now=self._clock(), view=self._store)
-        return Outcome(kinds.POD, before, pod, _created_status, dry_run=_dry_run(write.params))
+        return Outcome(kinds.POD, before, pod, _created_status, dry_run=_dry_run(write))
 
     def _scale(self, write: Write) -> Outcome:
         kind = write.kind
@@ -229,7 +239,7 @@ class Verbs:
         _carry_over(kind, doc, old)
         after = self._admission.update(kind, private_copy(doc), old, "")
         return Outcome(
-            kind, before, after, lambda stored: scale_of(kind, stored), dry_run=_dry_run(write.params)
+            kind, before, after, lambda stored: scale_of(kind, stored), dry_run=_dry_run(write)
         )  # fmt: skip
 
     # -- delete -------------------------------------------------------------------------------------------------------
@@ -243,12 +253,13 @@ class Verbs:
         doc = self._store.shown(kind, before)
         check_preconditions(kind, doc, options)
         after = terminating(kind, doc, options, self._clock())
+        last = farewell(kind, doc, self._clock()) if after is None else None
         if after is not None or kind in RETURNS_THE_OBJECT:
             reply = self._shown_as(write.kind)
         else:
             uid = doc["metadata"]["uid"]
             reply = lambda _: success(write.kind, write.name, uid)  # noqa: E731
-        return Outcome(kind, before, after, reply, dry_run=options.dry_run)
+        return Outcome(kind, before, after, reply, last=last, dry_run=options.dry_run)
 
     # -- documents ----------------------------------------------------------------------------------------------------
 
@@ -282,18 +293,14 @@ def _created_status(_: Doc) -> Doc:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
-def not_found_path() -> Exception:
-    from fairlead.errors import NotFound
-
+def not_found_path() -> NotFound:
     return NotFound("the server could not find the requested resource")
 
 
-def _dry_run(params: Mapping[str, str]) -> bool:
-    value = params.get("dryRun")
+def _dry_run(write: Write) -> bool:
+    value = write.params.get("dryRun")
     if value not in (None, "", "All"):
-        raise Invalid(
-            f'UpdateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["{value}"]: supported values: "All"'
-        )
+        raise unsupported_option(_OPTIONS[write.verb], "dryRun", f'["{value}"]', '"All"')
     return bool(value)
 
 
@@ -304,9 +311,13 @@ def _check_type(kind: Kind, doc: Doc) -> None:
         return
     if given[0] != kind.api_version:
         raise BadRequest(
-            f"the API version in the data ({given[0]}) does not match the expected API version ({kind.api_version})"
+            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: no kind "{given[1]}" is'
+            f' registered for version "{given[0]}" in scheme "pkg/runtime/scheme.go:111"'
         )
-    raise BadRequest(f"the kind in the data ({given[1]}) does not match the expected kind ({kind.kind})")
+    raise BadRequest(
+        f'{given[1]} in version "{kind.version}" cannot be handled as a {kind.kind}: converting'
+        f" ({kind.version}.{given[1]}) to ({kind.group.partition('.')[0] or 'core'}.{kind.kind}): unknown conversion"
+    )
 
 
 def _carry_over(kind: Kind, doc: Doc, old: Doc) -> None:
@@ -316,9 +327,7 @@ def _carry_over(kind: Kind, doc: Doc, old: Doc) -> None:
     if (version := new.get("resourceVersion")) and version != current["resourceVersion"]:
         raise modified_meanwhile(kind, name)
     if (uid := new.get("uid")) and uid != current["uid"]:
-        raise conflict(
-            kind, name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current['uid']}"
-        )
+        raise wrong_uid(kind, current.get("namespace") or "", name, wanted=uid, actual=current["uid"])
     new["resourceVersion"] = current["resourceVersion"]
     for field in SERVERS_OWN:
         if field in current:
@@ -361,6 +370,6 @@ def _version_required(kind: Kind, name: str) -> Invalid:
         "reason": "FieldValueInvalid", "message": f"Invalid value: 0: {text}", "field": "metadata.resourceVersion",
     }  # fmt: skip
     return Invalid(
-        f'{_qualified(kind)} "{name}" is invalid: metadata.resourceVersion: Invalid value: 0: {text}',
-        details={"name": name, "kind": kind.kind, **({"group": kind.group} if kind.group else {}), "causes": [cause]},
+        f'{kind.resource} "{name}" is invalid: metadata.resourceVersion: Invalid value: 0: {text}',
+        details=status_details(kind, name) | {"causes": [cause]},
     )
