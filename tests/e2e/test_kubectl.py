@@ -1,0 +1,16 @@
+"""The kubectl suite with the kubectl of this machine."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tests.e2e.kubectl_suite import KubectlSuite
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl is installed; `make test-kube` builds one")
+class TestInstalledKubectl(KubectlSuite):
+    @pytest.fixture(scope="class")
+    def binary(self) -> str:
+        return shutil.which("kubectl") or ""

@@ -1,0 +1,15 @@
+"""The kubectl suite with the pinned kubectl."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.kubectl_suite import KubectlSuite
+from tests.kube.control_plane import real_binary
+
+
+@pytest.mark.kube
+class TestPinnedKubectl(KubectlSuite):
+    @pytest.fixture(scope="class")
+    def binary(self) -> str:
+        return real_binary("kubectl")
