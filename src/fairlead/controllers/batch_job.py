@@ -73,9 +73,10 @@ class Jobs(Reconciler[Key]):
         gone = change.happened is Happened.DELETED
         if gone and old is not None:
             new = pod_fact(change.doc, owner=old.owner) if "status" in change.doc else old
-        owner = (new or old).owner if (new or old) is not None else ""  # type: ignore[union-attr]
-        if not owner:
+        known = new or old
+        if known is None:
             return
+        owner = known.owner
         if new is not None:
             self._tallies.setdefault(owner, Tally()).count(new, self.now, gone=gone)
         if owner in self._keys:

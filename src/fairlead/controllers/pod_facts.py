@@ -1,8 +1,8 @@
 """What workload controllers remember of the pods they own: a compact record each, found by owner.
 
 A controller over 50,000 pods cannot keep their documents, and listing them at every visit would decode them all.
-OwnedPods keeps one PodFact per pod of the kinds of owner it is told, plus the pods that nobody controls (an owner may
-adopt them). Invariant: a fact is as new as the newest change or reply observed.
+OwnedPods keeps one PodFact per pod that an owner of the given kind controls. Invariant: a fact is as new as the newest
+change or reply observed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PodFact:
     namespace: str
     name: str
     uid: str
-    owner: str  # uid of the controlling owner; empty if there is none
+    owner: str  # uid of the controlling owner
     labels: Mapping[str, str]
     phase: str
     node: str
@@ -64,13 +64,12 @@ class PodFact:
 
 
 class OwnedPods:
-    """PodFacts by owner's uid, and the uncontrolled pods by namespace."""
+    """PodFacts by owner's uid."""
 
     def __init__(self, owner: Kind) -> None:
         self._kind = owner
         self._facts: dict[Key, PodFact] = {}
         self._by_owner: dict[str, dict[Key, None]] = {}
-        self._uncontrolled: dict[str, dict[Key, None]] = {}
 
     def observe(self, change: Change) -> tuple[PodFact | None, PodFact | None]:
         """Take in a change of a pod; returns what was known and what is known now."""
@@ -79,35 +78,27 @@ class OwnedPods:
         if change.happened is Happened.DELETED:
             return old, None
         owner = controller_of(change.doc)
-        if owner is not None and not self._is_owner(owner):
+        if owner is None or not self._is_ours(owner):
             return old, None
-        new = pod_fact(change.doc, owner=owner["uid"] if owner is not None else "")
+        new = pod_fact(change.doc, owner=owner["uid"])
         self._facts[key] = new
-        self._place(new)[key] = None
+        self._by_owner.setdefault(new.owner, {})[key] = None
         return old, new
 
     def of(self, owner_uid: str) -> list[PodFact]:
         return [self._facts[key] for key in self._by_owner.get(owner_uid, ())]
 
-    def uncontrolled(self, namespace: str) -> list[PodFact]:
-        return [self._facts[key] for key in self._uncontrolled.get(namespace, ())]
-
-    def _is_owner(self, reference: Doc) -> bool:
+    def _is_ours(self, reference: Doc) -> bool:
         group = reference.get("apiVersion", "").rpartition("/")[0]
         return bool(reference.get("kind") == self._kind.kind and group == self._kind.group)
-
-    def _place(self, fact: PodFact) -> dict[Key, None]:
-        if fact.owner:
-            return self._by_owner.setdefault(fact.owner, {})
-        return self._uncontrolled.setdefault(fact.namespace, {})
 
     def _forget(self, key: Key) -> PodFact | None:
         old = self._facts.pop(key, None)
         if old is not None:
-            place = self._place(old)
-            del place[key]
-            if not place:
-                (self._by_owner if old.owner else self._uncontrolled).pop(old.owner or old.namespace)
+            siblings = self._by_owner[old.owner]
+            del siblings[key]
+            if not siblings:
+                del self._by_owner[old.owner]
         return old
 
 

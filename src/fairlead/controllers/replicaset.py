@@ -8,7 +8,7 @@ quota that is used up is not asked hundreds of times.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fairlead.controllers.pod_facts import OwnedPods, PodFact, deletion_order
 from fairlead.controllers.pod_templates import pod_from_template
@@ -46,7 +46,8 @@ class ReplicaSets(Reconciler[Key]):
         self._announce = announce
         self._pods = OwnedPods(self.kind)
         self._keys: dict[str, Key] = {}  # uid -> owner
-        self._selectors: dict[Key, LabelSelector] = {}
+        self._selectors: dict[str, dict[Key, LabelSelector]] = {}  # by namespace
+        self._strays: dict[str, dict[Key, Mapping[str, str]]] = {}  # labels of pods that nobody controls
         self._siblings: dict[str, set[str]] = {}  # uid of a Deployment -> uids of its ReplicaSets
         self._failures: dict[Key, str] = {}
 
@@ -61,29 +62,31 @@ class ReplicaSets(Reconciler[Key]):
         parent = controller_of(change.doc) if "spec" in change.doc else None
         if change.happened is Happened.DELETED:
             self._keys.pop(uid, None)
-            self._selectors.pop(key, None)
+            self._selectors.get(key[0], {}).pop(key, None)
             self._failures.pop(key, None)
             self.queue.forget(key)
             for siblings in self._siblings.values():
                 siblings.discard(uid)
             return
         self._keys[uid] = key
-        self._selectors[key] = self._selector(change.doc)
+        self._selectors.setdefault(key[0], {})[key] = self._selector(change.doc)
         if parent is not None:
             self._siblings.setdefault(parent["uid"], set()).add(uid)
         self.queue.add(key)
 
     def _observe_pod(self, change: Change) -> None:
-        old, new = self._pods.observe(change)
-        for fact in (old, new):
-            if fact is None:
-                continue
-            if fact.owner in self._keys:
+        for fact in self._pods.observe(change):
+            if fact is not None and fact.owner in self._keys:
                 self.queue.add(self._keys[fact.owner])
-            elif not fact.owner and fact is new:
-                for key, selector in self._selectors.items():
-                    if key[0] == fact.namespace and selector.matches(fact.labels):
-                        self.queue.add(key)
+        key = key_of(change.doc)
+        strays = self._strays.setdefault(key[0], {})
+        strays.pop(key, None)
+        labels = change.doc["metadata"].get("labels")
+        if labels and change.happened is not Happened.DELETED and controller_of(change.doc) is None:
+            strays[key] = labels
+            for owner, selector in self._selectors.get(key[0], {}).items():
+                if selector.matches(labels):
+                    self.queue.add(owner)
 
     def _selector(self, owner: Doc) -> LabelSelector:
         try:
@@ -98,9 +101,10 @@ class ReplicaSets(Reconciler[Key]):
         if owner is None or owner["metadata"]["uid"] not in self._keys:
             return
         is_leaving = bool(owner["metadata"].get("deletionTimestamp"))
+        selector = self._selectors[key[0]][key]
         if not is_leaving:
-            yield from self._claim(key, owner)
-        pods = [pod for pod in self._pods.of(owner["metadata"]["uid"]) if self._selectors[key].matches(pod.labels)]
+            yield from self._claim(owner, selector)
+        pods = [pod for pod in self._pods.of(owner["metadata"]["uid"]) if selector.matches(pod.labels)]
         active = [pod for pod in pods if pod.is_active]
         excess = len(active) - owner["spec"].get("replicas", 1)
         if excess < 0 and not is_leaving:
@@ -111,23 +115,19 @@ class ReplicaSets(Reconciler[Key]):
             self._failures.pop(key, None)
         yield from self._report(key, owner, pods, now)
 
-    def _claim(self, key: Key, owner: Doc) -> Iterable[Write]:
+    def _claim(self, owner: Doc, selector: LabelSelector) -> Iterable[Write]:
         """Adopt matching pods that nobody controls, release own pods that no longer match."""
-        selector = self._selectors[key]
-        for pod in self._pods.uncontrolled(key[0]):
-            if pod.is_active and selector.matches(pod.labels):
-                references = self._references(pod)
-                yield patch(
-                    POD, pod.doc, {"metadata": {"ownerReferences": [*references, owner_reference(self.kind, owner)]}}
-                )
-        for pod in self._pods.of(owner["metadata"]["uid"]):
-            if not pod.deleting and not selector.matches(pod.labels):
-                kept = [one for one in self._references(pod) if one["uid"] != owner["metadata"]["uid"]]
-                yield patch(POD, pod.doc, {"metadata": {"ownerReferences": kept}})
-
-    def _references(self, pod: PodFact) -> list[Doc]:
-        document = self.view.get(POD, pod.namespace, pod.name) or {"metadata": {}}
-        return list(document["metadata"].get("ownerReferences") or ())
+        namespace, uid = owner["metadata"]["namespace"], owner["metadata"]["uid"]
+        for key, labels in self._strays.get(namespace, {}).items():
+            pod = self.view.get(POD, *key) if selector.matches(labels) else None
+            if pod is not None and controller_of(pod) is None and _may_be_adopted(pod):
+                references = [*(pod["metadata"].get("ownerReferences") or ()), owner_reference(self.kind, owner)]
+                yield patch(POD, pod, {"metadata": {"ownerReferences": references}})
+        for fact in self._pods.of(uid):
+            pod = self.view.get(POD, *fact.key) if not fact.deleting and not selector.matches(fact.labels) else None
+            if pod is not None:
+                kept = [one for one in pod["metadata"].get("ownerReferences") or () if one["uid"] != uid]
+                yield patch(POD, pod, {"metadata": {"ownerReferences": kept}})
 
     def _create(self, key: Key, owner: Doc, missing: int) -> Iterable[Write]:
         pod = pod_from_template(self.kind, owner, owner["spec"].get("template") or {})
@@ -208,3 +208,8 @@ class ReplicationControllers(ReplicaSets):
 
     def _selector(self, owner: Doc) -> LabelSelector:
         return selector_from_map(owner["spec"].get("selector"))
+
+
+def _may_be_adopted(pod: Doc) -> bool:
+    finished = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return not finished and not pod["metadata"].get("deletionTimestamp")
