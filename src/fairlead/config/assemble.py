@@ -6,7 +6,6 @@ is made once per profile, whichever points it takes part in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fairlead.config.registry import METHOD_OF_POINT, Registry
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
     from fairlead.framework.extender import Extender
     from fairlead.framework.plugin import Plugin
 
-_WITH_FILTERS = ("added", "removed")
-"""Points that kube-scheduler has no list of its own for: whoever prepares hears of trials."""
+_FOLLOWERS = {"normalise": "score", "added": "prepare", "removed": "prepare"}
+"""Points without a list of their own in a configuration: who scores may normalise, who prepares hears of trials."""
 
 
 def profiles_of(
@@ -32,14 +31,13 @@ def profiles_of(
 def profile_from(config: KubeProfile, registry: Registry, *, extenders: tuple[Extender, ...] = ()) -> Profile:
     listed = {name for entries in config.points.values() for name, _ in entries}
     made = {name: registry.create(name, config.args.get(name, {})) for name in sorted(listed)}
-    points = {
-        METHOD_OF_POINT[point]: _plugins(entries, made)
-        for point, entries in config.points.items()
-        if point in METHOD_OF_POINT
-    }
-    points["normalise"] = tuple(plugin for plugin in points["score"] if takes_part(plugin, "normalise"))
-    for point in _WITH_FILTERS:
-        points[point] = tuple(plugin for plugin in points["prepare"] if takes_part(plugin, point))
+    points: dict[str, tuple[Plugin, ...]] = {}
+    for point, method in METHOD_OF_POINT.items():
+        plugins = (made[name] for name, _ in config.points.get(point, ()))
+        # Where the original has a method that only fills a cache, ours has none.
+        points[method] = tuple(plugin for plugin in plugins if takes_part(plugin, method))
+    for follower, leader in _FOLLOWERS.items():
+        points[follower] = tuple(plugin for plugin in points[leader] if takes_part(plugin, follower))
     return Profile(
         name=config.scheduler_name,
         points=points,
@@ -47,7 +45,3 @@ def profile_from(config: KubeProfile, registry: Registry, *, extenders: tuple[Ex
         percentage=config.percentage_of_nodes_to_score,
         extenders=extenders,
     )
-
-
-def _plugins(entries: tuple[tuple[str, int], ...], made: Mapping[str, Plugin]) -> tuple[Plugin, ...]:
-    return tuple(made[name] for name, _ in entries)

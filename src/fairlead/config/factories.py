@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fairlead.config import plugin_args
 from fairlead.model.selectors import NodeSelector, parse_node_selector, parse_preferred_terms
 from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.preemption import DefaultPreemption
 from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
 
 if TYPE_CHECKING:
@@ -43,3 +44,11 @@ def node_resources_fit(args: Args) -> NodeResourcesFit:
 def balanced_allocation(args: Args) -> NodeResourcesBalancedAllocation:
     balanced = _typed(args, plugin_args.NodeResourcesBalancedAllocationArgs)
     return NodeResourcesBalancedAllocation(resources=[(r.name, r.weight) for r in balanced.resources])
+
+
+def default_preemption(args: Args) -> DefaultPreemption:
+    preemption = _typed(args, plugin_args.DefaultPreemptionArgs)
+    return DefaultPreemption(
+        min_candidates_percentage=preemption.min_candidate_nodes_percentage,
+        min_candidates_absolute=preemption.min_candidate_nodes_absolute,
+    )

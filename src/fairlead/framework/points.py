@@ -80,7 +80,7 @@ def merge_rescues(answers: Iterable[tuple[str, Rescued]]) -> Rescued:
     for name, said in answers:
         code = said.status.code
         if code in (Code.SUCCESS, Code.UNRESOLVABLE):
-            return Rescued(said.status.by(name), said.nominated, said.victims, said.writes)
+            return Rescued(said.status.by(name), said.nominated, said.victims, said.alternatives)
         if not code.rejected:
             return Rescued(Status(Code.ERROR, said.status.reasons, name))
         reasons += said.status.reasons

@@ -95,6 +95,8 @@ class Cluster:
         self.ports = PortIndex()
         self.claims_in_use: dict[str, int] = {}
         """How many pods on nodes use a claim, by `namespace/name`."""
+        self.preempting: dict[str, str] = {}
+        """Pods whose victims are being evicted, by uid, with the uid of the last victim once its turn has come."""
         self.shelves = Shelves()
         self.shapes = Shapes()
         self.refused: list[str] = []

@@ -1,0 +1,77 @@
+"""NodeDeclaredFeatures: a pod that needs a feature of the kubelet goes only where the node declares it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.framework.plugin import Hint, Interest, Plugin, Scope
+from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
+from fairlead.model.node import Node
+from fairlead.model.pod import Pod
+from fairlead.model.reasons import SKIP, Reason, Reject, Status
+
+if TYPE_CHECKING:
+    from fairlead.framework.cycle import Cycle
+    from fairlead.state.nodes import Nodes
+
+KNOWN = (
+    "ExtendWebSocketsToKubelet",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+    "RestartAllContainersOnContainerExits",
+    "UserNamespacesHostNetworkSupport",
+)
+
+
+class NodeDeclaredFeatures(Plugin):
+    name = "NodeDeclaredFeatures"
+    scope = Scope.STATIC
+    reads = frozenset({"spec"})
+    _REASON = Reason(name, "node(s) didn't match Pod's required features", final=True)
+
+    def events(self) -> Sequence[Interest]:
+        nodes = ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE)
+        return Interest(nodes, _after_node_change), Interest(ClusterEvent(POD, ActionType.UPDATE), _after_pod_change)
+
+    def concerns(self, pod: Pod) -> bool:
+        return bool(pod.shape.required_features)
+
+    def prepare(self, cycle: Cycle) -> Status | None:
+        return None if cycle.pod.shape.required_features else SKIP
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        """Few pods need a feature and few nodes differ in theirs, so each distinct list is read once."""
+        required = cycle.pod.shape.required_features
+        lists = [node.features if node is not None else () for node in nodes.table.nodes]
+        enough = {features: required <= declared(features) for features in set(lists)}
+        lacking = np.array([not enough[features] for features in lists], dtype=np.bool_)
+        return (Reject(self._REASON, nodes.take(lacking)),)
+
+
+def declared(features: Sequence[str]) -> frozenset[str]:
+    """The known ones among the features that a node lists. The original merges two sorted lists, so a node that does
+    not list its features in order may be missing some."""
+    found, known, listed = set(), 0, 0
+    while known < len(KNOWN) and listed < len(features):
+        if KNOWN[known] == features[listed]:
+            found.add(KNOWN[known])
+            known, listed = known + 1, listed + 1
+        elif KNOWN[known] < features[listed]:
+            known += 1
+        else:
+            listed += 1
+    return frozenset(found)
+
+
+def _after_node_change(pod: Pod, old: object, new: object) -> Hint:
+    unchanged = isinstance(old, Node) and isinstance(new, Node) and old.features == new.features
+    return Hint.SKIP if unchanged else Hint.QUEUE
+
+
+def _after_pod_change(pod: Pod, old: object, new: object) -> Hint:
+    if not isinstance(new, Pod) or not isinstance(old, Pod) or new.uid != pod.uid:
+        return Hint.SKIP
+    return Hint.QUEUE if old.shape.required_features != new.shape.required_features else Hint.SKIP

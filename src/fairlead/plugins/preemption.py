@@ -1,0 +1,195 @@
+"""DefaultPreemption: when nothing fits, find the node where the fewest and least important pods would have to go.
+
+Only nodes whose refusal an eviction could turn around are looked at, and nobody is evicted unless the trial placed the
+pod. The evictions themselves are the engine's (engine/evictions.py); while they run, the pod stays out of the queue.
+
+One thing is ours: a pod that has evicted pods of the same owner from the same node three times and still is not there
+stops, and says so, instead of going on for ever.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.errors import ExtenderError
+from fairlead.framework.extender import Victims
+from fairlead.framework.plugin import Hint, Interest, Plugin, Rescued
+from fairlead.framework.verdicts import FEASIBLE
+from fairlead.model.events import POD, ActionType, ClusterEvent
+from fairlead.model.reasons import SUCCESS, Status, Verdict, fit_message, unresolvable, unschedulable
+from fairlead.plugins.victims import Candidate, budgets_of, select_victims
+
+if TYPE_CHECKING:
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.refusals import Refusals
+    from fairlead.model.pod import Pod
+    from fairlead.state.cluster import Cluster
+
+_NOT_HELPFUL = "Preemption is not helpful for scheduling"
+_OFFSET = 1 << 31
+"""Priorities may be negative; the original shifts them before adding."""
+_PATIENCE = 3
+_REMEMBERED = 10_000
+
+
+class DefaultPreemption(Plugin):
+    name = "DefaultPreemption"
+
+    def __init__(self, *, min_candidates_percentage: int = 10, min_candidates_absolute: int = 100) -> None:
+        self._percentage = min_candidates_percentage
+        self._absolute = min_candidates_absolute
+        self._evicted: Counter[tuple[str, str, str]] = Counter()
+        self.attempts = 0
+
+    def events(self) -> Sequence[Interest]:
+        """A deletion never turns a refusal around by itself; it is listened to so that pods which wait for their
+        victims to go are looked at again."""
+        return (Interest(ClusterEvent(POD, ActionType.DELETE), lambda pod, old, new: Hint.SKIP),)
+
+    def admit(self, pod: Pod, cluster: Cluster) -> Status | None:
+        """Not while its victims are being evicted, unless the last of them is on its way already."""
+        if pod.uid not in cluster.preempting:
+            return None
+        last = cluster.preempting[pod.uid]
+        seat = cluster.pods.get(last) if last else None
+        if last and (seat is None or seat.seen.terminating):
+            return None
+        return unresolvable("waiting for the preemption for this pod to be finished")
+
+    def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
+        self.attempts += 1
+        ineligible = self._ineligible(cycle, refusals)
+        if ineligible:
+            return Rescued(unschedulable(f"preemption: {ineligible}"))
+        candidates, failures = self._dry_run(cycle, refusals)
+        if not candidates:
+            return Rescued(unschedulable(f"preemption: {self._no_candidates(cycle, failures)}"), nominated="")
+        try:
+            candidates = self._ask_extenders(cycle, candidates)
+        except ExtenderError as error:
+            return Rescued(unschedulable(f"preemption: {error}"))
+        best = best_candidates(candidates, cycle.now)
+        if not best:
+            return Rescued(unschedulable("preemption: no candidate node for preemption"), nominated="")
+        chosen = best[cycle.rng.randrange(len(best)) if len(best) > 1 else 0]
+        tired = self._loops(cycle, chosen)
+        if tired:
+            return Rescued(unschedulable(f"preemption: {tired}"), nominated="")
+        name = cycle.cluster.table.name
+        alternatives = tuple((name(candidate.row), candidate.victims) for candidate in best)
+        return Rescued(SUCCESS, name(chosen.row), chosen.victims, alternatives)
+
+    # ---- eligibility ----
+
+    def _ineligible(self, cycle: Cycle, refusals: Refusals) -> str:
+        pod = cycle.pod
+        if pod.shape.preemption_policy == "Never":
+            return "not eligible due to preemptionPolicy=Never."
+        row = cycle.cluster.table.row_of.get(pod.nominated_node) if pod.nominated_node else None
+        if row is not None and not self._is_final(refusals, row):
+            leaving = any(
+                other.priority < pod.priority and other.terminating and other.disruption_target
+                for other in cycle.cluster.table.pods[row]
+            )
+            if leaving:
+                return "not eligible due to a terminating pod on the nominated node."
+        return ""
+
+    def _is_final(self, refusals: Refusals, row: int) -> bool:
+        code = int(refusals.codes[row])
+        return code > FEASIBLE and refusals.evaluator.codes.verdict(code).final
+
+    # ---- candidates ----
+
+    def _dry_run(self, cycle: Cycle, refusals: Refusals) -> tuple[list[Candidate], dict[int, Verdict]]:
+        """Nodes where evictions help: those that violate no budget first; and why they do not help elsewhere."""
+        table = cycle.cluster.table
+        hopeful = refusals.rows_where_room_could_help(table.alive)
+        order = table.order()
+        rows = order[np.isin(order, hopeful)]
+        failures: dict[int, Verdict] = {}
+        if not len(rows):
+            return [], failures
+        offset = cycle.rng.randrange(len(rows))
+        wanted = min(len(rows), max(len(rows) * self._percentage // 100, self._absolute))
+        budgets = budgets_of(cycle.cluster)
+        peaceful: list[Candidate] = []
+        violating: list[Candidate] = []
+        for row in (*rows[offset:].tolist(), *rows[:offset].tolist()):
+            answer = select_victims(cycle, refusals, row, budgets)
+            if isinstance(answer, Verdict):
+                failures[row] = answer
+                continue
+            (violating if answer.violations else peaceful).append(answer)
+            if peaceful and len(peaceful) + len(violating) >= wanted:
+                break
+        return peaceful[:wanted] + violating[:wanted], failures
+
+    def _no_candidates(self, cycle: Cycle, failures: dict[int, Verdict]) -> str:
+        total = len(cycle.cluster.table)
+        histogram: Counter[str] = Counter()
+        for verdict in failures.values():
+            histogram.update(verdict.reasons)
+        if len(failures) < total:
+            histogram[_NOT_HELPFUL] += total - len(failures)
+        return fit_message(total, histogram)
+
+    def _ask_extenders(self, cycle: Cycle, candidates: list[Candidate]) -> list[Candidate]:
+        table = cycle.cluster.table
+        for extender in cycle.profile.extenders:
+            if not candidates or not extender.preempts or not extender.interested(cycle.pod):
+                continue
+            offered = {table.name(c.row): Victims(c.victims, c.violations) for c in candidates}
+            try:
+                kept = extender.preempt(cycle, offered)
+            except ExtenderError:
+                if extender.ignorable:
+                    continue
+                raise
+            candidates = [Candidate(table.row_of[name], v.pods, v.violations) for name, v in kept.items()]
+        return candidates
+
+    # ---- the guard ----
+
+    def _loops(self, cycle: Cycle, chosen: Candidate) -> str:
+        node = cycle.cluster.table.name(chosen.row)
+        owners = {victim.owner.uid if victim.owner else victim.key for victim in chosen.victims}
+        keys = [(cycle.pod.uid, node, owner) for owner in owners]
+        if any(self._evicted[key] >= _PATIENCE for key in keys):
+            return f"stopped after evicting pods of the same owner from {node} {_PATIENCE} times in vain"
+        self._evicted.update(keys)
+        if len(self._evicted) > _REMEMBERED:
+            self._evicted.clear()
+        return ""
+
+
+def best_candidates(candidates: Sequence[Candidate], now: float) -> list[Candidate]:
+    """Those that are left when each rule in turn keeps the best: fewest violated budgets, least important first victim,
+    least priority in sum, fewest victims, and among the most important victims the latest to have started."""
+    rules: tuple[Callable[[Candidate], float], ...] = (
+        lambda c: c.violations,
+        lambda c: c.victims[0].priority,
+        lambda c: sum(victim.priority + _OFFSET for victim in c.victims),
+        lambda c: len(c.victims),
+        lambda c: -earliest_start(c.victims, now),
+    )
+    left = [candidate for candidate in candidates if candidate.victims]
+    for rule in rules:
+        if len(left) < 2:
+            break
+        values = [rule(candidate) for candidate in left]
+        least = min(values)
+        left = [candidate for candidate, value in zip(left, values, strict=True) if value == least]
+    return left
+
+
+def earliest_start(victims: Sequence[Pod], now: float) -> float:
+    """When the first of the most important victims started; who has not started counts as starting now."""
+    highest = max(victim.priority for victim in victims)
+    return min(
+        victim.start_time if victim.start_time is not None else now for victim in victims if victim.priority == highest
+    )

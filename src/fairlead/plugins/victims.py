@@ -1,0 +1,104 @@
+"""Who would have to go from one node so that a pod fits there: tried in a trial, never more than needed.
+
+All pods of lower priority are taken away; if the pod fits then, they are given back one by one, the most important
+first and those whose budget would be violated before the others, as long as it still fits. Whoever cannot be given back
+is a victim. The order among equals is kube-scheduler's, oddities included, because its choice of victims shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlead.framework.refusals import expected_on, judge_twice, trial_statement
+from fairlead.framework.verdicts import FEASIBLE
+from fairlead.model import kinds
+from fairlead.model.reasons import Verdict
+from fairlead.plugins.gosort import go_sort
+
+if TYPE_CHECKING:
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.refusals import Refusals
+    from fairlead.model.pod import Pod
+    from fairlead.model.policy import DisruptionBudget
+    from fairlead.state.cluster import Cluster
+
+NO_VICTIMS = "No preemption victims found for incoming pod"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node that a pod would fit on if these pods went, the most important first."""
+
+    row: int
+    victims: tuple[Pod, ...]
+    violations: int
+
+
+def budgets_of(cluster: Cluster) -> tuple[DisruptionBudget, ...]:
+    return tuple(cluster.shelves.of(kinds.POD_DISRUPTION_BUDGET).values())
+
+
+def select_victims(
+    cycle: Cycle, refusals: Refusals, row: int, budgets: Sequence[DisruptionBudget]
+) -> Candidate | Verdict:
+    """The victims on a row, or why evictions do not help there."""
+    preemptor = cycle.pod
+    potential = [pod for pod in cycle.cluster.table.pods[row] if pod.priority < preemptor.priority]
+    if not potential:
+        return Verdict("DefaultPreemption", (NO_VICTIMS,), final=True)
+    trial = cycle.copy()
+    statement = trial_statement(trial)
+    expected = expected_on(refusals.nominated, preemptor, row)
+    try:
+        for pod in potential:
+            statement.evict(pod, row)
+        code = judge_twice(trial, refusals.evaluator, row, expected)
+        if code != FEASIBLE:
+            return refusals.evaluator.codes.verdict(code)
+        ordered = by_importance(potential, cycle.now)
+        violating, others = split_by_budget(ordered, budgets)
+        victims: list[Pod] = []
+        violations = 0
+        for group in (violating, others):
+            for pod in group:
+                statement.assign(pod, row)
+                if judge_twice(trial, refusals.evaluator, row, expected) != FEASIBLE:
+                    statement.evict(pod, row)
+                    victims.append(pod)
+                    violations += group is violating
+        if violating and others:
+            victims = by_importance(victims, cycle.now)
+        return Candidate(row, tuple(victims), violations)
+    finally:
+        statement.rollback()
+
+
+def by_importance(pods: Iterable[Pod], now: float) -> list[Pod]:
+    """Higher priority first, then who started earlier. A pod that has not started counts as starting now; of two such,
+    the original always takes the one it looks at first for the older."""
+
+    def more_important(a: Pod, b: Pod) -> bool:
+        if a.priority != b.priority:
+            return a.priority > b.priority
+        if a.start_time is None:
+            return b.start_time is None or now < b.start_time
+        return b.start_time is None or a.start_time < b.start_time
+
+    return go_sort(list(pods), more_important)
+
+
+def split_by_budget(pods: Sequence[Pod], budgets: Sequence[DisruptionBudget]) -> tuple[list[Pod], list[Pod]]:
+    """Pods whose eviction would violate a budget, and the others, each in the order given."""
+    left = [budget.disruptions_allowed for budget in budgets]
+    violating: list[Pod] = []
+    others: list[Pod] = []
+    for pod in pods:
+        violates = False
+        for at, budget in enumerate(budgets):
+            if budget.covers(pod.namespace, pod.labels) and pod.name not in budget.disrupted_pods:
+                left[at] -= 1
+                violates |= left[at] < 0
+        (violating if violates else others).append(pod)
+    return violating, others

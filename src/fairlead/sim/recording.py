@@ -1,0 +1,73 @@
+"""Recordings: small clusters and what a real scheduler decided in them, one JSON object a line, plain or gzipped.
+
+Two formats are told apart line by line: decisions of kube-scheduler (`decisions`), and rounds of Volcano (`steps`). A
+file that cannot be used is a ScenarioError that names the file and the line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from fairlead.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Doc
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class Form(Enum):
+    KUBE = "kube-scheduler"
+    VOLCANO = "Volcano"
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One line of a recording."""
+
+    file: str
+    line: int
+    form: Form
+    seed: Any
+    family: str
+    doc: Doc
+
+
+def scenarios_in(path: Path) -> Iterator[Scenario]:
+    for number, text in enumerate(_lines(path), start=1):
+        if text.strip():
+            yield _scenario(path, number, text)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as raw:
+            is_gzip = raw.read(2) == _GZIP_MAGIC
+        with gzip.open(path) if is_gzip else path.open("rb") as lines:
+            yield from lines
+    except (OSError, EOFError, zlib.error) as error:
+        raise ScenarioError(f"{path}: cannot be read: {error}") from error
+
+
+def _scenario(path: Path, number: int, text: bytes) -> Scenario:
+    try:
+        doc = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise ScenarioError(f"{path}:{number}: not JSON: {error}") from error
+    if not isinstance(doc, dict):
+        raise ScenarioError(f"{path}:{number}: not an object")
+    form = Form.KUBE if "decisions" in doc else Form.VOLCANO if "steps" in doc else None
+    if form is None:
+        raise ScenarioError(f"{path}:{number}: neither 'decisions' (kube-scheduler) nor 'steps' (Volcano) is there")
+    for needed in ("nodes",) + (("existing",) if form is Form.KUBE else ("pods", "conf", "after")):
+        if needed not in doc:
+            raise ScenarioError(f"{path}:{number}: the field '{needed}' is missing")
+    return Scenario(str(path), number, form, doc.get("seed"), str(doc.get("family", "")), doc)

@@ -1,0 +1,282 @@
+"""Replay: put a recorded cluster together, decide again, and say exactly where the two decisions differ.
+
+A decision agrees when the feasible nodes are equal, every plugin's score of every feasible node is equal, the recorded
+node is among those with the highest total, a refusal's message is equal to the letter, and, where room was made, the
+nominated node is among those that the tie-breaks leave and its victims are the recorded ones. Ties are the scheduler's
+to break, so after each decision the replay follows the recorded one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairlead.engine.attempt import Committed, Rescue, attempt, undo
+from fairlead.engine.placement import Search
+from fairlead.errors import ScenarioError
+from fairlead.framework.cycle import Cycle
+from fairlead.framework.evaluate import Evaluator
+from fairlead.model import kinds
+from fairlead.model.flow import Change, Happened
+from fairlead.state.cluster import Cluster
+
+if TYPE_CHECKING:
+    from fairlead.engine.outcome import Failure
+    from fairlead.framework.profile import Profile
+    from fairlead.model.flow import Doc
+    from fairlead.model.kinds import Kind
+    from fairlead.model.pod import Pod
+    from fairlead.sim.recording import Scenario
+
+_NAMESPACES: tuple[tuple[str, dict[str, str]], ...] = (
+    ("default", {}),
+    ("team-a", {"team": "a"}),
+    ("team-b", {"team": "b"}),
+)
+_EPOCH = 1_767_225_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field of one decision in which we do not agree."""
+
+    file: str
+    seed: Any
+    index: int
+    field: str
+    expected: Any
+    got: Any
+
+
+@dataclass(slots=True)
+class Tally:
+    total: int = 0
+    agree: int = 0
+
+
+@dataclass(slots=True)
+class Report:
+    families: dict[str, Tally] = field(default_factory=dict)
+    differences: list[Difference] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        return sum(tally.total for tally in self.families.values())
+
+    @property
+    def agree(self) -> int:
+        return sum(tally.agree for tally in self.families.values())
+
+    def add(self, family: str, differences: Sequence[Difference]) -> None:
+        tally = self.families.setdefault(family, Tally())
+        tally.total += 1
+        tally.agree += not differences
+        self.differences += differences
+
+    def to_document(self) -> Doc:
+        return {
+            "total": self.total,
+            "agree": self.agree,
+            "families": {name: {"total": t.total, "agree": t.agree} for name, t in sorted(self.families.items())},
+            "differences": [asdict(difference) for difference in self.differences],
+        }
+
+
+class KubeReplay:
+    """Replays one recorded cluster."""
+
+    def __init__(self, scenario: Scenario, profiles: Iterable[Profile]) -> None:
+        self._scenario = scenario
+        self._doc = scenario.doc
+        self._evaluators = {profile.name: Evaluator(profile) for profile in profiles}
+        self._cluster = Cluster()
+        self._independent = bool(self._doc.get("independent"))
+        self._build()
+
+    def decisions(self) -> Iterator[list[Difference]]:
+        """Decide each recorded pod again; for each, the differences."""
+        for index, decision in enumerate(self._doc["decisions"]):
+            yield list(self._decide(index, decision))
+
+    # ---- the cluster ----
+
+    def _build(self) -> None:
+        for name, labels in _NAMESPACES:
+            metadata = {"name": name, "labels": {"kubernetes.io/metadata.name": name, **labels}}
+            self._put(kinds.NAMESPACE, {"metadata": metadata})
+        for doc in self._doc["nodes"]:
+            self._put(kinds.NODE, doc)
+        for doc in self._doc.get("objects") or ():
+            self._put(_kind_of(doc, self._scenario), doc)
+        for doc in self._doc["existing"]:
+            self._put(kinds.POD, doc)
+        if self._cluster.refused:
+            raise ScenarioError(f"{self._scenario.file}:{self._scenario.line}: {self._cluster.refused[0]}")
+
+    def _put(self, kind: Kind, doc: Doc, happened: Happened = Happened.ADDED) -> Any:
+        applied = self._cluster.apply(Change(happened, kind, doc))
+        return applied.new if applied is not None else None
+
+    # ---- one decision ----
+
+    def _decide(self, index: int, decision: Doc) -> Iterator[Difference]:
+        pod = self._put(kinds.POD, decision["pod"])
+        if pod is None:
+            raise ScenarioError(f"{self._scenario.file}:{self._scenario.line}: decision {index} has no usable pod")
+        evaluator = self._evaluators.get(pod.scheduler_name)
+        if evaluator is None:
+            raise ScenarioError(
+                f"{self._scenario.file}:{self._scenario.line}: the pod of decision {index} wants the scheduler"
+                f" {pod.scheduler_name!r}, which the configuration has no profile for"
+            )
+        cycle = Cycle(pod=pod, cluster=self._cluster, profile=evaluator.profile, now=_EPOCH, rng=Random(0))
+        outcome = attempt(cycle, evaluator, Search())
+        for name, expected, got in self._compare(decision, cycle, outcome):
+            yield Difference(self._scenario.file, self._scenario.seed, index, name, expected, got)
+        self._follow(decision, pod, cycle, outcome)
+
+    def _compare(
+        self, decision: Doc, cycle: Cycle, outcome: Committed | Failure | Rescue
+    ) -> Iterator[tuple[str, Any, Any]]:
+        found = _Found.of(outcome, self._cluster)
+        recorded_scores = decision.get("scores") or {}
+        feasible = decision.get("feasible")
+        if feasible is None:
+            feasible = list(recorded_scores) or ([decision["node"]] if decision.get("node") else [])
+        if sorted(feasible) != sorted(found.feasible):
+            yield "feasible", sorted(feasible), sorted(found.feasible)
+        elif recorded_scores:
+            yield from _score_differences(recorded_scores, found.scores)
+            node = decision.get("node")
+            if node is not None and found.best and node not in found.best:
+                yield "node", node, sorted(found.best)
+        if decision.get("message") is not None and found.message != decision["message"]:
+            yield "message", decision["message"], found.message
+        yield from _preemption_differences(decision, outcome)
+
+    def _follow(self, decision: Doc, pod: Pod, cycle: Cycle, outcome: Committed | Failure | Rescue) -> None:
+        """Leave the cluster as the recorded scheduler left it."""
+        if isinstance(outcome, Committed):
+            undo(cycle, outcome.placed.row)
+        node = decision.get("node")
+        if self._independent or node is None:
+            self._put(kinds.POD, decision["pod"], Happened.DELETED)
+            return
+        document = decision["pod"]
+        bound = {**document, "spec": {**document["spec"], "nodeName": node}}
+        self._put(kinds.POD, bound, Happened.MODIFIED)
+        self._put(kinds.POD, bound, Happened.MODIFIED)
+        self._bind_claims(decision)
+
+    def _bind_claims(self, decision: Doc) -> None:
+        """Claims that were bound once the pod had its node, and the volumes they were bound to."""
+        for claim, volume in (decision.get("claims") or {}).items():
+            shelf = self._claim_documents()
+            document = shelf.get(claim)
+            if document is None:
+                continue
+            self._put(kinds.PERSISTENT_VOLUME_CLAIM, bound_claim(document, volume), Happened.MODIFIED)
+            self._put(kinds.PERSISTENT_VOLUME, self._bound_volume(document, volume), Happened.MODIFIED)
+
+    def _claim_documents(self) -> dict[str, Doc]:
+        listed = [doc for doc in self._doc.get("objects") or () if doc["kind"] == "PersistentVolumeClaim"]
+        return {doc["metadata"]["name"]: doc for doc in listed if doc["metadata"].get("namespace") == "default"}
+
+    def _bound_volume(self, claim: Doc, name: str) -> Doc:
+        """The volume of a bound claim: a recorded one, or, if it was provisioned, one as provisioners make them."""
+        reference = {"namespace": claim["metadata"]["namespace"], "name": claim["metadata"]["name"]}
+        if claim["metadata"].get("uid"):
+            reference["uid"] = claim["metadata"]["uid"]
+        for doc in self._doc.get("objects") or ():
+            if doc["kind"] == "PersistentVolume" and doc["metadata"]["name"] == name:
+                return {**doc, "spec": {**doc["spec"], "claimRef": reference}, "status": {"phase": "Bound"}}
+        spec = claim["spec"]
+        return {
+            "kind": "PersistentVolume",
+            "apiVersion": "v1",
+            "metadata": {"name": name},
+            "spec": {
+                "capacity": {"storage": spec["resources"]["requests"]["storage"]},
+                "accessModes": spec["accessModes"],
+                "storageClassName": spec.get("storageClassName"),
+                "claimRef": reference,
+            },
+            "status": {"phase": "Bound"},
+        }
+
+
+def bound_claim(document: Doc, volume: str) -> Doc:
+    """A claim as it looks once it is bound."""
+    metadata = document["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), "pv.kubernetes.io/bind-completed": "yes"}
+    return {
+        **document,
+        "metadata": {**metadata, "annotations": annotations},
+        "spec": {**document["spec"], "volumeName": volume},
+        "status": {**(document.get("status") or {}), "phase": "Bound"},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Our decision in the words of a recording."""
+
+    feasible: list[str]
+    scores: dict[str, dict[str, int]]
+    best: set[str]
+    message: str | None
+
+    @classmethod
+    def of(cls, outcome: Committed | Failure | Rescue, cluster: Cluster) -> _Found:
+        table = cluster.table
+        if isinstance(outcome, Committed):
+            sheet = outcome.placed.sheet
+            if sheet is None:
+                name = table.name(outcome.placed.row)
+                return cls([name], {}, {name}, None)
+            candidates = [sheet.candidate(position) for position in range(len(sheet.rows))]
+            scores = {table.name(candidate.row): dict(candidate.scores) for candidate in candidates}
+            highest = int(np.max(sheet.totals))
+            best = {table.name(candidate.row) for candidate in candidates if candidate.total == highest}
+            return cls(list(scores), scores, best, None)
+        failure = outcome.failure if isinstance(outcome, Rescue) else outcome
+        return cls([], {}, set(), failure.message)
+
+
+def _score_differences(
+    recorded: dict[str, dict[str, int]], ours: dict[str, dict[str, int]]
+) -> Iterator[tuple[str, Any, Any]]:
+    for node in sorted(recorded):
+        mine = ours.get(node, {})
+        for plugin in sorted({*recorded[node], *mine}):
+            expected, got = recorded[node].get(plugin), mine.get(plugin)
+            if expected != got:
+                yield f"scores.{node}.{plugin}", expected, got
+
+
+def _preemption_differences(decision: Doc, outcome: Committed | Failure | Rescue) -> Iterator[tuple[str, Any, Any]]:
+    if "nominated" not in decision:
+        return
+    allowed = dict(outcome.rescued.alternatives) if isinstance(outcome, Rescue) else {}
+    nominated = decision["nominated"]
+    if nominated is None:
+        if allowed:
+            yield "nominated", None, sorted(allowed)
+        return
+    if nominated not in allowed:
+        yield "nominated", nominated, sorted(allowed)
+        return
+    victims = sorted(pod.name for pod in allowed[nominated])
+    if sorted(decision.get("victims") or ()) != victims:
+        yield "victims", sorted(decision.get("victims") or ()), victims
+
+
+def _kind_of(doc: Doc, scenario: Scenario) -> Kind:
+    kind = kinds.Registry().by_kind(doc.get("apiVersion", ""), doc.get("kind", ""))
+    if kind is None:
+        raise ScenarioError(f"{scenario.file}:{scenario.line}: unknown kind {doc.get('apiVersion')} {doc.get('kind')}")
+    return kind
