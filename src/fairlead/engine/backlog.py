@@ -43,7 +43,7 @@ from fairlead.model.pod import Pod, pod_changes
 
 if TYPE_CHECKING:
     from fairlead.engine.heap import Order
-    from fairlead.framework.plugin import Interest
+    from fairlead.framework.plugin import Interest, Plugin
     from fairlead.framework.profile import Profile
     from fairlead.state.cluster import Cluster
 
@@ -72,7 +72,7 @@ class Backlog:
         extra_interests: Mapping[str, Sequence[Interest]] | None = None,
     ) -> None:
         self._cluster = cluster
-        self._profiles = profiles
+        self._sorter = _sorter_of(profiles)
         self._limit = unschedulable_limit
         self._next_sweep: float | None = None
         self._arrivals = 0
@@ -89,7 +89,9 @@ class Backlog:
         """What went wrong without stopping anything, for the log. Whoever reads them takes them off."""
         self.hints = Hints(profiles, extra_interests)
         self._gates = Gates(profiles, cluster, self.complaints)
-        self._requeuing = Requeuing(self.hints, self.complaints)
+        self.hints_asked: Counter[tuple[str, str, str]] = Counter()
+        """(plugin, event label, `Queue`, `QueueSkip` or `Error`): how often a hint said what."""
+        self._requeuing = Requeuing(self.hints, self.hints_asked, self.complaints)
 
     # ---- pods come, change and go ----
 
@@ -255,9 +257,11 @@ class Backlog:
             self._sweep(now)
 
     def _sweep(self, now: float) -> None:
+        """Look for long-parked pods, as of the last moment it was due, so that it does not matter who was late."""
         start = now if self._next_sweep is None else self._next_sweep
-        self._next_sweep = start + SWEEP_PERIOD * (floor((now - start) / SWEEP_PERIOD) + 1)
-        overdue = self._queues.parked.parked_before(now - self._limit)
+        due = start + SWEEP_PERIOD * floor((now - start) / SWEEP_PERIOD)
+        self._next_sweep = due + SWEEP_PERIOD
+        overdue = self._queues.parked.parked_before(due - self._limit)
         for entry in overdue:
             entry.flushed = True
             entry.flushed_at = now
@@ -293,7 +297,7 @@ class Backlog:
     ) -> None:
         """New rules, same pods. All are admitted and ordered by the new rules; the parked get another chance, since
         nobody knows what the new plugins would have said."""
-        self._profiles = profiles
+        self._sorter = _sorter_of(profiles)
         self._limit = unschedulable_limit
         self.hints = self._requeuing.hints = Hints(profiles, extra_interests)
         self._gates.profiles = profiles
@@ -358,11 +362,10 @@ class Backlog:
             self._queues.remove(present)
 
     def _order(self, entry: Entry) -> Order:
-        """The order of the active queue. All profiles share one rule."""
-        for profile in self._profiles.values():
-            for plugin in profile.at("queue_key"):
-                return (*plugin.queue_key(entry.pod, entry.since), entry.serial)
-        return -entry.pod.priority, entry.since, entry.serial
+        """The order of the active queue. All profiles share one rule; without any it is priority, then age."""
+        if self._sorter is None:
+            return -entry.pod.priority, entry.since, entry.serial
+        return (*self._sorter.queue_key(entry.pod, entry.since), entry.serial)
 
     def _admit(self, entry: Entry) -> bool:
         refusal = self._gates.ask(entry)
@@ -443,6 +446,10 @@ class Backlog:
     def _waiting_pod(self, key: str) -> Pod | None:
         entry = self._queues.get(key)
         return None if entry is None else entry.pod
+
+
+def _sorter_of(profiles: Mapping[str, Profile]) -> Plugin | None:
+    return next((plugin for profile in profiles.values() for plugin in profile.at("queue_key")), None)
 
 
 def _events_between(old: Pod, new: Pod) -> list[ClusterEvent]:

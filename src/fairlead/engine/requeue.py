@@ -28,11 +28,10 @@ class Requeue(Enum):
 
 
 class Requeuing:
-    def __init__(self, hints: Hints, complaints: deque[str]) -> None:
+    def __init__(self, hints: Hints, asked: Counter[tuple[str, str, str]], complaints: deque[str]) -> None:
         self.hints = hints
+        self._asked = asked
         self._complaints = complaints
-        self.asked: Counter[tuple[str, str, str]] = Counter()
-        """(plugin, event label, `Queue`, `QueueSkip` or `Error`): how often a hint said what."""
 
     def judge(self, entry: Entry, event: ClusterEvent, old: object, new: object) -> Requeue:
         """What one event means for an entry. A plugin whose refusal was only `pending` spares it the backoff."""
@@ -69,7 +68,7 @@ class Requeuing:
                 f"QueueingHintFn returns error: {type(error).__name__}: {error} "
                 f"(event {event.label}, plugin {registration.plugin}, pod {pod.key})"
             )
-        self.asked[registration.plugin, event.label, label] += 1
+        self._asked[registration.plugin, event.label, label] += 1
         return said is Hint.QUEUE
 
 

@@ -1,0 +1,107 @@
+"""Nominations (core specification, 2.8)."""
+
+from __future__ import annotations
+
+from tests.unit.engine.waiting_room import NODE_ADD, T0, Room
+
+
+def test_section_2_8_a_pod_is_nominated_to_one_node_at_a_time() -> None:
+    room = Room()
+    pod = room.add("a")
+    nominator = room.backlog.nominator
+    nominator.nominate(pod, "node-1")
+    nominator.nominate(pod, "node-2")
+    assert nominator.on_node("node-1") == []
+    assert nominator.on_node("node-2") == [pod]
+    assert nominator.node_of(pod.uid) == "node-2"
+    assert list(nominator.nodes) == ["node-2"]
+
+
+def test_section_2_8_nominated_pods_come_in_the_order_of_their_nomination() -> None:
+    room = Room()
+    pods = [room.add(name) for name in "abc"]
+    for pod in (*pods, pods[0]):
+        room.backlog.nominator.nominate(pod, "node-1")
+    assert [pod.name for pod in room.backlog.nominator.on_node("node-1")] == ["b", "c", "a"]
+
+
+def test_section_2_8_without_a_node_the_pods_own_status_decides() -> None:
+    room = Room()
+    nominator = room.backlog.nominator
+    pod = room.pod("a", nominated="node-1")
+    nominator.nominate(pod)
+    assert nominator.node_of(pod.uid) == "node-1"
+    bare = room.pod("b")
+    nominator.nominate(bare, "node-2")
+    nominator.nominate(bare)
+    assert nominator.node_of(bare.uid) == ""
+
+
+def test_section_2_8_and_14_15_the_empty_name_takes_a_nomination_back() -> None:
+    room = Room()
+    pod = room.add("a", nominated="node-1")
+    nominator = room.backlog.nominator
+    nominator.nominate(pod, "")
+    assert nominator.node_of(pod.uid) == ""
+    assert nominator.on_node("") == nominator.on_node("node-1") == []
+    assert len(nominator) == 0
+
+
+def test_section_2_8_a_pod_that_is_gone_or_has_a_node_is_not_nominated() -> None:
+    room = Room()
+    nominator = room.backlog.nominator
+    gone = room.pod("a")
+    room.gone(gone)
+    nominator.nominate(gone, "node-1")
+    waiting = room.pod("b")
+    room.pod("b", uid=waiting.uid, node="node-2")
+    nominator.nominate(waiting, "node-1")
+    assert len(nominator) == 0
+
+
+def test_section_2_8_a_nomination_in_memory_outlives_updates_that_do_not_know_of_it() -> None:
+    room = Room()
+    old = room.add("a")
+    room.backlog.nominator.nominate(old, "node-1")
+    new = room.pod("a", uid=old.uid, labels={"x": "y"})
+    room.backlog.update(old, new, T0)
+    assert room.backlog.nominator.on_node("node-1") == [new]
+
+
+def test_section_2_8_an_update_that_names_another_node_or_none_any_more_is_followed() -> None:
+    room = Room()
+    first = room.add("a", nominated="node-1")
+    second = room.pod("a", uid=first.uid, nominated="node-2")
+    room.backlog.update(first, second, T0)
+    assert room.backlog.nominator.node_of(first.uid) == "node-2"
+    third = room.pod("a", uid=first.uid)
+    room.backlog.update(second, third, T0)
+    assert room.backlog.nominator.node_of(first.uid) == ""
+
+
+def test_section_2_8_a_nominated_pod_is_shown_as_it_waits_now_in_whichever_queue() -> None:
+    room = Room()
+    pod = room.park("a", "Fit", priority=7)
+    room.backlog.nominator.nominate(pod, "node-1")
+    for moment in (T0, T0 + 60):
+        assert room.backlog.nominator.on_node("node-1")[0].priority == 7
+        room.backlog.move(NODE_ADD, None, None, moment)
+
+
+def test_section_2_8_and_14_4_a_nominated_pod_in_flight_is_a_stub_of_priority_0_that_asks_for_nothing() -> None:
+    room = Room()
+    containers = [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]
+    pod = room.add("a", nominated="node-1", priority=7, containers=containers)
+    entry = room.pop()
+    stub = room.backlog.nominator.on_node("node-1")[0]
+    assert (stub.key, stub.uid, stub.priority) == (pod.key, pod.uid, 0)
+    assert not stub.shape.has_requests
+    room.fail(entry, "Fit")
+    assert room.backlog.nominator.on_node("node-1")[0].priority == 7
+
+
+def test_section_2_8_a_gated_pod_is_not_nominated_by_its_status_until_it_is_active() -> None:
+    room = Room()
+    room.gate.shut = {"a"}
+    pod = room.add("a", nominated="node-1")
+    assert room.backlog.nominator.node_of(pod.uid) == ""
