@@ -1,6 +1,7 @@
 """What a client may send and wants to get: media types, bodies, and the three shapes of an answer.
 
-An object, a Table for printing, or metadata only: kubectl names them in the Accept header. Bodies are JSON or YAML.
+An object, a Table for printing, or metadata only: kubectl names them in the Accept header. Bodies are JSON, YAML or
+protobuf; answers are JSON.
 Whatever somebody sends, the answer is a Status with a reason and never a surprise: depth, size, aliases and odd
 values of YAML are refused here, before anything looks at the content.
 """
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import yaml
 
+from fairlead.api import protobuf
 from fairlead.errors import BadRequest, NotAcceptable, TooLarge, UnsupportedMedia
 from fairlead.model.flow import PatchType
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 BODY_LIMIT = 3 * 1024 * 1024
 SHOWN_OF_BODY = 100
 JSON = "application/json"
-_HINT = "; fairlead speaks JSON and YAML, not protobuf"
+_HINT = "; fairlead reads protobuf but answers in JSON"
 _YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
 
 
@@ -77,9 +79,14 @@ def decode_body(raw: bytes, content_type: str, kind: Kind) -> Any:
         return decode_json(raw, kind)
     if media in _YAML_TYPES:
         return decode_yaml(raw, kind)
+    if media == protobuf.MEDIA_TYPE:
+        try:
+            return protobuf.decode_protobuf(raw)
+        except ValueError as error:
+            raise _unrecognized(kind, f"couldn't get version/kind; protobuf: {error}") from error
     raise UnsupportedMedia(
         "the body of the request was in an unknown format - accepted media types include: application/json,"
-        " application/yaml" + (_HINT if "protobuf" in media else "")
+        " application/yaml, application/vnd.kubernetes.protobuf"
     )
 
 

@@ -312,7 +312,7 @@ def _check_validation(method: str, params: Mapping[str, str]) -> None:
 async def _allowed(request: web.BaseRequest) -> web.Response:
     """There is one user, who may do everything."""
     raw = await negotiation.read_body(request)
-    review = private_copy(negotiation.decode_json(raw, BINDING))
+    review = private_copy(negotiation.decode_body(raw, request.headers.get("Content-Type", ""), BINDING))
     return _json({**review, "status": {"allowed": True}}, 201)
 
 
