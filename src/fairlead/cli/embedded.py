@@ -1,0 +1,223 @@
+"""A cluster that stands on its own: Store, server, controllers, kubelets and (if wanted) a scheduler in one process.
+
+    lock and load ─▶ listen ─▶ nodes ─▶ controllers step ─▶ /readyz is ok ─▶ kubeconfig ─▶ serve ... ─stop▶ undo all
+
+What is opened is closed in reverse, whatever happens in between: after the end there is no task, no file and no lock
+that was not there before, except what `data` keeps on purpose.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import logging
+import os
+import ssl
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from fairlead.api.journal import Journal
+from fairlead.api.pki import Credentials, write_private
+from fairlead.api.server import Server
+from fairlead.api.store import Store
+from fairlead.cli.run import standalone
+from fairlead.errors import FairleadError
+from fairlead.model import kinds
+from fairlead.model.flow import Verb, Write
+from fairlead.runtime.live import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fairlead.cli.fleet import Fleet
+    from fairlead.model.flow import Controller, Doc
+    from fairlead.runtime.live import LiveRuntime
+
+log = logging.getLogger("fairlead.cli")
+
+TICK_SECONDS = 5.0
+"""How often the Store forgets what is old."""
+_AT_ONCE = 200
+"""Nodes created between two looks at the event loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user asked for."""
+
+    fleet: Fleet
+    kubeconfig: Path
+    schedulers: Sequence[Controller] = ()
+    bind: str = "127.0.0.1"
+    port: int = 0
+    data: Path | None = None
+    fsync: bool = False
+
+
+class EmbeddedCluster:
+    """Open it with `start`, close it with `stop`; the second undoes whatever the first got done."""
+
+    def __init__(self, wish: Wish) -> None:
+        self.wish = wish
+        self._opened = AsyncExitStack()
+        self._clock = Clock()
+        self._ended: list[asyncio.Task[None]] = []
+        self.nodes = 0
+
+    async def start(self, on_node: Callable[[int], None]) -> None:
+        """Returns when the cluster is ready and its kubeconfig written. `on_node` hears how many nodes there are."""
+        credentials = self._open_store()
+        await self._listen(credentials)
+        await self._add_nodes(on_node)
+        self._run_controllers()
+        await self._until_ready(credentials)
+        self._write_kubeconfig(credentials)
+        # All that lives now will live until the end: no use in looking at it again and again.
+        gc.collect()
+        gc.freeze()
+
+    async def stop(self) -> None:
+        await self._opened.aclose()
+
+    async def failed(self) -> None:
+        """Returns only if something that should run for ever has ended."""
+        await asyncio.wait(self._ended, return_when=asyncio.FIRST_COMPLETED)
+        for task in self._ended:
+            if task.done() and (error := task.exception()) is not None:
+                raise FairleadError(f"{task.get_name()} ended: {error!r}") from error
+
+    @property
+    def url(self) -> str:
+        return self._server.url
+
+    # ---- the parts, in order ----
+
+    def _open_store(self) -> Credentials:
+        wish, hosts = self.wish, (self.wish.bind,)
+        journal = None
+        if wish.data is not None:
+            journal = Journal(wish.data, fsync=wish.fsync)
+            self._opened.callback(journal.close)
+            credentials = Credentials.kept_in(wish.data, now=self._clock.now(), hosts=hosts)
+        else:
+            credentials = Credentials.generate(now=self._clock.now(), hosts=hosts)
+        self.store = Store(clock=self._clock.now, rng=Random(), journal=journal)
+        return credentials
+
+    async def _listen(self, credentials: Credentials) -> None:
+        wish = self.wish
+        self._runtime: LiveRuntime | None = None
+        self._server = Server(
+            self.store, token=credentials.token, tls=credentials.tls(),
+            host=wish.bind, port=wish.port, ready=self._is_ready,
+        )  # fmt: skip
+        try:
+            await self._server.start()
+        except OSError as error:
+            raise FairleadError(_trouble_with_address(wish, error)) from error
+        self._opened.push_async_callback(self._server.stop)
+        log.info("listening", extra={"url": self._server.url})
+
+    async def _add_nodes(self, on_node: Callable[[int], None]) -> None:
+        """Those of the fleet that are not there yet; none if the data has nodes and nobody asked for a number."""
+        known = {node["metadata"]["name"] for node in self.store.list(kinds.NODE)}
+        missing = [] if known and self.wish.fleet.nodes is None else self.wish.fleet.documents(now=self._clock.now())
+        missing = [node for node in missing if node["metadata"]["name"] not in known]
+        for start in range(0, len(missing), _AT_ONCE):
+            with self.store.batch():
+                for node in missing[start : start + _AT_ONCE]:
+                    self.store.perform(_creation(node))
+            on_node(start + _AT_ONCE)
+            await asyncio.sleep(0)
+        self.nodes = len(known) + len(missing)
+
+    def _run_controllers(self) -> None:
+        self._runtime = standalone(self.store, self.wish.schedulers, clock=self._clock)
+        running = self._spawn(self._runtime.run_until_stopped(), "the runtime")
+        ticking = self._spawn(self._tick(), "the clock")
+        self._opened.push_async_callback(_ended, ticking)
+        self._opened.push_async_callback(_stopped, self._runtime, running)
+
+    def _spawn(self, work: object, name: str) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = asyncio.create_task(work, name=name)  # type: ignore[arg-type]
+        self._ended.append(task)
+        return task
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            self.store.tick()
+
+    def _is_ready(self) -> bool:
+        return self._runtime is not None and self._runtime.stepping and all(map(_is_ready, self._all_nodes()))
+
+    def _all_nodes(self) -> list[Doc]:
+        return list(self.store.list(kinds.NODE))
+
+    async def _until_ready(self, credentials: Credentials) -> None:
+        """Ask as a client would, over TLS, until the answer is ok."""
+        trust = ssl.create_default_context(cadata=credentials.ca.decode())
+        waiting = asyncio.create_task(self.failed())
+        try:
+            while not await _says_ok(self._server, trust):
+                await asyncio.wait([waiting], timeout=0.02)
+                if waiting.done():
+                    waiting.result()
+        finally:
+            await _ended(waiting)
+
+    def _write_kubeconfig(self, credentials: Credentials) -> None:
+        path = self.wish.kubeconfig
+        try:
+            write_private(path, credentials.kubeconfig(self._server.url))
+        except OSError as error:
+            raise FairleadError(f"the kubeconfig {path} cannot be written: {error.strerror}") from error
+        if self.wish.data is None:
+            # Nobody will ever serve with these credentials again.
+            self._opened.callback(path.unlink, missing_ok=True)
+
+
+def _creation(node: Doc) -> Write:
+    return Write(Verb.CREATE, kinds.NODE, "", node["metadata"]["name"], body=node)
+
+
+def _is_ready(node: Doc) -> bool:
+    """Ready, or told to be otherwise: a node that was made to fail shall not hold up a restart."""
+    conditions = node["status"].get("conditions") or ()
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+async def _says_ok(server: Server, trust: ssl.SSLContext) -> bool:
+    """One look at /readyz."""
+    reader, writer = await asyncio.open_connection(server.host, server.port, ssl=trust)
+    try:
+        writer.write(f"GET /readyz HTTP/1.1\r\nHost: {server.host}\r\nConnection: close\r\n\r\n".encode())
+        status = await reader.readline()
+    finally:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+    return status.split()[1:2] == [b"200"]
+
+
+def _trouble_with_address(wish: Wish, error: OSError) -> str:
+    where = f"{wish.bind}:{wish.port}"
+    if error.errno == errno.EADDRINUSE:
+        return f"port {wish.port} on {wish.bind} is in use; choose another with --port, or leave it away for a free one"
+    return f"cannot listen on {where}: {os.strerror(error.errno) if error.errno else error}"
+
+
+async def _stopped(runtime: LiveRuntime, running: asyncio.Task[None]) -> None:
+    runtime.stop()
+    await asyncio.wait([running])
+    if not running.cancelled() and (error := running.exception()) is not None:
+        log.error("the runtime ended with an error", exc_info=error)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait([task])

@@ -1,0 +1,83 @@
+"""The command `fairlead`, also as `kubectl fairlead`. Each command lives in a module that is imported when it is used.
+
+That keeps `--help`, completion and `version` instant: NumPy, aiohttp and the scheduler are loaded by what needs them.
+Errors that fairlead raises on purpose end here as one line on standard error and exit code 1; wrong usage is 2.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import click
+
+from fairlead.errors import FairleadError
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a command is, and its line in the help: known without importing it."""
+
+    target: str
+    help: str
+
+
+COMMANDS: Mapping[str, Entry] = {
+    "up": Entry("fairlead.cli.up:up_command", "Start a cluster in this terminal and write a kubeconfig for it."),
+    "demo": Entry("fairlead.cli.demo:demo_command", "Watch 500 pods find their place on 100 simulated nodes."),
+    "config": Entry(
+        "fairlead.cli.config_commands:config_group", "Check, show and compare scheduler configuration files."
+    ),
+    "version": Entry("fairlead.cli.about:version_command", "Print the version."),
+    "completion": Entry("fairlead.cli.about:completion_command", "Print the completion script of a shell."),
+}
+
+
+class LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(cmd_name)
+        return None if entry is None else _imported(entry.target)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except FairleadError as error:
+            raise click.ClickException(str(error)) from error
+
+
+def _imported(target: str) -> click.Command:
+    module, _, name = target.partition(":")
+    command = getattr(importlib.import_module(module), name)
+    assert isinstance(command, click.Command)
+    return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def cli() -> None:
+    """A cluster scheduler with a Kubernetes API of its own: no cluster needed.
+
+    \b
+      fairlead demo                      see it work
+      fairlead up --nodes 100            a cluster of simulated nodes, until Ctrl-C
+      kubectl --kubeconfig fairlead.kubeconfig get nodes
+    """
+
+
+def main() -> None:
+    cli(prog_name=program_name(sys.argv[0]))
+
+
+def program_name(path: str) -> str:
+    """As the user typed it: kubectl runs its plugins by their file names."""
+    name = os.path.basename(path)
+    return "kubectl fairlead" if name.startswith("kubectl-") else "fairlead"

@@ -1,0 +1,63 @@
+"""The three worlds, each as one short function: the same controllers, another api, another runtime.
+
+    on_a_cluster   a ClusterApi at the other end of a wire, live
+    standalone     a Store in this process with simulated kubelets, live
+    simulation     the same on virtual time
+
+Nothing else in the project knows which of the three it is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING
+
+from fairlead.controllers.housekeeping import housekeepers
+from fairlead.controllers.kubelet import Kubelet
+from fairlead.runtime.live import LiveRuntime
+from fairlead.runtime.virtual import VirtualRuntime
+from fairlead.runtime.worlds import Embedded, world_of
+
+if TYPE_CHECKING:
+    from fairlead.api.port import ClusterApi
+    from fairlead.api.store import Store
+    from fairlead.model.flow import Controller
+    from fairlead.runtime.live import Clock, OnStep, OnWrite
+    from fairlead.runtime.virtual import Latencies, VirtualClock
+
+
+def on_a_cluster(api: ClusterApi, schedulers: Sequence[Controller], *, clock: Clock | None = None) -> LiveRuntime:
+    """Schedulers alone; everything else is the cluster's own."""
+    return LiveRuntime(world_of(api), schedulers, clock=clock)
+
+
+def standalone(
+    store: Store,
+    schedulers: Sequence[Controller],
+    *,
+    clock: Clock | None = None,
+    on_step: OnStep | None = None,
+    on_write: OnWrite | None = None,
+) -> LiveRuntime:
+    """A whole cluster in this process: controllers, simulated kubelets and schedulers over a Store."""
+    return LiveRuntime(
+        Embedded(store), _everybody(store, schedulers, seed=None), clock=clock, on_step=on_step, on_write=on_write
+    )
+
+
+def simulation(
+    store: Store,
+    schedulers: Sequence[Controller],
+    *,
+    clock: VirtualClock,
+    seed: int = 0,
+    latencies: Latencies | None = None,
+) -> VirtualRuntime:
+    """The same cluster where time passes as fast as its work allows, the same way each time."""
+    controllers = _everybody(store, schedulers, seed=seed)
+    return VirtualRuntime(store, controllers, clock=clock, seed=seed, latencies=latencies)
+
+
+def _everybody(store: Store, schedulers: Sequence[Controller], *, seed: int | None) -> list[Controller]:
+    return [*housekeepers(store), *schedulers, Kubelet(store, rng=Random(seed))]

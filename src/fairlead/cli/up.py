@@ -1,0 +1,150 @@
+"""`fairlead up`: a cluster in the foreground, until Ctrl-C.
+
+It prints one line that begins with `ready` when kubectl can be used, and nothing else on standard output. It ends with
+exit code 0 on SIGINT and SIGTERM, also while it is starting, and leaves nothing behind that `--data` does not keep.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from fairlead.cli.fleet import DEFAULT_NODES, Fleet, Shape, parse_shape, parse_zones
+from fairlead.cli.terminal import bars, log_to_stderr
+from fairlead.errors import ConfigError, FairleadError
+
+if TYPE_CHECKING:
+    from fairlead.cli.embedded import EmbeddedCluster, Wish
+    from fairlead.model.flow import Controller
+
+Parsed = TypeVar("Parsed")
+USUAL_KUBECONFIG = Path("~/.kube/config")
+
+
+def _each(parse: Callable[[str], Parsed]) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """A click callback that tells what is wrong with a value as wrong usage."""
+
+    def callback(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+        try:
+            return tuple(map(parse, value)) if isinstance(value, tuple) else parse(value)
+        except ConfigError as error:
+            raise click.BadParameter(str(error), context, parameter) from None
+
+    return callback
+
+
+def _not_the_users_own(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
+    if path.absolute().resolve() == USUAL_KUBECONFIG.expanduser().resolve():
+        raise click.BadParameter("fairlead does not touch ~/.kube/config; name another file", context, parameter)
+    return path
+
+
+@click.command("up")
+@click.option("--nodes", type=click.IntRange(min=0), metavar="N",
+              help=f"How many simulated nodes.  [default: {DEFAULT_NODES}]")  # fmt: skip
+@click.option("--zones", default="3", show_default=True, metavar="N|NAMES", callback=_each(parse_zones),
+              help="How many zones the nodes are in, or their names (a,b,c).")  # fmt: skip
+@click.option("--shape", "shapes", multiple=True, metavar="[COUNT:]RES=N,...", callback=_each(parse_shape),
+              help="What nodes offer: cpu=8,memory=32Gi,pods=110,nvidia.com/gpu=8. Repeat for several shapes; "
+                   "5:cpu=64,memory=256Gi gives five such nodes.")  # fmt: skip
+@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), default=Path("fairlead.kubeconfig"),
+              show_default=True, callback=_not_the_users_own,
+              help="Where to write the kubeconfig once the cluster is ready.")  # fmt: skip
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on.  [default: a free one]")
+@click.option("--bind", default="127.0.0.1", show_default=True, metavar="ADDRESS",
+              help="Address to listen on. Anything but loopback lets others reach this cluster.")  # fmt: skip
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Keep objects, certificates and the token in DIR, and go on from there the next time.")  # fmt: skip
+@click.option("--fsync", is_flag=True, help="With --data: survive power cuts too, at the price of slower writes.")
+@click.option("--scheduler", type=click.Choice(["fairlead", "none"]), default="fairlead", show_default=True,
+              help="Who places pods; `none` leaves it to you. Controllers and kubelets run either way.")  # fmt: skip
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="The scheduler's configuration (KubeSchedulerConfiguration).")  # fmt: skip
+@click.option("-v", "--verbose", count=True, help="Say what happens on standard error (twice: everything).")
+def up_command(
+    nodes: int | None,
+    zones: tuple[str, ...],
+    shapes: tuple[Shape, ...],
+    kubeconfig: Path,
+    port: int,
+    bind: str,
+    data: Path | None,
+    fsync: bool,
+    scheduler: str,
+    config: Path | None,
+    verbose: int,
+) -> None:
+    """Start a cluster of simulated nodes in this terminal, and write a kubeconfig for it.
+
+    It is a Kubernetes API on loopback with controllers, kubelets and a scheduler. When it is ready, one line says so:
+
+    \b
+      fairlead up --nodes 100 --shape cpu=16,memory=64Gi
+      kubectl --kubeconfig fairlead.kubeconfig create deployment web --image=nginx --replicas=20
+
+    Ctrl-C ends it, and everything in it is gone unless --data keeps it.
+    """
+    log_to_stderr(verbose)
+    if fsync and data is None:
+        raise click.UsageError("--fsync needs --data")
+    if config is not None and scheduler == "none":
+        raise click.UsageError("--config is for the scheduler, and --scheduler none runs none")
+    try:
+        fleet = Fleet(nodes, zones, shapes)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from None
+    if not kubeconfig.absolute().parent.is_dir():
+        raise FairleadError(f"the kubeconfig {kubeconfig} cannot be written: {kubeconfig.parent} is not a directory")
+
+    # NumPy, aiohttp and the rest, only once the options are known to be good.
+    from fairlead.cli.embedded import Wish
+
+    wish = Wish(
+        fleet=fleet, kubeconfig=kubeconfig, schedulers=_schedulers(scheduler, config),
+        bind=bind, port=port, data=data, fsync=fsync,
+    )  # fmt: skip
+    asyncio.run(_up(wish))
+
+
+def _schedulers(which: str, config: Path | None) -> list[Controller]:
+    if which == "none":
+        return []
+    from fairlead.cli.schedulers import configured_scheduler, default_scheduler
+
+    return [default_scheduler() if config is None else configured_scheduler(config)]
+
+
+async def _up(wish: Wish) -> None:
+    """Start and serve, until a signal or a failure; in every case stop."""
+    from fairlead.cli.embedded import EmbeddedCluster
+
+    interrupted = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
+    cluster = EmbeddedCluster(wish)
+    serving = asyncio.create_task(_serve(cluster))
+    ending = asyncio.create_task(interrupted.wait())
+    try:
+        await asyncio.wait([serving, ending], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (serving, ending):
+            task.cancel()
+        await asyncio.wait([serving, ending])
+        await cluster.stop()
+    if not serving.cancelled():
+        serving.result()
+
+
+async def _serve(cluster: EmbeddedCluster) -> None:
+    with bars(nodes=len(cluster.wish.fleet)) as shown:
+        await cluster.start(shown["nodes"].reach)
+    path = cluster.wish.kubeconfig
+    click.echo(
+        f"ready {cluster.url} with {cluster.nodes} nodes: kubectl --kubeconfig {path} get nodes (Ctrl-C ends it)"
+    )
+    await cluster.failed()
