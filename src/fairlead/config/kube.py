@@ -105,6 +105,10 @@ def check_kind(source: Source, problems: Problems) -> None:
         problems.note(Stage.SYNTAX, (), "the file is not a mapping", hint=f"begin with {header}", original=words)
         problems.raise_if_any()
     for field, name in (("kind", "Kind"), ("apiVersion", "apiVersion")):
+        words = _no_text(field, document)
+        if words:
+            problems.note(Stage.SYNTAX, (field,), words, hint="wanted here: a text", original=words)
+            problems.raise_if_any()
         if not document.get(field):
             original = f"Object '{name}' is missing in '{source.text}'"
             words = f"Object '{name}' is missing"
@@ -112,6 +116,15 @@ def check_kind(source: Source, problems: Problems) -> None:
             problems.raise_if_any()
     _check_registered(document["apiVersion"], document["kind"], problems)
     problems.raise_if_any()
+
+
+def _no_text(field: str, document: Mapping[str, Any]) -> str:
+    """The original's words if apiVersion or kind is there but is no text."""
+    value = document.get(field)
+    if value is None or isinstance(value, str):
+        return ""
+    misfit = f"json: cannot unmarshal {go_kind(value)} into Go struct field .{field} of type string"
+    return f"couldn't get version/kind; json parse error: {misfit}"
 
 
 def _check_registered(version: Any, kind: Any, problems: Problems) -> None:
@@ -171,6 +184,9 @@ def _decode_args(entry: Mapping[str, Any], path: Path, problems: Problems) -> Ma
 
 
 def _wrong_args_kind(name: str, args: Mapping[str, Any]) -> str:
+    words = _no_text("apiVersion", args) or _no_text("kind", args)
+    if words:
+        return f"decoding args for plugin {name}: {words}"
     version, kind = args.get("apiVersion") or API_VERSION, args.get("kind") or f"{name}Args"
     known = {f"{plugin}Args" for plugin in PLUGIN_ARGS}
     if version != API_VERSION or kind not in known:

@@ -133,14 +133,14 @@ def _common_queue_sort(profiles: Sequence[DraftProfile]) -> Found:
         at: Path = ("profiles", 0, "plugins", "queueSort", "Enabled")
         yield invalid(at, len(first.enabled), "only one queue sort plugin can be enabled")
     name = first.enabled[0].name if first.enabled else ""
-    expected = [entry.args for entry in profiles[0].plugin_config if name and entry.name == name]
+    expected = next((entry.args for entry in profiles[0].plugin_config[::-1] if name and entry.name == name), {})
     for index, profile in enumerate(profiles[1:], start=1):
         other = profile.plugins["queueSort"]
         if other != first:
             at = ("profiles", index, "plugins", "queueSort")
             yield FieldError(at, f"Invalid value: {_set_shown(other)}: must be the same for all profiles")
         for entry in profile.plugin_config:
-            if entry.name == name and [entry.args] != expected[-1:]:
+            if entry.name == name and entry.args != expected:
                 at = ("profiles", index, "pluginConfig", "args")
                 yield invalid(at, entry.args, "queueSort must be the same for all profiles")
 
