@@ -136,8 +136,7 @@ class AnyLife(RuleBasedStateMachine):
 
     @rule()
     def the_configuration_is_reloaded(self) -> None:
-        profile = profile_of(PROFILE, self.room.plugins)
-        self.backlog.reconfigure({PROFILE: profile}, self.now, unschedulable_limit=self.limit)
+        self.backlog.reconfigure({PROFILE: profile_of(PROFILE, self.room.plugins)}, self.now)
 
     @invariant()
     def every_pod_is_in_exactly_one_place(self) -> None:

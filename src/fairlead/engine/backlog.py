@@ -74,6 +74,7 @@ class Backlog:
         self._cluster = cluster
         self._sorter = _sorter_of(profiles)
         self._limit = unschedulable_limit
+        self._extra = extra_interests or {}
         self._next_sweep: float | None = None
         self._arrivals = 0
         self._queues = Queues(self._order, Backoff(initial_backoff, max_backoff))
@@ -87,7 +88,7 @@ class Backlog:
         """(plugin, profile): waiting pods that the plugin refused, the gauge `unschedulable_pods`."""
         self.complaints: deque[str] = deque(maxlen=REMEMBERED_COMPLAINTS)
         """What went wrong without stopping anything, for the log. Whoever reads them takes them off."""
-        self.hints = Hints(profiles, extra_interests)
+        self.hints = Hints(profiles, self._extra)
         self._gates = Gates(profiles, cluster, self.complaints)
         self.hints_asked: Counter[tuple[str, str, str]] = Counter()
         """(plugin, event label, `Queue`, `QueueSkip` or `Error`): how often a hint said what."""
@@ -290,18 +291,21 @@ class Backlog:
         profiles: Mapping[str, Profile],
         now: float,
         *,
-        initial_backoff: float = 1.0,
-        max_backoff: float = 10.0,
-        unschedulable_limit: float = 300.0,
+        initial_backoff: float | None = None,
+        max_backoff: float | None = None,
+        unschedulable_limit: float | None = None,
         extra_interests: Mapping[str, Sequence[Interest]] | None = None,
     ) -> None:
-        """New rules, same pods. All are admitted and ordered by the new rules; the parked get another chance, since
-        nobody knows what the new plugins would have said."""
+        """New rules, same pods; what is not said stays as it is. All are admitted and ordered by the new rules, and
+        the parked get another chance, since nobody knows what the new plugins would have said."""
+        backoff = self._queues.backoff
+        initial = backoff.backoff.initial if initial_backoff is None else initial_backoff
+        backoff.backoff = Backoff(initial, backoff.backoff.max if max_backoff is None else max_backoff)
+        self._limit = self._limit if unschedulable_limit is None else unschedulable_limit
+        self._extra = self._extra if extra_interests is None else extra_interests
         self._sorter = _sorter_of(profiles)
-        self._limit = unschedulable_limit
-        self.hints = self._requeuing.hints = Hints(profiles, extra_interests)
+        self.hints = self._requeuing.hints = Hints(profiles, self._extra)
         self._gates.profiles = profiles
-        self._queues.backoff.backoff = Backoff(initial_backoff, max_backoff)
         for entry in sorted(self._queues, key=lambda entry: entry.serial):
             if entry.place is Place.PARKED or not self._admit(entry):
                 self._park(entry, CONFIGURATION_CHANGE.label)

@@ -546,3 +546,14 @@ def test_a_new_configuration_may_order_and_gate_the_active_queue_differently() -
     room.backlog.reconfigure({PROFILE: profile_of(PROFILE, [Backwards(), room.gate])}, T0)
     assert room.drain() == ["low", "high"]
     assert room.backlog.counts()["gated"] == 1
+
+
+def test_a_new_configuration_changes_the_backoff_only_if_it_says_so() -> None:
+    room = Room(initial_backoff=4.0)
+    profiles = {PROFILE: profile_of(PROFILE, room.plugins)}
+    room.backlog.reconfigure(profiles, T0)
+    room.add("a")
+    assert room.fail(room.pop()).backoff_until == T0 + 4
+    room.backlog.reconfigure(profiles, T0, initial_backoff=2.0)
+    room.add("b")
+    assert room.fail(room.pop()).backoff_until == T0 + 2
