@@ -92,11 +92,14 @@ class Binding:
         self._end(unschedulable(message).by(plugin))
         return True
 
-    def preempt(self, message: str) -> bool:
+    def preempt(self) -> bool:
         """Take the place away in memory, from a pod that waits or prepares: it is tried again after a backoff."""
-        if self.stage not in (Stage.WAITING, Stage.PREPARING):
+        if self.stage is Stage.WAITING:
+            self._end(failed("preempted"))
+        elif self.stage is Stage.PREPARING:
+            self._end(failed("preempted by DefaultPreemption"))
+        else:
             return False
-        self._end(failed(message))
         return True
 
     # ---- going on ----

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from fairlead.engine.attempt import Committed, Rescue, attempt, refused_on_node, undo
 from fairlead.engine.backlog import Backlog
 from fairlead.engine.binding import Binding, Stage, told_after_binding
+from fairlead.engine.evictions import Evictions
 from fairlead.engine.explain import Explanations, waiting_in
 from fairlead.engine.intake import Intake
 from fairlead.engine.outcome import Failure, status_patch
@@ -97,6 +98,7 @@ class Scheduler:
         self.bindings: dict[str, Binding] = {}
         self._binding_of_write: dict[Write, Binding] = {}
         self._recorder = Recorder(self.options.instance)
+        self._evictions = Evictions(self.cluster, self.backlog, self._recorder, self.bindings)
         self._search = Search()
         self._rng = Random(self.options.seed)
         self._writes: list[Write] = []
@@ -263,8 +265,12 @@ class Scheduler:
         self._decide(entry, "unschedulable" if rejected else "error", message=failure.message)
 
     def _make_room(self, entry: Entry, rescue: Rescue) -> None:
+        """Evictions begin; the pod goes back to the queue with the promise of a node."""
+        rescued = rescue.rescued
+        assert rescued.nominated
+        self._writes += self._evictions.begin(entry.pod, rescued.nominated, rescued.victims, self._now)
         self._fail(entry, rescue.failure)
-        self._writes += rescue.rescued.writes
+        self._look_after_bindings(self._ended())
 
     def _assumed_pod_goes(self, pod: Pod) -> None:
         """A pod that is on its way to a node was deleted. If it still waits for permission it is refused; otherwise
@@ -286,6 +292,10 @@ class Scheduler:
         for binding, own in heard.items():
             if binding.stage is not Stage.ENDED:
                 self._advance(binding, own)
+        self._writes += self._evictions.hear(replies, self._now)
+
+    def _ended(self) -> list[Binding]:
+        return [binding for binding in self.bindings.values() if binding.stage is Stage.ENDED]
 
     def _preparing(self) -> list[Binding]:
         return [binding for binding in self.bindings.values() if binding.stage is Stage.PREPARING]
@@ -295,7 +305,9 @@ class Scheduler:
 
     def _look_after_bindings(self, bindings: Sequence[Binding]) -> None:
         for binding in bindings:
-            if binding.stage is not Stage.ENDED:
+            if binding.stage is Stage.ENDED:
+                self._end_binding(binding)
+            else:
                 self._advance(binding, ())
 
     # ---- telling ----

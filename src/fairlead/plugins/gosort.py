@@ -1,8 +1,8 @@
 """Sorting as Go's `sort.Slice` does it, for the places where decisions depend on how it treats equals.
 
 Up to twelve elements it is a plain insertion sort, which keeps the order of equals; that is all that a node's victims
-usually come to. Beyond that Go's order of equals is a detail of its pattern-defeating quicksort that no user can rely on; here
-equals then keep their order.
+usually come to. Beyond that the order of equals is a detail of its quicksort that no user can rely on; here they then
+keep their order.
 """
 
 from __future__ import annotations
