@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Iterator
 
 import pytest
+
 from tests.kube.control_plane import ControlPlane
 
 

@@ -79,6 +79,14 @@ class ControlPlane:
             "--secure-port=0", "--service-account-private-key-file", key, "--use-service-account-credentials=false",
         )  # fmt: skip
 
+    def restart_api_server(self) -> None:
+        """Pull the plug, then the same server again, on the same port and the same etcd."""
+        _, process = self._running[-1]
+        process.kill()
+        process.wait()
+        self._running.pop()
+        self._start_api_server(self.etcd, int(self.server.rpartition(":")[2]))
+
     def compact(self, revision: int) -> None:
         """Let etcd forget everything before a revision, as it does by itself every five minutes."""
         body = json.dumps({"revision": str(revision), "physical": True}).encode()
@@ -106,13 +114,14 @@ class ControlPlane:
         self._wait_for("etcd", client + "/health")
         return client
 
-    def _start_api_server(self, etcd: str) -> None:
+    def _start_api_server(self, etcd: str, port: int = 0) -> None:
         key = self.directory / "sa.key"
-        key.write_bytes(_private_key())
+        if not key.exists():
+            key.write_bytes(_private_key())
         tokens = self.directory / "tokens.csv"
         tokens.write_text(f"{self.token},admin,1,system:masters\n")
         tokens.chmod(0o600)
-        port = free_port()
+        port = port or free_port()
         self.server = f"https://127.0.0.1:{port}"
         self._run(
             "kube-apiserver", "--etcd-servers", etcd, "--secure-port", str(port), "--bind-address=127.0.0.1",
