@@ -64,11 +64,3 @@ class KeyedHeap(Generic[Item]):
                 return holder[0]
             heappop(heap)
         return None
-
-    def first_order(self) -> Order | None:
-        """The order of the first item."""
-        return self._heap[0][0] if self.peek() is not None else None
-
-    def sorted(self) -> list[Item]:
-        """All items in order."""
-        return [record[2][0] for record in sorted(self._records.values(), key=lambda record: record[:2])]
