@@ -1,0 +1,264 @@
+"""InterPodAffinity: pods that want to be near others, or away from them, and pods that others want away from.
+
+What the pod asks is answered by counts of the pods it selects; what the pods on nodes ask is a registry of distinct
+terms. Both are kept by the affinity index per topology domain, so judging 5,000 nodes is one look-up per key.
+
+The order of the three rules is the original's. Only a failed affinity is final: evicting somebody can make room for an
+anti-affinity, but does not bring company.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.framework.plugin import Interest, Plugin
+from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
+from fairlead.model.reasons import SKIP, Reason, Reject, Status, unresolvable
+from fairlead.plugins.pod_affinity_hints import after_node_change, after_pod_change
+from fairlead.plugins.pod_affinity_scores import AffinityScores
+from fairlead.state.affinity import AffinityIndex, affinity_index
+from fairlead.state.columns import ABSENT
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.model.pod import Pod
+    from fairlead.model.terms import AffinityTerm
+    from fairlead.state.nodes import Nodes
+    from fairlead.state.selected import Reach
+    from fairlead.state.table import NodeTable
+
+_SCORES = "InterPodAffinity.scores"
+
+
+class Counts:
+    """Counts by topology key and code of its value. Arrays are replaced when a trial changes them, never written to,
+    so copies may share them."""
+
+    __slots__ = ("by_key",)
+
+    def __init__(self, by_key: dict[str, NDArray[np.int64]]) -> None:
+        self.by_key = by_key
+
+    def change(self, table: NodeTable, key: str, row: int, amount: int) -> None:
+        label = table.label(key)
+        code = label.codes[row]
+        if code < 0:
+            return
+        counts = self.by_key.get(key)
+        counts = np.zeros(len(label.values) + 1, dtype=np.int64) if counts is None else counts.copy()
+        counts[code] += amount
+        self.by_key[key] = counts
+
+    def any(self) -> bool:
+        return any(bool(counts.any()) for counts in self.by_key.values())
+
+    def somewhere(self, nodes: Nodes) -> NDArray[np.bool_] | None:
+        """Rows in a domain with a count of some key; None if there is no count at all."""
+        found: NDArray[np.bool_] | None = None
+        for key, counts in self.by_key.items():
+            here = counts[nodes.label(key)] > 0
+            found = here if found is None else found | here
+        return found
+
+    def copy(self) -> Counts:
+        return Counts(dict(self.by_key))
+
+
+class AffinityNote:
+    """What the rules look at. `toward` counts pods that match all of the pod's own affinity terms, `away` those that
+    match an own anti-affinity term, `existing` the pods whose anti-affinity means this pod."""
+
+    __slots__ = ("away", "away_terms", "existing", "namespace_labels", "own", "toward", "toward_reaches")
+
+    def __init__(
+        self,
+        *,
+        toward_reaches: tuple[Reach, ...],
+        away_terms: tuple[tuple[str, Reach], ...],
+        namespace_labels: Mapping[str, str],
+        own: bool,
+        toward: Counts,
+        away: Counts,
+        existing: Counts,
+    ) -> None:
+        self.toward_reaches = toward_reaches
+        self.away_terms = away_terms
+        self.namespace_labels = namespace_labels
+        self.own = own
+        self.toward = toward
+        self.away = away
+        self.existing = existing
+
+    def copy(self) -> AffinityNote:
+        return AffinityNote(
+            toward_reaches=self.toward_reaches,
+            away_terms=self.away_terms,
+            namespace_labels=self.namespace_labels,
+            own=self.own,
+            toward=self.toward.copy(),
+            away=self.away.copy(),
+            existing=self.existing.copy(),
+        )
+
+
+class InterPodAffinity(Plugin):
+    name = "InterPodAffinity"
+    _AFFINITY = Reason(name, "node(s) didn't match pod affinity rules", final=True)
+    _ANTI_AFFINITY = Reason(name, "node(s) didn't match pod anti-affinity rules")
+    _EXISTING = Reason(name, "node(s) didn't satisfy existing pods anti-affinity rules")
+
+    def __init__(
+        self, *, hard_pod_affinity_weight: int = 1, ignore_preferred_terms_of_existing_pods: bool = False
+    ) -> None:
+        self._hard_weight = hard_pod_affinity_weight
+        self._ignores_wishes_of_others = ignore_preferred_terms_of_existing_pods
+
+    def events(self) -> Sequence[Interest]:
+        pods = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_POD_LABEL
+        return (
+            Interest(ClusterEvent(POD, pods), after_pod_change),
+            Interest(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL), after_node_change),
+        )
+
+    # ---- filter ----
+
+    def prepare(self, cycle: Cycle) -> Status | None:
+        pod, shape = cycle.pod, cycle.pod.shape
+        if shape.affinity_error:
+            return unresolvable(f"parsing pod: {shape.affinity_error}")
+        index = affinity_index(cycle.cluster)
+        silent = not shape.pod_affinity and not shape.pod_anti_affinity
+        if silent and not index.terms.anti:
+            return SKIP
+        namespace_labels = index.namespace_labels(pod.namespace)
+        existing = _existing(index, pod, namespace_labels, cycle.cluster.table)
+        if silent and not existing.any():
+            return SKIP
+        reaches = tuple(index.reach(term) for term in shape.pod_affinity)
+        away_terms = tuple((term.topology_key, index.reach(term)) for term in shape.pod_anti_affinity)
+        cycle.notes[self.name] = AffinityNote(
+            toward_reaches=reaches,
+            away_terms=away_terms,
+            namespace_labels=namespace_labels,
+            own=_covered(reaches, pod),
+            toward=_toward(index, shape.pod_affinity, reaches, cycle.cluster.table),
+            away=_away(index, away_terms, cycle.cluster.table),
+            existing=existing,
+        )
+        return None
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        note: AffinityNote = cycle.notes[self.name]
+        return _exclusive(
+            (self._AFFINITY, _lonely(note, nodes)),
+            (self._ANTI_AFFINITY, note.away.somewhere(nodes)),
+            (self._EXISTING, note.existing.somewhere(nodes)),
+        )
+
+    def added(self, cycle: Cycle, pod: Pod, row: int) -> None:
+        self._changed(cycle, pod, row, 1)
+
+    def removed(self, cycle: Cycle, pod: Pod, row: int) -> None:
+        self._changed(cycle, pod, row, -1)
+
+    def _changed(self, cycle: Cycle, pod: Pod, row: int, amount: int) -> None:
+        note: AffinityNote = cycle.notes[self.name]
+        mine, table = cycle.pod, cycle.cluster.table
+        for term in pod.shape.pod_anti_affinity:
+            if term.matches(mine.namespace, mine.labels, note.namespace_labels):
+                note.existing.change(table, term.topology_key, row, amount)
+        if note.toward_reaches and _covered(note.toward_reaches, pod):
+            for key in tuple(note.toward.by_key):
+                note.toward.change(table, key, row, amount)
+        for key, reach in note.away_terms:
+            if reach.covers(pod.namespace, pod.labels):
+                note.away.change(table, key, row, amount)
+
+    # ---- score ----
+
+    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+        shape = cycle.pod.shape
+        wishes = bool(shape.preferred_pod_affinity or shape.preferred_pod_anti_affinity)
+        if not wishes and self._ignores_wishes_of_others:
+            return SKIP
+        index = affinity_index(cycle.cluster)
+        if not wishes and not index.terms.pulls:
+            return SKIP
+        scores = AffinityScores(cycle.pod, index, cycle.cluster.table, self._hard_weight)
+        if not scores.by_key:
+            return SKIP
+        cycle.notes[_SCORES] = scores
+        return None
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
+        note: AffinityScores = cycle.notes[_SCORES]
+        return note.raw(nodes)
+
+    def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+        """To the share of the way from the lowest to the highest, in the original's order of operations."""
+        lowest = raw.min()
+        span = int(raw.max() - lowest)
+        if span == 0:
+            return np.zeros(len(raw), dtype=np.int64)
+        share: NDArray[np.float64] = 100.0 * ((raw - lowest) / float(span))
+        return share.astype(np.int64)
+
+
+def _covered(reaches: tuple[Reach, ...], pod: Pod) -> bool:
+    return all(reach.covers(pod.namespace, pod.labels) for reach in reaches)
+
+
+def _existing(index: AffinityIndex, pod: Pod, namespace_labels: Mapping[str, str], table: NodeTable) -> Counts:
+    by_key: dict[str, NDArray[np.int64]] = {}
+    for term in index.terms.anti.matching(pod.namespace, pod.labels, namespace_labels):
+        if term.key not in by_key:
+            by_key[term.key] = np.zeros(len(table.label(term.key).values) + 1, dtype=np.int64)
+        term.add_to(by_key[term.key], 1)
+    return Counts(by_key)
+
+
+def _toward(
+    index: AffinityIndex, terms: Sequence[AffinityTerm], reaches: tuple[Reach, ...], table: NodeTable
+) -> Counts:
+    """Pods that match all terms, in the domains of each term's key."""
+    if not reaches:
+        return Counts({})
+    tally = index.selected.count(*reaches, live=False)
+    keys = {term.topology_key: len(table.label(term.topology_key).values) for term in terms}
+    return Counts({key: tally.domains(key)[: values + 1].astype(np.int64) for key, values in keys.items()})
+
+
+def _away(index: AffinityIndex, terms: tuple[tuple[str, Reach], ...], table: NodeTable) -> Counts:
+    by_key: dict[str, NDArray[np.int64]] = {}
+    for key, reach in terms:
+        sums = index.selected.count(reach, live=False).domains(key)[: len(table.label(key).values) + 1]
+        by_key[key] = by_key[key] + sums if key in by_key else sums.astype(np.int64)
+    return Counts(by_key)
+
+
+def _lonely(note: AffinityNote, nodes: Nodes) -> NDArray[np.bool_] | None:
+    """Rows without the company that the pod wants. All keys must be there; the first pod of a group that wants to be
+    together may go anywhere."""
+    if not note.toward_reaches:
+        return None
+    first = note.own and not note.toward.any()
+    company = nodes.all()
+    for key, counts in note.toward.by_key.items():
+        codes = nodes.label(key)
+        company &= codes != ABSENT if first else counts[codes] > 0
+    return ~company
+
+
+def _exclusive(*rules: tuple[Reason, NDArray[np.bool_] | None]) -> Iterator[Reject]:
+    """Each row is refused by the first rule that refuses it."""
+    refused: NDArray[np.bool_] | None = None
+    for reason, rows in rules:
+        if rows is None:
+            continue
+        yield Reject(reason, rows if refused is None else rows & ~refused)
+        refused = rows if refused is None else refused | rows

@@ -1,0 +1,65 @@
+"""Scores of inter-pod affinity: what the pod would like, and what the pods on nodes would like of it.
+
+Every wish adds its weight to the domains where it holds. A required affinity of a pod on a node counts as a wish with a
+weight from the configuration.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.model.pod import Pod
+    from fairlead.state.affinity import AffinityIndex
+    from fairlead.state.nodes import Nodes
+    from fairlead.state.table import NodeTable
+
+
+class AffinityScores:
+    """Points by topology key and code of its value. A key is there only if something was counted in some domain of it,
+    even if that came to zero; the last entry, for nodes without the label, stays zero."""
+
+    def __init__(self, pod: Pod, index: AffinityIndex, table: NodeTable, hard_weight: int) -> None:
+        self._index = index
+        self._table = table
+        self.by_key: dict[str, NDArray[np.int64]] = {}
+        self._add_own(pod)
+        self._add_existing(pod, hard_weight)
+
+    def _add_own(self, pod: Pod) -> None:
+        shape = pod.shape
+        wishes = [(weight, term) for weight, term in shape.preferred_pod_affinity]
+        wishes += [(-weight, term) for weight, term in shape.preferred_pod_anti_affinity]
+        for weight, term in wishes:
+            key = term.topology_key
+            sums = self._index.selected.count(self._index.reach(term), live=False).domains(key)
+            if sums.any():
+                points = self._points(key)
+                points += weight * sums[: len(points)].astype(np.int64)
+                self.by_key[key] = points
+
+    def _add_existing(self, pod: Pod, hard_weight: int) -> None:
+        pulls = self._index.terms.pulls
+        if not pulls:
+            return
+        namespace_labels = self._index.namespace_labels(pod.namespace)
+        for term in pulls.matching(pod.namespace, pod.labels, namespace_labels):
+            if term.weight is None and hard_weight <= 0:
+                continue
+            points = self._points(term.key)
+            if term.add_to(points, hard_weight if term.weight is None else term.weight):
+                self.by_key[term.key] = points
+
+    def _points(self, key: str) -> NDArray[np.int64]:
+        points = self.by_key.get(key)
+        return np.zeros(len(self._table.label(key).values) + 1, dtype=np.int64) if points is None else points
+
+    def raw(self, nodes: Nodes) -> NDArray[np.int64]:
+        total = np.zeros(len(nodes), dtype=np.int64)
+        for key, points in self.by_key.items():
+            total += points[nodes.label(key)]
+        return total

@@ -1,0 +1,73 @@
+"""What a spread constraint counts: which pods, on which rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from fairlead.model.taints import first_untolerated
+from fairlead.plugins.node_affinity import rows_for
+from fairlead.state.columns import ABSENT
+from fairlead.state.selected import Reach
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.model.pod import Pod
+    from fairlead.model.requirements import LabelSelector
+    from fairlead.model.terms import SpreadConstraint
+    from fairlead.state.affinity import AffinityIndex
+    from fairlead.state.counts import Tally
+    from fairlead.state.domains import CountedRows
+    from fairlead.state.nodes import Nodes
+
+
+class Effective(NamedTuple):
+    """A constraint as it holds for one pod."""
+
+    constraint: SpreadConstraint
+    selector: LabelSelector
+
+    @property
+    def key(self) -> str:
+        return self.constraint.topology_key
+
+
+def own_constraints(pod: Pod, *, hard: bool) -> list[Effective]:
+    """A pod's own constraints; raises ValueError if a selector is broken."""
+    found = []
+    for constraint in pod.shape.spread:
+        if constraint.hard is hard:
+            if constraint.selector_error:
+                raise ValueError(constraint.selector_error)
+            found.append(Effective(constraint, constraint.selector_for(pod.labels)))
+    return found
+
+
+def tally_of(of: Effective, pod: Pod, index: AffinityIndex) -> Tally | None:
+    """Pods like this one that are not terminating; None counts nothing, as a selector of everything does."""
+    if of.selector.empty:
+        return None
+    return index.selected.count(Reach(frozenset((pod.namespace,)), of.selector), live=True)
+
+
+def counted_rows(of: Effective, pod: Pod, index: AffinityIndex, keys: tuple[str, ...]) -> CountedRows:
+    """The rows that have all these keys and that the constraint's policies admit."""
+    shape, constraint = pod.shape, of.constraint
+    by_affinity = constraint.honor_affinity and bool(shape.node_selector or shape.required_node_affinity is not None)
+    by_taints = constraint.honor_taints
+    who = (keys, shape if by_affinity else None, shape.tolerations if by_taints else None)
+
+    def mask(nodes: Nodes) -> NDArray[np.bool_]:
+        rows = nodes.take(nodes.table.alive).copy()
+        for key in keys:
+            rows &= nodes.label(key) != ABSENT
+        if by_affinity:
+            rows &= rows_for(pod, nodes)
+        if by_taints:
+            admitted = [first_untolerated(taints, shape.tolerations) is None for taints in nodes.table.taints.sets]
+            rows &= np.array(admitted, dtype=np.bool_)[nodes.take(nodes.table.taint_code)]
+        return rows
+
+    return index.domains.counted(of.key, who, mask)
