@@ -129,7 +129,9 @@ def whole_pods() -> Iterator[Doc]:
     yield pod(containers=[container(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
                                          {"name": "B", "value": "x"}])])  # fmt: skip
     yield pod(initContainers=[container(name="i"), container(name="s", restartPolicy="Always")])
-    yield pod(serviceAccountName="me", volumes=[{"name": "a"}, {"name": "b", "secret": {"secretName": "s"}}, {"name": "c", "configMap": {"name": "m"}},
+    yield pod(serviceAccountName="me",
+              volumes=[{"name": "a"}, {"name": "b", "secret": {"secretName": "s"}},
+                       {"name": "c", "configMap": {"name": "m"}},
                        {"name": "d", "hostPath": {"path": "/"}}, {"name": "e", "downwardAPI": {"items": [
                            {"path": "l", "fieldRef": {"fieldPath": "metadata.labels"}}]}},
                        {"name": "f", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
@@ -142,7 +144,8 @@ def whole_pods() -> Iterator[Doc]:
     yield pod(runtimeClassName="kata")
     yield pod(schedulingGates=[{"name": "a.b/c"}])
     yield pod(nodeName="n1")
-    yield pod(tolerations=[{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5},
+    yield pod(tolerations=[{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
+                            "tolerationSeconds": 5},
                            {"operator": "Exists", "effect": "NoSchedule"}])  # fmt: skip
     yield pod(tolerations=[{"operator": "Exists"}])
     yield pod(labels={"app": "x", "hash": "1"}, topologySpreadConstraints=[
@@ -574,7 +577,7 @@ def updated() -> Iterator[tuple[Doc, list[tuple[str, Change]]]]:
         thing("v1", "Service", "u", spec={"ports": [{"port": 80}], "clusterIP": "None"}),
         [
             ("", put("spec.ports.0.port", 81)),
-            ],
+        ],
     )
     yield (
         thing("v1", "Namespace", "u-space"),

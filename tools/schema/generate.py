@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from fairlead.model.kinds import BUILT_IN, POD_GROUP_BETA, WORKLOAD_BETA
+from fairlead.model.kinds import BUILT_IN, POD_GROUP, POD_GROUP_BETA, WORKLOAD, WORKLOAD_BETA, Kind
 
 TARGET = Path(__file__).parents[2] / "src/fairlead/api/data/schema.json.gz"
 VERSIONS = {"k8s.io/api": "v0.36.4", "k8s.io/apimachinery": "v0.36.4"}
@@ -31,7 +31,7 @@ EXTRA_TYPES = (
     "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
     "io.k8s.apimachinery.pkg.apis.meta.v1.Patch",
 )  # fmt: skip
-BORROWED = {POD_GROUP_BETA: "v1alpha2", WORKLOAD_BETA: "v1alpha2"}
+BORROWED = {POD_GROUP_BETA: POD_GROUP, WORKLOAD_BETA: WORKLOAD}
 """Versions that the pinned server does not serve yet have the fields of the one before."""
 
 
@@ -53,6 +53,17 @@ class Server:
         request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {self.token}"})
         with urllib.request.urlopen(request, context=self.context) as answer:
             return json.load(answer)
+
+    def columns(self, kind: Kind) -> list[Any]:
+        """Name, type, format and priority of the columns that the server prints for a kind."""
+        headers = {
+            "Authorization": f"Bearer {self.token}",
+            "Accept": "application/json;as=Table;v=v1;g=meta.k8s.io",
+        }
+        request = urllib.request.Request(self.url + kind.path(), headers=headers)
+        with urllib.request.urlopen(request, context=self.context) as answer:
+            columns = json.load(answer)["columnDefinitions"]
+        return [[one["name"], one["type"], one["format"], one["priority"]] for one in columns]
 
     def schemas(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -185,10 +196,10 @@ def custom_resources(modules: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return types, columns
 
 
-def of_kind(schemas: dict[str, Any], group: str, version: str, kind: str) -> str | None:
-    wanted = {"group": group, "version": version, "kind": kind}
+def of_kind(schemas: dict[str, Any], kind: Kind) -> str | None:
+    wanted = {"group": kind.group, "version": kind.version, "kind": kind.kind}
     for name, schema in schemas.items():
-        if wanted in schema.get("x-kubernetes-group-version-kind", []) and name.endswith("." + kind):
+        if wanted in schema.get("x-kubernetes-group-version-kind", []) and name.endswith("." + kind.kind):
             return name
     return None
 
@@ -203,10 +214,7 @@ def main() -> None:
     schemas = server.schemas()
     custom, columns = custom_resources(options.modules)
     schemas |= custom
-    kinds = {
-        f"{kind.api_version}/{kind.kind}": of_kind(schemas, kind.group, BORROWED.get(kind, kind.version), kind.kind)
-        for kind in BUILT_IN
-    }
+    kinds = {f"{kind.api_version}/{kind.kind}": of_kind(schemas, BORROWED.get(kind, kind)) for kind in BUILT_IN}
     named = {key: name for key, name in kinds.items() if name}
     wanted = reachable(schemas, {*named.values(), *EXTRA_TYPES})
     types = {name: schemas[name] for name in sorted(wanted)}
@@ -217,7 +225,12 @@ def main() -> None:
         "custom": sorted(set(custom) & wanted),
         "types": types,
         "go": {name: fields for name, fields in structs.items() if fields},
-        "columns": {key: columns[key] for key in sorted(columns) if key in named},
+        "printed": {key: columns[key] for key in sorted(columns) if key in named},
+        "columns": {
+            f"{kind.api_version}/{kind.kind}": server.columns(BORROWED.get(kind, kind))
+            for kind in BUILT_IN
+            if f"{kind.api_version}/{kind.kind}" not in columns
+        },
     }
     data = json.dumps(table, separators=(",", ":"), sort_keys=True).encode()
     TARGET.write_bytes(gzip.compress(data, mtime=0))

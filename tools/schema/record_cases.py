@@ -1,6 +1,7 @@
 """Asks a real API server what it makes of the documents in cases.py, and keeps the answers for the unit tests.
 
-The server must be a fresh one with GenericWorkload on and without the ServiceAccount plugin. The answers become tests/unit/api/data/recorded.json: the defaulted document, or the Status with message and causes.
+The server must be a fresh one with GenericWorkload on and without the ServiceAccount plugin. The answers become
+tests/unit/api/data/recorded.json: the defaulted document, or the Status with message and causes.
 
     tools/schema/record_cases.py --server https://127.0.0.1:6443 --token TOKEN
 """

@@ -1,32 +1,18 @@
-"""What a column is, and the words that cells are made of: ages, joined lists, selectors."""
+"""The words that cells are made of: ages, counts of containers, joined lists, selectors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
 
-Cell = Callable[["Doc", float], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a Table: its definition, and how a cell is made from a document and the time."""
-
-    name: str
-    cell: Cell
-    type: str = "string"
-    format: str = ""
-    priority: int = 0
-
-    def definition(self) -> Doc:
-        return {
-            "name": self.name, "type": self.type, "format": self.format, "description": "", "priority": self.priority,
-        }  # fmt: skip
+Cells = Callable[["Doc", float], list[Any]]
+NONE = "<none>"
+UNSET = "<unset>"
+UNKNOWN = "<unknown>"
 
 
 def seconds_of(timestamp: str) -> float:
@@ -66,16 +52,56 @@ def _two(large: int, unit: str, small: int, small_unit: str) -> str:
 
 
 def age_of(timestamp: str | None, now: float) -> str:
-    return human_duration(now - seconds_of(timestamp)) if timestamp else "<unknown>"
+    return human_duration(now - seconds_of(timestamp)) if timestamp else UNKNOWN
 
 
-def name(doc: Doc, now: float) -> Any:
-    return doc["metadata"]["name"]
-
-
-def age(doc: Doc, now: float) -> Any:
+def age(doc: Doc, now: float) -> str:
     return age_of(doc["metadata"].get("creationTimestamp"), now)
 
 
-NAME = Column("Name", name, format="name")
-AGE = Column("Age", age)
+def name(doc: Doc) -> str:
+    text: str = doc["metadata"]["name"]
+    return text
+
+
+def joined_labels(labels: Mapping[str, str] | None) -> str:
+    """`a=b,c=d`, by key."""
+    return ",".join(f"{key}={labels[key]}" for key in sorted(labels)) if labels else NONE
+
+
+def selector_text(selector: Doc | None) -> str:
+    """A LabelSelector as one would type it."""
+    if selector is None:
+        return NONE
+    parts = [f"{key}={value}" for key, value in selector.get("matchLabels", {}).items()]
+    parts += [_requirement_text(one) for one in selector.get("matchExpressions", ())]
+    return ",".join(sorted(parts)) or NONE
+
+
+def _requirement_text(requirement: Doc) -> str:
+    key, values = requirement.get("key", ""), ",".join(sorted(requirement.get("values", ())))
+    match requirement.get("operator"):
+        case "In":
+            return f"{key} in ({values})"
+        case "NotIn":
+            return f"{key} notin ({values})"
+        case "Exists":
+            return str(key)
+    return f"!{key}"
+
+
+def containers_and_images(template: Doc) -> list[str]:
+    """Two cells: the names and the images of a template's containers."""
+    containers = template.get("spec", {}).get("containers", ())
+    return [",".join(one.get("name", "") for one in containers), ",".join(one.get("image", "") for one in containers)]
+
+
+_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+
+
+def access_modes(modes: list[str] | None) -> str:
+    return ",".join(short for mode, short in _MODES.items() if mode in (modes or ()))
+
+
+def truth(value: Any) -> str:
+    return "True" if value else "False"
