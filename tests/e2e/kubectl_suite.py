@@ -83,26 +83,33 @@ def fairlead_up(directory: Path, *options: str) -> Iterator[Path]:
     """A running `fairlead up`; gives its kubeconfig. Ends it with SIGINT and insists on exit code 0."""
     kubeconfig = directory / "fairlead.kubeconfig"
     command = [str(Path(sys.executable).with_name("fairlead")), "up", "--kubeconfig", str(kubeconfig), *options]
-    with (directory / "up.log").open("w+") as log:
-        process = subprocess.Popen(
+    with (
+        (directory / "up.log").open("w+") as log,
+        subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=directory, stdin=subprocess.DEVNULL
-        )
+        ) as process,
+    ):
+        assert process.stdout is not None
         try:
-            assert process.stdout is not None
-            timer = threading.Timer(60, process.kill)
-            timer.start()
-            ready = next((line for line in process.stdout if line.startswith("ready")), None)
-            timer.cancel()
-            if ready is None:
+            if not _becomes_ready(process):
                 log.seek(0)
                 pytest.fail(f"{' '.join(command)} did not become ready:\n{log.read()}", pytrace=False)
-            threading.Thread(target=process.stdout.read, daemon=True).start()
             yield kubeconfig
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=30) == 0
         finally:
             process.kill()
-            process.wait()
+
+
+def _becomes_ready(process: subprocess.Popen[str]) -> bool:
+    """Whether the line that users wait for comes; should it not, reading ends with the process."""
+    timer = threading.Timer(60, process.kill)
+    timer.start()
+    try:
+        assert process.stdout is not None
+        return any(line.startswith("ready") for line in process.stdout)
+    finally:
+        timer.cancel()
 
 
 def columns(output: str) -> list[list[str]]:
@@ -122,7 +129,8 @@ class KubectlSuite:
     """Inherit it and provide a fixture `binary` with the path of a kubectl."""
 
     @pytest.fixture(scope="class")
-    def kubeconfig(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    @classmethod
+    def kubeconfig(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         with fairlead_up(tmp_path_factory.mktemp("up"), "--nodes", str(NODES)) as kubeconfig:
             yield kubeconfig
 

@@ -12,5 +12,6 @@ from tests.e2e.kubectl_suite import KubectlSuite
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl is installed; `make test-kube` builds one")
 class TestInstalledKubectl(KubectlSuite):
     @pytest.fixture(scope="class")
-    def binary(self) -> str:
+    @classmethod
+    def binary(cls) -> str:
         return shutil.which("kubectl") or ""

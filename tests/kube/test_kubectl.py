@@ -11,5 +11,6 @@ from tests.kube.control_plane import real_binary
 @pytest.mark.kube
 class TestPinnedKubectl(KubectlSuite):
     @pytest.fixture(scope="class")
-    def binary(self) -> str:
+    @classmethod
+    def binary(cls) -> str:
         return real_binary("kubectl")
