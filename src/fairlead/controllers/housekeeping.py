@@ -1,7 +1,7 @@
-"""The controllers that every embedded cluster runs, in the order in which they step: what a controller manager does.
+"""The controllers that every embedded cluster runs, together as one: what a controller manager does.
 
-Deployments come before ReplicaSets, and those before kubelets, so that within one instant of virtual time a wish
-becomes pods in few turns. The simulated kubelets and the scheduler are the caller's.
+Owners come before what they own, so that within one instant of virtual time a wish becomes pods in few turns. The
+simulated kubelets and the scheduler are the caller's.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairlead.controllers.batch_job import Jobs
+from fairlead.controllers.committee import Committee, Member
 from fairlead.controllers.deployment import Deployments
 from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespaces import Namespaces
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def housekeepers(view: DocView, *, registry: Registry | None = None, announce: bool = True) -> list[Controller]:
     """`announce` False leaves out the Events that these controllers write about what they did."""
-    return [
+    members: list[Member] = [
         Namespaces(view, registry=registry),
         GarbageCollector(view, registry=registry),
         NodeLifecycle(view, announce=announce),
@@ -33,3 +34,4 @@ def housekeepers(view: DocView, *, registry: Registry | None = None, announce: b
         ReplicationControllers(view, announce=announce),
         Jobs(view, announce=announce),
     ]
+    return [Committee("controller-manager", members)]

@@ -1,7 +1,7 @@
 """Namespaces that are being deleted: their content goes, then their finalizer, then the Store lets them go.
 
-Pods and objects with finalizers take their time, so the content is looked at again, soon after a pod went and every
-few seconds otherwise. Not told: the conditions that count what is left.
+Pods and objects with finalizers take their time, so the content is looked at again every second. Not told: the
+conditions that count what is left.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Iterable, Sequence
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import delete
 from fairlead.model.flow import Change, DocView, Happened, Verb, Watch, Write
-from fairlead.model.kinds import NAMESPACE, POD, Registry
+from fairlead.model.kinds import NAMESPACE, Registry
 
 _FINALIZER = "kubernetes"
-_PAUSE = 2.0
+_PAUSE = 1.0
 
 
 class Namespaces(Reconciler[str]):
     name = "namespace-controller"
-    watches: Sequence[Watch] = (Watch(NAMESPACE), Watch(POD))
+    watches: Sequence[Watch] = (Watch(NAMESPACE),)
 
     def __init__(self, view: DocView, *, registry: Registry | None = None) -> None:
         super().__init__(view)
@@ -29,11 +29,7 @@ class Namespaces(Reconciler[str]):
 
     def observe(self, change: Change) -> None:
         metadata = change.doc["metadata"]
-        if change.kind is POD:
-            namespace = metadata["namespace"]
-            if change.happened is Happened.DELETED and namespace in self._terminating:
-                self.queue.add_at(namespace, self.now + 0.1)  # a little later: others may be going too
-        elif change.happened is Happened.DELETED or not metadata.get("deletionTimestamp"):
+        if change.happened is Happened.DELETED or not metadata.get("deletionTimestamp"):
             self._terminating.discard(metadata["name"])
         else:
             self._terminating.add(metadata["name"])

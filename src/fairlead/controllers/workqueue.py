@@ -135,13 +135,27 @@ class Reconciler(Generic[K]):
     # What the runtime calls
 
     def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
-        self.now = now
-        writes: list[Write] = []
-        for reply in replies:
-            writes += self._settle(reply, now)
+        writes = self.hear(now, replies)
         for change in changes:
-            if not self._is_stale(change):
-                self._observe(change, now)
+            self.see(change)
+        return writes + self.act(now)
+
+    def wake_at(self) -> float | None:
+        return self.queue.next_due()
+
+    # A step in three parts, for a Committee whose members look at the same changes
+
+    def hear(self, now: float, replies: Sequence[Reply]) -> list[Write]:
+        """Begin a step; returns announcements only."""
+        self.now = now
+        return [write for reply in replies for write in self._settle(reply, now)]
+
+    def see(self, change: Change) -> None:
+        if not self._is_stale(change):
+            self._observe(change, self.now)
+
+    def act(self, now: float) -> list[Write]:
+        writes: list[Write] = []
         for key in self.queue.take(now):
             if key in self._waiting_for:
                 self._again.add(key)
@@ -149,8 +163,9 @@ class Reconciler(Generic[K]):
                 writes += self._visit(key, now)
         return writes
 
-    def wake_at(self) -> float | None:
-        return self.queue.next_due()
+    def awaits(self, write: Write) -> bool:
+        """Whether the Reply to this write is for this controller."""
+        return write in self._under_way
 
     @cached_property
     def _watched(self) -> frozenset[Kind]:

@@ -6,14 +6,17 @@
     assert len(cluster.bindings()) == 5
 
 Nothing sleeps and nothing listens: a Harness is made in milliseconds, an hour in it takes as long as its work. The
-same calls on a Harness with the same seed give the same cluster, to the byte.
+same calls on a Harness with the same seed give the same cluster, to the byte. `serve()` opens it to kubectl and other
+clients; from then on time passes as it does outside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from time import sleep
+from typing import TYPE_CHECKING, Self
 
 from fairlead.api.store import Store
 from fairlead.controllers.housekeeping import housekeepers
@@ -25,9 +28,11 @@ from fairlead.runtime.virtual import Latencies, VirtualClock, VirtualRuntime
 from fairlead.testing.builders import Builder, node
 
 if TYPE_CHECKING:
+    from fairlead.model.explanation import Explanation
     from fairlead.model.kinds import Kind
+    from fairlead.testing.serving import Served
 
-SchedulerFactory = Callable[[DocView], Controller]
+ControllerFactory = Callable[[DocView], Controller]
 START = 1_767_225_600.0  # 2026-01-01T00:00:00Z: dates in failing tests shall look like dates
 
 
@@ -36,18 +41,23 @@ class Harness:
         self,
         *,
         nodes: int | Iterable[Doc | Builder] = 0,
-        schedulers: Sequence[SchedulerFactory] = (),
-        controllers: Sequence[SchedulerFactory] = (),
+        schedulers: Sequence[ControllerFactory] | None = None,
+        controllers: Sequence[ControllerFactory] = (),
         script: PodScript | None = None,
         latencies: Latencies | None = None,
         seed: int = 0,
         start: float = START,
     ) -> None:
-        """`nodes` are a number of equal ones or documents; `script` is what pods do that say nothing of it."""
+        """`nodes` are a number of equal ones or documents; `schedulers` are the default one unless given, and an empty
+        list for none; `controllers` are further ones; `script` is what pods do that say nothing of it."""
         self._clock = VirtualClock(start)
         self.store = Store(clock=self._clock, rng=Random(seed))
         kubelet = Kubelet(self.store, rng=Random(seed + 1), default=script)
-        others = [make(self.store) for make in (*controllers, *schedulers)]
+        self._served: Served | None = None
+        self._schedulers = (
+            [default_scheduler(seed)] if schedulers is None else [make(self.store) for make in schedulers]
+        )
+        others = [*(make(self.store) for make in controllers), *self._schedulers]
         self.runtime = VirtualRuntime(
             self.store,
             [*housekeepers(self.store), *others, kubelet],
@@ -60,6 +70,33 @@ class Harness:
     @property
     def now(self) -> float:
         return self._clock.now
+
+    # Opening and closing
+
+    def serve(self) -> Path:
+        """Open the cluster to clients on this machine; returns a kubeconfig. Time passes by itself from now on."""
+        if self._served is None:
+            from fairlead.testing.serving import Served
+
+            self._served = Served(self.store, self.runtime)
+        return self._served.kubeconfig
+
+    def close(self) -> None:
+        if self._served is not None:
+            served, self._served = self._served, None
+            served.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def perform(self, write: Write) -> Doc:
+        """Any write at all."""
+        if self._served is None:
+            return self.store.perform(write)
+        return self._served.call(lambda: self.store.perform(write))
 
     # Doing
 
@@ -76,37 +113,49 @@ class Harness:
         name = doc["metadata"].get("name", "")
         if name and self.store.get(kind, namespace, name) is not None:
             dialect = PatchType.STRATEGIC if _is_built_in(kind) else PatchType.MERGE
-            return self.store.perform(Write(Verb.PATCH, kind, namespace, name, body=doc, patch_type=dialect))
-        return self.store.perform(Write(Verb.CREATE, kind, namespace, name, body=doc))
+            return self.perform(Write(Verb.PATCH, kind, namespace, name, body=doc, patch_type=dialect))
+        return self.perform(Write(Verb.CREATE, kind, namespace, name, body=doc))
 
     def patch(self, kind: Kind, name: str, changes: Doc, *, namespace: str = "default") -> Doc:
         """Merge changes into an object."""
-        return self.store.perform(Write(Verb.PATCH, kind, self._namespace(kind, namespace), name, body=changes))
+        return self.perform(Write(Verb.PATCH, kind, self._namespace(kind, namespace), name, body=changes))
 
     def delete(self, kind: Kind, name: str, *, namespace: str = "default", propagation: str = "") -> None:
         options = {"propagationPolicy": propagation} if propagation else None
-        self.store.perform(Write(Verb.DELETE, kind, self._namespace(kind, namespace), name, body=options))
+        self.perform(Write(Verb.DELETE, kind, self._namespace(kind, namespace), name, body=options))
 
     def bind(self, name: str, node_name: str, *, namespace: str = "default") -> None:
         """Place a pod by hand."""
         target = {"apiVersion": "v1", "kind": "Node", "name": node_name}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
-        self.store.perform(Write(Verb.CREATE, kinds.POD, namespace, name, body=body, subresource="binding"))
+        self.perform(Write(Verb.CREATE, kinds.POD, namespace, name, body=body, subresource="binding"))
 
     # Waiting
 
     def run(self, seconds: float) -> None:
         """Let time pass."""
-        self.runtime.run(until=self.now + seconds)
+        if self._served is None:
+            self.runtime.run(until=self.now + seconds)
+        else:
+            sleep(seconds)
 
     def settle(self) -> None:
         """Let everything happen that happens at once."""
-        self.runtime.settle()
+        if self._served is None:
+            self.runtime.settle()
+        else:
+            self._served.call(self.runtime.settle)
 
     def until(self, predicate: Callable[[], bool], *, limit: float = 3600.0) -> None:
         """Let time pass until something holds; an AssertionError if it does not within `limit` seconds."""
-        if not self.runtime.run_until(predicate, limit=limit):
-            raise AssertionError(f"not true within {limit:g} s of virtual time")
+        if self._served is None:
+            holds = self.runtime.run_until(predicate, limit=limit)
+        else:
+            end = self.now + limit
+            while not (holds := predicate()) and self.now < end:
+                sleep(0.01)
+        if not holds:
+            raise AssertionError(f"not true within {limit:g} s")
 
     # Looking
 
@@ -131,17 +180,14 @@ class Harness:
         placed = (pod for pod in self.store.list(kinds.POD, namespace) if pod["spec"].get("nodeName"))
         return {_short(pod): pod["spec"]["nodeName"] for pod in placed}
 
-    def explain(self, name: str, *, namespace: str = "default") -> str:
-        """Why a pod is not placed, in the scheduler's words; empty if it is placed or nobody has said."""
-        conditions = self.pod(name, namespace=namespace)["status"].get("conditions") or ()
-        return next(
-            (
-                one.get("message", "")
-                for one in conditions
-                if one["type"] == "PodScheduled" and one["status"] == "False"
-            ),
-            "",
-        )
+    def explain(self, name: str, *, namespace: str = "default") -> Explanation | None:
+        """Why a pod is where it is, or not yet anywhere, from the scheduler that knows it."""
+        for scheduler in self._schedulers:
+            explain = getattr(scheduler, "explain", None)
+            explanation: Explanation | None = explain(namespace, name) if explain is not None else None
+            if explanation is not None:
+                return explanation
+        return None
 
     def events(self, name: str, *, namespace: str = "default") -> Sequence[tuple[str, str]]:
         """Reason and message of the events about an object of this name."""
@@ -159,6 +205,14 @@ class Harness:
 
     def _namespace(self, kind: Kind, namespace: str) -> str:
         return namespace if kind.namespaced else ""
+
+
+def default_scheduler(seed: int = 0) -> Controller:
+    """What schedules without a configuration file."""
+    from fairlead.config.presets import first_profile
+    from fairlead.engine.scheduler import Options, Scheduler
+
+    return Scheduler([first_profile()], Options(seed=seed))
 
 
 def _short(doc: Doc) -> str:

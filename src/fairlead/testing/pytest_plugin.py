@@ -12,6 +12,7 @@ fairlead is installed, so everything heavy is imported when the fixture is first
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,9 +26,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def cluster(request: pytest.FixtureRequest) -> Harness:
-    """A cluster on virtual time."""
+def cluster(request: pytest.FixtureRequest) -> Iterator[Harness]:
+    """A cluster on virtual time; `cluster.serve()` opens it to kubectl and gives a kubeconfig."""
     from fairlead.testing.harness import Harness
 
     marker = request.node.get_closest_marker("cluster")
-    return Harness(**(marker.kwargs if marker is not None else {}))
+    with Harness(**(marker.kwargs if marker is not None else {})) as harness:
+        yield harness

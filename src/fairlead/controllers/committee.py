@@ -1,0 +1,57 @@
+"""Several controllers as one: they see each change together, so that it is decoded once, and step in one thread.
+
+A pod's change concerns half a dozen controllers. Given to each of them it would be decoded as often, by as many
+threads that wait for each other; given to a Committee it is looked at once, while the other changes are not yet
+decoded (at the start of a large cluster they would not fit into memory together).
+
+Invariant: no member acts before all members have seen all changes of a step. A member whose watch is narrower than
+that of another sees more than it asked for and must not mind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fairlead.controllers.workqueue import Reconciler, Trouble
+from fairlead.model.flow import Change, Reply, Watch, Write
+
+if TYPE_CHECKING:
+    from fairlead.model.kinds import Kind
+
+Member = Reconciler[Any]
+
+
+class Committee:
+    def __init__(self, name: str, members: Sequence[Member]) -> None:
+        self.name = name
+        self.members = list(members)
+        self._interested: dict[Kind, list[Member]] = {}
+        watches: dict[Kind, Watch] = {}
+        for member in self.members:
+            for watch in member.watches:
+                self._interested.setdefault(watch.kind, []).append(member)
+                known = watches.setdefault(watch.kind, watch)
+                if known != watch:
+                    watches[watch.kind] = Watch(watch.kind)
+        self.watches: Sequence[Watch] = list(watches.values())
+
+    def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
+        writes: list[Write] = []
+        for member in self.members:
+            own = [reply for reply in replies if member.awaits(reply.write)] if replies else ()
+            writes += member.hear(now, own)
+        for change in changes:
+            for member in self._interested[change.kind]:
+                member.see(change)
+        for member in self.members:
+            writes += member.act(now)
+        return writes
+
+    def wake_at(self) -> float | None:
+        return min((due for member in self.members if (due := member.wake_at()) is not None), default=None)
+
+    @property
+    def errors(self) -> Iterator[Trouble]:
+        """The latest troubles of all members."""
+        return (trouble for member in self.members for trouble in member.errors)
