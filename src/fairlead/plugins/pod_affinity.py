@@ -61,7 +61,7 @@ class Counts:
         """Rows in a domain with a count of some key; None if there is no count at all."""
         found: NDArray[np.bool_] | None = None
         for key, counts in self.by_key.items():
-            here = counts[nodes.label(key)] > 0
+            here = (counts > 0).take(nodes.label(key))
             found = here if found is None else found | here
         return found
 
@@ -250,7 +250,7 @@ def _lonely(note: AffinityNote, nodes: Nodes) -> NDArray[np.bool_] | None:
     company = nodes.all()
     for key, counts in note.toward.by_key.items():
         codes = nodes.label(key)
-        company &= codes != ABSENT if first else counts[codes] > 0
+        company &= codes != ABSENT if first else (counts > 0).take(codes)
     return ~company
 
 

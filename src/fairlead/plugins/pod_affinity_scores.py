@@ -61,5 +61,5 @@ class AffinityScores:
     def raw(self, nodes: Nodes) -> NDArray[np.int64]:
         total = np.zeros(len(nodes), dtype=np.int64)
         for key, points in self.by_key.items():
-            total += points[nodes.label(key)]
+            total += points.take(nodes.label(key))
         return total

@@ -76,7 +76,7 @@ class Check:
         seen = self.counted.seen
         if len(seen) < self.of.constraint.min_domains:
             return 0
-        return int(self.sums[seen].min()) if len(seen) else _LOWEST_OF_NONE
+        return int(self.sums.take(seen).min()) if len(seen) else _LOWEST_OF_NONE
 
 
 class Checks:
@@ -158,7 +158,7 @@ class PodTopologySpread(Plugin):
         for check in note.checks:
             codes = nodes.label(check.of.key)
             unlabelled = codes == ABSENT
-            crowded = check.sums[codes] > check.limit
+            crowded = (check.sums > check.limit).take(codes)
             if missing is None or skewed is None:
                 missing, skewed = unlabelled, crowded
             else:

@@ -27,36 +27,53 @@ if TYPE_CHECKING:
 HOSTNAME = "kubernetes.io/hostname"
 
 
+class Codes:
+    """Codes of labels on the feasible nodes, which several steps read."""
+
+    __slots__ = ("_by_key", "_nodes")
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._by_key: dict[str, NDArray[np.int32]] = {}
+
+    def of(self, key: str, nodes: Nodes) -> NDArray[np.int32]:
+        if nodes is not self._nodes:
+            return nodes.label(key)
+        codes = self._by_key.get(key)
+        if codes is None:
+            codes = self._by_key[key] = nodes.label(key)
+        return codes
+
+
 class PerNode:
     """A constraint on host names: every node is a domain of its own, policies do not matter."""
 
-    __slots__ = ("_more", "_tally", "_weight")
+    __slots__ = ("_more", "_tally", "_weight", "key")
 
     def __init__(self, tally: Tally | None, weight: float, more: int) -> None:
+        self.key = HOSTNAME
         self._tally = tally
         self._weight = weight
         self._more = float(more)
 
-    def points(self, nodes: Nodes) -> NDArray[np.float64]:
-        if self._tally is None:
-            counts = np.zeros(len(nodes))
-        else:
-            counts = nodes.take(self._tally.column()).astype(np.float64)
-        return np.where(nodes.label(HOSTNAME) == ABSENT, 0.0, counts * self._weight + self._more)
+    def points(self, nodes: Nodes, codes: NDArray[np.int32]) -> NDArray[np.float64]:
+        counts = 0 if self._tally is None else nodes.take(self._tally.column())
+        points = counts * self._weight + self._more
+        return np.where(codes == ABSENT, 0.0, points)
 
 
 class PerDomain:
     """Any other constraint: points by the code of the label, none for nodes without it."""
 
-    __slots__ = ("_by_code", "_key")
+    __slots__ = ("_by_code", "key")
 
     def __init__(self, key: str, sums: NDArray[np.int64], weight: float, more: int) -> None:
-        self._key = key
+        self.key = key
         self._by_code: NDArray[np.float64] = sums.astype(np.float64) * weight + float(more)
         self._by_code[-1] = 0.0
 
-    def points(self, nodes: Nodes) -> NDArray[np.float64]:
-        return self._by_code[nodes.label(self._key)]
+    def points(self, nodes: Nodes, codes: NDArray[np.int32]) -> NDArray[np.float64]:
+        return self._by_code.take(codes)
 
 
 class SpreadScores:
@@ -68,13 +85,14 @@ class SpreadScores:
         self._keys = tuple(dict.fromkeys(of.key for of in constraints)) if every_key else ()
         self._pod = pod
         self._index = index
+        self._codes = Codes(nodes)
         passed_over = self._passed_over(nodes)
         self._parts = [self._part(of, nodes, passed_over) for of in constraints]
 
     def _passed_over(self, nodes: Nodes) -> NDArray[np.bool_] | None:
         lacking: NDArray[np.bool_] | None = None
         for key in self._keys:
-            absent = nodes.label(key) == ABSENT
+            absent = self._codes.of(key, nodes) == ABSENT
             lacking = absent if lacking is None else lacking | absent
         return lacking if lacking is not None and lacking.any() else None
 
@@ -86,7 +104,7 @@ class SpreadScores:
             return PerNode(tally, ln(float(size + 2)), more)
         counted = counted_rows(of, self._pod, self._index, self._keys)
         sums = counted.sums(tally)
-        seen = _domains_among(nodes, of.key, passed_over)
+        seen = self._domains_among(nodes, of.key, passed_over)
         unnamed = nodes.table.label(of.key).code("")
         if unnamed >= 0 and not self._keys:
             # An empty value and no label at all are one domain.
@@ -95,11 +113,16 @@ class SpreadScores:
             sums[unnamed] += 0 if tally is None else tally.column()[counted.outside].sum()
         return PerDomain(of.key, sums, ln(float(np.count_nonzero(seen) + 2)), more)
 
+    def _domains_among(self, nodes: Nodes, key: str, passed_over: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        """Which values of a key the nodes have, by code; the last entry says whether some have none."""
+        codes = self._codes.of(key, nodes)
+        values = len(nodes.table.label(key).values)
+        counts = np.bincount((codes if passed_over is None else codes[~passed_over]) + 1, minlength=values + 1)
+        return np.roll(counts > 0, -1)
+
     def raw(self, nodes: Nodes) -> NDArray[np.int64]:
-        total = self._parts[0].points(nodes)
-        for part in self._parts[1:]:
-            total = total + part.points(nodes)
-        raw = rounded(total)
+        points = [part.points(nodes, self._codes.of(part.key, nodes)) for part in self._parts]
+        raw = rounded(sum(points[1:], start=points[0]))
         passed_over = self._passed_over(nodes)
         if passed_over is not None:
             raw[passed_over] = 0
@@ -116,11 +139,3 @@ class SpreadScores:
         if passed_over is not None:
             scores[passed_over] = 0
         return scores
-
-
-def _domains_among(nodes: Nodes, key: str, passed_over: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-    """Which values of a key the nodes have, by code; the last entry says whether some have none."""
-    codes = nodes.label(key)
-    seen = np.zeros(len(nodes.table.label(key).values) + 1, dtype=np.bool_)
-    seen[codes if passed_over is None else codes[~passed_over]] = True
-    return seen
