@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 BODY_LIMIT = 3 * 1024 * 1024
 SHOWN_OF_BODY = 100
+DEEPEST_ENCODABLE = 200
+"""With fewer brackets than this, whatever was read can also be written again."""
 JSON = "application/json"
 _HINT = "; fairlead reads protobuf but answers in JSON"
 _YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
@@ -92,7 +94,12 @@ def decode_body(raw: bytes, content_type: str, kind: Kind) -> Any:
 
 def decode_json(raw: bytes, kind: Kind) -> Any:
     try:
-        return orjson.loads(raw)
+        body = orjson.loads(raw)
+        if raw.count(b"[") + raw.count(b"{") > DEEPEST_ENCODABLE:
+            orjson.dumps(body)
+        return body
+    except TypeError as error:
+        raise _unrecognized(kind, "exceeded max depth") from error
     except orjson.JSONDecodeError as error:
         problem = "unexpected end of JSON input" if error.pos >= len(raw.rstrip()) else error.msg
         raise _unrecognized(

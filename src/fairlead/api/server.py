@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 import ssl
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,8 @@ from fairlead.model.flow import PatchType, Verb, Write
 if TYPE_CHECKING:
     from fairlead.api.store import Store
     from fairlead.model.flow import Doc
+
+logger = logging.getLogger(__name__)
 
 HEADER_LIMIT = 16 * 1024
 WATCH_BUFFER = 10_000
@@ -78,7 +81,8 @@ class Server:
     async def start(self) -> None:
         """Begin to listen; from here on `port` is the real one."""
         server = web.Server(
-            self._handle, access_log=None, max_line_size=HEADER_LIMIT, max_field_size=HEADER_LIMIT
+            self._handle,
+            access_log=None, logger=_quiet(), max_line_size=HEADER_LIMIT, max_field_size=HEADER_LIMIT,
         )  # fmt: skip
         self._runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=SHUTDOWN_SECONDS)
         await self._runner.setup()
@@ -104,6 +108,7 @@ class Server:
         except (asyncio.CancelledError, ConnectionError):
             raise
         except Exception as error:
+            logger.exception("%s %s failed", request.method, request.path)
             return _failure(InternalError(f"Internal error occurred: {type(error).__name__}: {error}"))
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -314,6 +319,13 @@ async def _allowed(request: web.BaseRequest) -> web.Response:
     raw = await negotiation.read_body(request)
     review = private_copy(negotiation.decode_body(raw, request.headers.get("Content-Type", ""), BINDING))
     return _json({**review, "status": {"allowed": True}}, 201)
+
+
+def _quiet() -> logging.Logger:
+    """For what the HTTP library says about malformed requests, which are the sender's affair."""
+    quiet = logging.getLogger("fairlead.api.http")
+    quiet.setLevel(logging.CRITICAL)
+    return quiet
 
 
 def _not_allowed() -> MethodNotAllowed:

@@ -227,7 +227,10 @@ class Store:
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def perform(self, write: Write, *, warnings: Warnings | None = None) -> Doc:
-        """Do it, or raise an ApiError and change nothing. The answer is what the API would answer."""
+        """Do it, or raise an ApiError and change nothing. The answer is what the API would answer. A DELETE without
+        a name is one of the collection, narrowed by the selectors among its parameters."""
+        if write.verb is Verb.DELETE and not write.name:
+            return self._delete_all(write)
         with self.batch():
             return self._commit(self._verbs.decide(write, warnings))
 
@@ -243,6 +246,15 @@ class Store:
         """Delete everything that the selectors choose; what they chose."""
         selection = Selection(kind, namespace=namespace, labels=label_selector, fields=field_selector)
         return [self.shown(kind, record, keep=False) for record in self.delete_selected(selection, options)]
+
+    def _delete_all(self, write: Write) -> Doc:
+        kind, params = write.kind, write.params
+        items = self.delete_collection(
+            kind, namespace=write.namespace, label_selector=params.get("labelSelector") or "",
+            field_selector=params.get("fieldSelector") or "", options={**params, **(write.body or {})},
+        )  # fmt: skip
+        metadata = {"resourceVersion": str(self._version)}
+        return {"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": metadata, "items": items}
 
     def delete_selected(self, selection: Selection, options: Doc | None) -> Records:
         kind = selection.kind

@@ -77,7 +77,7 @@ class StoreApi:
         try:
             for event in self._drained(kind, subscription):
                 yield event
-            if send_initial_events:
+            if send_initial_events and bookmarks:
                 yield self._bookmark(kind, initial=True)
             async for event in self._follow(kind, subscription, ready, bookmarks=bookmarks, seconds=timeout):
                 yield event

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.objects import conflict, timestamp, wrong_uid
+from fairlead.api.objects import conflict, timestamp, unclassified, wrong_uid
 from fairlead.errors import BadRequest, Invalid
 from fairlead.model import kinds
 from fairlead.model.kinds import Kind
@@ -22,19 +22,17 @@ TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region
 """Labels that a pod takes over from the node it is bound to, unless it has them already."""
 
 
-def check_binding(body: Any) -> str:
+def check_binding(body: Doc) -> str:
     """The node that a Binding names."""
-    target = body.get("target") if isinstance(body, dict) else None
+    target = body.get("target")
     target = target if isinstance(target, dict) else {}
-    metadata = body.get("metadata") if isinstance(body, dict) else None
-    name = str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
     problem = ""
     if target.get("kind") not in (None, "", "Node"):
         problem = f'target.kind: Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"'
     elif not target.get("name") or not isinstance(target["name"], str):
         problem = "target.name: Required value"
     if problem:
-        raise Invalid(problem, details={"kind": "Binding", "name": name})
+        raise unclassified(problem)
     node: str = target["name"]
     return node
 
@@ -66,7 +64,7 @@ def _why_not(pod: Doc, name: str) -> str:
 
 
 def _merged_metadata(metadata: Doc, given: Doc, node: Doc | None) -> Doc:
-    annotations, labels = dict(given.get("annotations") or {}), dict(given.get("labels") or {})
+    annotations, labels = _texts(given, "annotations"), _texts(given, "labels")
     of_node = ((node or {}).get("metadata") or {}).get("labels") or {}
     own_labels = metadata.get("labels") or {}
     labels = {key: of_node[key] for key in TOPOLOGY_LABELS if key in of_node} | labels
@@ -76,6 +74,13 @@ def _merged_metadata(metadata: Doc, given: Doc, node: Doc | None) -> Doc:
     if labels:
         result["labels"] = {**own_labels, **labels}
     return result
+
+
+def _texts(metadata: Doc, field: str) -> dict[str, str]:
+    value = metadata.get(field) or {}
+    if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
+        raise BadRequest(f'Binding in version "v1" cannot be handled as a Binding: metadata.{field} must hold strings')
+    return value
 
 
 def _scheduled(conditions: list[Doc], now: float) -> list[Doc]:

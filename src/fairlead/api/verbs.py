@@ -28,6 +28,7 @@ from fairlead.api.objects import (
     status_details,
     success,
     timestamp,
+    unclassified,
     unsupported_option,
     wrong_uid,
 )
@@ -74,7 +75,7 @@ class Verbs:
         self._admission = Admission(store)
 
     def decide(self, write: Write, warnings: list[str] | None = None) -> Outcome:
-        """The outcome of any write. Given a list for warnings, `fieldValidation` is honoured."""
+        """The outcome of any write. Unknown fields are named in `warnings`, if somebody wants to hear of them."""
         if write.subresource and (
             write.subresource not in SERVED_SUBRESOURCES or write.subresource not in write.kind.subresources
         ):
@@ -98,7 +99,7 @@ class Verbs:
         doc = self._decoded(write, write.body, warnings)
         metadata = metadata_of(doc)
         if metadata.get("resourceVersion"):
-            raise BadRequest("resourceVersion should not be set on objects to be created")
+            raise unclassified("resourceVersion should not be set on objects to be created")
         self._place(write, metadata)
         self._check_namespace(kind, metadata)
         return self._created(write, doc, metadata)
@@ -110,10 +111,13 @@ class Verbs:
             metadata.pop(field, None)
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = self._free_name(kind, metadata)
+        metadata.setdefault("name", "")
         metadata["uid"] = new_uid(self._rng)
         metadata["creationTimestamp"] = timestamp(self._clock())
         doc = self._admission.create(kind, doc)
         key = metadata.get("namespace") or "", doc["metadata"].get("name") or ""
+        if not key[1]:
+            raise _name_required(kind)
         if self._store.find(kind, *key) is not None:
             raise already_exists(kind, key[1])
         return Outcome(kind, None, doc, self._shown_as(write.kind), dry_run=_dry_run(write))
@@ -270,11 +274,11 @@ class Verbs:
         _check_type(kind, doc)
         metadata_of(doc)
         doc, unknown = schema.decode(kind, doc)
-        if unknown and warnings is not None:
+        if unknown:
             validation = write.params.get("fieldValidation") or "Warn"
             if validation == "Strict":
                 raise schema.strict_error(kind, unknown)
-            if validation == "Warn":
+            if validation == "Warn" and warnings is not None:
                 warnings += [f'unknown field "{path}"' for path in unknown]
         metadata_of(doc).pop("managedFields", None)
         return convert(doc, kind, kind.storage) if kind.stored_as else doc
@@ -325,6 +329,8 @@ def _carry_over(kind: Kind, doc: Doc, old: Doc) -> None:
     new, current = metadata_of(doc), old["metadata"]
     name = current["name"]
     if (version := new.get("resourceVersion")) and version != current["resourceVersion"]:
+        if not (isinstance(version, str) and version.isascii() and version.isdigit()):
+            raise unclassified(f'strconv.ParseUint: parsing "{version}": invalid syntax')
         raise modified_meanwhile(kind, name)
     if (uid := new.get("uid")) and uid != current["uid"]:
         raise wrong_uid(kind, current.get("namespace") or "", name, wanted=uid, actual=current["uid"])
@@ -362,6 +368,16 @@ def _check_finalizers(kind: Kind, new: Doc, old: Doc) -> None:
 
 def _qualified(kind: Kind) -> str:
     return f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+
+
+def _name_required(kind: Kind) -> Invalid:
+    text = "Required value: name or generateName is required"
+    cause = {"reason": "FieldValueRequired", "message": text, "field": "metadata.name"}
+    group = {"group": kind.group} if kind.group else {}
+    return Invalid(
+        f'{_qualified(kind)} "" is invalid: metadata.name: {text}',
+        details={**group, "kind": kind.kind, "causes": [cause]},
+    )
 
 
 def _version_required(kind: Kind, name: str) -> Invalid:
