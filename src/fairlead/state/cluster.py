@@ -183,6 +183,9 @@ class Cluster:
         if pod.node_name:
             self._reseat(seat, pod)
         elif was is not Place.ASSUMED:
+            if was is not Place.PENDING:  # no API server takes a node away again, but a restored backup may
+                self._unseat(seat)
+                seat.place, seat.row = Place.PENDING, -1
             seat.pod = pod
         return Applied(change.kind, old, pod, was)
 
