@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.controllers.committee import Committee
+from fairlead.controllers.housekeeping import housekeepers
+from fairlead.controllers.workqueue import Reconciler
+from fairlead.controllers.writes import create
+from fairlead.errors import InternalError
+from fairlead.model.flow import Change, Watch, Write
+from fairlead.model.kinds import CONFIG_MAP, NODE, POD
+from fairlead.testing.builders import pod
+from tests.unit.controllers.worlds import World, created, refused
+
+
+class Member(Reconciler[str]):
+    def __init__(self, world: World, name: str, *watches: Watch, diary: list[str]) -> None:
+        super().__init__(world)
+        self.name, self.watches, self.diary = name, watches, diary
+
+    def observe(self, change: Change) -> None:
+        self.diary.append(f"{self.name} sees {change.doc['metadata']['name']}")
+        self.queue.add(change.doc["metadata"]["name"])
+
+    def visit(self, key: str, now: float) -> Iterable[Write]:
+        self.diary.append(f"{self.name} visits {key}")
+        if key != "quiet":
+            yield create(CONFIG_MAP, {"metadata": {"namespace": "default", "name": f"{self.name}-{key}"}})
+
+
+def test_all_members_see_all_changes_before_any_of_them_acts() -> None:
+    world, diary = World(), []  # type: ignore[var-annotated]
+    first = Member(world, "first", Watch(POD), diary=diary)
+    second = Member(world, "second", Watch(POD, field_selector="spec.nodeName!="), Watch(NODE), diary=diary)
+    committee = Committee("both", [first, second])
+    assert committee.watches == [Watch(POD), Watch(NODE)]
+    committee.step(0, [world.put(POD, pod("quiet").doc()), world.put(POD, pod("b").doc())], [])
+    assert diary == [
+        "first sees quiet", "second sees quiet", "first sees b", "second sees b",
+        "first visits quiet", "first visits b", "second visits quiet", "second visits b",
+    ]  # fmt: skip
+
+
+def test_each_reply_reaches_the_member_that_wrote() -> None:
+    world, diary = World(), []  # type: ignore[var-annotated]
+    first, second = (Member(world, name, Watch(POD), diary=diary) for name in ("first", "second"))
+    committee = Committee("both", [first, second])
+    ours, theirs = committee.step(0, [world.put(POD, pod("a").doc())], [])
+    committee.step(1, [], [created(world, ours, "x")[0], refused(theirs, InternalError("no"))])
+    assert [trouble.controller for trouble in committee.errors] == ["second"]
+    assert committee.wake_at() == second.wake_at() == 1.005
+
+
+def test_the_housekeepers_watch_each_kind_once_and_no_events() -> None:
+    (manager,) = housekeepers(World())
+    kinds = [watch.kind for watch in manager.watches]
+    assert len(kinds) == len(set(kinds))
+    assert "Event" not in {kind.kind for kind in kinds}
