@@ -67,7 +67,8 @@ class KubeApi:
     ) -> None:
         self.connection = connection
         self.requests: Counter[tuple[str, str]] = Counter()
-        self._timeouts = timeouts
+        self._asking = aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.read)
+        self._watching = aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.idle)
         self._backoff = backoff
         self._attempts = attempts
         self._throttle = throttle
@@ -130,9 +131,7 @@ class KubeApi:
         )
         # Compression would hold back small events until a block is full.
         headers = {"Accept-Encoding": "identity"}
-        response = await self._answer(
-            "GET", kind.path(namespace), params=params, headers=headers, read=self._timeouts.idle
-        )
+        response = await self._answer("GET", kind.path(namespace), params=params, headers=headers, watch=True)
         lines = Lines()
         try:
             async for chunk in response.content.iter_any():
@@ -197,13 +196,13 @@ class KubeApi:
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
-        read: float | None = None,
+        watch: bool = False,
     ) -> aiohttp.ClientResponse:
         """A successful answer, its body still to be read; or the error, after as many attempts as make sense."""
         failures, renewed = 0, False
         while True:
             try:
-                response = await self._send(method, path, params=params, headers=headers, body=body, read=read)
+                response = await self._send(method, path, params=params, headers=headers, body=body, watch=watch)
             except (aiohttp.ClientError, TimeoutError) as error:
                 failure: ApiError = self._unreachable(error)
                 again = _never_sent(error) or (method == "GET" and not isinstance(error, aiohttp.ClientSSLError))
@@ -228,20 +227,17 @@ class KubeApi:
         params: Mapping[str, str] | None,
         headers: Mapping[str, str] | None,
         body: bytes | None,
-        read: float | None,
+        watch: bool,
     ) -> aiohttp.ClientResponse:
         if self._throttle and (delay := self._throttle.take(time.monotonic())):
             await asyncio.sleep(delay)
-        timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=self._timeouts.connect, sock_read=read or self._timeouts.read
-        )
         return await self._pool().request(
             method,
             self.connection.server + path,
             params=params or None,
             headers={**await self._authorize(), **(headers or {})},
             data=body,
-            timeout=timeout,
+            timeout=self._watching if watch else self._asking,
             proxy=self.connection.proxy or None,
             server_hostname=self.connection.server_name or None,
             allow_redirects=False,
@@ -259,11 +255,12 @@ class KubeApi:
     async def _authorize(self) -> dict[str, str]:
         if self.connection.authorization is None:
             return {}
-        async with self._authorizing:
-            if time.monotonic() - self._authorized_at > _FRESH_FOR:
-                # In a thread, because it may run a plugin that asks a server of its own.
-                self._authorization = await asyncio.to_thread(self.connection.authorization)
-                self._authorized_at = time.monotonic()
+        if time.monotonic() - self._authorized_at > _FRESH_FOR:
+            async with self._authorizing:
+                if time.monotonic() - self._authorized_at > _FRESH_FOR:
+                    # In a thread, because it may run a plugin that asks a server of its own.
+                    self._authorization = await asyncio.to_thread(self.connection.authorization)
+                    self._authorized_at = time.monotonic()
         return {"Authorization": self._authorization}
 
     # what went wrong
