@@ -257,3 +257,21 @@ def test_a_pod_deleted_under_a_job_counts_as_failed_and_is_replaced(cluster: Har
     cluster.run(60)
     told = status(cluster, JOB, "sum")
     assert (told["failed"], told["succeeded"]) == (1, 1)
+
+
+def test_pods_deleted_because_their_job_failed_count_as_failed(cluster: Harness) -> None:
+    cluster.apply(job("slow").having(activeDeadlineSeconds=30).times(2, at_once=2).of(pod("t")))
+    cluster.run(60)
+    told = status(cluster, JOB, "slow")
+    assert told["failed"] == 2
+    assert [one["type"] for one in told["conditions"]] == ["FailureTarget", "Failed"]
+
+
+def test_suspending_and_resuming_a_job_is_told_in_events(cluster: Harness) -> None:
+    cluster.apply(job("later").having(suspend=True))
+    cluster.run(1)
+    cluster.patch(JOB, "later", {"spec": {"suspend": False}})
+    cluster.run(1)
+    told = cluster.events("later")
+    assert ("Suspended", "Job suspended") in told
+    assert ("Resumed", "Job resumed") in told

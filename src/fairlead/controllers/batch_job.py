@@ -101,7 +101,9 @@ class Jobs(Reconciler[Key]):
         pods = self._pods.of(uid)
         active = [pod for pod in pods if pod.is_active]
         ending = self._ending(job, tally, active, now)
-        if ending is not None or job["spec"].get("suspend"):
+        if ending is not None and not ending.succeeded:
+            yield from [delete(POD, pod.doc) for pod in active]  # these count as failed
+        elif ending is not None or job["spec"].get("suspend"):
             yield from self._dismiss(tally, active)
         else:
             yield from self._balance(key, job, tally, active, now)
@@ -176,6 +178,7 @@ class Jobs(Reconciler[Key]):
         status = _counts(job, tally, pods)
         suspended = bool(job["spec"].get("suspend"))
         status["conditions"] = _suspension(known.get("conditions") or [], suspended=suspended, now=now)
+        yield from self._tell_suspension(job, status["conditions"], now)
         if suspended:
             status["startTime"] = None
         elif not known.get("startTime"):
@@ -202,6 +205,13 @@ class Jobs(Reconciler[Key]):
         deadline = _deadline(job)
         if deadline is not None and deadline > now:
             self.queue.add_at(key, deadline)
+
+    def _tell_suspension(self, job: Doc, conditions: list[Doc], now: float) -> Iterable[Write]:
+        before = (condition(job, "Suspended") or {}).get("status")
+        after = (condition({"status": {"conditions": conditions}}, "Suspended") or {}).get("status")
+        if before != after:
+            reason, message = ("Suspended", "Job suspended") if after == "True" else ("Resumed", "Job resumed")
+            yield from self._tell(job, reason, message, now)
 
     def _tell_end(self, job: Doc, ending: _Ending, now: float) -> Iterable[Write]:
         if ending.succeeded:

@@ -129,6 +129,7 @@ def _put(conditions: dict[str, Doc], new: Doc, now: float) -> None:
     if not is_news and new["reason"] != "ReplicaSetUpdated":
         return
     since = old["lastTransitionTime"] if old is not None and old["status"] == new["status"] else stamp(now)
+    conditions.pop(new["type"], None)  # what is new is told last
     conditions[new["type"]] = {**new, "lastUpdateTime": stamp(now), "lastTransitionTime": since}
 
 

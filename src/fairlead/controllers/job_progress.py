@@ -2,7 +2,7 @@
 
 The original keeps a finalizer on every pod of a Job until it is counted. Here a Tally remembers the uids it has
 counted; what was counted before this process began stands in the Job's status. Invariant: no pod counts twice, and a
-pod that the Job itself deleted (it was suspended, shrunk or had ended) does not count.
+pod that the Job itself dismissed (it was suspended, shrunk or had succeeded) does not count.
 """
 
 from __future__ import annotations

@@ -50,6 +50,7 @@ class NodeLifecycle(Reconciler[str]):
         super().__init__(view)
         self._grace = grace
         self._announce = announce
+        self._registered: set[str] = set()
         self._heard: dict[str, float] = {}
         self._renewals: dict[str, str] = {}
         self._graces: dict[str, float] = {}
@@ -80,8 +81,12 @@ class NodeLifecycle(Reconciler[str]):
     def visit(self, key: str, now: float) -> Iterable[Write]:
         node = self.view.get(NODE, "", key)
         if node is None:
+            self._registered.discard(key)
             yield from self._remove_lease(key)
             return
+        if key not in self._registered:
+            self._registered.add(key)
+            yield from self._tell(node, "RegisteredNode", f"Node {key} event: Registered Node {key} in Controller", now)
         silent_at = self._heard[key] + self._graces[key] if key in self._heard else float("inf")
         if now < silent_at:
             if silent_at < float("inf"):
@@ -101,9 +106,11 @@ class NodeLifecycle(Reconciler[str]):
         for type_ in _KUBELETS_OWN:
             known[type_] = _unknown(known.get(type_), type_, now)
         yield patch_status(NODE, node, {"conditions": list(known.values())})
+        yield from self._tell(node, "NodeNotReady", f"Node {node['metadata']['name']} status is now: NodeNotReady", now)
+
+    def _tell(self, node: Doc, reason: str, message: str, now: float) -> Iterable[Write]:
         if self._announce:
-            text = f"Node {node['metadata']['name']} status is now: NodeNotReady"
-            yield announcement(NODE, node, reason="NodeNotReady", message=text, now=now, component=self.name)
+            yield announcement(NODE, node, reason=reason, message=message, now=now, component=self.name)
 
     def _taint(self, node: Doc, now: float) -> Iterable[Write]:
         present = node["spec"].get("taints") or []
