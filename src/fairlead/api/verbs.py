@@ -111,13 +111,12 @@ class Verbs:
             metadata.pop(field, None)
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = self._free_name(kind, metadata)
-        metadata.setdefault("name", "")
+        if not metadata.get("name"):
+            raise _name_required(kind)
         metadata["uid"] = new_uid(self._rng)
         metadata["creationTimestamp"] = timestamp(self._clock())
         doc = self._admission.create(kind, doc)
-        key = metadata.get("namespace") or "", doc["metadata"].get("name") or ""
-        if not key[1]:
-            raise _name_required(kind)
+        key = metadata.get("namespace") or "", doc["metadata"]["name"]
         if self._store.find(kind, *key) is not None:
             raise already_exists(kind, key[1])
         return Outcome(kind, None, doc, self._shown_as(write.kind), dry_run=_dry_run(write))

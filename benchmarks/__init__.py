@@ -1,0 +1,1 @@
+"""The numbers that fairlead holds itself to: `python -m benchmarks`."""
