@@ -36,7 +36,7 @@ def merge_strategically(struct: Struct | None, doc: Doc, patch: Doc) -> Doc:
     """The document with the patch merged in; both stay as they are."""
     directive = patch.get(_PATCH)
     if directive == "replace":
-        return _clean({key: value for key, value in patch.items() if key != _PATCH})
+        return {key: _clean(value) for key, value in patch.items() if value is not None and not key.startswith("$")}
     if directive == "delete":
         return {}
     if directive not in (None, "merge"):
@@ -47,8 +47,12 @@ def merge_strategically(struct: Struct | None, doc: Doc, patch: Doc) -> Doc:
             _apply_list_directive(struct, merged, patch, key)
         elif value is None:
             merged.pop(key, None)
+        elif key in merged:
+            merged[key] = _merge_value(_field(struct, key), merged[key], value, patch.get(_ORDER + key))
         else:
-            merged[key] = _merge_value(_field(struct, key), merged.get(key), value, patch.get(_ORDER + key))
+            if isinstance(value, list) and (field := _field(struct, key)):
+                _check_order(value, patch.get(_ORDER + key), field.merge_key)
+            merged[key] = _fresh(value)
     return merged
 
 
@@ -83,8 +87,6 @@ def _merge_value(field: Field | None, old: Any, new: Any, order: Any) -> Any:
     strategies = field.strategies if field is not None else ()
     if isinstance(old, dict) and isinstance(new, dict) and "replace" not in strategies:
         return merge_strategically(_struct_inside(field), old, new)
-    if isinstance(new, dict):
-        return {} if new.get(_PATCH) == "delete" else _clean(new)
     if isinstance(new, list) and field is not None and "merge" in strategies:
         return _merge_list(field, old if isinstance(old, list) else [], new, order)
     return _clean(new)
@@ -112,16 +114,51 @@ class _Every(dict[str, Field]):
 
 def _merge_list(field: Field, old: list[Any], new: list[Any], order: Any) -> list[Any]:
     if not field.merge_key:
+        _check_order(new, order, "")
         united = [*old, *(value for index, value in enumerate(new) if value not in old and value not in new[:index])]
-        return _ordered(united, old, order, "")
+        return _ordered(united, old, new if order is None else order, "")
     _same_types(old, new)
+    _check_order(new, order, field.merge_key)
+    for element in new:
+        _check_directive(element)
     if any(element.get(_PATCH) == "replace" for element in new):
         return [_clean(element) for element in new if element.get(_PATCH) != "replace"]
     merged = _without_deleted(field.merge_key, old, new)
     for element in new:
         if element.get(_PATCH) != "delete":
             _merge_element(field, merged, element)
-    return _ordered(merged, old, order, field.merge_key)
+    return _ordered(merged, old, new if order is None else order, field.merge_key)
+
+
+def _check_directive(element: Doc) -> None:
+    match element.get(_PATCH):
+        case None | "delete" | "replace":
+            return
+        case "merge":
+            raise PatchFailed("merging lists cannot yet be specified in the patch")
+        case other:
+            raise PatchFailed(f"unknown patch type: {other} in map: {go_text(element)}")
+
+
+def _check_order(new: list[Any], order: Any, key: str) -> None:
+    """What the patch brings must stand in the order that the patch asks for."""
+    if not isinstance(order, list):
+        return
+    brought = [one for one in new if not (isinstance(one, dict) and one.get(_PATCH) == "delete")]
+    at = 0
+    for wanted in order:
+        while at < len(brought) and isinstance(brought[at], dict) and _PATCH in brought[at]:
+            at += 1
+        if at < len(brought) and _identity(brought[at], key) == _identity(wanted, key):
+            at += 1
+    if at < len(brought):
+        raise PatchFailed(
+            f"The order in patch list:\n{go_text(new)}\n doesn't match $setElementOrder list:\n{go_text(order)}\n"
+        )
+
+
+def _identity(element: Any, key: str) -> Any:
+    return element.get(key) if key and isinstance(element, dict) else element
 
 
 def _same_types(old: list[Any], new: list[Any]) -> None:
@@ -155,7 +192,7 @@ def _ordered(merged: list[Any], old: list[Any], order: Any, key: str) -> list[An
         return merged
 
     def identity(element: Any) -> Any:
-        return element.get(key) if key and isinstance(element, dict) else element
+        return _identity(element, key)
 
     wanted = [identity(element) for element in order]
     before = [identity(element) for element in old]
@@ -174,12 +211,23 @@ def _interleave(others: list[Any], named: list[Any], before: Sequence[Any], iden
     return [*out, *left, *right]
 
 
+def _fresh(value: Any) -> Any:
+    """The patch's value for a member that was not there: nothing to delete from, so what deletes just goes."""
+    if isinstance(value, dict):
+        if value.get(_PATCH) == "delete":
+            return {}
+        return {key: _fresh(item) for key, item in value.items() if item is not None and not key.startswith("$")}
+    if isinstance(value, list):
+        return [_fresh(item) for item in value if not (isinstance(item, dict) and item.get(_PATCH) == "delete")]
+    return value
+
+
 def _clean(value: Any) -> Any:
     """A value taken from the patch as it is, without its directives and nulls."""
     if isinstance(value, dict):
         return {key: _clean(item) for key, item in value.items() if item is not None and not key.startswith("$")}
     if isinstance(value, list):
-        return [_clean(item) for item in value if not (isinstance(item, dict) and item.get(_PATCH) == "delete")]
+        return [_clean(item) for item in value]
     return value
 
 

@@ -1,0 +1,73 @@
+"""OpenAPI as far as kubectl reads it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from fairlead.api.openapi import openapi_v2, openapi_v3, openapi_v3_index
+from fairlead.model.kinds import Kind, Registry
+
+REGISTRY = Registry()
+GROUP_VERSIONS = sorted({("apis/" if kind.group else "api/") + kind.api_version for kind in REGISTRY})
+
+
+def references(node: Any) -> set[str]:
+    if isinstance(node, dict):
+        own = {node["$ref"]} if isinstance(node.get("$ref"), str) else set()
+        return own.union(*map(references, node.values()))
+    return set().union(*map(references, node)) if isinstance(node, list) else set()
+
+
+@pytest.mark.parametrize("group_version", GROUP_VERSIONS)
+def test_every_group_version_has_a_document_whose_references_resolve(group_version: str) -> None:
+    document = json.loads(openapi_v3(REGISTRY, group_version) or b"")
+    known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+    assert references(document) <= known
+
+
+def test_the_index_names_every_document_with_a_hash() -> None:
+    paths = json.loads(openapi_v3_index(REGISTRY))["paths"]
+    assert sorted(paths) == GROUP_VERSIONS
+    assert all(f"/openapi/v3/{path}?hash=" in entry["serverRelativeURL"] for path, entry in paths.items())
+
+
+def test_writes_offer_field_validation_and_name_their_kind() -> None:
+    paths = json.loads(openapi_v3(REGISTRY, "apis/apps/v1") or b"")["paths"]
+    deployments = paths["/apis/apps/v1/namespaces/{namespace}/deployments"]
+    assert "fieldValidation" in {one["name"] for one in deployments["post"]["parameters"]}
+    assert deployments["post"]["x-kubernetes-group-version-kind"] == {
+        "group": "apps", "version": "v1", "kind": "Deployment",
+    }  # fmt: skip
+    single = paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]
+    assert "application/strategic-merge-patch+json" in single["patch"]["requestBody"]["content"]
+
+
+def test_lists_carry_their_merge_keys() -> None:
+    schemas = json.loads(openapi_v3(REGISTRY, "api/v1") or b"")["components"]["schemas"]
+    containers = schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"]
+    assert containers["x-kubernetes-patch-merge-key"] == "name"
+    assert containers["x-kubernetes-patch-strategy"] == "merge"
+
+
+def test_no_schema_has_a_description() -> None:
+    assert b'"description":"' not in (openapi_v2(REGISTRY)).replace(b'"description":"OK"', b"")
+
+
+def test_the_older_dialect_resolves_too_and_knows_no_all_of() -> None:
+    document = json.loads(openapi_v2(REGISTRY))
+    assert references(document) <= {f"#/definitions/{name}" for name in document["definitions"]}
+    assert b'"allOf"' not in openapi_v2(REGISTRY)
+
+
+def test_what_is_not_served_has_no_document() -> None:
+    assert openapi_v3(REGISTRY, "apis/example.com/v1") is None
+
+
+def test_a_kind_added_while_running_appears_as_an_open_object() -> None:
+    registry = Registry()
+    registry.add(Kind("example.com", "v1", "Thing", "things"))
+    document = json.loads(openapi_v3(registry, "apis/example.com/v1") or b"")
+    assert document["components"]["schemas"]["com.example.v1.Thing"]["x-kubernetes-preserve-unknown-fields"] is True

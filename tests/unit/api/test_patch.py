@@ -1,0 +1,140 @@
+"""The three dialects of PATCH; the strategic one also against answers recorded from a real API server."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.api.admission.chain import default
+from fairlead.api.patch import apply_patch, merge_patch
+from fairlead.api.schema import decode
+from fairlead.errors import ApiError, BadRequest, Invalid, UnsupportedMedia
+from fairlead.model.flow import PatchType
+from fairlead.model.kinds import DEPLOYMENT, POD, VC_QUEUE
+
+RECORDED = json.loads((Path(__file__).parent / "data/patches.json").read_text())
+
+
+def pod() -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a", "labels": {"x": "1"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}], "tolerations": [{"key": "old"}]},
+    }
+
+
+def clean(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: clean(value) for key, value in node.items() if value is not None}
+    return [clean(value) for value in node] if isinstance(node, list) else node
+
+
+@pytest.mark.parametrize("case", RECORDED["cases"], ids=lambda case: json.dumps(case["patch"])[:60])
+def test_a_patch_does_what_the_original_does(case: dict[str, Any]) -> None:
+    before = copy.deepcopy(RECORDED["doc"])
+    if "error" in case:
+        with pytest.raises(ApiError) as refused:
+            apply_patch(DEPLOYMENT, before, case["patch"], PatchType(case["type"]))
+        assert refused.value.message == case["error"]
+    else:
+        patched = apply_patch(DEPLOYMENT, before, case["patch"], PatchType(case["type"]))
+        found = clean(default(DEPLOYMENT, decode(DEPLOYMENT, patched).doc))
+        found.pop("status", None)
+        assert found == case["result"]
+    assert before == RECORDED["doc"]
+
+
+def json_patched(*operations: dict[str, Any]) -> dict[str, Any]:
+    return apply_patch(POD, pod(), list(operations), PatchType.JSON)
+
+
+def test_a_json_patch_adds_tests_and_removes() -> None:
+    patched = json_patched(
+        {"op": "test", "path": "/metadata/labels/x", "value": "1"},
+        {"op": "remove", "path": "/metadata/labels/x"},
+        {"op": "add", "path": "/spec/containers/-", "value": {"name": "d", "image": "j"}},
+    )
+    assert patched["metadata"]["labels"] == {}
+    assert [one["name"] for one in patched["spec"]["containers"]] == ["c", "d"]
+
+
+def test_replacing_a_missing_member_adds_it_as_the_original_does() -> None:
+    assert json_patched({"op": "replace", "path": "/metadata/labels/y", "value": "2"})["metadata"]["labels"]["y"] == "2"
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "test", "path": "/metadata/labels/x", "value": "2"},
+        {"op": "remove", "path": "/metadata/labels/zz"},
+        {"op": "add", "path": "/metadata/nothing/zz", "value": 1},
+        {"op": "bogus", "path": "/metadata"},
+        {"op": "add", "path": "/spec/containers/7", "value": {}},
+        {"op": "add", "path": "no-slash", "value": {}},
+    ],
+)
+def test_a_json_patch_that_does_not_fit_is_unprocessable(operation: dict[str, Any]) -> None:
+    with pytest.raises(Invalid, match="the server rejected our request due to an error in our request"):
+        json_patched(operation)
+
+
+def test_a_json_patch_must_be_a_list() -> None:
+    with pytest.raises(BadRequest) as refused:
+        apply_patch(POD, pod(), {"op": "add"}, PatchType.JSON)
+    assert refused.value.message == (
+        "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+    )
+
+
+def test_a_merge_patch_removes_with_null_and_replaces_lists() -> None:
+    patch = {"metadata": {"labels": {"x": None, "y": "2"}}, "spec": {"tolerations": [{"key": "new"}]}}
+    patched = apply_patch(POD, pod(), patch, PatchType.MERGE)
+    assert patched["metadata"]["labels"] == {"y": "2"}
+    assert patched["spec"]["tolerations"] == [{"key": "new"}]
+
+
+def test_a_patch_that_leaves_a_wrong_type_names_patch_as_the_field() -> None:
+    with pytest.raises(Invalid) as refused:
+        apply_patch(POD, pod(), {"metadata": {"labels": {"x": 1}}}, PatchType.STRATEGIC)
+    assert refused.value.message == (
+        ' "" is invalid: patch: Invalid value: "map[metadata:map[labels:map[x:1]]]": cannot convert int64 to string'
+    )
+    assert refused.value.details["causes"][0]["field"] == "patch"
+
+
+@pytest.mark.parametrize(
+    ("patch", "message"),
+    [
+        ({"spec": {"containers": [{"image": "x"}]}}, "map: map[image:x] does not contain declared merge key: name"),
+        ({"spec": {"$patch": "foo"}}, "unknown patch type: foo in map: map[$patch:foo]"),
+    ],
+)
+def test_a_strategic_patch_that_cannot_be_read_fails_as_in_the_original(patch: Any, message: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        apply_patch(POD, pod(), patch, PatchType.STRATEGIC)
+    assert (refused.value.message, refused.value.code) == (message, 500)
+
+
+def test_custom_resources_take_no_strategic_patch() -> None:
+    with pytest.raises(UnsupportedMedia, match=r"accepted media types include: application/json-patch\+json"):
+        apply_patch(VC_QUEUE, {"metadata": {"name": "q"}}, {}, PatchType.STRATEGIC)
+
+
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.dictionaries(st.text(max_size=2), inner, max_size=3) | st.lists(inner, max_size=2),
+    max_leaves=8,
+)
+
+
+@given(documents, documents)
+def test_merging_the_same_patch_twice_is_merging_it_once(doc: Any, patch: Any) -> None:
+    once = merge_patch(doc, patch)
+    assert merge_patch(once, patch) == once
