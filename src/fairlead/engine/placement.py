@@ -19,6 +19,7 @@ from fairlead.framework.extender import PSEUDO_PLUGIN
 from fairlead.framework.refusals import UNJUDGED, Refusals, expected_on, judge_with
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.reasons import Diagnosis, Status, Verdict, failed, unresolvable
+from fairlead.state.nodes import Feasible, Nodes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,6 +110,7 @@ class _Attempt:
         self.table = cycle.cluster.table
         self.refusals: dict[int, int] = {}
         """Rows whose verdict is not the plain one: refused because of nominated pods, or by an extender."""
+        self.scores_prepared = False
 
     def run(self) -> Placed | Blocked | Broken:
         status = self.preparation.status
@@ -119,6 +121,9 @@ class _Attempt:
         nominated = self._nominated_row(judgement)
         if nominated is not None:
             return Placed(nominated, feasible=1, judged=1, chosen=Candidate(nominated, 0))
+        quick = self._choose_from_ranking(judgement)
+        if quick is not None:
+            return quick
         ok = judgement.ok
         if self.refusals:
             ok = ok.copy()
@@ -204,8 +209,46 @@ class _Attempt:
 
     # ---- the answer ----
 
+    def _choose_from_ranking(self, judgement: Judgement) -> Placed | None:
+        """The short way, when all that matters is remembered: the ranking of an earlier pod of the same signature, with
+        the rows brought up to date that changed since. None if the long way has to be gone."""
+        remembered, profile = self.cycle.remembered, self.evaluator.profile
+        assert remembered is not None
+        if (
+            not remembered.is_ranked or judgement.dynamic is not None or self.refusals or remembered.feasible < 2
+            or self.preparation.names is not None or profile.percentage is not None
+            or profile.deterministic_ties or profile.extenders
+        ):  # fmt: skip
+            return None
+        nodes = Feasible(self.table, judgement.ok)
+        if not self.scores_prepared:
+            self.evaluator.prepare_scores(self.cycle, nodes)
+            self.scores_prepared = True
+        flat = self.evaluator.flat_contributions(self.cycle, nodes)
+        if flat is None:
+            return None
+        offset, contributions = flat
+        ranked = remembered.ranked[: self.table.high]
+        best = int(ranked.argmax())
+        ties = np.flatnonzero(ranked == ranked[best])
+        if len(ties) > 1:
+            at = self.cycle.rng.randrange(len(ties))
+            best, second = int(ties[at]), int(ties[at - 1])
+        else:
+            level, ranked[best] = int(ranked[best]), -1
+            second = int(ranked.argmax())
+            ranked[best] = level
+        chosen, runner_up = (
+            Candidate(row, int(ranked[row]) + offset, tuple((c.plugin, c.at(row, 0)) for c in contributions))
+            for row in (best, second)
+        )
+        return Placed(best, remembered.feasible, len(self.table), chosen, runner_up=runner_up)
+
     def _choose(self, feasible: NDArray[np.int32], judged: int) -> Placed:
-        totals, contributions = self.evaluator.score(self.cycle, feasible)
+        nodes = Nodes(self.table, feasible)
+        if not self.scores_prepared:
+            self.evaluator.prepare_scores(self.cycle, nodes)
+        totals, contributions = self.evaluator.score(self.cycle, nodes)
         scored_outside = False
         for extender in self.evaluator.profile.extenders:
             if extender.prioritizes and extender.interested(self.cycle.pod):

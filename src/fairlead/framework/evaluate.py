@@ -43,18 +43,21 @@ class Judgement:
     dynamic: NDArray[np.int32] | None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Contribution:
-    """One plugin's share in the totals: weighted scores of the feasible rows, in their order; or, `by_row`, a
-    remembered column over the whole table, before weighting."""
+    """One plugin's share in the totals: weighted scores of the feasible rows in their order, a remembered column over
+    the whole table (not weighted yet), or one number for all."""
 
     plugin: str
     weight: int
-    scores: NDArray[np.int64]
-    by_row: bool = False
+    weighted: NDArray[np.int64] | None = None
+    column: NDArray[np.int64] | None = None
+    flat: int = 0
 
     def at(self, row: int, position: int) -> int:
-        return int(self.scores[row]) * self.weight if self.by_row else int(self.scores[position])
+        if self.column is not None:
+            return int(self.column[row]) * self.weight
+        return int(self.weighted[position]) if self.weighted is not None else self.flat
 
 
 class Evaluator:
@@ -63,6 +66,8 @@ class Evaluator:
         self.codes = VerdictCodes(plugin.name for plugin in profile.at("filter"))
         self._reads = frozenset[str]().union(*(p.reads for p in profile.plugins() if p.scope is not Scope.CLUSTER))
         self._dynamic_filters = [p for p in profile.at("filter") if p.scope is Scope.CLUSTER]
+        self._dynamic_preparers = [p for p in profile.at("prepare_scores") if p.scope is Scope.CLUSTER]
+        self._flat_scorers = {p.name for p in profile.at("score") if p.scores_flat}
         self._memory: OrderedDict[Hashable, Remembered] = OrderedDict()
         self.rows_judged = 0
 
@@ -71,10 +76,11 @@ class Evaluator:
     def signature(self, pod: Pod) -> Hashable:
         """What the remembered plugins can read of a pod."""
         reads = self._reads
-        if reads <= {"spec"}:
-            return pod.shape
+        if reads <= {"spec", "node"}:
+            return (pod.shape, pod.node_name) if pod.node_name else pod.shape
         return (
             pod.shape,
+            pod.node_name,
             pod.namespace if "namespace" in reads else None,
             frozenset(pod.labels.items()) if "labels" in reads else None,
             frozenset(pod.annotations.items()) if "annotations" in reads else None,
@@ -165,34 +171,64 @@ class Evaluator:
 
     # ---- score ----
 
-    def score(self, cycle: Cycle, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], list[Contribution]]:
-        """Totals of the feasible rows, and who contributed what."""
+    def score(self, cycle: Cycle, nodes: Nodes) -> tuple[NDArray[np.int64], list[Contribution]]:
+        """Totals of the feasible rows, and who contributed what. `prepare_scores` has been asked before."""
         remembered = cycle.remembered
         assert remembered is not None
-        nodes = Nodes(cycle.cluster.table, rows)
+        rows = nodes.row_numbers()
         total = remembered.local_total[rows]
         contributions: list[Contribution] = []
-        self._prepare_scores(cycle, nodes)
-        kept = {scored.plugin.name: scored for layer in (remembered.static, remembered.row) for scored in layer.scores}
         for plugin in self.profile.at("score"):
             if plugin.name in cycle.no_score:
                 continue
             weight = self.profile.weight(plugin)
-            scored = kept.get(plugin.name)
+            scored = remembered.scored.get(plugin.name)
             if scored is not None and not scored.needs_normalising:
-                contributions.append(Contribution(plugin.name, weight, scored.column, by_row=True))
+                contributions.append(Contribution(plugin.name, weight, column=scored.column))
                 continue
             raw = scored.column[rows] if scored is not None else asked(plugin, "score", cycle, nodes)
+            if isinstance(raw, int):
+                _check_range(plugin.name, np.array([raw]))
+                total = total + raw * weight
+                contributions.append(Contribution(plugin.name, weight, flat=raw * weight))
+                continue
             values = asked(plugin, "normalise", cycle, nodes, raw) if takes_part(plugin, "normalise") else raw
             _check_range(plugin.name, values)
             weighted = values if weight == 1 else values * weight
             total = total + weighted
-            contributions.append(Contribution(plugin.name, weight, weighted))
+            contributions.append(Contribution(plugin.name, weight, weighted=weighted))
         return total, contributions
 
-    def _prepare_scores(self, cycle: Cycle, nodes: Nodes) -> None:
-        for plugin in self.profile.at("prepare_scores"):
-            if plugin.scope is Scope.CLUSTER and plugin.name not in cycle.no_score:
+    def flat_contributions(self, cycle: Cycle, nodes: Nodes) -> tuple[int, list[Contribution]] | None:
+        """What is to be added to the remembered ranking, if that is the same for every row; None if it is not, and the
+        rows have to be scored."""
+        remembered = cycle.remembered
+        assert remembered is not None
+        contributions: list[Contribution] = []
+        offset = 0
+        for plugin in self.profile.at("score"):
+            if plugin.name in cycle.no_score:
+                continue
+            weight = self.profile.weight(plugin)
+            scored = remembered.scored.get(plugin.name)
+            if scored is None:
+                if plugin.name not in self._flat_scorers:
+                    return None
+                raw = asked(plugin, "score", cycle, nodes)
+                _check_range(plugin.name, np.array([raw]))
+                offset += raw * weight
+                contributions.append(Contribution(plugin.name, weight, flat=raw * weight))
+            elif scored.needs_normalising:
+                assert scored.flat is not None
+                contributions.append(Contribution(plugin.name, weight, flat=scored.flat))
+            else:
+                contributions.append(Contribution(plugin.name, weight, column=scored.column))
+        return offset, contributions
+
+    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> None:
+        """PreScore: who steps aside."""
+        for plugin in self._dynamic_preparers:
+            if plugin.name not in cycle.no_score:
                 answer = asked(plugin, "prepare_scores", cycle, nodes)
                 if answer is not None and answer.code is Code.SKIP:
                     cycle.no_score.add(plugin.name)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fairlead.model.events import ClusterEvent
     from fairlead.model.flow import Reply, Write
     from fairlead.model.pod import Pod
-    from fairlead.model.reasons import Reject, Status
+    from fairlead.model.reasons import Reject, Status, Verdict
     from fairlead.state.cluster import Cluster
     from fairlead.state.nodes import Nodes
 
@@ -109,7 +109,11 @@ class Plugin:
     name: str = ""
     scope: Scope = Scope.CLUSTER
     reads: frozenset[str] = frozenset({"spec", "labels", "annotations", "namespace"})
-    """What remembered answers read of the pod: `spec` (its shape), `labels`, `annotations`, `namespace`, `name`."""
+    """What remembered answers read of the pod: `spec` (its shape), `node` (the one it names), `labels`,
+    `annotations`, `namespace`, `name`."""
+
+    scores_flat: bool = False
+    """Whether `score` always answers with one number for all rows."""
 
     def events(self) -> Sequence[Interest] | None:
         """What may wake a pod that this plugin refused. None: anything."""
@@ -154,11 +158,22 @@ class Plugin:
         the pod only)."""
         raise NotImplementedError
 
-    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
+    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
+        """One value a row; or a single number if it is the same for all and needs no normalising."""
         raise NotImplementedError
 
     def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         """Raw scores of the feasible rows to 0..100. Not overridden: they are that already."""
+        raise NotImplementedError
+
+    def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
+        """What `filter` says of a single row; None if it does not refuse it. Only worth writing for a plugin of scope
+        ROW that every pod meets: it is asked for the one row that the last pod went to, where arrays are all overhead.
+        A property test holds the two together."""
+        raise NotImplementedError
+
+    def score_row(self, cycle: Cycle, row: int) -> int:
+        """What `score` says of a single row; see `filter_row`."""
         raise NotImplementedError
 
     # ---- after the choice ----

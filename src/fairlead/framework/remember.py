@@ -32,15 +32,37 @@ if TYPE_CHECKING:
 
 
 class Scored:
-    """A remembered score: raw values, to be normalised over the feasible rows, or final ones."""
+    """A remembered score: raw values, to be normalised over the feasible rows, or final ones.
 
-    __slots__ = ("column", "needs_normalising", "plugin", "weight")
+    `flat` is the weighted score that everybody gets when all rows have the same raw value (most often none at all), so
+    that normalising can be left out; None while they differ."""
+
+    __slots__ = ("_level", "column", "flat", "needs_normalising", "plugin", "weight")
 
     def __init__(self, plugin: Plugin, weight: int, capacity: int) -> None:
         self.plugin = plugin
         self.weight = weight
         self.needs_normalising = takes_part(plugin, "normalise")
         self.column: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        self.flat: int | None = None
+        self._level: int | None = None
+
+    def notice(self, cycle: Cycle, rows: NDArray[np.int32] | None) -> None:
+        """See whether the column is (still) level; `rows` have changed, None for all."""
+        if not self.needs_normalising:
+            return
+        table = cycle.cluster.table
+        if rows is None:
+            values = self.column[: table.high][table.alive[: table.high]]
+            level = int(values[0]) if len(values) else 0
+            self._level = level if bool((values == level).all()) else None
+            self.flat = None
+            if self._level is not None:
+                raw = np.array([level], dtype=np.int64)
+                first = Nodes(table, np.zeros(1, dtype=np.int32))
+                self.flat = int(asked(self.plugin, "normalise", cycle, first, raw)[0]) * self.weight
+        elif self._level is not None and bool((self.column[rows] != self._level).any()):
+            self._level = self.flat = None
 
 
 class Layer:
@@ -52,10 +74,13 @@ class Layer:
         self.codes: NDArray[np.int32] = np.zeros(capacity, dtype=np.int32)
         self.mark = -1
         self.epochs: tuple[int, ...] = ()
+        self._with_epochs = [p for p in (*filters, *(scored.plugin for scored in scores)) if takes_part(p, "epoch")]
+        self.has_row_twins = all(takes_part(p, "filter_row") for p in filters) and all(
+            takes_part(scored.plugin, "score_row") for scored in scores
+        )
 
     def current_epochs(self, cluster: Cluster) -> tuple[int, ...]:
-        plugins = [*self.filters, *(scored.plugin for scored in self.scores)]
-        return tuple(plugin.epoch(cluster) for plugin in plugins)
+        return tuple(plugin.epoch(cluster) for plugin in self._with_epochs)
 
 
 class Remembered:
@@ -73,10 +98,18 @@ class Remembered:
         self._prepare(cycle, profile)
         self.static = self._layer(profile, Scope.STATIC)
         self.row = self._layer(profile, Scope.ROW)
+        self.scored = {scored.plugin.name: scored for layer in (self.static, self.row) for scored in layer.scores}
+        self._local = [scored for scored in self.scored.values() if not scored.needs_normalising]
+        self._normalised = [scored for scored in self.scored.values() if scored.needs_normalising]
         self.ok: NDArray[np.bool_] = np.zeros(table.capacity, dtype=np.bool_)
         self.local_total: NDArray[np.int64] = np.zeros(table.capacity, dtype=np.int64)
         """Weighted sum of the scores that need no normalising."""
+        self.ranked: NDArray[np.int64] = np.full(table.capacity, _REFUSED, dtype=np.int64)
+        """Totals of the feasible rows, -1 elsewhere, while all normalised scores are flat: choosing is an argmax."""
+        self.feasible = 0
+        """How many rows are feasible as far as the remembered plugins go."""
         self.rows_judged = 0
+        self._flat_total: int | None = None
 
     def _prepare(self, cycle: Cycle, profile: Profile) -> None:
         """Ask, once, what depends on nothing but the pod: who steps aside, who refuses, who leaves which note."""
@@ -89,7 +122,7 @@ class Remembered:
                 self.no_filter.add(plugin.name)
                 self.prepared[plugin.name] = None
             elif plugin.scope is not Scope.CLUSTER:
-                answer = _asked(plugin, "prepare", cycle)
+                answer = asked(plugin, "prepare", cycle)
                 self.prepared[plugin.name] = answer
                 if isinstance(answer, Status) and answer.code is Code.SKIP:
                     self.no_filter.add(plugin.name)
@@ -100,7 +133,7 @@ class Remembered:
                 self.no_score.add(plugin.name)
         for plugin in profile.at("prepare_scores"):
             if plugin.scope is not Scope.CLUSTER and plugin.name in concerned:
-                answer = _asked(plugin, "prepare_scores", cycle, nodes)
+                answer = asked(plugin, "prepare_scores", cycle, nodes)
                 if isinstance(answer, Status) and answer.code is Code.SKIP:
                     self.no_score.add(plugin.name)
                 elif isinstance(answer, Status) and not answer.ok:
@@ -118,6 +151,10 @@ class Remembered:
 
     # ---- keeping up with the table ----
 
+    @property
+    def is_ranked(self) -> bool:
+        return self._flat_total is not None
+
     def catch_up(self, cycle: Cycle) -> None:
         """Judge again what changed since the last look."""
         table = cycle.cluster.table
@@ -125,23 +162,27 @@ class Remembered:
             self._widen(table.capacity)
         moved = self._catch_up_layer(cycle, self.static, table.static)
         moved_too = self._catch_up_layer(cycle, self.row, table.content)
-        if moved is _NOTHING and moved_too is _NOTHING:
-            return
-        self._combine(table, _union(moved, moved_too))
+        if moved is not _NOTHING or moved_too is not _NOTHING:
+            self._combine(table, _union(moved, moved_too))
 
     def _catch_up_layer(self, cycle: Cycle, layer: Layer, log: TouchLog) -> NDArray[np.int32] | None:
         """The rows judged: an array, None for all of them, or nothing."""
         epochs = layer.current_epochs(cycle.cluster)
         touched = log.since(layer.mark) if layer.mark >= 0 and epochs == layer.epochs else None
-        layer.mark, layer.epochs = log.mark, epochs
         if touched is not None and not touched:
             return _NOTHING
+        distinct = set(touched) if touched is not None else None
         rows: NDArray[np.int32] | None = None
-        if touched is not None:
-            rows = np.array(sorted(set(touched)), dtype=np.int32)
-            if len(rows) * 4 > cycle.cluster.table.high:
-                rows = None
-        self._judge(cycle, layer, Nodes(cycle.cluster.table, rows))
+        if distinct is not None and len(distinct) * 4 <= cycle.cluster.table.high:
+            rows = np.fromiter(distinct, dtype=np.int32, count=len(distinct))
+        if rows is not None and layer.has_row_twins and len(rows) <= _FEW:
+            self._judge_one_by_one(cycle, layer, rows.tolist())
+        else:
+            self._judge(cycle, layer, Nodes(cycle.cluster.table, rows))
+        for scored in layer.scores:
+            scored.notice(cycle, rows)
+        # Only now: a plugin that raised has judged nothing, and will be asked again.
+        layer.mark, layer.epochs = log.mark, epochs
         return rows
 
     def _judge(self, cycle: Cycle, layer: Layer, nodes: Nodes) -> None:
@@ -155,20 +196,63 @@ class Remembered:
                 codes = refused if codes is None else np.where(codes == FEASIBLE, refused, codes)
         layer.codes[where] = FEASIBLE if codes is None else codes
         for scored in layer.scores:
-            scored.column[where] = _asked(scored.plugin, "score", cycle, nodes)
+            scored.column[where] = asked(scored.plugin, "score", cycle, nodes)
+
+    def _judge_one_by_one(self, cycle: Cycle, layer: Layer, rows: list[int]) -> None:
+        """The same for a row or two, where the overhead of arrays is all the cost."""
+        self.rows_judged += len(rows)
+        for row in rows:
+            code = FEASIBLE
+            for plugin in layer.filters:
+                verdict = asked(plugin, "filter_row", cycle, row)
+                if verdict is not None:
+                    code = self.codes.code(verdict)
+                    break
+            layer.codes[row] = code
+            for scored in layer.scores:
+                scored.column[row] = asked(scored.plugin, "score_row", cycle, row)
 
     def _combine(self, table: NodeTable, rows: NDArray[np.int32] | None) -> None:
+        flat = self._flat()
+        if rows is not None and len(rows) <= _FEW and flat == self._flat_total:
+            for row in rows.tolist():
+                self._combine_row(table, row)
+            return
         where: Any = slice(0, table.high) if rows is None else rows
-        self.ok[where] = (
-            (self.static.codes[where] == FEASIBLE) & (self.row.codes[where] == FEASIBLE) & table.alive[where]
-        )
+        ok = (self.static.codes[where] == FEASIBLE) & (self.row.codes[where] == FEASIBLE) & table.alive[where]
+        self.feasible += int(np.count_nonzero(ok)) - int(np.count_nonzero(self.ok[where]))
+        self.ok[where] = ok
         total: Any = 0
-        for layer in (self.static, self.row):
-            for scored in layer.scores:
-                if not scored.needs_normalising:
-                    column = scored.column[where]
-                    total = total + (column if scored.weight == 1 else column * scored.weight)
+        for scored in self._local:
+            column = scored.column[where]
+            total = total + (column if scored.weight == 1 else column * scored.weight)
         self.local_total[where] = total
+        if flat == self._flat_total and flat is not None:
+            self.ranked[where] = np.where(ok, total + flat, _REFUSED)
+        elif flat is not None:
+            high = table.high
+            self.ranked[:high] = np.where(self.ok[:high], self.local_total[:high] + flat, _REFUSED)
+        self._flat_total = flat
+
+    def _combine_row(self, table: NodeTable, row: int) -> None:
+        ok = bool(self.static.codes[row] == FEASIBLE and self.row.codes[row] == FEASIBLE and table.alive[row])
+        self.feasible += ok - bool(self.ok[row])
+        self.ok[row] = ok
+        total = 0
+        for scored in self._local:
+            total += int(scored.column[row]) * scored.weight
+        self.local_total[row] = total
+        if self._flat_total is not None:
+            self.ranked[row] = total + self._flat_total if ok else _REFUSED
+
+    def _flat(self) -> int | None:
+        """What all rows get from the normalised scores, if that is the same."""
+        flat = 0
+        for scored in self._normalised:
+            if scored.flat is None:
+                return None
+            flat += scored.flat
+        return flat
 
     def _widen(self, capacity: int) -> None:
         self.capacity = capacity
@@ -179,8 +263,12 @@ class Remembered:
                 scored.column = np.zeros(capacity, dtype=np.int64)
         self.ok = np.zeros(capacity, dtype=np.bool_)
         self.local_total = np.zeros(capacity, dtype=np.int64)
+        self.ranked = np.full(capacity, _REFUSED, dtype=np.int64)
+        self.feasible, self._flat_total = 0, None
 
 
+_REFUSED = -1
+_FEW = 8
 _NOTHING: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
 
 
@@ -202,7 +290,7 @@ def judged(cycle: Cycle, plugin: Plugin, nodes: Nodes, codes: VerdictCodes) -> N
         raise PluginError(plugin.name, "filter", error) from error
 
 
-def _asked(plugin: Plugin, point: str, *args: Any) -> Any:
+def asked(plugin: Plugin, point: str, *args: Any) -> Any:
     """Call a plugin; whatever it raises names it."""
     try:
         return getattr(plugin, point)(*args)
@@ -210,6 +298,3 @@ def _asked(plugin: Plugin, point: str, *args: Any) -> Any:
         raise
     except Exception as error:
         raise PluginError(plugin.name, point, error) from error
-
-
-asked = _asked

@@ -9,14 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from fairlead.framework.plugin import Interest, Plugin, Rescued
 from fairlead.model.reasons import SKIP, Status, failed, unresolvable, unschedulable
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.refusals import Refusals
     from fairlead.state.nodes import Nodes
@@ -26,6 +22,7 @@ NOT_BUILT = "fairlead cannot allocate resource claims yet"
 
 class DynamicResources(Plugin):
     name = "DynamicResources"
+    scores_flat = True
 
     def events(self) -> Sequence[Interest]:
         """Nothing that happens in the cluster turns this refusal around."""
@@ -42,5 +39,5 @@ class DynamicResources(Plugin):
             return Rescued(failed("not found"))
         return Rescued(unschedulable("no new claims to deallocate"))
 
-    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
-        return np.zeros(len(nodes), dtype=np.int64)
+    def score(self, cycle: Cycle, nodes: Nodes) -> int:
+        return 0

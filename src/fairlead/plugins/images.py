@@ -39,6 +39,16 @@ class ImageLocality(Plugin):
         largest = _LARGEST_PER_CONTAINER * shape.container_count
         return 100 * (np.clip(total, _SMALLEST, largest) - _SMALLEST) // (largest - _SMALLEST)
 
+    def score_row(self, cycle: Cycle, row: int) -> int:
+        shape, table = cycle.pod.shape, cycle.cluster.table
+        total = 0
+        for name in (*shape.images, *shape.image_volumes):
+            image = table.images.by_name.get(name)
+            if image is not None:
+                total += int(float(image.size) * (float(image.nodes_seen.get(row, 0)) / float(len(table))))
+        largest = _LARGEST_PER_CONTAINER * shape.container_count
+        return 100 * (min(max(total, _SMALLEST), largest) - _SMALLEST) // (largest - _SMALLEST)
+
 
 def _spread(image: Image, nodes: Nodes, total_nodes: int) -> NDArray[np.int64]:
     """The image's size on the rows that have it, scaled down by how few nodes do."""

@@ -46,16 +46,18 @@ class NodeName(Plugin):
     """`spec.nodeName` names the only node. Pods that have one are usually beyond scheduling, so this rarely speaks."""
 
     name = "NodeName"
+    scope = Scope.STATIC
+    reads = frozenset({"node"})
     _REASON = Reason(name, "node(s) didn't match the requested node name", final=True)
 
     def events(self) -> Sequence[Interest]:
         return (Interest(ClusterEvent(NODE, ActionType.ADD)),)
 
+    def concerns(self, pod: Pod) -> bool:
+        return bool(pod.node_name)
+
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
-        wanted = cycle.pod.node_name
-        if not wanted:
-            return ()
-        row = nodes.table.row_of.get(wanted)
+        row = nodes.table.row_of.get(cycle.pod.node_name)
         return (Reject(self._REASON, ~nodes.mask_of(() if row is None else (row,))),)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fairlead.framework.plugin import Hint, Interest, Plugin, Scope
 from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.model.pod import Pod
-from fairlead.model.reasons import SKIP, Reason, Reject, Status
+from fairlead.model.reasons import SKIP, Reason, Reject, Status, Verdict
 from fairlead.state.ports import ANY_IP, HostPort
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ class NodePorts(Plugin):
         for wanted in cycle.pod.shape.host_ports:
             taken |= cycle.cluster.ports.taken(wanted)
         return (Reject(self._REASON, nodes.mask_of(taken)),) if taken else ()
+
+    def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
+        taken = any(row in cycle.cluster.ports.taken(wanted) for wanted in cycle.pod.shape.host_ports)
+        return Verdict(self.name, (self._REASON.text,), final=False) if taken else None
 
 
 def _after_pod_deletion(pod: Pod, old: object, new: object) -> Hint:

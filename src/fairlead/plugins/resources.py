@@ -7,6 +7,7 @@ nothing) and, as in the original, knows neither pod-level requests nor resizes i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,14 +17,15 @@ from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quantity import is_extended, is_scalar
-from fairlead.model.reasons import SKIP, Reason, Reject, Status
+from fairlead.model.reasons import SKIP, Reason, Reject, Status, Verdict
 from fairlead.plugins.normalise import BrokenLine, rounded
+from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
-    from fairlead.state.nodes import Nodes
+    from fairlead.state.table import NodeTable
 
 CPU_AND_MEMORY = (("cpu", 1), ("memory", 1))
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
@@ -85,6 +87,20 @@ class NodeResourcesFit(Plugin):
             return False
         return resource in self._ignored_resources or resource.split("/", 1)[0] in self._ignored_groups
 
+    def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
+        asked: Mapping[str, int] = cycle.notes[self.name]
+        table = cycle.cluster.table
+        reasons = []
+        final = False
+        if int(table.pod_count[row]) + 1 > int(table.allocatable_column("pods")[row]):
+            reasons.append(self._TOO_MANY.text)
+        for resource, amount in asked.items():
+            allocatable = int(table.allocatable_column(resource)[row])
+            if amount > allocatable - int(table.requested_column(resource)[row]):
+                reasons.append(self._reason(resource).text)
+                final |= amount > allocatable
+        return Verdict(self.name, tuple(reasons), final) if reasons else None
+
     # ---- score ----
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
@@ -96,7 +112,7 @@ class NodeResourcesFit(Plugin):
             if not _is_scored(resource, asked):
                 continue
             capacity = nodes.allocatable(resource)
-            scores = self._score_one(_used(nodes, resource) + asked, capacity)
+            scores = self._score_one(nodes.take(_used_column(nodes.table, resource)) + asked, capacity)
             counts = capacity != 0
             if self._line is not None:
                 counts &= scores > 0
@@ -105,6 +121,26 @@ class NodeResourcesFit(Plugin):
         if self._line is not None:
             return rounded(total / np.maximum(weights, 1))
         return total // np.maximum(weights, 1)
+
+    def score_row(self, cycle: Cycle, row: int) -> int:
+        request, table = cycle.pod.shape.score_request, cycle.cluster.table
+        if self._line is not None:
+            return int(self.score(cycle, Nodes(table, np.array([row], dtype=np.int32)))[0])
+        total = weights = 0
+        for resource, weight in self._resources:
+            asked = request.get(resource, 0)
+            if not _is_scored(resource, asked):
+                continue
+            capacity = int(table.allocatable_column(resource)[row])
+            if capacity == 0:
+                continue
+            wanted = int(_used_column(table, resource)[row]) + asked
+            if self._strategy == "MostAllocated":
+                total += weight * (min(wanted, capacity) * 100 // capacity)
+            elif wanted <= capacity:
+                total += weight * ((capacity - wanted) * 100 // capacity)
+            weights += weight
+        return total // weights if weights else 0
 
     def _score_one(self, wanted: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
         divisor = np.maximum(capacity, 1)
@@ -150,6 +186,37 @@ class NodeResourcesBalancedAllocation(Plugin):
         gained = _balance(after, counts) - _balance(before, counts)
         return 50 + (50 + gained) // 2
 
+    def score_row(self, cycle: Cycle, row: int) -> int:
+        request, table = cycle.pod.shape.request, cycle.cluster.table
+        before: list[float] = []
+        after: list[float] = []
+        for resource in self._resources:
+            asked = request.get(resource, 0)
+            capacity = int(table.allocatable_column(resource)[row]) if _is_scored(resource, asked) else 0
+            if capacity:
+                used = int(table.requested_column(resource)[row])
+                before.append(min(1.0, used / capacity))
+                after.append(min(1.0, (used + asked) / capacity))
+        return 50 + (50 + _balance_of(after) - _balance_of(before)) // 2
+
+
+def _balance_of(fractions: list[float]) -> int:
+    """`_balance` for one node."""
+    if len(fractions) < 2:
+        deviation = 0.0
+    elif len(fractions) == 2:
+        deviation = abs((fractions[0] - fractions[1]) / 2)
+    else:
+        total = 0.0
+        for fraction in fractions:
+            total += fraction
+        mean = total / len(fractions)
+        squares = 0.0
+        for fraction in fractions:
+            squares += (fraction - mean) * (fraction - mean)
+        deviation = sqrt(squares / len(fractions))
+    return int((1 - deviation) * 100)
+
 
 def _balance(fractions: list[NDArray[np.float64]], counts: list[NDArray[np.bool_]]) -> NDArray[np.int64]:
     """How even the used fractions are, in percent: 100 less their standard deviation. The order of the additions is
@@ -184,13 +251,13 @@ def _is_scored(resource: str, asked: int) -> bool:
     return resource in _PLAIN or (asked > 0 and is_scalar(resource))
 
 
-def _used(nodes: Nodes, resource: str) -> NDArray[np.int64]:
-    """What the node is taken to use: for cpu and memory with the defaults for containers that say nothing."""
+def _used_column(table: NodeTable, resource: str) -> NDArray[np.int64]:
+    """What nodes are taken to use: for cpu and memory with the defaults for containers that say nothing."""
     if resource == "cpu":
-        return nodes.take(nodes.table.nonzero_cpu)
+        return table.nonzero_cpu
     if resource == "memory":
-        return nodes.take(nodes.table.nonzero_memory)
-    return nodes.requested(resource)
+        return table.nonzero_memory
+    return table.requested_column(resource)
 
 
 # ---- hints ----

@@ -75,6 +75,23 @@ class Nodes:
         return np.isin(self.rows, wanted)
 
 
+class Feasible(Nodes):
+    """The rows of a mask, found when somebody looks: most plugins that are offered the feasible nodes step aside."""
+
+    __slots__ = ("_found", "_ok")
+
+    def __init__(self, table: NodeTable, ok: NDArray[np.bool_]) -> None:
+        self.table = table
+        self._ok = ok
+        self._found: NDArray[np.int32] | None = None
+
+    @property
+    def rows(self) -> NDArray[np.int32]:  # type: ignore[override]
+        if self._found is None:
+            self._found = np.flatnonzero(self._ok).astype(np.int32)
+        return self._found
+
+
 class NodeRow:
     """One node, for code that looks at nodes one at a time."""
 
