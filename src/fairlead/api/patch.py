@@ -72,14 +72,9 @@ def _compact(doc: Doc) -> str:
 
 
 def _invalid_patch(value: str, problem: str) -> Invalid:
-    message = f"Invalid value: {_quoted(value)}: {problem}"
+    message = f"Invalid value: {orjson.dumps(value).decode()}: {problem}"
     cause = {"reason": "FieldValueInvalid", "message": message, "field": "patch"}
     return Invalid(f' "" is invalid: patch: {message}', details={"causes": [cause]})
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def _an_object(patch: Any, prefix: str) -> Doc:

@@ -334,24 +334,30 @@ _JSON_NAMES = {str: "string", int: "number", float: "number", bool: "bool", list
 
 
 def _go_error(parent: Struct, path: tuple[str, ...], field: Field, value: Any) -> str:
-    if field.kind is FieldKind.QUANTITY:
-        return QUANTITY_ERROR
-    if isinstance(value, str):
-        if field.kind in (FieldKind.TIME, FieldKind.MICRO_TIME):
-            layout = "2006-01-02T15:04:05" + (".000000" if field.kind is FieldKind.MICRO_TIME else "") + "Z07:00"
-            return f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"'
-        if field.kind is FieldKind.BYTES:
-            return f"illegal base64 data at input byte {_bad_base64(value)}"
+    where = f"Go struct field {parent.name}.{'.'.join(path)}"
+    return _unreadable(field, value) or _cannot_unmarshal(field, value, where)
+
+
+def _cannot_unmarshal(field: Field, value: Any, where: str) -> str:
     found = _JSON_NAMES[type(value)]
     if found == "number" and field.kind in (FieldKind.INTEGER, FieldKind.INT_OR_STRING):
         found += f" {value}"
-    return f"json: cannot unmarshal {found} into Go struct field {parent.name}.{'.'.join(path)} of type {field.go_type}"
+    return f"json: cannot unmarshal {found} into {where} of type {field.go_type}"
 
 
-_GO_NAMES = {
-    str: "string", int: "int64", float: "float64", bool: "bool",
-    list: "[]interface {}", dict: "map[string]interface {}",
-}  # fmt: skip
+def _unreadable(field: Field, value: Any) -> str:
+    """The complaint of types that read their text themselves; empty for all others."""
+    if field.kind is FieldKind.QUANTITY:
+        return QUANTITY_ERROR
+    if not isinstance(value, str):
+        return ""
+    if field.kind in (FieldKind.TIME, FieldKind.MICRO_TIME):
+        layout = "2006-01-02T15:04:05" + (".000000" if field.kind is FieldKind.MICRO_TIME else "") + "Z07:00"
+        return f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"'
+    return f"illegal base64 data at input byte {_bad_base64(value)}" if field.kind is FieldKind.BYTES else ""
+
+
+_GO_NAMES = {str: "string", int: "int64", float: "float64", bool: "bool", list: "slice", dict: "map"}
 
 
 def _restore_error(field: Field, value: Any) -> str:
@@ -360,12 +366,12 @@ def _restore_error(field: Field, value: Any) -> str:
     match field.kind:
         case FieldKind.STRUCT:
             return f"cannot restore struct from: {found}"
-        case FieldKind.LIST:
-            return f"cannot restore slice from {found}"
-        case FieldKind.MAP:
-            return f"cannot restore map from {found}"
-        case FieldKind.QUANTITY:
-            return QUANTITY_ERROR
+        case FieldKind.LIST | FieldKind.MAP:
+            return f"cannot restore {'slice' if field.kind is FieldKind.LIST else 'map'} from {found}"
+        case FieldKind.QUANTITY | FieldKind.TIME | FieldKind.MICRO_TIME | FieldKind.BYTES | FieldKind.INT_OR_STRING:
+            return _unreadable(field, value) or _cannot_unmarshal(field, value, "Go value")
+    if isinstance(value, str):
+        return f"unrecognized type: {field.go_type}"
     return f"cannot convert {found} to {field.go_type}"
 
 

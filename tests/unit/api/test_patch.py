@@ -110,6 +110,24 @@ def test_a_patch_that_leaves_a_wrong_type_names_patch_as_the_field() -> None:
 
 
 @pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"priority": "x"}, "unrecognized type: int32"),
+        ({"priority": 1.5}, "cannot convert float64 to int32"),
+        ({"restartPolicy": 1}, "cannot convert int64 to v1.RestartPolicy"),
+        ({"nodeSelector": [1]}, "cannot restore map from slice"),
+        ({"affinity": []}, "cannot restore struct from: slice"),
+        ({"containers": "x"}, "cannot restore slice from string"),
+        ({"tolerations": [1]}, "cannot restore struct from: int64"),
+    ],
+)
+def test_a_strategic_patch_with_a_wrong_type_complains_of_the_restoring(spec: Any, problem: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        apply_patch(POD, pod(), {"spec": spec}, PatchType.STRATEGIC)
+    assert refused.value.message.endswith(f'": {problem}')
+
+
+@pytest.mark.parametrize(
     ("patch", "message"),
     [
         ({"spec": {"containers": [{"image": "x"}]}}, "map: map[image:x] does not contain declared merge key: name"),
