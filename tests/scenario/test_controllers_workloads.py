@@ -42,7 +42,10 @@ def test_a_deployment_of_twenty_becomes_running(cluster: Harness) -> None:
     told = status(cluster, DEPLOYMENT, "web")
     assert running(cluster) == 20
     assert (told["replicas"], told["readyReplicas"], told["availableReplicas"], told["updatedReplicas"]) == (20,) * 4
-    assert told["observedGeneration"] == cluster.get(DEPLOYMENT, "web")["metadata"]["generation"]  # type: ignore[index]
+    web = cluster.get(DEPLOYMENT, "web")
+    assert web is not None
+    assert web["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "1"
+    assert told["observedGeneration"] == web["metadata"]["generation"] == 1
     assert condition(told, "Available")["reason"] == "MinimumReplicasAvailable"
     assert condition(told, "Progressing")["reason"] == "NewReplicaSetAvailable"
     no_trouble(cluster)

@@ -209,7 +209,9 @@ class Deployments(Reconciler[Key]):
 
     def _note_revision(self, deployment: Doc, revision: int) -> Iterable[Write]:
         if revision_of(deployment) != revision:
-            yield patch(DEPLOYMENT, deployment, {"metadata": {"annotations": {REVISION: str(revision)}}})
+            # Through the status, as the original does: there an annotation does not make a new generation.
+            noted = {"metadata": {"annotations": {REVISION: str(revision)}}}
+            yield patch(DEPLOYMENT, deployment, noted, subresource="status")
 
     def _resize(self, deployment: Doc, sizes: Sizes, now: float) -> Iterable[Write]:
         """Set sizes, and note on every active ReplicaSet for which size of the Deployment they were made."""
