@@ -42,6 +42,7 @@ def profile_from(config: KubeProfile, registry: Registry, *, extenders: tuple[Ex
         name=config.scheduler_name,
         points=points,
         weights=config.weights,
-        percentage=config.percentage_of_nodes_to_score,
+        # All of them is what None says, and the short way to a choice is open only then.
+        percentage=None if config.percentage_of_nodes_to_score == 100 else config.percentage_of_nodes_to_score,
         extenders=extenders,
     )

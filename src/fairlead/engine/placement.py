@@ -99,6 +99,15 @@ def place(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | Blocke
         return Broken(failed(str(error)))
 
 
+def score_sheet(cycle: Cycle, evaluator: Evaluator) -> ScoreSheet:
+    """Every feasible row with every plugin's score, for a cycle that has been prepared and a table that stands as it
+    did then: what a choice from the ranking did not have to spell out."""
+    judgement = evaluator.judge(cycle)
+    nodes = Nodes(cycle.cluster.table, np.flatnonzero(judgement.ok).astype(np.int32))
+    totals, contributions = evaluator.score(cycle, nodes)
+    return ScoreSheet(nodes.row_numbers(), totals, contributions)
+
+
 class _Attempt:
     """One search for a node."""
 

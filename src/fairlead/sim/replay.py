@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairlead.engine.attempt import Committed, Rescue, attempt, undo
-from fairlead.engine.placement import Search
+from fairlead.engine.placement import ScoreSheet, Search, score_sheet
 from fairlead.errors import ScenarioError
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from fairlead.framework.profile import Profile
     from fairlead.model.flow import Doc
     from fairlead.model.kinds import Kind
-    from fairlead.model.pod import Pod
     from fairlead.sim.recording import Scenario
 
 _NAMESPACES: tuple[tuple[str, dict[str, str]], ...] = (
@@ -135,14 +134,19 @@ class KubeReplay:
             )
         cycle = Cycle(pod=pod, cluster=self._cluster, profile=evaluator.profile, now=_EPOCH, rng=Random(0))
         outcome = attempt(cycle, evaluator, Search())
-        for name, expected, got in self._compare(decision, cycle, outcome):
+        sheet: ScoreSheet | None = None
+        if isinstance(outcome, Committed):
+            undo(cycle, outcome.placed.row)
+            sheet = outcome.placed.sheet
+            if sheet is None and outcome.placed.feasible > 1:
+                sheet = score_sheet(cycle, evaluator)
+        for name, expected, got in self._compare(decision, _Found.of(outcome, sheet, self._cluster), outcome):
             yield Difference(self._scenario.file, self._scenario.seed, index, name, expected, got)
-        self._follow(decision, pod, cycle, outcome)
+        self._follow(decision)
 
     def _compare(
-        self, decision: Doc, cycle: Cycle, outcome: Committed | Failure | Rescue
+        self, decision: Doc, found: _Found, outcome: Committed | Failure | Rescue
     ) -> Iterator[tuple[str, Any, Any]]:
-        found = _Found.of(outcome, self._cluster)
         recorded_scores = decision.get("scores") or {}
         feasible = decision.get("feasible")
         if feasible is None:
@@ -154,14 +158,14 @@ class KubeReplay:
             node = decision.get("node")
             if node is not None and found.best and node not in found.best:
                 yield "node", node, sorted(found.best)
+            if found.chosen not in found.best:
+                yield "chosen", sorted(found.best), found.chosen
         if decision.get("message") is not None and found.message != decision["message"]:
             yield "message", decision["message"], found.message
         yield from _preemption_differences(decision, outcome)
 
-    def _follow(self, decision: Doc, pod: Pod, cycle: Cycle, outcome: Committed | Failure | Rescue) -> None:
+    def _follow(self, decision: Doc) -> None:
         """Leave the cluster as the recorded scheduler left it."""
-        if isinstance(outcome, Committed):
-            undo(cycle, outcome.placed.row)
         node = decision.get("node")
         if self._independent or node is None:
             self._put(kinds.POD, decision["pod"], Happened.DELETED)
@@ -228,23 +232,23 @@ class _Found:
     feasible: list[str]
     scores: dict[str, dict[str, int]]
     best: set[str]
+    chosen: str
     message: str | None
 
     @classmethod
-    def of(cls, outcome: Committed | Failure | Rescue, cluster: Cluster) -> _Found:
+    def of(cls, outcome: Committed | Failure | Rescue, sheet: ScoreSheet | None, cluster: Cluster) -> _Found:
         table = cluster.table
         if isinstance(outcome, Committed):
-            sheet = outcome.placed.sheet
+            name = table.name(outcome.placed.row)
             if sheet is None:
-                name = table.name(outcome.placed.row)
-                return cls([name], {}, {name}, None)
+                return cls([name], {}, {name}, name, None)
             candidates = [sheet.candidate(position) for position in range(len(sheet.rows))]
             scores = {table.name(candidate.row): dict(candidate.scores) for candidate in candidates}
             highest = int(np.max(sheet.totals))
             best = {table.name(candidate.row) for candidate in candidates if candidate.total == highest}
-            return cls(list(scores), scores, best, None)
+            return cls(list(scores), scores, best, name, None)
         failure = outcome.failure if isinstance(outcome, Rescue) else outcome
-        return cls([], {}, set(), failure.message)
+        return cls([], {}, set(), "", failure.message)
 
 
 def _score_differences(
