@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, LEASE, NAMESPACE, NODE, POD, REPLICA_SET
+from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, LEASE, NAMESPACE, NODE, POD, REPLICA_SET, SERVICE_ACCOUNT
 from fairlead.testing.builders import deployment, namespace, node, pod
 from fairlead.testing.harness import Harness
 from tests.scenario.binder import TurnBinder
@@ -179,3 +179,9 @@ def test_a_deleted_namespace_is_emptied_and_then_gone(cluster: Harness) -> None:
     assert cluster.list(POD, namespace="lab") == []
     assert cluster.list(CONFIG_MAP, namespace="lab") == []
     assert cluster.list(DEPLOYMENT, namespace="lab") == []
+
+
+def test_a_new_namespace_has_a_default_service_account(cluster: Harness) -> None:
+    cluster.apply(namespace("lab"))
+    cluster.run(1)
+    assert cluster.get(SERVICE_ACCOUNT, "default", namespace="lab") is not None

@@ -1,4 +1,4 @@
-"""Namespaces that are being deleted: their content goes, then their finalizer, then the Store lets them go.
+"""Namespaces: each has a `default` service account; one that is deleted loses its content, then its finalizer.
 
 Pods and objects with finalizers take their time, so the content is looked at again every second. Not told: the
 conditions that count what is left.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import delete
+from fairlead.controllers.writes import create, delete
 from fairlead.model.flow import Change, DocView, Happened, Verb, Watch, Write
-from fairlead.model.kinds import NAMESPACE, Registry
+from fairlead.model.kinds import NAMESPACE, SERVICE_ACCOUNT, Registry
 
 _FINALIZER = "kubernetes"
 _PAUSE = 1.0
@@ -33,11 +33,15 @@ class Namespaces(Reconciler[str]):
             self._terminating.discard(metadata["name"])
         else:
             self._terminating.add(metadata["name"])
-            self.queue.add(metadata["name"])
+        self.queue.add(metadata["name"])
 
     def visit(self, key: str, now: float) -> Iterable[Write]:
-        namespace = self.view.get(NAMESPACE, "", key) if key in self._terminating else None
+        namespace = self.view.get(NAMESPACE, "", key)
         if namespace is None:
+            return
+        if key not in self._terminating:
+            if self.view.get(SERVICE_ACCOUNT, key, "default") is None:
+                yield create(SERVICE_ACCOUNT, {"metadata": {"namespace": key, "name": "default"}})
             return
         is_empty = True
         for kind in self._kinds:
