@@ -10,7 +10,7 @@ Meanwhile the pod is ASSUMED and the next one is being placed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -75,6 +75,7 @@ class Binding:
         self.past_permit = False
         self._errands: list[Errand] = []
         self._plugin_of: dict[int, str] = {}
+        self._binders = self._all_binders()
 
     @property
     def pod(self) -> Pod:
@@ -128,13 +129,13 @@ class Binding:
                 for errand in self._errands:
                     writes += errand.start(now)
         if self.stage is Stage.PREPARING:
-            self._progress(now, replies, "PreBind")
+            writes += self._progress(now, replies, "PreBind")
             if self.stage is Stage.PREPARING and not self._errands:
                 self.stage = Stage.BINDING
-                writes += self._start_binding(now)
+                writes += self._bind_by_next(now)
                 replies = ()
         if self.stage is Stage.BINDING:
-            self._progress(now, replies, "Bind")
+            writes += self._progress(now, replies, "Bind")
             if self.stage is Stage.BINDING and not self._errands:
                 self.stage = Stage.ENDED
         return writes
@@ -150,30 +151,37 @@ class Binding:
                 self._end(waited_too_long(plugin, format_duration(timeout)))
                 return
 
-    def _progress(self, now: float, replies: Sequence[Reply], point: str) -> None:
+    def _progress(self, now: float, replies: Sequence[Reply], point: str) -> list[Write]:
+        writes: list[Write] = []
         for errand in tuple(self._errands):
             status = errand.progress(now, self.cycle.cluster, replies)
             if status is None:
                 continue
             self._errands.remove(errand)
-            if not status.ok:
+            if status.code is Code.SKIP and self.stage is Stage.BINDING:
+                writes += self._bind_by_next(now)
+            elif not status.ok:
                 self._end(_wrapped(point, self._plugin_of[id(errand)], status))
-                return
+                break
+        return writes
 
-    def _start_binding(self, now: float) -> list[Write]:
-        """The first interested extender that binds, else the first plugin that does not leave it to the next."""
+    def _all_binders(self) -> Iterator[tuple[str, Errand | Write | Status]]:
+        """Interested extenders that bind, then plugins; each is asked only if those before it stepped aside."""
         for extender in self.cycle.profile.extenders:
             if extender.binds and extender.interested(self.pod):
-                return self._take_on(extender.bind(self.cycle, self.row), extender.name, now)
+                yield "", extender.bind(self.cycle, self.row)
         for plugin in self.cycle.profile.at("bind"):
-            answer = asked(plugin, "bind", self.cycle, self.row)
+            yield plugin.name, asked(plugin, "bind", self.cycle, self.row)
+
+    def _bind_by_next(self, now: float) -> list[Write]:
+        for name, answer in self._binders:
             if isinstance(answer, Status):
                 if answer.code is Code.SKIP:
                     continue
-                self._end(_wrapped("Bind", plugin.name, answer))
+                self._end(_wrapped("Bind", name, answer))
                 return []
             errand = OneWrite(answer, "binding rejected") if isinstance(answer, Write) else answer
-            return self._take_on(errand, plugin.name, now)
+            return self._take_on(errand, name, now)
         self._end(failed("no Bind plugin took the pod"))
         return []
 
@@ -189,9 +197,11 @@ class Binding:
 
 
 def _wrapped(point: str, plugin: str, status: Status) -> Status:
-    """A refusal keeps its words; anything else is an error that names point and plugin."""
+    """A refusal keeps its words; anything else is an error that names point and plugin (an extender names itself)."""
     if status.code.rejected:
         return status.by(plugin)
+    if not plugin:
+        return status
     return failed(f'running {point} plugin "{plugin}": {status.message}')
 
 

@@ -22,6 +22,7 @@ from fairlead.engine.backlog import Backlog
 from fairlead.engine.binding import Binding, Stage, told_after_binding
 from fairlead.engine.evictions import Evictions
 from fairlead.engine.explain import Explanations, waiting_in
+from fairlead.engine.hints import DEFAULT_INTERESTS, EXTENDER
 from fairlead.engine.intake import Intake
 from fairlead.engine.outcome import Failure, status_patch
 from fairlead.engine.placement import Search
@@ -37,6 +38,7 @@ from fairlead.state.shelves import COMPILERS
 
 if TYPE_CHECKING:
     from fairlead.engine.entry import Entry
+    from fairlead.framework.plugin import Interest
     from fairlead.framework.profile import Profile
     from fairlead.model.pod import Pod
 
@@ -86,6 +88,7 @@ class Scheduler:
             initial_backoff=self.options.initial_backoff,
             max_backoff=self.options.max_backoff,
             unschedulable_limit=self.options.unschedulable_limit,
+            extra_interests=_interests_of_extenders(profiles),
         )
         self.intake = Intake(
             self.cluster,
@@ -151,11 +154,19 @@ class Scheduler:
             total_nodes=len(self.cluster.table), waiting=waiting_in(waiting) if waiting else None,
         )  # fmt: skip
 
-    def reconfigure(self, profiles: Sequence[Profile]) -> None:
+    def reconfigure(
+        self, profiles: Sequence[Profile], *, initial_backoff: float | None = None, max_backoff: float | None = None
+    ) -> None:
         """Other policies from now on. Pods keep their places in the queue and on nodes."""
         self.profiles = {profile.name: profile for profile in profiles}
         self.evaluators = {profile.name: Evaluator(profile) for profile in profiles}
-        self.backlog.reconfigure(self.profiles, self._now)
+        self.backlog.reconfigure(
+            self.profiles,
+            self._now,
+            initial_backoff=initial_backoff,
+            max_backoff=max_backoff,
+            extra_interests=_interests_of_extenders(profiles),
+        )
 
     # ---- one attempt ----
 
@@ -325,3 +336,8 @@ class Scheduler:
             node=node, message=message, attempts=entry.attempts, waited=waited,
         )  # fmt: skip
         self.decisions.append(decision)
+
+
+def _interests_of_extenders(profiles: Sequence[Profile]) -> Mapping[str, Sequence[Interest]]:
+    """Nobody knows what would change an extender's mind, so anything may."""
+    return {EXTENDER: DEFAULT_INTERESTS} if any(profile.extenders for profile in profiles) else {}
