@@ -6,7 +6,7 @@ placed. Few pods are counted by going over their rows; from some number on, sums
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -120,6 +120,9 @@ class ExistingTerms:
     def labels_changed(self, row: int) -> None:
         for count in self._counts.values():
             count.labels_changed(row)
+
+    def all(self) -> Collection[TermCount]:
+        return self._counts.values()
 
     def counts(self) -> dict[tuple[int | None, AffinityTerm], dict[int, int]]:
         """Everything, for comparison in checks."""
