@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from fairlead.config import plugin_args
+from fairlead.model.requirements import NOTHING
 from fairlead.model.selectors import NodeSelector, parse_node_selector, parse_preferred_terms
+from fairlead.model.terms import SpreadConstraint
 from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.pod_affinity import InterPodAffinity
 from fairlead.plugins.preemption import DefaultPreemption
 from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
+from fairlead.plugins.spread import PodTopologySpread
 
 if TYPE_CHECKING:
     from fairlead.config.plugin_args import Args
@@ -51,4 +55,30 @@ def default_preemption(args: Args) -> DefaultPreemption:
     return DefaultPreemption(
         min_candidates_percentage=preemption.min_candidate_nodes_percentage,
         min_candidates_absolute=preemption.min_candidate_nodes_absolute,
+    )
+
+
+def pod_topology_spread(args: Args) -> PodTopologySpread:
+    spread = _typed(args, plugin_args.PodTopologySpreadArgs)
+    constraints = [
+        SpreadConstraint(
+            max_skew=constraint.max_skew,
+            topology_key=constraint.topology_key,
+            hard=constraint.when_unsatisfiable == "DoNotSchedule",
+            selector=NOTHING,
+            min_domains=constraint.min_domains or 1,
+            honor_affinity=constraint.node_affinity_policy != "Ignore",
+            honor_taints=constraint.node_taints_policy == "Honor",
+            match_label_keys=constraint.match_label_keys,
+        )
+        for constraint in spread.default_constraints
+    ]
+    return PodTopologySpread(default_constraints=constraints, defaulting=spread.defaulting_type)
+
+
+def inter_pod_affinity(args: Args) -> InterPodAffinity:
+    affinity = _typed(args, plugin_args.InterPodAffinityArgs)
+    return InterPodAffinity(
+        hard_pod_affinity_weight=affinity.hard_pod_affinity_weight,
+        ignore_preferred_terms_of_existing_pods=affinity.ignore_preferred_terms_of_existing_pods,
     )

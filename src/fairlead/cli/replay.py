@@ -1,0 +1,96 @@
+"""`fairlead replay`: decide recorded decisions again, and say where we differ from the scheduler that was recorded."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import orjson
+
+from fairlead.cli.terminal import bars
+from fairlead.config.assemble import profiles_of
+from fairlead.config.kube import default_kube_config, read_kube_config
+from fairlead.config.registry import Registry
+from fairlead.errors import FairleadError, ScenarioError
+from fairlead.sim.recording import Form, Scenario, scenarios_in
+from fairlead.sim.replay import Difference, KubeReplay, Report
+
+if TYPE_CHECKING:
+    from fairlead.framework.profile import Profile
+
+_SHOWN = 20
+
+
+@click.command("replay")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--config", "config_file", type=click.Path(path_type=Path), help="The configuration of the recording."
+)
+@click.option("--family", "families", multiple=True, help="Only scenarios of this family; may be repeated.")
+@click.option("--skip-family", "skipped", multiple=True, help="No scenarios of this family; may be repeated.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def replay_command(
+    files: tuple[Path, ...], config_file: Path | None, families: tuple[str, ...], skipped: tuple[str, ...], output: str
+) -> None:
+    """Replay recorded decisions of a real scheduler and report where ours differ.
+
+    \b
+    FILE is JSON lines, plain or gzipped, as `fairlead record` writes them.
+    Exit code: 0 all decisions agree, 1 some differ, 2 a file cannot be used.
+    """
+    try:
+        report = _replay(files, config_file, wanted=frozenset(families), skipped=frozenset(skipped))
+    except FairleadError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2)
+    if output == "json":
+        click.echo(orjson.dumps(report.to_document(), option=orjson.OPT_INDENT_2).decode())
+    else:
+        _print(report)
+    sys.exit(0 if report.agree == report.total else 1)
+
+
+def _replay(files: tuple[Path, ...], config: Path | None, *, wanted: frozenset[str], skipped: frozenset[str]) -> Report:
+    registry = Registry()
+    loaded = (
+        read_kube_config(config, capabilities=registry.capabilities)
+        if config is not None
+        else default_kube_config(capabilities=registry.capabilities)
+    )
+    profiles = profiles_of(loaded, registry)
+    scenarios = [
+        scenario
+        for path in files
+        for scenario in scenarios_in(path)
+        if (not wanted or scenario.family in wanted) and scenario.family not in skipped
+    ]
+    report = Report()
+    with bars(scenarios=len(scenarios)) as shown:
+        for done, scenario in enumerate(scenarios, start=1):
+            for differences in _decisions(scenario, profiles):
+                report.add(scenario.family, differences)
+            shown["scenarios"].reach(done)
+    return report
+
+
+def _decisions(scenario: Scenario, profiles: list[Profile]) -> Iterator[list[Difference]]:
+    if scenario.form is Form.VOLCANO:
+        where = f"{scenario.file}:{scenario.line}"
+        raise ScenarioError(f"{where}: this is a round of Volcano's, and those cannot be replayed yet")
+    return KubeReplay(scenario, profiles).decisions()
+
+
+def _print(report: Report) -> None:
+    for difference in report.differences[:_SHOWN]:
+        click.echo(f"{difference.file} seed {difference.seed} decision {difference.index}: {difference.field}")
+        click.echo(f"  recorded: {difference.expected}")
+        click.echo(f"  ours:     {difference.got}")
+    if len(report.differences) > _SHOWN:
+        click.echo(f"... and {len(report.differences) - _SHOWN} more differences (-o json shows all)")
+    width = max((len(name) for name in report.families), default=0)
+    for name, tally in sorted(report.families.items()):
+        click.echo(f"{name:<{width}}  {tally.agree} of {tally.total}")
+    click.echo(f"{report.agree} of {report.total} decisions agree")
