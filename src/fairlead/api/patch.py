@@ -35,7 +35,7 @@ def apply_patch(kind: Kind, doc: Doc, patch: Any, patch_type: PatchType) -> Doc:
         case PatchType.JSON:
             return _checked(kind, json_patch(doc, patch))
         case PatchType.MERGE:
-            return _checked(kind, merge_patch(doc, _an_object(patch, "error decoding patch: ")))
+            return _checked(kind, merge_patch(doc, _an_object(patch, "error decoding patch: ")), patch)
         case PatchType.STRATEGIC:
             return _strategic(kind, doc, patch)
     raise UnsupportedMedia(_UNKNOWN_FORMAT + ", ".join(accepted_patch_types(kind)))
@@ -53,15 +53,16 @@ def _strategic(kind: Kind, doc: Doc, patch: Any) -> Doc:
         raise UnsupportedMedia(_UNKNOWN_FORMAT + ", ".join(accepted_patch_types(kind)))
     patched = merge_strategically(struct, doc, _an_object(patch, ""))
     try:
-        check_types(kind, patched)
+        check_types(kind, patch)
     except WrongType as wrong:
         raise _invalid_patch(go_text(patch), wrong.restored) from wrong
     return patched
 
 
-def _checked(kind: Kind, patched: Doc) -> Doc:
+def _checked(kind: Kind, patched: Doc, patch: Doc | None = None) -> Doc:
+    """The document was good before, so after a merge only what the patch brought can be of a wrong type."""
     try:
-        check_types(kind, patched)
+        check_types(kind, patched if patch is None else patch)
     except WrongType as wrong:
         raise _invalid_patch(_compact(patched), wrong.problem) from wrong
     return patched

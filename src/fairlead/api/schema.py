@@ -152,7 +152,7 @@ def _as_list(field: Field, value: Any, unknown: list[str]) -> Any:
     if item.kind is FieldKind.STRING:
         for element in value:
             if type(element) is not str:
-                raise _WrongType
+                return [_string_or_empty(element) for element in value]
         return value
     decode_item = _DECODERS[item.kind]
     return [decode_item(item, element, unknown) for element in value if element is not None]
@@ -165,10 +165,19 @@ def _as_map(field: Field, value: Any, unknown: list[str]) -> Any:
     if item.kind is FieldKind.STRING:
         for element in value.values():
             if type(element) is not str:
-                raise _WrongType
+                return {key: _string_or_empty(element) for key, element in value.items()}
         return value
     decode_item = _DECODERS[item.kind]
     return {key: decode_item(item, element, unknown) for key, element in value.items() if element is not None}
+
+
+def _string_or_empty(value: Any) -> str:
+    """A null inside a collection of strings is an empty string, as in Go."""
+    if value is None:
+        return ""
+    if type(value) is not str:
+        raise _WrongType
+    return value
 
 
 def _as_string(field: Field, value: Any, unknown: list[str]) -> Any:

@@ -179,3 +179,22 @@ def test_admission_leaves_its_argument_alone() -> None:
     before = copy.deepcopy(pod)
     Admission(SURROUNDINGS).create(kind, pod)
     assert pod == before
+
+
+def service(name: str, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": [{"port": 80}], **spec}}
+
+
+def test_services_get_addresses_of_their_own_and_keep_them() -> None:
+    kind = kind_of(service("a"))
+    view = Objects([])
+    admission = Admission(view)
+    first = admission.create(kind, service("a", type="NodePort"))
+    view.docs[kind, "a"] = first
+    again = Admission(view).create(kind, service("a", type="NodePort"))
+    assert first["spec"]["clusterIP"] != again["spec"]["clusterIP"]
+    assert first["spec"]["ports"][0]["nodePort"] != again["spec"]["ports"][0]["nodePort"]
+    silent = admission.update(kind, service("a", type="NodePort", sessionAffinity="ClientIP"), first)
+    assert silent["spec"]["clusterIPs"] == [first["spec"]["clusterIP"]]
+    assert silent["spec"]["ports"] == first["spec"]["ports"]

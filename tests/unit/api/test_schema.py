@@ -84,6 +84,13 @@ def test_pruning_drops_what_is_unknown_null_or_empty_and_keeps_what_means_someth
     assert spec["tolerations"] == [{"key": "a"}]
 
 
+def test_a_null_among_strings_is_an_empty_string() -> None:
+    doc = {"metadata": {"name": "a", "labels": {"x": None, "y": "1"}}, "spec": {"containers": [{"args": [None, "b"]}]}}
+    decoded = decode(POD, doc).doc
+    assert decoded["metadata"]["labels"] == {"x": "", "y": "1"}
+    assert decoded["spec"]["containers"][0]["args"] == ["", "b"]
+
+
 def test_decoding_writes_what_go_always_writes() -> None:
     status = {"status": {"containerStatuses": [{"name": "c"}]}}
     written = decode(POD, status).doc["status"]["containerStatuses"][0]

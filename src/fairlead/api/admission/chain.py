@@ -28,6 +28,7 @@ from fairlead.api.admission.pod_updates import check_pod_update
 from fairlead.api.admission.pods import check_new_pod, check_pod_spec
 from fairlead.api.admission.problems import Problems
 from fairlead.api.admission.quality import quality_of_service
+from fairlead.api.admission.service_addresses import keep_addresses, with_addresses
 from fairlead.api.admission.workload_defaults import WORKLOAD_DEFAULTS, mark_daemon_set, own_job
 from fairlead.api.admission.workloads import WORKLOAD_RULES, WORKLOAD_STEPS, check_workload_status
 from fairlead.api.schema import is_custom, struct_of
@@ -68,6 +69,8 @@ class Admission:
             prepared = own_job(prepared)
         elif kind is k.DAEMON_SET:
             prepared = mark_daemon_set(prepared)
+        elif kind is k.SERVICE:
+            prepared = with_addresses(prepared, self._view)
         check(kind, prepared)
         return prepared
 
@@ -78,7 +81,10 @@ class Admission:
                 return self._update_status(kind, new, old)
             case "binding":
                 return new
-        prepared = default(kind, strategy.prepare_update(kind, new, old))
+        prepared = strategy.prepare_update(kind, new, old)
+        if kind is k.SERVICE:
+            prepared = with_addresses(keep_addresses(prepared, old), self._view)
+        prepared = default(kind, prepared)
         if kind is k.POD:
             prepared = self._default_updated_pod(prepared, old)
         elif kind is k.DAEMON_SET:
