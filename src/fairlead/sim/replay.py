@@ -36,7 +36,8 @@ _NAMESPACES: tuple[tuple[str, dict[str, str]], ...] = (
     ("team-a", {"team": "a"}),
     ("team-b", {"team": "b"}),
 )
-_EPOCH = 1_767_225_600.0
+_NOW = 4_102_444_800.0
+"""When decisions are made again: later than any time in a recording. It matters for pods that have not started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ class KubeReplay:
                 f"{self._scenario.file}:{self._scenario.line}: the pod of decision {index} wants the scheduler"
                 f" {pod.scheduler_name!r}, which the configuration has no profile for"
             )
-        cycle = Cycle(pod=pod, cluster=self._cluster, profile=evaluator.profile, now=_EPOCH, rng=Random(0))
+        cycle = Cycle(pod=pod, cluster=self._cluster, profile=evaluator.profile, now=_NOW, rng=Random(0))
         outcome = attempt(cycle, evaluator, Search())
         sheet: ScoreSheet | None = None
         if isinstance(outcome, Committed):
