@@ -48,7 +48,8 @@ class ReplicaSets(Reconciler[Key]):
         self._keys: dict[str, Key] = {}  # uid -> owner
         self._selectors: dict[str, dict[Key, LabelSelector]] = {}  # by namespace
         self._strays: dict[str, dict[Key, Mapping[str, str]]] = {}  # labels of pods that nobody controls
-        self._siblings: dict[str, set[str]] = {}  # uid of a Deployment -> uids of its ReplicaSets
+        self._parents: dict[str, str] = {}  # uid of a ReplicaSet -> uid of its Deployment
+        self._siblings: dict[str, dict[str, None]] = {}  # and back
         self._failures: dict[Key, str] = {}
 
     def observe(self, change: Change) -> None:
@@ -65,14 +66,23 @@ class ReplicaSets(Reconciler[Key]):
             self._selectors.get(key[0], {}).pop(key, None)
             self._failures.pop(key, None)
             self.queue.forget(key)
-            for siblings in self._siblings.values():
-                siblings.discard(uid)
+            self._leave_siblings(uid)
             return
         self._keys[uid] = key
         self._selectors.setdefault(key[0], {})[key] = self._selector(change.doc)
-        if parent is not None:
-            self._siblings.setdefault(parent["uid"], set()).add(uid)
+        if self._parents.get(uid) != (parent or {}).get("uid"):
+            self._leave_siblings(uid)
+            if parent is not None:
+                self._parents[uid] = parent["uid"]
+                self._siblings.setdefault(parent["uid"], {})[uid] = None
         self.queue.add(key)
+
+    def _leave_siblings(self, uid: str) -> None:
+        parent = self._parents.pop(uid, None)
+        if parent is not None:
+            del self._siblings[parent][uid]
+            if not self._siblings[parent]:
+                del self._siblings[parent]
 
     def _observe_pod(self, change: Change) -> None:
         for fact in self._pods.observe(change):
@@ -137,7 +147,7 @@ class ReplicaSets(Reconciler[Key]):
         return [create(POD, pod) for _ in range(min(missing, limit))]
 
     def _delete(self, owner: Doc, active: list[PodFact], excess: int, now: float) -> Iterable[Write]:
-        related = self._siblings.get((controller_of(owner) or {}).get("uid", ""), {owner["metadata"]["uid"]})
+        related = self._siblings.get((controller_of(owner) or {}).get("uid", ""), [owner["metadata"]["uid"]])
         neighbours = Counter(pod.node for uid in related for pod in self._pods.of(uid) if pod.is_active and pod.node)
         for pod in deletion_order(active, neighbours)[: min(excess, _BURST)]:
             yield delete(POD, pod.doc)
