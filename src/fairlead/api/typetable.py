@@ -15,6 +15,7 @@ INT_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
 TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.Time"
+OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 MICRO_TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"
 
 
@@ -38,10 +39,12 @@ class FieldKind(Enum):
 
 @dataclass(slots=True, eq=False)
 class Struct:
-    """A type with named fields. `always` makes the values that are written even when nobody set them."""
+    """A type with named fields. `always` makes the values that are written even when nobody set them; `borrowed` says
+    that a custom resource uses a built-in type."""
 
     name: str
     custom: bool = False
+    borrowed: bool = False
     keeps_unknown: bool = False
     fields: dict[str, Field] = field(default_factory=dict)
     always: list[tuple[str, Callable[[], Any]]] = field(default_factory=list)
@@ -71,18 +74,22 @@ class TypeTable:
     def __init__(self, data: dict[str, Any]) -> None:
         self._data = data
         self._custom = frozenset(data["custom"])
-        self._structs: dict[str, Struct] = {}
+        self._structs: dict[tuple[str, bool], Struct] = {}
 
     def of_kind(self, key: str) -> Struct | None:
         name = self._data["kinds"].get(key)
         return None if name is None else self.struct(name)
 
-    def struct(self, name: str) -> Struct:
-        """The struct of a definition such as `io.k8s.api.core.v1.PodSpec`."""
-        known = self._structs.get(name)
+    def struct(self, name: str, *, custom: bool = False) -> Struct:
+        """The struct of a definition such as `io.k8s.api.core.v1.PodSpec`; inside a custom resource a variant of it,
+        because there values are kept as they were written."""
+        custom = custom or name in self._custom
+        known = self._structs.get((name, custom))
         if known is None:
-            known = self._structs[name] = Struct(name.rpartition(".")[2], custom=name in self._custom)
-            self._fill(known, self._data["types"][name], self._data["go"].get(name, {}))
+            borrowed = custom and name not in self._custom
+            known = Struct(name.rpartition(".")[2], custom=custom, borrowed=borrowed)
+            self._structs[name, custom] = known
+            self._fill(known, self._data["types"][name], {} if custom else self._data["go"].get(name, {}))
         return known
 
     def _fill(self, struct: Struct, schema: dict[str, Any], go: dict[str, str]) -> None:
@@ -108,7 +115,7 @@ class TypeTable:
     def _typed(self, schema: dict[str, Any], *, custom: bool) -> Field:
         reference = schema.get("$ref") or next((part.get("$ref") for part in schema.get("allOf", ())), None)
         if reference:
-            return self._referenced(reference.rpartition("/")[2])
+            return self._referenced(reference.rpartition("/")[2], custom=custom)
         if schema.get("x-kubernetes-int-or-string"):
             return Field(FieldKind.INT_OR_STRING, go_type="int32")
         match schema.get("type"):
@@ -131,22 +138,21 @@ class TypeTable:
                 return Field(FieldKind.BOOLEAN, go_type="bool")
         return Field(FieldKind.ANY)
 
-    def _referenced(self, name: str) -> Field:
-        match name:
-            case "io.k8s.apimachinery.pkg.api.resource.Quantity":
-                return Field(FieldKind.QUANTITY)
-            case "io.k8s.apimachinery.pkg.util.intstr.IntOrString":
-                return Field(FieldKind.INT_OR_STRING, low=-(2**31), high=2**31 - 1, go_type="int32")
-            case "io.k8s.apimachinery.pkg.apis.meta.v1.Time":
-                return Field(FieldKind.TIME, go_type="string")
-            case "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime":
-                return Field(FieldKind.MICRO_TIME, go_type="string")
+    def _referenced(self, name: str, *, custom: bool) -> Field:
+        if name == QUANTITY:
+            return Field(FieldKind.INT_OR_STRING if custom else FieldKind.QUANTITY)
+        if name == INT_OR_STRING:
+            return Field(FieldKind.INT_OR_STRING, low=-(2**31), high=2**31 - 1, go_type="int32")
+        if name in (TIME, MICRO_TIME):
+            return Field(FieldKind.TIME if name == TIME else FieldKind.MICRO_TIME, go_type="string")
+        if name == OBJECT_META:
+            return Field(FieldKind.STRUCT, struct=self.struct(name))
         schema = self._data["types"][name]
         if "properties" not in schema:
             if schema.get("type") == "object" and name.endswith(("Policy", "Config")):
-                return Field(FieldKind.STRUCT, struct=self.struct(name))
+                return Field(FieldKind.STRUCT, struct=self.struct(name, custom=custom))
             return Field(FieldKind.ANY)
-        return Field(FieldKind.STRUCT, struct=self.struct(name))
+        return Field(FieldKind.STRUCT, struct=self.struct(name, custom=custom))
 
 
 def _string_kind(wire_format: str) -> FieldKind:

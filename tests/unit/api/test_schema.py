@@ -164,3 +164,9 @@ def test_the_canonical_form_keeps_the_amount_and_itself(number: int, suffix: str
 def test_what_is_no_quantity_is_refused(text: Any) -> None:
     with pytest.raises((ValueError, ApiError)):
         canonical(text)
+
+
+def test_a_custom_resource_keeps_its_pod_templates_as_they_were_written() -> None:
+    container = {"name": "c", "resources": {"requests": {"cpu": "1000m"}}, "args": []}
+    task = {"name": "t", "template": {"spec": {"containers": [container], "nodeName": ""}}}
+    assert decode(VC_JOB, {"spec": {"tasks": [task]}}).doc["spec"]["tasks"] == [task]

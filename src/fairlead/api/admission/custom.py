@@ -14,7 +14,7 @@ def default_custom(struct: Struct, doc: Doc) -> Doc:
     """The document with the schema's defaults wherever a field is missing from an object that is there."""
     out = dict(doc)
     for name, field in struct.fields.items():
-        if field.struct is not None and not field.struct.custom:
+        if field.struct is not None and (field.struct.borrowed or not field.struct.custom):
             continue  # metadata and pod templates have no defaults of the schema's
         if name not in out and field.default is not None:
             out[name] = deepcopy(field.default)
@@ -24,7 +24,7 @@ def default_custom(struct: Struct, doc: Doc) -> Doc:
 
 
 def _default_value(field: Field, value: Any) -> Any:
-    if field.struct is not None and field.struct.custom and isinstance(value, dict):
+    if field.struct is not None and not field.struct.borrowed and isinstance(value, dict):
         return default_custom(field.struct, value)
     if field.item is not None and isinstance(value, list):
         return [_default_value(field.item, item) for item in value]

@@ -90,6 +90,7 @@ def _with_generation(kind: Kind, new: Doc, old: Doc) -> Doc:
 def _wishes(kind: Kind, doc: Doc) -> Any:
     """The part of an object whose changes are counted."""
     if is_custom(kind):
-        return {key: value for key, value in doc.items() if key not in ("metadata", "status")}
+        apart = ("metadata", "status") if "status" in kind.subresources else ("metadata",)
+        return {key: value for key, value in doc.items() if key not in apart}
     annotations = doc["metadata"].get("annotations") if kind in _COUNTS_ANNOTATIONS else None
     return {key: value for key, value in doc.items() if key not in ("metadata", "status")} | {"": annotations}
