@@ -1,0 +1,112 @@
+"""The Store on disk: what comes back, what is refused, and what happens when the disk is full."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from fairlead.api.journal import Journal
+from fairlead.api.store import Store
+from fairlead.errors import Gone, JournalError, StorageFull
+from fairlead.model.flow import Verb, Write
+from fairlead.model.kinds import CONFIG_MAP, NAMESPACE
+
+
+def opened(directory: Path, **options: bool) -> Store:
+    return Store(clock=lambda: 1.7e9, rng=random.Random(3), journal=Journal(directory, **options))
+
+
+def create(store: Store, name: str, size: int = 1) -> None:
+    store.perform(Write(Verb.CREATE, CONFIG_MAP, "default", name, body={"data": {"k": "v" * size}}))
+
+
+def create_together(store: Store, **sizes: int) -> None:
+    with store.batch():
+        for name, size in sizes.items():
+            create(store, name, size)
+
+
+def names(store: Store) -> list[str]:
+    return [doc["metadata"]["name"] for doc in store.list(CONFIG_MAP)]
+
+
+@pytest.mark.parametrize("fsync", [False, True])
+def test_a_restart_brings_back_every_object_and_goes_on_counting(tmp_path: Path, fsync: bool) -> None:
+    store = opened(tmp_path, fsync=fsync)
+    for name in "abc":
+        create(store, name)
+    store.perform(Write(Verb.PATCH, CONFIG_MAP, "default", "a", body={"data": {"k": "new"}}))
+    store.perform(Write(Verb.DELETE, CONFIG_MAP, "default", "b"))
+    before, version = store.read(CONFIG_MAP, "default", "a"), store.resource_version
+    store.close()
+    store = opened(tmp_path, fsync=fsync)
+    assert names(store) == ["a", "c"]
+    assert store.read(CONFIG_MAP, "default", "a") == before
+    create(store, "d")
+    assert int(store.read(CONFIG_MAP, "default", "d")["metadata"]["resourceVersion"]) > version
+    store.close()
+
+
+def test_a_watch_of_a_former_life_must_list_anew(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    create(store, "a")
+    version = str(store.resource_version)
+    store.close()
+    store = opened(tmp_path)
+    with pytest.raises(Gone, match="too old resource version"):
+        store.subscribe(CONFIG_MAP, resource_version=version)
+    store.close()
+
+
+def test_the_first_objects_are_made_once(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    uids = [doc["metadata"]["uid"] for doc in store.list(NAMESPACE)]
+    store.close()
+    store = opened(tmp_path)
+    assert [doc["metadata"]["uid"] for doc in store.list(NAMESPACE)] == uids
+    store.close()
+
+
+def test_a_second_process_is_kept_out(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    with pytest.raises(JournalError, match="is in use by another process"):
+        Journal(tmp_path)
+    journal.close()
+    Journal(tmp_path).close()
+
+
+def test_an_unknown_format_is_refused_by_name(tmp_path: Path) -> None:
+    Journal(tmp_path).close()
+    database = sqlite3.connect(tmp_path / "objects.db")
+    database.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
+    database.commit()
+    database.close()
+    with pytest.raises(JournalError, match='has the format "99"; this version of fairlead reads "1"'):
+        Journal(tmp_path)
+
+
+def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "objects.db").write_bytes(b"not a database at all" * 100)
+    with pytest.raises(JournalError, match="cannot be read"):
+        Journal(tmp_path)
+
+
+def test_a_full_disk_changes_nothing_and_tells_nobody(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    store = Store(clock=lambda: 1.7e9, rng=random.Random(3), journal=journal)
+    create(store, "before")
+    watch = store.subscribe(CONFIG_MAP, resource_version=str(store.resource_version))
+    journal.limit_pages(20)
+    with pytest.raises(StorageFull):
+        create_together(store, small=1, large=200_000)
+    assert names(store) == ["before"]
+    assert watch.drain() == []
+    journal.limit_pages(10_000)
+    create(store, "after")
+    store.close()
+    store = opened(tmp_path)
+    assert names(store) == ["after", "before"]
+    store.close()
