@@ -198,3 +198,38 @@ def test_services_get_addresses_of_their_own_and_keep_them() -> None:
     silent = admission.update(kind, service("a", type="NodePort", sessionAffinity="ClientIP"), first)
     assert silent["spec"]["clusterIPs"] == [first["spec"]["clusterIP"]]
     assert silent["spec"]["ports"] == first["spec"]["ports"]
+
+
+def custom(api_version: str, kind: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, "spec": spec}
+
+
+VOLCANO = ("scheduling.volcano.sh/v1beta1", "batch.volcano.sh/v1alpha1", "topology.volcano.sh/v1alpha1")
+TASK = {"replicas": -1, "template": {"spec": {"containers": [{"image": "x"}]}}}
+
+
+@pytest.mark.parametrize(
+    ("doc", "message"),
+    [
+        (custom(VOLCANO[0], "Queue", weight=0),
+         'Queue.scheduling.volcano.sh "x" is invalid: spec.weight: Invalid value: 0: '
+         "spec.weight in body should be greater than or equal to 1"),
+        (custom(VOLCANO[0], "Queue", dequeueStrategy="y"),
+         'Queue.scheduling.volcano.sh "x" is invalid: spec.dequeueStrategy: Unsupported value: "y": '
+         'supported values: "fifo", "traverse"'),
+        (custom(VOLCANO[1], "Job", tasks=[TASK]),
+         'Job.batch.volcano.sh "x" is invalid: [spec.tasks[0].replicas: Invalid value: -1: spec.tasks[0].replicas in '
+         "body should be greater than or equal to 0, spec.tasks[0].template.spec.containers[0].name: Required value]"),
+        (custom(VOLCANO[1], "CronJob", concurrencyPolicy="z", schedule=""),
+         'CronJob.batch.volcano.sh "x" is invalid: [spec.concurrencyPolicy: Unsupported value: "z": '
+         'supported values: "Allow", "Forbid", "Replace", spec.jobTemplate: Required value]'),
+    ],
+)  # fmt: skip
+def test_custom_resources_follow_their_own_schemas(doc: dict[str, Any], message: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        admit(doc)
+    assert refused.value.message == message
+
+
+def test_custom_resources_get_the_defaults_of_their_schemas() -> None:
+    assert admit(custom(VOLCANO[0], "Queue", weight=2))["spec"] == {"weight": 2, "dequeueStrategy": "traverse"}

@@ -19,6 +19,7 @@ import orjson
 
 from fairlead.api.admission import builtin, strategy
 from fairlead.api.admission.custom import default_custom
+from fairlead.api.admission.custom_rules import check_custom
 from fairlead.api.admission.label_keys import bake_label_keys
 from fairlead.api.admission.metadata import check_metadata, check_metadata_update
 from fairlead.api.admission.plain_defaults import PLAIN_DEFAULTS
@@ -100,7 +101,7 @@ class Admission:
             check_workload_status(problems, prepared)
         elif kind is k.NAMESPACE:
             check_namespace_status(problems, prepared)
-        elif kind is k.NODE:
+        elif kind is k.NODE or is_custom(kind):
             _check_object(problems, kind, prepared)
         problems.raise_if_any(kind, prepared["metadata"]["name"])
         return prepared
@@ -184,3 +185,5 @@ def _check_object(problems: Problems, kind: Kind, doc: Doc) -> None:
     rule = _RULES.get(kind)
     if rule is not None:
         rule(problems, doc)
+    elif is_custom(kind):
+        check_custom(problems, kind, doc)

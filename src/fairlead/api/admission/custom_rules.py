@@ -1,0 +1,94 @@
+"""The rules that a custom resource's own schema states: required fields, enums, ranges, lengths and patterns.
+
+Worded as the API server words them for CustomResourceDefinitions. CEL rules (`x-kubernetes-validations`) are not
+evaluated. Of borrowed pod templates only the required fields are looked at, as the definitions themselves do.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from fairlead.api.admission.problems import Problems
+from fairlead.api.schema import schema_data
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Doc
+    from fairlead.model.kinds import Kind
+
+_OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+def check_custom(problems: Problems, kind: Kind, doc: Doc) -> None:
+    """Problems in the order of their paths."""
+    data = schema_data()
+    name = data["kinds"].get(f"{kind.api_version}/{kind.kind}")
+    if name is None:
+        return
+    found = Problems()
+    _check_object(found, "", data["types"][name], doc)
+    problems.found += sorted(found.found, key=lambda problem: problem[1])
+
+
+def _resolved(schema: Doc) -> tuple[Doc, bool]:
+    """The schema itself or the one it refers to, and whether it was borrowed."""
+    reference = schema.get("$ref") or next((part.get("$ref") for part in schema.get("allOf", ())), None)
+    if reference is None:
+        return schema, False
+    name = reference.rpartition("/")[2]
+    return ({} if name == _OBJECT_META else schema_data()["types"][name]), True
+
+
+def _check_value(problems: Problems, path: str, schema: Doc, value: Any) -> None:
+    schema, borrowed = _resolved(schema)
+    match value:
+        case dict():
+            _check_object(problems, path, schema, value)
+        case list():
+            if len(value) < schema.get("minItems", 0):
+                text = f"{path} in body should have at least {schema['minItems']} items"
+                problems.invalid(path, len(value), text)
+            for index, item in enumerate(value):
+                _check_value(problems, f"{path}[{index}]", schema.get("items", {}), item)
+        case str() if not borrowed:
+            _check_string(problems, path, schema, value)
+        case bool():
+            pass
+        case int() | float():
+            _check_number(problems, path, schema, value)
+
+
+def _check_object(problems: Problems, path: str, schema: Doc, value: Doc) -> None:
+    dot = f"{path}." if path else ""
+    for name in schema.get("required", ()):
+        if name not in value:
+            problems.required(f"{dot}{name}")
+    properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+    for key, item in value.items():
+        inner = properties.get(key, others)
+        if isinstance(inner, dict):
+            _check_value(problems, f"{dot}{key}", inner, item)
+
+
+def _check_string(problems: Problems, path: str, schema: Doc, value: str) -> None:
+    if "enum" in schema and value not in schema["enum"]:
+        problems.unsupported(path, value, schema["enum"])
+    if len(value) < schema.get("minLength", 0):
+        problems.invalid(path, value, f"{path} in body should be at least {schema['minLength']} chars long")
+    if len(value) > schema.get("maxLength", len(value)):
+        problems.too_long(path, schema["maxLength"])
+    if "pattern" in schema and not _pattern(schema["pattern"]).search(value):
+        problems.invalid(path, value, f"{path} in body should match '{schema['pattern']}'")
+
+
+@lru_cache(maxsize=256)
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text)
+
+
+def _check_number(problems: Problems, path: str, schema: Doc, value: float) -> None:
+    if value < schema.get("minimum", value):
+        problems.invalid(path, value, f"{path} in body should be greater than or equal to {schema['minimum']}")
+    if value > schema.get("maximum", value):
+        problems.invalid(path, value, f"{path} in body should be less than or equal to {schema['maximum']}")
