@@ -144,8 +144,13 @@ def others() -> list[tuple[Doc, Doc]]:
                "containerRuntimeVersion": "fake://1"}  # fmt: skip
     selected = {"selector": cases.SELECTOR, "template": cases.TEMPLATE, "replicas": 3}
     job = cases.thing("batch/v1", "Job", "t-job", spec={"template": cases.ONCE, "parallelism": 4})
-    volume = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce", "ReadOnlyMany"],
-              "hostPath": {"path": "/x"}, "claimRef": {"namespace": "a", "name": "b"}, "storageClassName": "s"}  # fmt: skip
+    volume = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce", "ReadOnlyMany"],
+        "hostPath": {"path": "/x"},
+        "claimRef": {"namespace": "a", "name": "b"},
+        "storageClassName": "s",
+    }
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "volumeName": "v"}
     sink = {"kind": "Pod", "namespace": "default", "name": "p", "fieldPath": "spec.containers{c}"}
     default_class = cases.thing("storage.k8s.io/v1", "StorageClass", "t-default", provisioner="p")

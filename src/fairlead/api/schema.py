@@ -12,7 +12,7 @@ Invariant: decoding never changes its argument, and decoding what was decoded ch
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from fairlead.api.quantities import QUANTITY_ERROR, NotAQuantity, canonical
-from fairlead.api.typetable import Field, FieldKind, Struct, TypeTable
+from fairlead.api.typetable import Decoder, Field, FieldKind, Struct, TypeTable
 from fairlead.errors import BadRequest, Invalid
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def schema_data() -> dict[str, Any]:
 
 @cache
 def type_table() -> TypeTable:
-    return TypeTable(schema_data())
+    return TypeTable(schema_data(), _DECODERS)
 
 
 @cache
@@ -107,6 +107,9 @@ def is_custom(kind: Kind) -> bool:
 # -- the quick pass ---------------------------------------------------------------------------------------------------
 
 
+_STRING = FieldKind.STRING  # looking it up on the Enum each time would cost more than the rest of the loop
+
+
 class _WrongType(Exception):
     """Something has the wrong JSON type; the slow pass says what."""
 
@@ -124,13 +127,13 @@ def _decode_struct(struct: Struct, value: Doc, unknown: list[str]) -> Doc:
         elif item is None:
             if struct.custom and field.nullable:
                 out[key] = None
-        elif field.kind is FieldKind.STRING:
+        elif field.kind is _STRING:
             if type(item) is not str:
                 raise _WrongType
             if item or not field.omit_empty:
                 out[key] = item
         else:
-            found = _DECODERS[field.kind](field, item, unknown)
+            found = field.decode(field, item, unknown)
             if found or not field.omit_empty:
                 out[key] = found
     for key, make in struct.always:
@@ -149,12 +152,12 @@ def _as_list(field: Field, value: Any, unknown: list[str]) -> Any:
     item = field.item
     if type(value) is not list or item is None:
         raise _WrongType
-    if item.kind is FieldKind.STRING:
+    if item.kind is _STRING:
         for element in value:
             if type(element) is not str:
                 return [_string_or_empty(element) for element in value]
         return value
-    decode_item = _DECODERS[item.kind]
+    decode_item = item.decode
     return [decode_item(item, element, unknown) for element in value if element is not None]
 
 
@@ -162,12 +165,12 @@ def _as_map(field: Field, value: Any, unknown: list[str]) -> Any:
     item = field.item
     if type(value) is not dict or item is None:
         raise _WrongType
-    if item.kind is FieldKind.STRING:
+    if item.kind is _STRING:
         for element in value.values():
             if type(element) is not str:
                 return {key: _string_or_empty(element) for key, element in value.items()}
         return value
-    decode_item = _DECODERS[item.kind]
+    decode_item = item.decode
     return {key: decode_item(item, element, unknown) for key, element in value.items() if element is not None}
 
 
@@ -235,7 +238,7 @@ def _as_anything(field: Field, value: Any, unknown: list[str]) -> Any:
     return value
 
 
-_DECODERS: dict[FieldKind, Callable[[Field, Any, list[str]], Any]] = {
+_DECODERS: dict[FieldKind, Decoder] = {
     FieldKind.STRUCT: _as_struct,
     FieldKind.LIST: _as_list,
     FieldKind.MAP: _as_map,
@@ -334,7 +337,7 @@ def _wrong_in(parent: Struct, field: Field, value: Any, path: tuple[str, ...]) -
                 yield from _wrong_in(parent, field.item, element, path)
     else:
         try:
-            _DECODERS[field.kind](field, value, [])
+            field.decode(field, value, [])
         except _WrongType:
             yield parent, path, field, value
 

@@ -6,7 +6,7 @@ is asked for is ever built: a process that never sees a CronJob never compiles o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -17,6 +17,10 @@ INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
 TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.Time"
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 MICRO_TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"
+
+
+Decoder = Callable[["Field", Any, list[str]], Any]
+"""Turns a JSON value into what is kept; names of unknown fields are appended to the list."""
 
 
 class FieldKind(Enum):
@@ -68,11 +72,12 @@ class Field:
     list_type: str = ""
     map_keys: tuple[str, ...] = ()
     default: Any = None
+    decode: Decoder = field(default=lambda _field, value, _unknown: value)
 
 
 class TypeTable:
-    def __init__(self, data: dict[str, Any]) -> None:
-        self._data = data
+    def __init__(self, data: dict[str, Any], decoders: Mapping[FieldKind, Decoder]) -> None:
+        self._data, self._decoders = data, decoders
         self._custom = frozenset(data["custom"])
         self._structs: dict[tuple[str, bool], Struct] = {}
 
@@ -104,6 +109,7 @@ class TypeTable:
 
     def _field(self, schema: dict[str, Any], *, custom: bool) -> Field:
         made = self._typed(schema, custom=custom)
+        made.decode = self._decoders[made.kind]
         made.merge_key = schema.get("x-kubernetes-patch-merge-key", "")
         made.strategies = tuple(s for s in schema.get("x-kubernetes-patch-strategy", "").split(",") if s)
         made.list_type = schema.get("x-kubernetes-list-type", "")
