@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from fairlead.model.flow import Controller
 
 Parsed = TypeVar("Parsed")
+ENDING = (signal.SIGINT, signal.SIGTERM)
 USUAL_KUBECONFIG = Path("~/.kube/config")
 
 
@@ -89,6 +91,7 @@ def up_command(
 
     Ctrl-C ends it, and everything in it is gone unless --data keeps it.
     """
+    _leave_quietly_on_signals()
     log_to_stderr(verbose)
     if fsync and data is None:
         raise click.UsageError("--fsync needs --data")
@@ -111,6 +114,12 @@ def up_command(
     asyncio.run(_up(wish))
 
 
+def _leave_quietly_on_signals() -> None:
+    """Until the event loop takes over, there is nothing yet to be undone."""
+    for number in ENDING:
+        signal.signal(number, lambda *_: sys.exit(0))
+
+
 def _schedulers(which: str, config: Path | None) -> list[Controller]:
     if which == "none":
         return []
@@ -124,7 +133,7 @@ async def _up(wish: Wish) -> None:
     from fairlead.cli.embedded import EmbeddedCluster
 
     interrupted = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ENDING:
         asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
     cluster = EmbeddedCluster(wish)
     serving = asyncio.create_task(_serve(cluster))
@@ -144,7 +153,6 @@ async def _serve(cluster: EmbeddedCluster) -> None:
     with bars(nodes=len(cluster.wish.fleet)) as shown:
         await cluster.start(shown["nodes"].reach)
     path = cluster.wish.kubeconfig
-    click.echo(
-        f"ready {cluster.url} with {cluster.nodes} nodes: kubectl --kubeconfig {path} get nodes (Ctrl-C ends it)"
-    )
+    how = f"kubectl --kubeconfig {path} get nodes"
+    click.echo(f"ready {cluster.url} with {cluster.nodes} nodes; try: {how} (Ctrl-C ends it)")
     await cluster.failed()

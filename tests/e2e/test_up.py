@@ -1,0 +1,170 @@
+"""`fairlead up` from the outside: a process, its files, its exit code, and an API behind a kubeconfig."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.api.client import KubeApi
+from fairlead.api.credentials import load_kubeconfig
+from fairlead.model.flow import Verb, Write
+from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD
+from fairlead.testing.builders import deployment, pod
+from tests.e2e.up import Up
+
+
+async def in_cluster(up: Up, work: Callable[[KubeApi], Any]) -> Any:
+    api = KubeApi(load_kubeconfig(up.kubeconfig))
+    try:
+        async with asyncio.timeout(60):
+            return await work(api)
+    finally:
+        await api.close()
+
+
+async def node_names(api: KubeApi) -> list[str]:
+    return [node["metadata"]["name"] for node in (await api.list(NODE)).items]
+
+
+async def bound_pods(api: KubeApi, count: int) -> list[dict[str, Any]]:
+    """Wait until so many pods run."""
+    while True:
+        pods = (await api.list(POD, field_selector="status.phase=Running")).items
+        if len(pods) >= count:
+            return pods
+        await asyncio.sleep(0.05)
+
+
+def refusal(*options: str, cwd: Path) -> tuple[int, list[str]]:
+    """Exit code and standard error of a command that must not start."""
+    done = subprocess.run(
+        [sys.executable, "-m", "fairlead", "up", *options], cwd=cwd, capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert done.stdout == ""
+    return done.returncode, done.stderr.splitlines()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_a_signal_and_leaves_nothing_behind(tmp_path: Path, ending: signal.Signals) -> None:
+    with Up(tmp_path / "here", "--nodes", "4", "--zones", "2", "--shape", "1:cpu=64,memory=256Gi,example.com/fpga=2",
+            "--shape", "cpu=4,memory=8Gi") as up:  # fmt: skip
+        assert "4 nodes" in up.wait_ready()
+        assert stat.S_IMODE(up.kubeconfig.stat().st_mode) == 0o600
+
+        async def look(api: KubeApi) -> list[dict[str, Any]]:
+            nodes = (await api.list(NODE)).items
+            await api.perform(Write(Verb.CREATE, DEPLOYMENT, "default", "web", deployment("web").replicas(6).doc()))
+            assert len(await bound_pods(api, 6)) == 6
+            return nodes
+
+        nodes = asyncio.run(in_cluster(up, look))
+        offered = {node["metadata"]["name"]: node["status"]["allocatable"] for node in nodes}
+        zones = {node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes}
+        assert offered["node-0"]["example.com/fpga"] == "2"
+        assert offered["node-3"]["cpu"] == "4"
+        assert zones == {"zone-a", "zone-b"}
+        up.signal(ending)
+        assert up.wait() == 0
+        assert up.errors() == ""
+        assert sorted(path.name for path in up.directory.iterdir()) == ["stderr"]
+
+
+def test_a_signal_while_it_starts_ends_it_as_well(tmp_path: Path) -> None:
+    with Up(tmp_path / "here", "--nodes", "3000", "--data", "data") as up:
+        # The lock file is the first thing there is; nodes come after it.
+        while not (up.directory / "data" / "lock").exists():
+            assert up._process.poll() is None, up.errors()
+        up.signal(signal.SIGTERM)
+        assert up.wait() == 0
+        assert up.errors() == ""
+        assert not up.kubeconfig.exists()
+
+
+def test_data_is_there_the_next_time_and_only_missing_nodes_are_added(tmp_path: Path) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"a": "1"}}
+    with Up(tmp_path / "one", "--nodes", "3", "--data", "../data") as up:
+        up.wait_ready()
+        asyncio.run(in_cluster(up, lambda api: api.perform(Write(Verb.CREATE, CONFIG_MAP, "default", "kept", body))))
+        first = up.kubeconfig.read_text()
+        asyncio.run(in_cluster(up, lambda api: api.perform(Write(Verb.DELETE, NODE, "", "node-1"))))
+        up.signal(signal.SIGTERM)
+        assert up.wait() == 0
+        assert up.kubeconfig.exists(), "with --data the credentials live on"
+    with Up(tmp_path / "two", "--data", "../data") as up:
+        assert "2 nodes" in up.wait_ready(), "nobody asked for a number: what is there stays"
+        up.signal(signal.SIGTERM)
+        assert up.wait() == 0
+    with Up(tmp_path / "three", "--nodes", "5", "--data", "../data") as up:
+        up.wait_ready()
+        second = up.kubeconfig.read_text()
+        assert asyncio.run(in_cluster(up, node_names)) == [f"node-{number}" for number in range(5)]
+        kept = asyncio.run(in_cluster(up, lambda api: api.get(CONFIG_MAP, "default", "kept")))
+        assert kept["data"] == {"a": "1"}
+        assert [line for line in first.splitlines() if "token" in line or "authority" in line] == [
+            line for line in second.splitlines() if "token" in line or "authority" in line
+        ]
+        up.signal(signal.SIGTERM)
+        assert up.wait() == 0
+
+
+def test_pods_wait_when_there_is_no_scheduler_and_run_when_bound_by_hand(tmp_path: Path) -> None:
+    with Up(tmp_path / "here", "--nodes", "1", "--scheduler", "none") as up:
+        up.wait_ready()
+
+        async def bind_by_hand(api: KubeApi) -> None:
+            await api.perform(Write(Verb.CREATE, POD, "default", "alone", pod("alone").doc()))
+            target = {"apiVersion": "v1", "kind": "Node", "name": "node-0"}
+            body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "alone"}, "target": target}
+            assert "nodeName" not in (await api.get(POD, "default", "alone"))["spec"]
+            await api.perform(Write(Verb.CREATE, POD, "default", "alone", body, subresource="binding"))
+            await bound_pods(api, 1)
+
+        asyncio.run(in_cluster(up, bind_by_hand))
+        up.signal(signal.SIGINT)
+        assert up.wait() == 0
+
+
+def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code, lines = refusal("--nodes", "1", "--port", str(port), cwd=tmp_path)
+    assert code == 1
+    assert lines == [
+        f"Error: port {port} on 127.0.0.1 is in use; choose another with --port, or leave it away for a free one"
+    ]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_data_directory_serves_one_process_at_a_time(tmp_path: Path) -> None:
+    with Up(tmp_path / "here", "--nodes", "1", "--data", "data") as up:
+        up.wait_ready()
+        code, lines = refusal("--data", "data", "--kubeconfig", "other", cwd=up.directory)
+        assert (code, lines) == (1, ["Error: the data directory data is in use by another process"])
+        up.signal(signal.SIGTERM)
+        assert up.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--config", "no.yaml"], "Error: no.yaml: cannot be read: No such file or directory"),
+        (
+            ["--kubeconfig", "no/where"],
+            "Error: the kubeconfig no/where cannot be written: no is not a directory",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_clear_line(tmp_path: Path, options: list[str], line: str) -> None:
+    assert refusal(*options, cwd=tmp_path) == (1, [line])
