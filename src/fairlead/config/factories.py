@@ -13,6 +13,7 @@ from fairlead.plugins.pod_affinity import InterPodAffinity
 from fairlead.plugins.preemption import DefaultPreemption
 from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
 from fairlead.plugins.spread import PodTopologySpread
+from fairlead.plugins.volume_binding import VolumeBinding
 
 if TYPE_CHECKING:
     from fairlead.config.plugin_args import Args
@@ -82,3 +83,9 @@ def inter_pod_affinity(args: Args) -> InterPodAffinity:
         hard_pod_affinity_weight=affinity.hard_pod_affinity_weight,
         ignore_preferred_terms_of_existing_pods=affinity.ignore_preferred_terms_of_existing_pods,
     )
+
+
+def volume_binding(args: Args) -> VolumeBinding:
+    binding = _typed(args, plugin_args.VolumeBindingArgs)
+    shape = [(point.utilization, point.score) for point in binding.shape or ()]
+    return VolumeBinding(bind_timeout=binding.bind_timeout_seconds, shape=shape or None)

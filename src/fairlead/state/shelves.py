@@ -1,7 +1,8 @@
 """Shelves: the objects besides pods and nodes that policies read, compiled, by kind and name.
 
 Which kinds are kept, and what compiles each, is one table. A kind that is not in it is none of scheduling's business.
-A shelf's `version` moves with every change, so that whoever derives something from it knows when to derive it anew.
+A shelf's `version` moves with every change, so that whoever derives something from it knows when to derive it anew, and
+`since` tells what changed after a version, so that it need not start from scratch.
 """
 
 from __future__ import annotations
@@ -34,12 +35,30 @@ COMPILERS: Mapping[Kind, Callable[[Doc], Any]] = {
 }
 
 
+_REMEMBERED = 1 << 14
+
+
 class Shelf(dict[str, Any]):
     """Records of one kind by `namespace/name`, or by name where there are no namespaces."""
 
     def __init__(self) -> None:
         super().__init__()
         self.version = 0
+        self._touched: list[str] = []
+
+    def touch(self, key: str) -> None:
+        """A record comes, changes or goes."""
+        self.version += 1
+        self._touched.append(key)
+        if len(self._touched) > _REMEMBERED:
+            del self._touched[: _REMEMBERED // 2]
+
+    def since(self, version: int) -> list[str] | None:
+        """Keys touched after a version, possibly with repetitions; None if that is too long ago to tell."""
+        missed = self.version - version
+        if missed > len(self._touched):
+            return None
+        return self._touched[-missed:] if missed else []
 
 
 class Shelves:
@@ -54,12 +73,13 @@ class Shelves:
         shelf = self._shelves[change.kind]
         key = key_of(change.doc)
         old = shelf.get(key)
-        shelf.version += 1
         if change.happened is Happened.DELETED:
             shelf.pop(key, None)
+            shelf.touch(key)
             return old, None
         new = COMPILERS[change.kind](change.doc)
         shelf[key] = new
+        shelf.touch(key)
         return old, new
 
 

@@ -1,0 +1,132 @@
+"""NodeVolumeLimits: a node can attach only so many volumes of a driver.
+
+Copied from the original: a volume that is still attached to a node where no pod uses it counts as attached and, for
+the pod that wants it, as new.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.framework.plugin import Hint, Interest, Plugin
+from fairlead.model.claims import Claim, CsiNode, VolumeAttachment
+from fairlead.model.events import (
+    CSI_NODE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    VOLUME_ATTACHMENT,
+    ActionType,
+    ClusterEvent,
+)
+from fairlead.model.migration import INLINE_DISKS, driver_of_inline
+from fairlead.model.pod import Pod
+from fairlead.model.pod_claims import claim_not_found, claim_uses, uses_claims
+from fairlead.model.reasons import SKIP, Reason, Reject, Status
+from fairlead.plugins.filter_errors import fail_on
+from fairlead.state.attached import UNLIMITED, UnclearError
+from fairlead.state.volumes import storage_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.model.migration import Identity
+    from fairlead.state.attached import AttachedVolumes
+    from fairlead.state.nodes import Nodes
+
+
+class NodeVolumeLimits(Plugin):
+    name = "NodeVolumeLimits"
+    _TOO_MANY = Reason(name, "node(s) exceed max volume count")
+
+    def events(self) -> Sequence[Interest]:
+        return (
+            Interest(ClusterEvent(CSI_NODE, ActionType.ADD)),
+            Interest(ClusterEvent(CSI_NODE, ActionType.UPDATE), _after_csi_node_update),
+            Interest(ClusterEvent(POD, ActionType.DELETE), _after_pod_deletion),
+            Interest(ClusterEvent(PERSISTENT_VOLUME_CLAIM, ActionType.ADD), after_claim_used),
+            Interest(ClusterEvent(VOLUME_ATTACHMENT, ActionType.DELETE), _after_detaching),
+        )
+
+    def concerns(self, pod: Pod) -> bool:
+        return attaches(pod)
+
+    def prepare(self, cycle: Cycle) -> Status | None:
+        return None if attaches(cycle.pod) else SKIP
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        attached = storage_of(cycle.cluster).attached
+        attached.catch_up()
+        try:
+            new = attached.identities_of(cycle.pod)
+        except LookupError as missing:
+            text = f"looking up PVC {cycle.pod.namespace}/{missing.args[0]}: {claim_not_found(missing.args[0])}"
+            return (Reject(Reason(self.name, text, final=True), nodes.all()),)
+        except UnclearError as error:
+            fail_on(cycle, self.name, np.ones(cycle.cluster.table.high, dtype=np.bool_), str(error))
+            return ()
+        if not new:
+            return ()
+        if attached.unclear:
+            self._fail_where_unclear(cycle, nodes, attached)
+        too_many = nodes.none()
+        for driver, count in Counter(driver for driver, _ in new).items():
+            too_many |= self._exceeded(nodes, attached, driver, [i for i in new if i[0] == driver], count)
+        return (Reject(self._TOO_MANY, too_many),) if too_many.any() else ()
+
+    def _exceeded(
+        self, nodes: Nodes, attached: AttachedVolumes, driver: str, new: Iterable[Identity], count: int
+    ) -> NDArray[np.bool_]:
+        """Rows where the driver's limit does not allow what the pod would add; volumes in use there are not added."""
+        limit = nodes.take(attached.limit(driver))
+        limited: NDArray[np.bool_] = limit != UNLIMITED
+        if not limited.any():
+            return limited
+        added = np.full(len(nodes), count, dtype=np.int64)
+        for identity in new:
+            rows = attached.rows_using(identity)
+            if rows:
+                added -= nodes.mask_of(rows)
+        return limited & (added > 0) & (nodes.take(attached.count(driver)) + added > limit)
+
+    def _fail_where_unclear(self, cycle: Cycle, nodes: Nodes, attached: AttachedVolumes) -> None:
+        """A pod on a node of which nobody can say what it attaches is an error for all who want volumes there."""
+        for row, complaints in attached.unclear.items():
+            if row in nodes.row_numbers() and attached.has_limits(row):
+                mask = np.zeros(cycle.cluster.table.high, dtype=np.bool_)
+                mask[row] = True
+                fail_on(cycle, self.name, mask, next(iter(complaints.values())))
+
+
+def attaches(pod: Pod) -> bool:
+    """Whether a pod has a volume that may have to be attached."""
+    return uses_claims(pod) or any(volume.source in INLINE_DISKS for volume in pod.shape.volumes)
+
+
+def after_claim_used(pod: Pod, old: object, new: object) -> Hint:
+    """A claim came or changed: is it one of the pod's, named or made for it?"""
+    used = isinstance(new, Claim) and any(use.key == new.key for use in claim_uses(pod))
+    return Hint.QUEUE if used else Hint.SKIP
+
+
+def _after_csi_node_update(pod: Pod, old: object, new: object) -> Hint:
+    if not isinstance(old, CsiNode) or not isinstance(new, CsiNode):
+        return Hint.QUEUE
+    grew = any((most or 0) > (old.drivers.get(driver) or 0) for driver, most in new.drivers.items())
+    return Hint.QUEUE if grew else Hint.SKIP
+
+
+def _after_pod_deletion(pod: Pod, old: object, new: object) -> Hint:
+    gone = isinstance(old, Pod) and bool(old.node_name or old.nominated_node) and attaches(old)
+    return Hint.QUEUE if gone else Hint.SKIP
+
+
+def _after_detaching(pod: Pod, old: object, new: object) -> Hint:
+    if uses_claims(pod, ephemeral=False):
+        return Hint.QUEUE
+    drivers = {driver_of_inline(volume) for volume in pod.shape.volumes if volume.source in INLINE_DISKS}
+    return Hint.QUEUE if isinstance(old, VolumeAttachment) and old.attacher in drivers else Hint.SKIP

@@ -1,0 +1,276 @@
+"""Which volumes a pod's claims would get on each node: those they have, those they match, or new ones.
+
+A claim that waits for its first consumer is matched with the smallest volume that will do and that the node can reach,
+smallest claims first, each volume once; what finds none is to be made by the class's provisioner. The answer is worked
+out for the whole table at once, going through volumes and not through nodes, and holds for the whole attempt, because
+nothing in it depends on the pods that lie on the nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.model.migration import MigrationError, affinity_after_migration
+from fairlead.plugins.filter_errors import fail_on
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.model.claims import Claim, StorageCapacity, StorageClass, Volume
+    from fairlead.state.volumes import Storage
+
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+NO_VOLUME = -1
+UNKNOWN = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """The volume that a claim gets on each row, as a number in the layout's list, or NO_VOLUME."""
+
+    claim: Claim
+    choice: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Provision:
+    """The rows for which a claim's volume would have to be made, and the size of the pool there, if known."""
+
+    claim: Claim
+    rows: NDArray[np.bool_]
+    pool: NDArray[np.int64]
+
+
+@dataclass(slots=True, eq=False)
+class Layout:
+    """The answer for every row of the table: four ways to be unfit, and what is fit for the others."""
+
+    out_of_reach: NDArray[np.bool_]
+    nothing_to_bind: NDArray[np.bool_]
+    no_space: NDArray[np.bool_]
+    volume_missing: NDArray[np.bool_]
+    volumes: list[Volume] = field(default_factory=list)
+    matches: list[Match] = field(default_factory=list)
+    provisions: list[Provision] = field(default_factory=list)
+
+    def bindings(self, row: int) -> list[tuple[Claim, Volume]]:
+        chosen = ((match.claim, int(match.choice[row])) for match in self.matches)
+        return [(claim, self.volumes[number]) for claim, number in chosen if number != NO_VOLUME]
+
+    def to_provision(self, row: int) -> list[Claim]:
+        return [provision.claim for provision in self.provisions if provision.rows[row]]
+
+
+def lay_out(cycle: Cycle, plugin: str, storage: Storage, bound: Sequence[Claim], delayed: Sequence[Claim]) -> Layout:
+    return _Planner(cycle, plugin, storage).run(bound, delayed)
+
+
+class _Planner:
+    def __init__(self, cycle: Cycle, plugin: str, storage: Storage) -> None:
+        self._cycle = cycle
+        self._plugin = plugin
+        self._storage = storage
+        self._table = cycle.cluster.table
+        self._high = self._table.high
+        self._layout = Layout(self._none(), self._none(), self._none(), self._none())
+        self._numbers: dict[str, int] = {}
+
+    def _none(self) -> NDArray[np.bool_]:
+        return np.zeros(self._high, dtype=np.bool_)
+
+    def run(self, bound: Sequence[Claim], delayed: Sequence[Claim]) -> Layout:
+        self._check_bound(bound)
+        in_play = ~self._none()
+        for claim in delayed:
+            if claim.selected_node is not None:
+                in_play &= self._only(claim.selected_node)
+        self._layout.nothing_to_bind |= ~in_play
+        selected = [claim for claim in delayed if claim.selected_node is not None]
+        open_ones = sorted((c for c in delayed if c.selected_node is None), key=lambda claim: claim.request)
+        for claim in open_ones:
+            self._layout.matches.append(self._match(claim, in_play))
+        self._provision(selected, in_play)
+        return self._layout
+
+    def _only(self, name: str) -> NDArray[np.bool_]:
+        mask = self._none()
+        row = self._table.row_of.get(name)
+        if row is not None:
+            mask[row] = True
+        return mask
+
+    # ---- claims that have a volume ----
+
+    def _check_bound(self, claims: Sequence[Claim]) -> None:
+        """Each volume must exist and be within reach; the first that is not ends the search on that row."""
+        going = ~self._none()
+        for claim in claims:
+            volume = self._storage.volumes.get(claim.volume_name)
+            if volume is None:
+                self._layout.volume_missing |= going
+                return
+            reached = self._reached(volume, going)
+            self._layout.out_of_reach |= going & ~reached
+            going &= reached
+
+    def _reached(self, volume: Volume, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Rows that can use a volume. Where an in-tree plugin has moved to its driver, the driver's zones count."""
+        reach = self._storage.reach
+        reached = reach.mask(reach.of_affinity(volume.node_affinity))
+        migrated = self._storage.attached.rows_migrated(volume.in_tree[0]) if volume.in_tree is not None else ()
+        if not migrated:
+            return reached
+        there = self._none()
+        there[list(migrated)] = True
+        try:
+            translated = reach.mask(reach.of_affinity(affinity_after_migration(volume)))
+        except MigrationError as error:
+            fail_on(self._cycle, self._plugin, asked & there, f"could not translate pv: {error}")
+            return reached
+        return np.where(there, translated, reached)
+
+    # ---- claims that wait ----
+
+    def _match(self, claim: Claim, in_play: NDArray[np.bool_]) -> Match:
+        if claim.selector_error:
+            text = f"error creating internal label selector for claim: {claim.key}: {claim.selector_error}"
+            fail_on(self._cycle, self._plugin, in_play, text)
+        choice = np.full(self._high, NO_VOLUME, dtype=np.int32)
+        going = in_play.copy()
+        suited = [v for v in self._storage.volumes_of_class(claim.storage_class) if is_large_enough(claim, v)]
+        for volume in suited:
+            if is_meant_for(volume, claim):
+                self._give_promised(volume, choice, going)
+        left = int(np.count_nonzero(going))
+        for volume in sorted((v for v in suited if is_available_for(claim, v)), key=lambda v: (v.capacity, v.name)):
+            if not left:
+                break
+            left -= self._give(volume, choice, going)
+        return Match(claim, choice)
+
+    def _give_promised(self, volume: Volume, choice: NDArray[np.int32], going: NDArray[np.bool_]) -> None:
+        """A volume that names this claim is the one or there is none: where it is out of reach nothing else will do."""
+        number, rows = self._number(volume), np.flatnonzero(going)
+        rows = self._not_taken(number, rows)
+        going[rows] = False
+        reach = self._storage.reach
+        reached = reach.mask(reach.of_affinity(volume.node_affinity))
+        choice[rows[reached[rows]]] = number
+
+    def _give(self, volume: Volume, choice: NDArray[np.int32], going: NDArray[np.bool_]) -> int:
+        """Give a volume to the claim on all rows that can use it and have no smaller one; how many these are."""
+        number, rows = self._number(volume), self._storage.reach.of_affinity(volume.node_affinity)
+        rows = np.flatnonzero(going) if rows is None else rows[going[rows]]
+        rows = self._not_taken(number, rows)
+        choice[rows] = number
+        going[rows] = False
+        return len(rows)
+
+    def _not_taken(self, number: int, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Rows on which no earlier claim of the pod has taken the volume."""
+        for match in self._layout.matches:
+            rows = rows[match.choice[rows] != number]
+        return rows
+
+    def _number(self, volume: Volume) -> int:
+        number = self._numbers.setdefault(volume.name, len(self._numbers))
+        if number == len(self._layout.volumes):
+            self._layout.volumes.append(volume)
+        return number
+
+    # ---- claims whose volumes have to be made ----
+
+    def _provision(self, selected: Sequence[Claim], in_play: NDArray[np.bool_]) -> None:
+        going = in_play.copy()
+        for claim, rows in self._to_provision(selected, in_play):
+            asked = rows & going
+            if not asked.any():
+                continue
+            storage_class: StorageClass = self._storage.classes[claim.storage_class]
+            unfit = asked & ~self._provided(storage_class)
+            self._layout.nothing_to_bind |= unfit
+            enough, pool = self._space(claim, storage_class)
+            short = asked & ~unfit & ~enough
+            self._layout.no_space |= short
+            going &= ~(unfit | short)
+            self._layout.provisions.append(Provision(claim, rows, pool))
+
+    def _to_provision(
+        self, selected: Sequence[Claim], in_play: NDArray[np.bool_]
+    ) -> Iterator[tuple[Claim, NDArray[np.bool_]]]:
+        for claim in selected:
+            yield claim, in_play
+        for match in self._layout.matches:
+            yield match.claim, in_play & (match.choice == NO_VOLUME)
+
+    def _provided(self, storage_class: StorageClass) -> NDArray[np.bool_]:
+        """Rows that a class makes volumes for."""
+        if storage_class.provisioner in ("", NO_PROVISIONER):
+            return self._none()
+        if not storage_class.allowed_topologies:
+            return ~self._none()
+        found = self._none()
+        for term in storage_class.allowed_topologies:
+            if term:
+                here = ~self._none()
+                for key, values in term:
+                    column = self._table.label(key)
+                    here &= np.isin(column.codes[: self._high], [column.code(value) for value in values])
+                found |= here
+        return found
+
+    def _space(self, claim: Claim, storage_class: StorageClass) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Rows with a pool that is large enough, for drivers that say how large their pools are; and how large the
+        first such pool is, by name."""
+        pool = np.full(self._high, UNKNOWN, dtype=np.int64)
+        driver = self._storage.drivers.get(storage_class.provisioner)
+        if not claim.has_request or driver is None or not driver.storage_capacity:
+            return ~self._none(), pool
+        enough = self._none()
+        for _, capacity in sorted(self._storage.capacities.items()):
+            if _is_pool_for(capacity, storage_class, claim.request):
+                rows = self._storage.reach.of_capacity(capacity)
+                fresh = np.flatnonzero(~enough) if rows is None else rows[~enough[rows]]
+                pool[fresh] = capacity.capacity or 0
+                enough[fresh] = True
+        return enough, pool
+
+
+def _is_pool_for(capacity: StorageCapacity, storage_class: StorageClass, request: int) -> bool:
+    largest = capacity.largest_volume
+    return capacity.storage_class == storage_class.name and largest is not None and largest >= request
+
+
+def is_meant_for(volume: Volume, claim: Claim) -> bool:
+    """Whether a volume names a claim; a volume that an administrator reserved need not know the claim's uid."""
+    to = volume.claim
+    if to is None or (to.namespace, to.name) != (claim.namespace, claim.name):
+        return False
+    return not to.uid or to.uid == claim.uid
+
+
+def is_large_enough(claim: Claim, volume: Volume) -> bool:
+    """Whether a volume comes into question at all: free or promised to the claim, large enough, of its kind."""
+    return (
+        (volume.claim is None or is_meant_for(volume, claim))
+        and volume.capacity >= claim.request
+        and volume.volume_mode == claim.volume_mode
+        and volume.attributes_class == claim.attributes_class
+        and not volume.terminating
+    )
+
+
+def is_available_for(claim: Claim, volume: Volume) -> bool:
+    """Whether a volume that is promised to nobody suits a claim, apart from where it is."""
+    return (
+        volume.claim is None
+        and volume.phase == "Available"
+        and (claim.selector is None or claim.selector.matches(volume.labels))
+        and volume.storage_class == claim.storage_class
+        and volume.access_modes >= claim.access_modes
+    )

@@ -1,0 +1,213 @@
+"""Storage: what the volume policies know of a cluster besides the shelves. It is an Index, made when first asked for.
+
+Its parts: `volumes` and `claims`, the records with what is pretended of them since a pod was reserved; `disks`, the
+disks that pods on nodes name themselves; `attached`, what is attached where; `reach`, from which rows something can be
+used; and volumes by class.
+
+Invariant: a pretence is about one version of a record. It counts until it is taken back or until the API shows another
+version, which then knows better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from fairlead.model import kinds
+from fairlead.state.attached import AttachedVolumes
+from fairlead.state.disks import InlineDisks
+from fairlead.state.matching import rows_meeting
+from fairlead.state.nodes import Nodes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.model.claims import Claim, StorageCapacity, Volume
+    from fairlead.model.pod import Pod
+    from fairlead.model.requirements import Requirement
+    from fairlead.model.selectors import NodeSelector
+    from fairlead.state.cluster import Cluster
+    from fairlead.state.shelves import Shelf
+    from fairlead.state.table import NodeTable
+
+
+class Versioned(Protocol):
+    @property
+    def resource_version(self) -> str: ...
+
+
+Record = TypeVar("Record", bound=Versioned)
+
+
+class Assumed(Generic[Record]):
+    """The records of a shelf, some of them as a reserved pod will have changed them."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._pretended: dict[str, tuple[Record, Record]] = {}
+
+    def get(self, key: str) -> Record | None:
+        current: Record | None = self._shelf.get(key)
+        pretence = self._pretended.get(key)
+        if pretence is None:
+            return current
+        record, basis = pretence
+        if current is not None and _same_version(current, basis):
+            return record
+        del self._pretended[key]
+        return current
+
+    def seen(self, key: str) -> Record | None:
+        """What the API shows, whatever is pretended."""
+        return self._shelf.get(key)
+
+    def assume(self, key: str, record: Record) -> None:
+        self._pretended[key] = record, self._shelf[key]
+
+    def restore(self, key: str) -> None:
+        """Take a pretence back; it may be gone already."""
+        self._pretended.pop(key, None)
+
+    def pretended(self) -> dict[str, Record]:
+        """What is pretended now, by key."""
+        found = {key: self.get(key) for key in tuple(self._pretended)}
+        return {key: record for key, record in found.items() if record is not None and key in self._pretended}
+
+
+def _same_version(current: Versioned, basis: Versioned) -> bool:
+    """Whether a record is the one that something is pretended of: the same object, or seen again unchanged."""
+    return current is basis or (current.resource_version != "" and current.resource_version == basis.resource_version)
+
+
+class VolumesByClass:
+    """The names of the volumes of each storage class, in order, kept up by the shelf's log of changes."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._version = -1
+        self._class_of: dict[str, str] = {}
+        self._names: dict[str, set[str]] = {}
+        self._sorted: dict[str, list[str]] = {}
+
+    def names(self, storage_class: str) -> list[str]:
+        self._catch_up()
+        found = self._sorted.get(storage_class)
+        if found is None:
+            found = self._sorted[storage_class] = sorted(self._names.get(storage_class, ()))
+        return found
+
+    def _catch_up(self) -> None:
+        if self._version == self._shelf.version:
+            return
+        touched = self._shelf.since(self._version) if self._version >= 0 else None
+        self._version = self._shelf.version
+        for name in {*self._class_of, *self._shelf} if touched is None else set(touched):
+            self._follow(name)
+
+    def _follow(self, name: str) -> None:
+        volume = self._shelf.get(name)
+        before, after = self._class_of.get(name), volume.storage_class if volume is not None else None
+        if before == after:
+            return
+        if before is not None:
+            self._names[before].discard(name)
+            self._sorted.pop(before, None)
+            del self._class_of[name]
+        if after is not None:
+            self._names.setdefault(after, set()).add(name)
+            self._sorted.pop(after, None)
+            self._class_of[name] = after
+
+
+class Reach:
+    """From which rows a volume or a pool of storage can be used, remembered until some node changes."""
+
+    _LIMIT = 1 << 15
+
+    def __init__(self, table: NodeTable) -> None:
+        self._table = table
+        self._mark = (-1, -1)
+        self._rows: dict[object, NDArray[np.intp] | None] = {}
+
+    def of_affinity(self, affinity: NodeSelector | None) -> NDArray[np.intp] | None:
+        """Rows that a volume's node affinity accepts, None for all. Fields do not count: a volume looks at labels."""
+        if affinity is None:
+            return None
+        return self._remembered(
+            affinity, lambda: self._matching(term.expressions for term in affinity.terms if not term.error)
+        )
+
+    def of_capacity(self, capacity: StorageCapacity) -> NDArray[np.intp] | None:
+        """Rows that a pool of storage serves."""
+        topology = capacity.topology
+        terms = () if topology.nothing else (topology.requirements,)
+        return self._remembered(topology, lambda: self._matching(terms))
+
+    def mask(self, rows: NDArray[np.intp] | None) -> NDArray[np.bool_]:
+        if rows is None:
+            return np.ones(self._table.high, dtype=np.bool_)
+        found = np.zeros(self._table.high, dtype=np.bool_)
+        found[rows] = True
+        return found
+
+    def _remembered(self, key: object, find: Callable[[], NDArray[np.intp]]) -> NDArray[np.intp] | None:
+        mark = self._table.static.mark, self._table.high
+        if mark != self._mark or len(self._rows) > self._LIMIT:
+            self._mark = mark
+            self._rows.clear()
+        if key not in self._rows:
+            self._rows[key] = find()
+        return self._rows[key]
+
+    def _matching(self, alternatives: Iterable[Iterable[Requirement]]) -> NDArray[np.intp]:
+        nodes = Nodes(self._table)
+        found = nodes.none()
+        for requirements in alternatives:
+            here = nodes.all()
+            for requirement in requirements:
+                here &= rows_meeting(nodes, requirement)
+            found |= here
+        return np.flatnonzero(found)
+
+
+class Storage:
+    """All of it, for one cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        shelves = cluster.shelves
+        self.volumes: Assumed[Volume] = Assumed(shelves.of(kinds.PERSISTENT_VOLUME))
+        self.claims: Assumed[Claim] = Assumed(shelves.of(kinds.PERSISTENT_VOLUME_CLAIM))
+        self.classes = shelves.of(kinds.STORAGE_CLASS)
+        self.drivers = shelves.of(kinds.CSI_DRIVER)
+        self.capacities = shelves.of(kinds.CSI_STORAGE_CAPACITY)
+        self.csi_nodes = shelves.of(kinds.CSI_NODE)
+        self.disks = InlineDisks()
+        self.attached = AttachedVolumes(cluster.table, shelves)
+        self.reach = Reach(cluster.table)
+        self._by_class = VolumesByClass(shelves.of(kinds.PERSISTENT_VOLUME))
+
+    def volumes_of_class(self, storage_class: str) -> list[Volume]:
+        """Volumes of a class in the order of their names, with what is pretended of them."""
+        found = (self.volumes.get(name) for name in self._by_class.names(storage_class))
+        return [volume for volume in found if volume is not None]
+
+    # ---- Index ----
+
+    def occupied(self, pod: Pod, row: int) -> None:
+        if pod.shape.volumes:
+            self.disks.add(pod, row)
+            self.attached.add(pod, row)
+
+    def vacated(self, pod: Pod, row: int) -> None:
+        if pod.shape.volumes:
+            self.disks.remove(pod, row)
+            self.attached.remove(pod, row)
+
+    def node_changed(self, row: int) -> None:
+        self.attached.node_changed(row)
+
+
+def storage_of(cluster: Cluster) -> Storage:
+    return cluster.index(Storage, Storage)
