@@ -27,6 +27,7 @@ HOST, ZONE, RACK = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "rac
 KEYS = (HOST, ZONE, RACK)
 NAMESPACES = ("blue", "green", "unknown")
 """The last has no Namespace object."""
+namespaces = st.sampled_from(["blue", "blue", "blue", "green", "unknown"])
 LONG_AGO = "2026-01-01T00:00:00Z"
 
 labels = st.fixed_dictionaries(
@@ -112,9 +113,9 @@ def node_documents(draw: st.DrawFn, name: str) -> Doc:
 
 
 @st.composite
-def pod_documents(draw: st.DrawFn, name: str, node: str = "", *, choosy: bool = False) -> Doc:
+def pod_documents(draw: st.DrawFn, name: str, node: str = "", *, choosy: bool = False, constraints: int = 0) -> Doc:
     metadata: Doc = {
-        "name": name, "uid": name, "namespace": draw(st.sampled_from(NAMESPACES)), "labels": draw(labels),
+        "name": name, "uid": name, "namespace": draw(namespaces), "labels": draw(labels),
     }  # fmt: skip
     if node and draw(st.integers(0, 3)) == 0:
         metadata["deletionTimestamp"] = LONG_AGO
@@ -122,7 +123,7 @@ def pod_documents(draw: st.DrawFn, name: str, node: str = "", *, choosy: bool = 
     if draw(st.booleans()):
         spec["affinity"] = draw(affinities())
     if choosy:
-        spec["topologySpreadConstraints"] = draw(st.lists(spread_constraints(), max_size=3))
+        spec["topologySpreadConstraints"] = draw(st.lists(spread_constraints(), min_size=constraints, max_size=3))
         spec["nodeSelector"] = draw(st.sampled_from([None, None, {"disk": "ssd"}]))
         spec["tolerations"] = draw(st.sampled_from([[], [{"operator": "Exists"}]]))
     return {"metadata": metadata, "spec": spec}
@@ -168,7 +169,7 @@ def apply(cluster: Cluster, kind: Kind, document: Doc, happened: Happened = Happ
 
 
 @st.composite
-def neighbourhoods(draw: st.DrawFn, *, services: bool = False) -> Neighbourhood:
+def neighbourhoods(draw: st.DrawFn, *, services: bool = False, constraints: int = 0) -> Neighbourhood:
     """A cluster with pods on its nodes (and some on a node that is not there), and a pod that is to be placed."""
     cluster = Cluster()
     for name in NAMESPACES[:-1]:
@@ -176,15 +177,16 @@ def neighbourhoods(draw: st.DrawFn, *, services: bool = False) -> Neighbourhood:
     names = [f"n{i}" for i in range(draw(st.integers(1, 6)))]
     for name in names:
         apply(cluster, kinds.NODE, draw(node_documents(name)))
-    for i in range(draw(st.integers(0, 8))):
+    for i in range(draw(st.integers(0, 10))):
         node = draw(st.sampled_from([*names, "gone"]))
         apply(cluster, kinds.POD, draw(pod_documents(f"e{i}", node)))
     if services:
-        for i in range(draw(st.integers(0, 2))):
+        for i in range(draw(st.integers(1, 2))):
             apply(cluster, kinds.SERVICE, draw(service_documents(f"s{i}")))
-    if draw(st.booleans()):
+    if draw(st.integers(0, 3)) == 0:
         apply(cluster, kinds.NODE, {"metadata": {"name": names[0]}}, Happened.DELETED)
-    return Neighbourhood(cluster, compile_pod(draw(pod_documents("new", choosy=True)), cluster.shapes))
+    newcomer = draw(pod_documents("new", choosy=not services, constraints=constraints))
+    return Neighbourhood(cluster, compile_pod(newcomer, cluster.shapes))
 
 
 @st.composite
@@ -192,7 +194,7 @@ def service_documents(draw: st.DrawFn, name: str) -> Doc:
     return {
         "kind": "Service",
         "apiVersion": "v1",
-        "metadata": {"name": name, "namespace": draw(st.sampled_from(NAMESPACES))},
+        "metadata": {"name": name, "namespace": draw(namespaces)},
         "spec": {"selector": draw(st.one_of(st.none(), labels))},
     }
 

@@ -101,7 +101,7 @@ class PlainFilter:
         return {row: self.refusal(node) for row, node in self.nodes.items()}
 
 
-@given(neighbourhoods(), trials, st.data())
+@given(neighbourhoods(constraints=1), trials, st.data())
 @settings(max_examples=80, deadline=None)
 def test_hard_constraints_refuse_what_the_plain_rules_refuse(
     place: Neighbourhood, steps: list[tuple[bool, int, int]], data: st.DataObject
@@ -164,7 +164,7 @@ def some_rows(place: Neighbourhood, data: st.DataObject) -> list[int]:
     return data.draw(st.lists(st.sampled_from(rows), min_size=1, unique=True)) if rows else []
 
 
-@given(neighbourhoods(), st.data())
+@given(neighbourhoods(constraints=1), st.data())
 @settings(max_examples=80, deadline=None)
 def test_soft_constraints_score_as_the_plain_rules_do(place: Neighbourhood, data: st.DataObject) -> None:
     feasible, asked = some_rows(place, data), own(place.pod, hard=False)
@@ -184,10 +184,8 @@ def test_default_constraints_hold_for_pods_that_a_service_selects(
     place: Neighbourhood, system: bool, data: st.DataObject
 ) -> None:
     selector = plain_selector(place)
-    wanted = () if selector.empty or place.pod.shape.spread else SYSTEM_DEFAULTS if system else DEFAULTS
+    wanted = () if selector.empty else SYSTEM_DEFAULTS if system else DEFAULTS
     asked = [Asked(constraint, selector) for constraint in wanted]
-    if place.pod.shape.spread:
-        return
     plugin = PodTopologySpread() if system else PodTopologySpread(default_constraints=DEFAULTS, defaulting="List")
     hard = [a for a in asked if a.constraint.hard]
     cycle = place.cycle(plugin)

@@ -122,13 +122,10 @@ class SpreadScores:
 
     def raw(self, nodes: Nodes) -> NDArray[np.int64]:
         points = [part.points(nodes, self._codes.of(part.key, nodes)) for part in self._parts]
-        raw = rounded(sum(points[1:], start=points[0]))
-        passed_over = self._passed_over(nodes)
-        if passed_over is not None:
-            raw[passed_over] = 0
-        return raw
+        return rounded(sum(points[1:], start=points[0]))
 
     def normalised(self, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Nodes that are passed over score nothing, whatever their points, and are no measure for the others."""
         passed_over = self._passed_over(nodes)
         counted = raw if passed_over is None else raw[~passed_over]
         highest = int(counted.max(initial=0))

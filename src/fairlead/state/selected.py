@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairlead.model.requirements import LabelSelector
     from fairlead.state.table import NodeTable
 
-_MEMORY_BYTES = 64 << 20
+_MEMORY_BYTES = 32 << 20
 _BYTES_PER_ROW = 8
 _EMPTY_KEPT = 256
 """Label sets without pods are kept for a while: trials take pods away and put them back."""

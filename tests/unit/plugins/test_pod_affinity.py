@@ -215,6 +215,11 @@ def test_wishes_that_cancel_out_still_score_zero_for_everybody(made: Street) -> 
     assert made.scores(InterPodAffinity(), pod("new", WEB)) == dict.fromkeys(("a1", "a2", "b1", "bare"), 0)
 
 
+def test_a_wish_of_no_weight_is_scored_all_the_same(made: Street) -> None:
+    made.seat(pod("friend", DB, affinity=rather(0, term(ZONE, WEB))), "a1")
+    assert made.scores(InterPodAffinity(), pod("new", WEB)) == dict.fromkeys(("a1", "a2", "b1", "bare"), 0)
+
+
 def test_wishes_that_hold_nowhere_are_not_scored(made: Street) -> None:
     made.seat(pod("friend", DB, affinity=rather(5, term(ZONE, WEB))), "bare")
     assert made.scores(InterPodAffinity(), pod("new", WEB)) is None
@@ -248,3 +253,14 @@ def test_a_node_that_moves_to_another_zone_takes_its_pods_along(made: Street) ->
     assert set(made.refusals(InterPodAffinity(), wanting(apart(term(ZONE, DB))))) == {"a1", "a2"}
     made.node("a1", "b")
     assert set(made.refusals(InterPodAffinity(), wanting(apart(term(ZONE, DB))))) == {"a1", "b1"}
+
+
+def test_a_node_that_moves_takes_along_what_its_pods_say() -> None:
+    made = Street()
+    made.node("b1", "b")
+    for number in range(50):
+        made.node(f"a{number}", "a")
+        made.seat(pod(f"p{number}", DB, affinity=apart(term(ZONE, WEB))), f"a{number}")
+    assert "b1" not in made.refusals(InterPodAffinity(), pod("new", WEB))
+    made.node("a0", "b")
+    assert made.refusals(InterPodAffinity(), pod("new", WEB))["b1"] == EXISTING

@@ -161,6 +161,32 @@ def test_pods_without_hard_constraints_are_not_filtered() -> None:
         assert street(a=1).prepared(PodTopologySpread(), document)[2] is SKIP
 
 
+def test_a_trial_counts_only_what_the_constraint_counts() -> None:
+    made = street(a=0, b=0)
+    made.node("n-a2", "a", taint="dedicated")
+    plugin = PodTopologySpread()
+    place, cycle, _ = made.prepared(plugin, web(spread(ZONE, WEB, nodeTaintsPolicy="Honor")))
+    trial = cycle.copy()
+    statement = trial_statement(trial)
+    statement.assign(made.compiled(pod("elsewhere", WEB, namespace="other")), made.row("n-a"))
+    statement.assign(made.compiled(pod("another", {"app": "db"})), made.row("n-a"))
+    statement.assign(made.compiled(pod("not-admitted", WEB)), made.row("n-a2"))
+    assert made.named(place.refusals(plugin, trial)) == {}
+    statement.assign(made.compiled(pod("one-of-us", WEB)), made.row("n-a"))
+    assert made.named(place.refusals(plugin, trial)) == {"n-a": SKEWED, "n-a2": SKEWED}
+
+
+def test_constraints_follow_the_nodes() -> None:
+    made = street(a=1, b=0)
+    hard = web(spread(ZONE, WEB))
+    assert made.refusals(PodTopologySpread(), hard) == {"n-a": SKEWED}
+    made.node("n-b", "a")
+    assert made.refusals(PodTopologySpread(), hard) == {}
+    made.node("n-b", "b", taint="dedicated")
+    assert made.refusals(PodTopologySpread(), hard) == {"n-a": SKEWED}
+    assert made.refusals(PodTopologySpread(), web(spread(ZONE, WEB, nodeTaintsPolicy="Honor"))) == {}
+
+
 # ---- soft constraints ----
 
 
@@ -258,6 +284,21 @@ def test_an_unlabelled_node_is_a_domain_of_its_own_for_system_defaults() -> None
     assert scores is not None
     assert scores["bare"] == 100
     assert scores["n-a"] == scores["n-b"] == 0
+
+
+def test_an_empty_zone_and_no_zone_are_one_domain_for_system_defaults() -> None:
+    made = Street()
+    made.node("empty", "", host=False)
+    made.node("none", host=False)
+    made.node("a", "a", host=False)
+    made.seats("none", 3, WEB)
+    made.seats("a", 3, WEB)
+    made.put(kinds.SERVICE, service("web", WEB))
+    # Two domains make ln 4, so three pods make 4.16 + 4; the node without the label gets no points at all.
+    assert made.scores(PodTopologySpread(), pod("new", WEB)) == {"empty": 0, "none": 100, "a": 0}
+    made.node("b", "b", host=False)
+    # Now ln 5: 4.83 + 4 make 9, and 4 for zone b.
+    assert made.scores(PodTopologySpread(), pod("new", WEB)) == {"empty": 0, "none": 100, "a": 0, "b": 55}
 
 
 def test_listed_defaults_may_be_hard_and_their_hint_sees_services() -> None:
