@@ -1,0 +1,53 @@
+"""What keeps the house readable: names that say something, files of a size, a docstring at every door."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import fairlead
+from tests.architecture.sources import all_sources, defined_names
+
+EMPTY_WORDS = {"manager", "helper", "helpers", "util", "utils", "info", "infos", "impl", "base"}
+MOST_LINES = 500
+
+
+def words(name: str) -> set[str]:
+    """`NodeInfoImpl` and `node_info_impl` alike."""
+    return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+\d*", name)}
+
+
+def test_words_of_a_name_are_told_apart() -> None:
+    assert words("NodeInfoImpl") == {"node", "info", "impl"}
+    assert words("_parse_HTTPBase") == {"parse", "http", "base"}
+    assert words("base64_information") == {"base64", "information"}
+
+
+def test_no_name_says_nothing() -> None:
+    found = {
+        f"{source.name}:{line}: {name}"
+        for source in all_sources()
+        for name, line in defined_names(source)
+        if words(name) & EMPTY_WORDS
+    }
+    assert not found
+
+
+def test_no_file_is_the_one_into_which_everything_falls() -> None:
+    long = {source.name: count for source in all_sources() if (count := len(source.text.splitlines())) > MOST_LINES}
+    assert not long
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [source.name for source in all_sources() if source.text.strip() and not ast.get_docstring(source.tree)]
+    assert not silent
+
+
+def test_nothing_is_left_for_later_without_being_said() -> None:
+    marks = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+    found = [source.name for source in all_sources() if marks.search(source.text)]
+    assert not found
+
+
+def test_the_package_knows_its_version() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+", fairlead.__version__)
