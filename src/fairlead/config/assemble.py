@@ -6,6 +6,7 @@ is made once per profile, whichever points it takes part in.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fairlead.config.registry import METHOD_OF_POINT, Registry
@@ -41,8 +42,18 @@ def profile_from(config: KubeProfile, registry: Registry, *, extenders: tuple[Ex
     return Profile(
         name=config.scheduler_name,
         points=points,
-        weights=config.weights,
+        weights=_weights(config, made),
         # All of them is what None says, and the short way to a choice is open only then.
         percentage=None if config.percentage_of_nodes_to_score == 100 else config.percentage_of_nodes_to_score,
         extenders=extenders,
     )
+
+
+def _weights(config: KubeProfile, made: Mapping[str, Plugin]) -> dict[str, int]:
+    """By the plugins' own names, which differ from the configuration's for a `module:Name`. A weight that nobody wrote
+    is the plugin's own."""
+    written = {ref.name for plugin_set in config.plugins.values() for ref in plugin_set.enabled if ref.weight}
+    return {
+        made[name].name: weight if name in written else made[name].weight * weight
+        for name, weight in config.weights.items()
+    }

@@ -51,6 +51,8 @@ class Entry:
     """Whether it is where it is only because it had been parked for too long."""
     flushed_at: float | None = None
     place: Place = field(default=Place.NOWHERE)
+    began: float = 0.0
+    """When the current attempt began, by the meter's clock."""
 
     @property
     def key(self) -> str:

@@ -38,6 +38,7 @@ from fairlead.state.shelves import COMPILERS
 
 if TYPE_CHECKING:
     from fairlead.engine.entry import Entry
+    from fairlead.framework.meter import Meter
     from fairlead.framework.plugin import Interest
     from fairlead.framework.profile import Profile
     from fairlead.model.pod import Pod
@@ -59,6 +60,8 @@ class Decision:
     message: str = ""
     attempts: int = 0
     waited: float = 0.0
+    took: float | None = None
+    """Seconds from the beginning of the attempt to the decision, if a meter measures them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,8 @@ class Scheduler:
         )
         self.explanations = Explanations(self.cluster.table)
         self.decisions: deque[Decision] = deque(maxlen=100_000)
+        self.meter: Meter | None = None
+        """Whoever wants times measured brings a clock."""
         self.bindings: dict[str, Binding] = {}
         self._binding_of_write: dict[Write, Binding] = {}
         self._recorder = Recorder(self.options.instance)
@@ -178,13 +183,24 @@ class Scheduler:
             return
         cycle = Cycle(pod=pod, cluster=self.cluster, profile=profile, now=self._now, rng=self._rng)
         self._search.nominated = self._nominated_by_row()
-        outcome = attempt(cycle, self.evaluators[profile.name], self._search)
+        outcome = self._attempt(entry, cycle)
         if isinstance(outcome, Committed):
             self._begin_binding(entry, cycle, outcome)
         elif isinstance(outcome, Rescue):
             self._make_room(entry, outcome)
         else:
             self._fail(entry, outcome)
+
+    def _attempt(self, entry: Entry, cycle: Cycle) -> Committed | Failure | Rescue:
+        evaluator, meter = self.evaluators[cycle.profile.name], self.meter
+        if meter is None:
+            return attempt(cycle, evaluator, self._search)
+        cycle.meter = meter.for_next_cycle()
+        entry.began = meter.clock()
+        outcome = attempt(cycle, evaluator, self._search)
+        scored = isinstance(outcome, Committed) and outcome.placed.runner_up is not None
+        meter.attempted(cycle, meter.clock() - entry.began, scored=scored)
+        return outcome
 
     def _is_beyond_scheduling(self, pod: Pod) -> bool:
         seat = self.cluster.pods.get(pod.uid)
@@ -283,14 +299,14 @@ class Scheduler:
         self._fail(entry, rescue.failure)
         self._look_after_bindings(self._ended())
 
-    def _assumed_pod_goes(self, pod: Pod) -> None:
+    def _assumed_pod_goes(self, pod: Pod) -> Pod | None:
         """A pod that is on its way to a node was deleted. If it still waits for permission it is refused; otherwise
-        its place is forgotten, and the API will refuse the binding."""
+        its place is forgotten, and the API will refuse the binding. Returns the pod as it was placed."""
         binding = self.bindings.get(pod.uid)
         if binding is not None and binding.reject("", "removed"):
             self._end_binding(binding)
-        else:
-            self.cluster.forget(pod.uid)
+            return None
+        return self.cluster.forget(pod.uid)
 
     # ---- bindings that are under way ----
 
@@ -334,6 +350,7 @@ class Scheduler:
         decision = Decision(
             self._now, pod.scheduler_name, pod.key, pod.uid, result,
             node=node, message=message, attempts=entry.attempts, waited=waited,
+            took=None if self.meter is None else self.meter.clock() - entry.began,
         )  # fmt: skip
         self.decisions.append(decision)
 

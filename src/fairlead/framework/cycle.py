@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from random import Random
 
+    from fairlead.framework.meter import Meter
     from fairlead.framework.profile import Profile
     from fairlead.framework.remember import Remembered
     from fairlead.model.pod import Pod
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Cycle:
-    __slots__ = ("cluster", "no_filter", "no_score", "notes", "now", "pod", "profile", "remembered", "rng")
+    __slots__ = ("cluster", "meter", "no_filter", "no_score", "notes", "now", "pod", "profile", "remembered", "rng")
 
     def __init__(self, *, pod: Pod, cluster: Cluster, profile: Profile, now: float, rng: Random) -> None:
         self.pod = pod
@@ -32,6 +33,8 @@ class Cycle:
         """Plugins that stepped aside in `prepare`: their filter, added and removed are not asked in this cycle."""
         self.no_score: set[str] = set()
         self.remembered: Remembered | None = None
+        self.meter: Meter | None = None
+        """Measures what plugins take in this cycle; most are not measured."""
 
     def copy(self) -> Cycle:
         """The same attempt with notes of its own, for a trial. A note that changes in `added` and `removed` has a

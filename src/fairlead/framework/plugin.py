@@ -112,6 +112,9 @@ class Plugin:
     """What remembered answers read of the pod: `spec` (its shape), `node` (the one it names), `labels`,
     `annotations`, `namespace`, `name`."""
 
+    weight: int = 1
+    """What its score weighs where the configuration says nothing."""
+
     scores_flat: bool = False
     """Whether `score` always answers with one number for all rows."""
 

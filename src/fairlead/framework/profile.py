@@ -34,7 +34,7 @@ class Profile:
         return self.points.get(point, ())
 
     def weight(self, plugin: Plugin) -> int:
-        return self.weights.get(plugin.name, 1) or 1
+        return self.weights.get(plugin.name) or plugin.weight
 
     def plugins(self) -> tuple[Plugin, ...]:
         """Every plugin once, in order of first mention."""

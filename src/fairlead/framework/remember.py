@@ -282,6 +282,12 @@ def _union(a: NDArray[np.int32] | None, b: NDArray[np.int32] | None) -> NDArray[
 
 def judged(cycle: Cycle, plugin: Plugin, nodes: Nodes, codes: VerdictCodes) -> NDArray[np.int32] | None:
     """One plugin's refusals over a selection, as codes."""
+    if (meter := cycle.meter) is not None:
+        return meter.call(cycle, plugin.name, "filter", lambda: _judged(cycle, plugin, nodes, codes))  # type: ignore[no-any-return]
+    return _judged(cycle, plugin, nodes, codes)
+
+
+def _judged(cycle: Cycle, plugin: Plugin, nodes: Nodes, codes: VerdictCodes) -> NDArray[np.int32] | None:
     try:
         return codes.refusals(plugin.name, plugin.filter(cycle, nodes), len(nodes))
     except FairleadError:
@@ -290,10 +296,12 @@ def judged(cycle: Cycle, plugin: Plugin, nodes: Nodes, codes: VerdictCodes) -> N
         raise PluginError(plugin.name, "filter", error) from error
 
 
-def asked(plugin: Plugin, point: str, *args: Any) -> Any:
+def asked(plugin: Plugin, point: str, cycle: Cycle, *args: Any) -> Any:
     """Call a plugin; whatever it raises names it."""
     try:
-        return getattr(plugin, point)(*args)
+        if (meter := cycle.meter) is not None:
+            return meter.call(cycle, plugin.name, point, lambda: getattr(plugin, point)(cycle, *args))
+        return getattr(plugin, point)(cycle, *args)
     except FairleadError:
         raise
     except Exception as error:
