@@ -57,7 +57,9 @@ class Check:
         self._limit: int | None = None
 
     def copy(self) -> Check:
-        return Check(self.of, self.counted, self.sums, self.itself)
+        twin = Check(self.of, self.counted, self.sums, self.itself)
+        twin._limit = self._limit
+        return twin
 
     def change(self, code: int, amount: int) -> None:
         """Count a pod more or less. The counts may be another check's too, so they are replaced."""
