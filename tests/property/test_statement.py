@@ -138,12 +138,14 @@ def test_a_committed_placement_can_be_forgotten_without_a_trace(sequence: list[C
     if not pending or not rows:
         return
     before = picture(cluster)
-    pod = data.draw(st.sampled_from(pending))
+    pod, row = data.draw(st.sampled_from(pending)), data.draw(st.sampled_from(rows))
     statement = Statement(cluster)
-    statement.assign(pod, data.draw(st.sampled_from(rows)))
+    statement.assign(pod, row)
     statement.commit()
     cluster.check()
     assert cluster.pods[pod.uid].place is Place.ASSUMED
-    assert cluster.forget(pod.uid) is pod
+    left = cluster.forget(pod.uid)
+    assert left is not None
+    assert (left.uid, left.node_name) == (pod.uid, cluster.table.name(row))
     cluster.check()
     assert picture(cluster) == before

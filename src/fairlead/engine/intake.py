@@ -47,7 +47,7 @@ class Intake:
         backlog: Backlog,
         *,
         serves: Callable[[str], bool],
-        assumed_pod_goes: Callable[[Pod], None],
+        assumed_pod_goes: Callable[[Pod], Pod | None],
     ) -> None:
         self._cluster = cluster
         self._backlog = backlog
@@ -96,15 +96,15 @@ class Intake:
             return
         if was is Place.ASSUMED:
             if new.terminating and not old.terminating:
-                self._assumed_pod_goes(new)
-                self._backlog.move(ASSIGNED_POD_DELETE, new, None, now)
+                left = self._assumed_pod_goes(new)
+                self._backlog.move(ASSIGNED_POD_DELETE, left or new, None, now)
             return
         self._backlog.update(old, new, now)
         if old.nominated_node and old.nominated_node != new.nominated_node:
             self._promise_given_up(old, now)
 
     def _pod_deleted(self, pod: Pod, was: Place | None, now: float) -> None:
-        if pod.node_name:
+        if was is not Place.PENDING and was is not Place.ASSUMED:
             self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now)
             return
         if not self._serves(pod.scheduler_name):

@@ -137,12 +137,13 @@ ENDPOINT_SLICE = _kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices",
 VC_JOB = _kind("batch.volcano.sh/v1alpha1", "Job", "jobs", short="vcjob vj", sub="status scale")
 VC_CRON_JOB = _kind("batch.volcano.sh/v1alpha1", "CronJob", "cronjobs", short="vccronjob vccj")
 VC_COMMAND = _kind("bus.volcano.sh/v1alpha1", "Command", "commands", sub="")
-VC_POD_GROUP = _kind("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", short="pg podgroup-v1beta1")
+# Volcano writes the status of these two with the object itself: their CRDs have no status subresource.
+VC_POD_GROUP = _kind("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", short="pg podgroup-v1beta1", sub="")
 VC_QUEUE = _kind("scheduling.volcano.sh/v1beta1", "Queue", "queues", cluster=True, short="q queue-v1beta1")
 VC_JOB_FLOW = _kind("flow.volcano.sh/v1alpha1", "JobFlow", "jobflows", short="jf")
 VC_JOB_TEMPLATE = _kind("flow.volcano.sh/v1alpha1", "JobTemplate", "jobtemplates", short="jt")
 VC_NUMATOPOLOGY = _kind(
-    "nodeinfo.volcano.sh/v1alpha1", "Numatopology", "numatopologies", cluster=True, short="numatopo"
+    "nodeinfo.volcano.sh/v1alpha1", "Numatopology", "numatopologies", cluster=True, short="numatopo", sub=""
 )
 VC_HYPER_NODE = _kind("topology.volcano.sh/v1alpha1", "HyperNode", "hypernodes", cluster=True, short="hn")
 VC_NODE_SHARD = _kind("shard.volcano.sh/v1alpha1", "NodeShard", "nodeshards", cluster=True)

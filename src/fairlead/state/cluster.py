@@ -15,7 +15,7 @@ Invariant: for every row, the columns are the sums over the pods that are ASSUME
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -193,9 +193,16 @@ class Cluster:
         if seat is None:
             return None
         del self.pods[pod.uid]
+        old = self._as_placed(seat)
         if seat.place in _SEATED:
             self._unseat(seat)
-        return Applied(kind, seat.seen, None, seat.place)
+        return Applied(kind, old, None, seat.place)
+
+    def _as_placed(self, seat: Seat) -> Pod:
+        """The pod as others should hear of it: one that was assumed is shown on the node it was meant for."""
+        if seat.place is not Place.ASSUMED:
+            return seat.seen
+        return replace(seat.seen, node_name=self.table.name(seat.row))
 
     def _seat(self, seat: Seat, pod: Pod) -> None:
         seat.pod = seat.seen = pod
@@ -264,13 +271,15 @@ class Cluster:
         seat.place, seat.row, seat.pod = Place.ASSUMED, row, pod
 
     def forget(self, uid: str) -> Pod | None:
-        """Undo an assumed placement; the pod is pending again. None if it is not assumed (any more)."""
+        """Undo an assumed placement; the pod is pending again. Returns it as it was placed, for those who listen to
+        pods leaving nodes; None if it is not assumed (any more)."""
         seat = self.pods.get(uid)
         if seat is None or seat.place is not Place.ASSUMED:
             return None
+        left = self._as_placed(seat)
         self._unseat(seat)
         seat.place, seat.row, seat.pod = Place.PENDING, -1, seat.seen
-        return seat.pod
+        return left
 
     def _count(self, pod: Pod, row: int, sign: int) -> None:
         table, shape = self.table, pod.shape

@@ -1,0 +1,205 @@
+"""From a choice to the API, and back when something fails: sections 5.1 to 5.8 of kube-scheduler's rules."""
+
+from __future__ import annotations
+
+from fairlead.errors import Conflict
+from fairlead.framework.plugin import Rescued, Wait
+from fairlead.framework.profile import profile_of
+from fairlead.model import kinds
+from fairlead.model.flow import Happened, Verb
+from fairlead.model.reasons import failed, unschedulable
+from fairlead.state.cluster import Place
+from tests.unit.engine.stage import T0, Rescuer, Scripted, Stage, node, pod, standard
+
+
+def test_section_5_1_a_refusal_by_reserve_is_undone_and_speaks_of_one_node() -> None:
+    log: list[str] = []
+    first, second = Scripted("First", log), Scripted("Second", log)
+    second.reserved = unschedulable("taken")
+    stage = Stage(first, second, nodes=3)
+    stage.tell(pod("a"))
+    assert stage.conditions("a")[0]["message"] == "0/1 nodes are available: 1 taken."
+    assert log[-4:] == ["First.reserve", "Second.reserve", "Second.unreserve", "First.unreserve"]
+    assert stage.cluster.pods["uid-a"].place is Place.PENDING
+    assert stage.backlog.where("uid-a").plugins == ("Second",)
+
+
+def test_section_5_1_a_refusal_by_permit_is_undone_too() -> None:
+    permit = Scripted("Permit")
+    permit.permitted = unschedulable("not you")
+    stage = Stage(permit, nodes=1)
+    stage.tell(pod("a"))
+    assert stage.binds() == {}
+    assert stage.conditions("a")[0]["message"] == "0/1 nodes are available: 1 not you."
+    assert int(stage.cluster.table.requested["cpu"].sum()) == 0
+
+
+def test_section_5_2_a_waiting_pod_keeps_its_room_until_it_is_allowed() -> None:
+    permit = Scripted("Permit")
+    permit.permitted = Wait(60.0)
+    stage = Stage(permit, nodes=1)
+    stage.tell(pod("a", cpu="4"))
+    stage.tell(pod("b", cpu="4"))
+    assert stage.binds() == {}
+    assert stage.cluster.pods["uid-a"].place is Place.ASSUMED
+    stage.scheduler.bindings["uid-a"].allow("Permit")
+    stage.tell(node("far", cpu="1"))
+    stage.run()
+    stage.scheduler._look_after_bindings(list(stage.scheduler.bindings.values()))
+    assert stage.scheduler.bindings["uid-a"].past_permit
+
+
+def test_section_5_2_waiting_too_long_is_a_refusal_that_names_the_plugin() -> None:
+    permit = Scripted("Permit")
+    permit.permitted = Wait(30.0)
+    stage = Stage(permit, nodes=1)
+    stage.tell(pod("a"))
+    assert stage.scheduler.wake_at() == T0 + 30.0
+    permit.permitted = None
+    stage.run(after=31)
+    assert (
+        stage.conditions("a")[0]["message"]
+        == "0/1 nodes are available: 1 rejected due to timeout after waiting 30s at plugin Permit."
+    )
+
+
+def test_section_5_2_no_permit_waits_longer_than_a_quarter_of_an_hour() -> None:
+    permit = Scripted("Permit")
+    permit.permitted = Wait(3600.0)
+    stage = Stage(permit, nodes=1)
+    stage.tell(pod("a"))
+    assert stage.scheduler.wake_at() == T0 + 900.0
+
+
+def test_section_5_3_a_pod_that_waits_for_permission_shows_the_node_it_expects() -> None:
+    permit = Scripted("Permit")
+    permit.permitted = Wait(60.0)
+    stage = Stage(permit, nodes=1)
+    stage.tell(pod("a"))
+    patches = [w.body["status"] for w in stage.writes if w.subresource == "status"]
+    assert patches == [{"nominatedNodeName": "n0"}]
+
+
+def test_section_5_3_a_bound_pod_costs_a_binding_and_an_event() -> None:
+    stage = Stage(nodes=1)
+    stage.tell(pod("a"))
+    stage.answer()
+    assert [(w.verb, w.kind.plural, w.subresource) for w in stage.writes] == [
+        (Verb.CREATE, "pods", "binding"),
+        (Verb.CREATE, "events", ""),
+    ]
+    binding = stage.writes[0].body
+    assert binding["metadata"] == {"namespace": "default", "name": "a", "uid": "uid-a"}
+    assert binding["target"]["kind"] == "Node"
+    event = stage.events("Scheduled")[0]
+    assert event["note"] == "Successfully assigned default/a to n0"
+    assert (event["type"], event["action"], event["reportingController"]) == ("Normal", "Binding", "default-scheduler")
+
+
+def test_section_5_3_everybody_hears_of_a_bound_pod() -> None:
+    log = Scripted("Log")
+    stage = Stage(log, nodes=1)
+    stage.tell(pod("a"))
+    assert "Log.postbind" not in log.log
+    stage.answer()
+    assert "Log.postbind" in log.log
+
+
+def test_section_5_4_a_refused_binding_leaves_no_trace_and_is_retried_after_a_backoff() -> None:
+    reserve = Scripted("Reserve")
+    stage = Stage(reserve, nodes=1)
+    stage.tell(pod("a"))
+    stage.answer(Conflict("already there"), to="binding")
+    assert "Reserve.unreserve" in reserve.log
+    assert stage.cluster.pods["uid-a"].place is Place.PENDING
+    assert int(stage.cluster.table.requested["cpu"].sum()) == 0
+    assert stage.backlog.where("uid-a").queue == "backoff"
+    assert stage.conditions("a")[0]["reason"] == "SchedulerError"
+    stage.run(after=3)
+    assert len([w for w in stage.writes if w.subresource == "binding"]) == 2
+
+
+def test_section_5_4_a_refused_binding_is_news_for_pods_that_found_no_room() -> None:
+    stage = Stage(nodes=1)
+    stage.tell(pod("a", cpu="4"))
+    stage.tell(pod("b", cpu="4"))
+    assert stage.backlog.where("uid-b").queue == "unschedulable"
+    stage.answer(Conflict("no"), to="binding")
+    stage.run(after=2)
+    assert "b" in stage.binds()
+
+
+def test_section_5_5_texts_of_rescues_follow_the_refusal() -> None:
+    first = Rescuer("One", lambda: Rescued(unschedulable("nothing to give")))
+    second = Rescuer("Two", lambda: Rescued(unschedulable("nobody to evict")))
+    stage = Stage(profiles=[profile_of("default-scheduler", standard(first, second))], nodes=1)
+    stage.tell(pod("a", cpu="9"))
+    assert (
+        stage.conditions("a")[0]["message"]
+        == "0/1 nodes are available: 1 Insufficient cpu. nothing to give, nobody to evict"
+    )
+
+
+def test_section_5_5_a_rescue_that_fails_ends_the_chain() -> None:
+    first = Rescuer("One", lambda: Rescued(failed("not found")))
+    second = Rescuer("Two", lambda: Rescued(unschedulable("never asked")))
+    stage = Stage(profiles=[profile_of("default-scheduler", standard(first, second))], nodes=1)
+    stage.tell(pod("a", cpu="9"))
+    assert stage.conditions("a")[0]["message"] == "0/1 nodes are available: 1 Insufficient cpu. not found"
+    assert stage.conditions("a")[0]["reason"] == "Unschedulable"
+
+
+def test_section_5_6_a_pod_that_is_gone_is_not_put_back() -> None:
+    stage = Stage(nodes=1)
+    stage.tell(pod("a"))
+    stage.gone(pod("a"))
+    stage.answer(Conflict("no such pod"), to="binding")
+    assert stage.backlog.where("uid-a") is None
+    assert stage.events("FailedScheduling") == []
+
+
+def test_section_5_6_a_condition_that_says_it_already_is_not_written_again() -> None:
+    stage = Stage(nodes=1)
+    stage.tell(pod("a", cpu="9"))
+    condition = stage.conditions("a")[0]
+    told = {**pod("a", cpu="9"), "status": {"phase": "Pending", "conditions": [condition]}}
+    stage.tell(told, happened=Happened.MODIFIED)
+    stage.tell(node("small", cpu="2"))
+    stage.tell({**node("small", cpu="2"), "spec": {"taints": [{"key": "x", "effect": "NoSchedule"}]}},
+               happened=Happened.MODIFIED)  # fmt: skip
+    stage.run(after=5)
+    messages = [condition["message"] for condition in stage.conditions("a")]
+    assert len(messages) == len(set(messages))
+
+
+def test_section_5_7_counts_sort_as_strings() -> None:
+    first, second = Scripted("First"), Scripted("Second")
+    first.refused = {f"n{i}": ("y", False) for i in range(2)}
+    second.refused = {f"n{i}": ("x", False) for i in range(2, 12)}
+    stage = Stage(first, second, nodes=12)
+    stage.tell(pod("a"))
+    assert stage.conditions("a")[0]["message"] == "0/12 nodes are available: 10 x, 2 y."
+
+
+def test_section_5_6_the_note_of_an_event_is_cut_and_the_condition_is_not() -> None:
+    long = Scripted("Long")
+    long.refused = {"n0": ("x" * 2000, False)}
+    stage = Stage(long, nodes=1)
+    stage.tell(pod("a"))
+    note = stage.events("FailedScheduling")[0]["note"]
+    assert len(note) == 1024
+    assert note.endswith(" ...")
+    assert len(stage.conditions("a")[0]["message"]) > 2000
+
+
+def test_section_5_8_a_second_event_of_the_same_kind_becomes_a_series() -> None:
+    stage = Stage(nodes=1)
+    stage.tell(pod("a", cpu="9"))
+    for _ in range(3):
+        stage.tell(node("bigger", cpu="8"), happened=Happened.ADDED)
+        stage.backlog.activate([stage.cluster.pods["uid-a"].seen], stage.now)
+        stage.run()
+    created = stage.events("FailedScheduling")
+    patched = [w for w in stage.writes if w.kind is kinds.EVENT_V1 and w.verb is Verb.PATCH]
+    assert len(created) == 1
+    assert [w.body["series"]["count"] for w in patched] == [2]
