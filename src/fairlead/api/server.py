@@ -238,6 +238,7 @@ class Server:
     async def _bind(self, request: web.BaseRequest, target: Target) -> web.Response:
         raw = await negotiation.read_body(request)
         body = private_copy(negotiation.decode_body(raw, request.headers.get("Content-Type", ""), BINDING))
+        _check_binding_types(body)
         metadata = body.get("metadata")
         name = target.name or (metadata.get("name") if isinstance(metadata, dict) else "") or ""
         params = {"dryRun": request.query["dryRun"]} if "dryRun" in request.query else {}
@@ -260,6 +261,13 @@ class Server:
         return _json_bytes(
             answers.many(self.store, target.kind, Chunk(chosen, self.store.resource_version), Shape.OBJECT)
         )
+
+
+def _check_binding_types(body: Doc) -> None:
+    """What has the wrong JSON type is a bad request; what it says is for the Store to judge."""
+    target = body.get("target") or {}
+    if not isinstance(target, dict) or not all(isinstance(target.get(key) or "", str) for key in ("kind", "name")):
+        raise BadRequest('Binding in version "v1" cannot be handled as a Binding: target is no object reference')
 
 
 def _as_write(request: web.BaseRequest, target: Target, raw: bytes, params: Mapping[str, str]) -> Write:

@@ -215,6 +215,8 @@ def test_a_watcher_that_does_not_read_is_cut_off_and_others_go_on(credentials: C
         ("POST", MAPS, b"k8s\0\xff\xff\xff", "application/vnd.kubernetes.protobuf", 400),
         ("POST", MAPS, b"x" * (3 * 1024 * 1024 + 1), "application/json", 413),
         ("PATCH", f"{MAPS}/a", b"{}", "application/json", 415),
+        ("POST", f"{PODS}/p/binding", b'{"metadata":{"name":"p"},"target":{"kind":[],"name":"n"}}', "", 400),
+        ("POST", f"{PODS}/p/binding", b'{"metadata":{"name":"p"},"target":5}', "application/json", 400),
         ("PUT", PODS, b"{}", "application/json", 405),
         ("POST", f"{PODS}/p", b"{}", "application/json", 405),
         ("GET", f"{PODS}?limit=x", b"", "", 400),
