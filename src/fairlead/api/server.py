@@ -265,8 +265,9 @@ class Server:
 
 def _check_binding_types(body: Doc) -> None:
     """What has the wrong JSON type is a bad request; what it says is for the Store to judge."""
-    target = body.get("target") or {}
-    if not isinstance(target, dict) or not all(isinstance(target.get(key) or "", str) for key in ("kind", "name")):
+    target = body.get("target", {})
+    named = [target.get("kind"), target.get("name")] if isinstance(target, dict) else [target]
+    if not all(each is None or isinstance(each, str) for each in named) or isinstance(target, str):
         raise BadRequest('Binding in version "v1" cannot be handled as a Binding: target is no object reference')
 
 
