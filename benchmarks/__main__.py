@@ -1,0 +1,95 @@
+"""`python -m benchmarks`: measure everything, show a table, write build/bench.json.
+
+A missed bar is shown and fails nothing: a shared machine may have a bad day. What fails is a benchmark that does not do
+its work.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import api, scheduling, whole
+from benchmarks.row import Row
+
+RESULTS = Path("build/bench.json")
+Bench = Callable[[], Iterable[Row]]
+BENCHES: list[tuple[tuple[str, ...], Bench]] = [
+    (("SchedulingBasic/5000Nodes",), scheduling.bench_basic),
+    (("VirtualRuntime/PodLife",), scheduling.bench_virtual_runtime),
+    (("api.creates.memory",), api.bench_creates_in_memory),
+    (("api.creates.journal", "api.creates.journal.batched"), api.bench_creates_with_journal),
+    (("api.watch",), api.bench_watch_events),
+    (("api.creates.https",), api.bench_creates_over_https),
+    (("api.start", "api.memory.opened", "api.memory.created"), api.bench_start_from_journal),
+    (("up.start", "up.memory"), whole.bench_whole_cluster),
+]
+"""The rows that each function gives: known without running it."""
+
+
+@click.command("benchmarks")
+@click.option("--only", metavar="NAME", help="Only rows whose name contains this.")
+@click.option("--list", "listing", is_flag=True, help="Name all rows and measure none.")
+@click.option("--output", type=click.Path(path_type=Path), default=RESULTS, show_default=True)
+def main(only: str | None, listing: bool, output: Path) -> None:
+    """Measure fairlead against the numbers it holds itself to."""
+    chosen = [(names, bench) for names, bench in BENCHES if only is None or any(_matches(only, n) for n in names)]
+    if not chosen:
+        raise click.UsageError(f"no row is called {only}; --list names them all")
+    if listing:
+        click.echo("\n".join(name for names, _ in chosen for name in names if only is None or _matches(only, name)))
+        return
+    rows = _measure(chosen)
+    rows = [row for row in rows if only is None or _matches(only, row.name)]
+    console = Console()
+    console.print(_table(rows))
+    for row in rows:
+        console.print(f"[bold]{row.name}[/bold] {row.note}", highlight=False)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps([asdict(row) | {"met": _met(row)} for row in rows], indent=2) + "\n")
+    click.echo(f"written to {output}")
+
+
+def _matches(wanted: str, name: str) -> bool:
+    return wanted.lower() in name.lower()
+
+
+def _measure(chosen: list[tuple[tuple[str, ...], Bench]]) -> list[Row]:
+    rows: list[Row] = []
+    console = Console(stderr=True)
+    for number, (names, bench) in enumerate(chosen, 1):
+        began = time.perf_counter()
+        with console.status(f"{number} of {len(chosen)}: {', '.join(names)}"):
+            rows += bench()
+        if sys.stderr.isatty():
+            console.print(f"{number} of {len(chosen)}: {', '.join(names)}: {time.perf_counter() - began:.1f} s")
+    return rows
+
+
+def _met(row: Row) -> bool:
+    return row.value >= row.bar if row.higher_is_better else row.value <= row.bar
+
+
+def _table(rows: list[Row]) -> Table:
+    table = Table()
+    for heading in ("name", "value", "unit", "bar", "", "nodes", "pods"):
+        right = heading in ("value", "bar", "nodes", "pods")
+        table.add_column(heading, justify="right" if right else "left", no_wrap=heading == "name")
+    for row in rows:
+        verdict = "[green]met[/green]" if _met(row) else "[red]missed[/red]"
+        bar = f"{'≥' if row.higher_is_better else '≤'} {row.bar:,g}"
+        value = f"{row.value:,.0f}" if row.value >= 100 else f"{row.value:,.1f}"
+        table.add_row(row.name, value, row.unit, bar, verdict, f"{row.nodes:,}", f"{row.pods:,}")
+    return table
+
+
+if __name__ == "__main__":
+    main()
