@@ -106,8 +106,9 @@ def check_preconditions(kind: Kind, doc: Doc, options: DeleteOptions) -> None:
     ):
         if wanted and wanted != actual:
             name = metadata["name"]
+            which = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
             raise Conflict(
-                f'Operation cannot be fulfilled on {kind.kind} "{name}": the {label} in the precondition ({wanted})'
+                f'Operation cannot be fulfilled on {which} "{name}": the {label} in the precondition ({wanted})'
                 f" does not match the {label} in record ({actual}). The object might have been {suspicion}",
                 details=status_details(kind, name) | {"kind": kind.kind},
             )

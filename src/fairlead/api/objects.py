@@ -141,8 +141,10 @@ def not_found(kind: Kind, name: str) -> NotFound:
     return NotFound(f'{kind.resource} "{name}" not found', details=status_details(kind, name))
 
 
-def already_exists(kind: Kind, name: str) -> AlreadyExists:
-    return AlreadyExists(f'{kind.resource} "{name}" already exists', details=status_details(kind, name))
+def already_exists(kind: Kind, name: str, *, going: bool = False) -> AlreadyExists:
+    """`going`: what has the name is on its way out, so trying again later may help."""
+    why = "object is being deleted: " if going else ""
+    return AlreadyExists(f'{why}{kind.resource} "{name}" already exists', details=status_details(kind, name))
 
 
 def conflict(kind: Kind, name: str, why: str, *, subresource: str = "") -> Conflict:

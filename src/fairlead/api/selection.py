@@ -70,7 +70,6 @@ FIELDS: dict[Kind, Mapping[str, Extract]] = {
     kinds.SECRET: _paths("type"),
     kinds.EVENT: _EVENT_FIELDS,
     kinds.JOB: {"status.successful": _path("status", "succeeded", default="0")},
-    kinds.REPLICA_SET: _paths("status.replicas", default="0"),
     kinds.REPLICATION_CONTROLLER: _paths("status.replicas", default="0"),
     kinds.SERVICE: _paths("spec.clusterIP", "spec.type"),
     kinds.RESOURCE_SLICE: _paths("spec.nodeName", "spec.driver"),
@@ -132,8 +131,19 @@ def _field_term(kind: Kind, term: str, selector: str) -> FieldTerm:
     supported = FIELDS.get(kind.storage, {})
     extract = supported.get(_stored_field(kind, field)) or _EVERY_KIND.get(field)
     if extract is None:
-        raise BadRequest(f"field label not supported: {field}")
+        raise BadRequest(_not_supported(kind, field))
     return FieldTerm(extract, value, equal=sign != "!=")
+
+
+def _not_supported(kind: Kind, field: str) -> str:
+    """Each kind with fields of its own has its own words in the original; all others share theirs."""
+    if kind is kinds.JOB:
+        return f'field label "{field}" not supported for Job'
+    if kind is kinds.RESOURCE_SLICE:
+        return f"field label not supported for {kind.api_version}, Kind={kind.kind}: {field}"
+    if kind.storage in FIELDS:
+        return f"field label not supported: {field}"
+    return f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
 def parse_field_selector(kind: Kind, selector: str) -> tuple[FieldTerm, ...]:

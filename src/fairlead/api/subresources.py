@@ -139,10 +139,11 @@ def scaled(kind: Kind, doc: Doc, scale: Doc) -> Doc:
     if not isinstance(replicas, int) or isinstance(replicas, bool):
         raise BadRequest('Scale in version "v1" cannot be handled as a Scale: spec.replicas must be an integer')
     if replicas < 0:
+        problem = f"Invalid value: {replicas}: must be greater than or equal to 0"
+        cause = {"reason": "FieldValueInvalid", "message": problem, "field": "spec.replicas"}
         raise Invalid(
-            f'Scale.autoscaling "{name}" is invalid: spec.replicas: Invalid value: {replicas}: must be greater than'
-            " or equal to 0",
-            details={"name": name, "group": "autoscaling", "kind": "Scale"},
+            f'Scale.autoscaling "{name}" is invalid: spec.replicas: {problem}',
+            details={"name": name, "group": "autoscaling", "kind": "Scale", "causes": [cause]},
         )
     metadata = dict(doc["metadata"])
     for field in ("resourceVersion", "uid"):

@@ -117,8 +117,8 @@ class Verbs:
         metadata["creationTimestamp"] = timestamp(self._clock())
         doc = self._admission.create(kind, doc)
         key = metadata.get("namespace") or "", doc["metadata"]["name"]
-        if self._store.find(kind, *key) is not None:
-            raise already_exists(kind, key[1])
+        if (there := self._store.find(kind, *key)) is not None:
+            raise already_exists(kind, key[1], going="deletionTimestamp" in there.doc["metadata"])
         return Outcome(kind, None, doc, self._shown_as(write.kind), dry_run=_dry_run(write))
 
     def _place(self, write: Write, metadata: dict[str, Any]) -> None:

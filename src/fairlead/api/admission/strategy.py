@@ -65,6 +65,9 @@ def prepare_status(kind: Kind, new: Doc, old: Doc) -> Doc:
     metadata = {**new["metadata"]}
     for key in ("ownerReferences", "generation", *(("labels",) if kind in _STATUS_KEEPS_LABELS else ())):
         _replace(metadata, key, old["metadata"])
+    if kind is k.POD and "qosClass" in (old.get("status") or {}):
+        # Decided when the pod was made; nobody changes it afterwards, not even by leaving it out.
+        prepared["status"] = {**(prepared.get("status") or {}), "qosClass": old["status"]["qosClass"]}
     return {**prepared, "metadata": metadata}
 
 
