@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
-    from fairlead.framework.evaluate import Contribution, Evaluator, Judgement
+    from fairlead.framework.evaluate import Evaluator, Judgement
     from fairlead.framework.points import Preparation
+    from fairlead.framework.remember import Contribution
     from fairlead.model.pod import Pod
 
 NO_NODES = "no nodes available to schedule pods"

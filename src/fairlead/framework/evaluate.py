@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairlead.errors import FairleadError
 from fairlead.framework.plugin import Scope, takes_part
 from fairlead.framework.points import Preparation, merge_prepared
-from fairlead.framework.remember import Remembered, asked, judged
+from fairlead.framework.remember import Contribution, Remembered, asked, judged
 from fairlead.framework.verdicts import FEASIBLE, VerdictCodes
 from fairlead.model.reasons import Code, Status
 from fairlead.state.nodes import Nodes
@@ -43,23 +43,6 @@ class Judgement:
     dynamic: NDArray[np.int32] | None
 
 
-@dataclass(slots=True, eq=False)
-class Contribution:
-    """One plugin's share in the totals: weighted scores of the feasible rows in their order, a remembered column over
-    the whole table (not weighted yet), or one number for all."""
-
-    plugin: str
-    weight: int
-    weighted: NDArray[np.int64] | None = None
-    column: NDArray[np.int64] | None = None
-    flat: int = 0
-
-    def at(self, row: int, position: int) -> int:
-        if self.column is not None:
-            return int(self.column[row]) * self.weight
-        return int(self.weighted[position]) if self.weighted is not None else self.flat
-
-
 class Evaluator:
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -67,7 +50,7 @@ class Evaluator:
         self._reads = frozenset[str]().union(*(p.reads for p in profile.plugins() if p.scope is not Scope.CLUSTER))
         self._dynamic_filters = [p for p in profile.at("filter") if p.scope is Scope.CLUSTER]
         self._dynamic_preparers = [p for p in profile.at("prepare_scores") if p.scope is Scope.CLUSTER]
-        self._flat_scorers = {p.name for p in profile.at("score") if p.scores_flat}
+        self._scorers = [(plugin, profile.weight(plugin)) for plugin in profile.at("score")]
         self._memory: OrderedDict[Hashable, Remembered] = OrderedDict()
         self.rows_judged = 0
 
@@ -122,7 +105,7 @@ class Evaluator:
                 return remembered.prepared[plugin.name]
             return asked(plugin, "prepare", cycle)  # type: ignore[no-any-return]
 
-        return merge_prepared(self.profile.at("prepare"), answer, cycle.no_filter)
+        return merge_prepared(remembered.to_prepare, answer, cycle.no_filter)
 
     # ---- filter ----
 
@@ -178,22 +161,22 @@ class Evaluator:
         rows = nodes.row_numbers()
         total = remembered.local_total[rows]
         contributions: list[Contribution] = []
-        for plugin in self.profile.at("score"):
+        for plugin, weight in self._scorers:
             if plugin.name in cycle.no_score:
                 continue
-            weight = self.profile.weight(plugin)
             scored = remembered.scored.get(plugin.name)
             if scored is not None and not scored.needs_normalising:
-                contributions.append(Contribution(plugin.name, weight, column=scored.column))
+                contributions.append(scored.contribution)
                 continue
             raw = scored.column[rows] if scored is not None else asked(plugin, "score", cycle, nodes)
             if isinstance(raw, int):
-                _check_range(plugin.name, np.array([raw]))
+                _check_range(plugin.name, raw, raw)
                 total = total + raw * weight
                 contributions.append(Contribution(plugin.name, weight, flat=raw * weight))
                 continue
             values = asked(plugin, "normalise", cycle, nodes, raw) if takes_part(plugin, "normalise") else raw
-            _check_range(plugin.name, values)
+            if len(values):
+                _check_range(plugin.name, int(values.min()), int(values.max()))
             weighted = values if weight == 1 else values * weight
             total = total + weighted
             contributions.append(Contribution(plugin.name, weight, weighted=weighted))
@@ -206,23 +189,19 @@ class Evaluator:
         assert remembered is not None
         contributions: list[Contribution] = []
         offset = 0
-        for plugin in self.profile.at("score"):
+        for plugin, weight in self._scorers:
             if plugin.name in cycle.no_score:
                 continue
-            weight = self.profile.weight(plugin)
             scored = remembered.scored.get(plugin.name)
-            if scored is None:
-                if plugin.name not in self._flat_scorers:
-                    return None
+            if scored is not None:
+                contributions.append(scored.contribution)
+            elif not plugin.scores_flat:
+                return None
+            else:
                 raw = asked(plugin, "score", cycle, nodes)
-                _check_range(plugin.name, np.array([raw]))
+                _check_range(plugin.name, raw, raw)
                 offset += raw * weight
                 contributions.append(Contribution(plugin.name, weight, flat=raw * weight))
-            elif scored.needs_normalising:
-                assert scored.flat is not None
-                contributions.append(Contribution(plugin.name, weight, flat=scored.flat))
-            else:
-                contributions.append(Contribution(plugin.name, weight, column=scored.column))
         return offset, contributions
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> None:
@@ -236,9 +215,9 @@ class Evaluator:
                     raise FairleadError(f'running PreScore plugin "{plugin.name}": {answer.message}')
 
 
-def _check_range(plugin: str, values: Any) -> None:
-    if len(values) and (values.min() < 0 or values.max() > 100):
-        bad = values[(values < 0) | (values > 100)][0]
+def _check_range(plugin: str, lowest: int, highest: int) -> None:
+    if lowest < 0 or highest > 100:
+        bad = lowest if lowest < 0 else highest
         raise FairleadError(
             f'plugin "{plugin}" returns an invalid score {bad}, it should in the range of [0, 100] after normalizing'
         )

@@ -9,6 +9,7 @@ so), because a plugin's scope is a promise about what its answer depends on.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from fairlead.errors import FairleadError, PluginError
 from fairlead.framework.plugin import Scope, takes_part
 from fairlead.framework.verdicts import FEASIBLE
-from fairlead.model.reasons import Code, Status
+from fairlead.model.reasons import SKIP, Code, Status
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
@@ -31,21 +32,45 @@ if TYPE_CHECKING:
     from fairlead.state.touchlog import TouchLog
 
 
+@dataclass(slots=True, eq=False)
+class Contribution:
+    """One plugin's share in the totals: weighted scores of the feasible rows in their order, a remembered column over
+    the whole table (not weighted yet), or one number for all."""
+
+    plugin: str
+    weight: int
+    weighted: NDArray[np.int64] | None = None
+    column: NDArray[np.int64] | None = None
+    flat: int = 0
+
+    def at(self, row: int, position: int) -> int:
+        if self.column is not None:
+            return int(self.column[row]) * self.weight
+        return int(self.weighted[position]) if self.weighted is not None else self.flat
+
+
 class Scored:
     """A remembered score: raw values, to be normalised over the feasible rows, or final ones.
 
     `flat` is the weighted score that everybody gets when all rows have the same raw value (most often none at all), so
     that normalising can be left out; None while they differ."""
 
-    __slots__ = ("_level", "column", "flat", "needs_normalising", "plugin", "weight")
+    __slots__ = ("_level", "column", "contribution", "flat", "needs_normalising", "plugin", "weight")
 
     def __init__(self, plugin: Plugin, weight: int, capacity: int) -> None:
         self.plugin = plugin
         self.weight = weight
         self.needs_normalising = takes_part(plugin, "normalise")
-        self.column: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
         self.flat: int | None = None
         self._level: int | None = None
+        self.widen(capacity)
+
+    def widen(self, capacity: int) -> None:
+        """A column for a larger table, with nothing in it yet."""
+        self.column: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        self.contribution = Contribution(
+            self.plugin.name, self.weight, column=None if self.needs_normalising else self.column
+        )
 
     def notice(self, cycle: Cycle, rows: NDArray[np.int32] | None) -> None:
         """See whether the column is (still) level; `rows` have changed, None for all."""
@@ -61,6 +86,7 @@ class Scored:
                 raw = np.array([level], dtype=np.int64)
                 first = Nodes(table, np.zeros(1, dtype=np.int32))
                 self.flat = int(asked(self.plugin, "normalise", cycle, first, raw)[0]) * self.weight
+                self.contribution.flat = self.flat
         elif self._level is not None and bool((self.column[rows] != self._level).any()):
             self._level = self.flat = None
 
@@ -139,6 +165,8 @@ class Remembered:
                 elif isinstance(answer, Status) and not answer.ok:
                     raise FairleadError(f'running PreScore plugin "{plugin.name}": {answer.message}')
         self.notes = dict(cycle.notes)
+        self.to_prepare = [p for p in profile.at("prepare") if self.prepared.get(p.name, _UNASKED) is not None]
+        """Plugins whose `prepare` is still to be asked, or has something to say; the others have stepped aside."""
 
     def _layer(self, profile: Profile, scope: Scope) -> Layer:
         filters = [p for p in profile.at("filter") if p.scope is scope and p.name not in self.no_filter]
@@ -260,7 +288,7 @@ class Remembered:
             layer.codes = np.zeros(capacity, dtype=np.int32)
             layer.mark = -1
             for scored in layer.scores:
-                scored.column = np.zeros(capacity, dtype=np.int64)
+                scored.widen(capacity)
         self.ok = np.zeros(capacity, dtype=np.bool_)
         self.local_total = np.zeros(capacity, dtype=np.int64)
         self.ranked = np.full(capacity, _REFUSED, dtype=np.int64)
@@ -268,6 +296,7 @@ class Remembered:
 
 
 _REFUSED = -1
+_UNASKED = SKIP
 _FEW = 8
 _NOTHING: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
 
