@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from fairlead.model.documents import EMPTY, FieldError, compiler, created_at, read_units
+from fairlead.model.documents import EMPTY, FieldError, compiler, created_at, moment, read_units
 from fairlead.model.pod import COSCHEDULING_GROUP_API, NATIVE_GROUP_API, VOLCANO_GROUP_API
 from fairlead.model.selectors import selector_from_document
 
@@ -50,6 +50,18 @@ class SubGroupPolicy:
     network_topology: NetworkTopology | None
 
 
+@dataclass(frozen=True, slots=True)
+class GroupCondition:
+    """What was last said of a group. `transition_id` is the round that said it."""
+
+    type: str
+    status: str
+    transition_id: str
+    transition_time: float
+    reason: str
+    message: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PodGroup:
     """`min_resources` is None where none are given, which is not the same as none being needed. `priority` counts only
@@ -78,6 +90,9 @@ class PodGroup:
     sub_groups: tuple[SubGroupPolicy, ...] = ()
     timeout: float | None = None
     terminating: bool = False
+    conditions: tuple[GroupCondition, ...] = ()
+    counted: tuple[int, int, int] = (0, 0, 0)
+    """Members running, succeeded and failed, as last written; in Volcano's API only."""
 
     def __repr__(self) -> str:
         return f"<PodGroup {self.key}>"
@@ -105,6 +120,7 @@ def compile_group(document: Mapping[str, Any]) -> PodGroup:
         priority_class=spec.get("priorityClassName") or "",
         terminating=bool(metadata.get("deletionTimestamp")),
         **_READERS[api](spec),
+        **(_volcano_status(status) if api == VOLCANO_GROUP_API else {}),
     )
 
 
@@ -139,6 +155,24 @@ def _read_volcano(spec: Mapping[str, Any]) -> dict[str, Any]:
         "network_topology": _network_topology(spec.get("networkTopology")),
         "sub_groups": tuple(_sub_groups(spec.get("subGroupPolicy") or ())),
     }
+
+
+def _volcano_status(status: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "conditions": tuple(_condition(document) for document in status.get("conditions") or ()),
+        "counted": (status.get("running") or 0, status.get("succeeded") or 0, status.get("failed") or 0),
+    }
+
+
+def _condition(document: Mapping[str, Any]) -> GroupCondition:
+    return GroupCondition(
+        type=document.get("type") or "",
+        status=document.get("status") or "",
+        transition_id=document.get("transitionID") or "",
+        transition_time=moment(document, "lastTransitionTime") or 0.0,
+        reason=document.get("reason") or "",
+        message=document.get("message") or "",
+    )
 
 
 _READERS = {

@@ -1,0 +1,152 @@
+"""Which nodes a task can have, and which of them it should: what every action of a round asks.
+
+    search = NodeSearch(round, keep_errors=...)      # one per action, per job or per task, as the original has it
+    rows, errors = search.find(task, rows, fit=True)
+    scores = prioritize(round, task, rows)
+
+`find` judges the rows in the order given, from a place that turns from search to search, until enough are found; `FOR
+PREEMPTION` refuses only what no eviction could help. Errors are kept by job and role if asked to: tasks of one role then
+skip the nodes that refused the first of them, whatever they ask for themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.framework.fit import FitErrors
+from fairlead.framework.round import Scores
+from fairlead.state.nodes import Nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from fairlead.framework.round import Round, Task
+    from fairlead.model.reasons import Reject
+
+MIN_FEASIBLE = 100
+MIN_PERCENTAGE = 5
+
+
+def enough(nodes: int, percentage: int = 0) -> int:
+    """How many feasible nodes a search stops at (§ sampling): all of up to a hundred, then a shrinking share."""
+    if nodes <= MIN_FEASIBLE or percentage >= 100:
+        return nodes
+    if percentage <= 0:
+        percentage = max(MIN_PERCENTAGE, 50 - nodes // 125)
+    return max(MIN_FEASIBLE, nodes * percentage // 100)
+
+
+class NodeSearch:
+    def __init__(self, round: Round, *, keep_errors: bool = True) -> None:
+        self._round = round
+        self._keep_errors = keep_errors
+        self._kept: dict[tuple[str, str], FitErrors] = {}
+
+    def find(
+        self, task: Task, rows: NDArray[np.int32], *, fit: bool, for_preemption: bool = False
+    ) -> tuple[NDArray[np.int32], FitErrors]:
+        """The feasible rows in the order in which they were looked at, and why the others are not. `fit` also wants
+        room for the request in what will be idle."""
+        round = self._round
+        size = len(rows)
+        if size == 0:
+            return rows, FitErrors()
+        start = round.first_row % size
+        turned = np.concatenate([rows[start:], rows[:start]]) if start else rows
+        errors = FitErrors()
+        kept = self._known(task)
+        asked = turned
+        if kept is not None:
+            known = np.isin(turned, kept.rows())
+            errors.take(kept, turned[known])
+            asked = turned[~known]
+        feasible = self._judge(task, asked, errors, fit=fit, for_preemption=for_preemption)
+        if self._keep_errors and task.role and task.job is not None:
+            self._kept[task.job.uid, task.role] = errors
+        want = enough(size, round.percentage)
+        examined = size
+        if len(feasible) > want:
+            feasible = feasible[:want]
+            examined = int(np.flatnonzero(turned == feasible[-1])[0]) + 1
+        round.first_row = (start + examined) % size
+        return feasible, errors
+
+    def _known(self, task: Task) -> FitErrors | None:
+        if not self._keep_errors or not task.role or task.job is None:
+            return None
+        return self._kept.get((task.job.uid, task.role))
+
+    def _judge(
+        self, task: Task, rows: NDArray[np.int32], errors: FitErrors, *, fit: bool, for_preemption: bool
+    ) -> NDArray[np.int32]:
+        round = self._round
+        left = rows
+        if fit:
+            for resource, short in round.books.short_of(task.request, rows).items():
+                errors.add(f"Insufficient {resource}", rows[short], final=False)
+            left = rows[round.books.fits_future(task.request, rows)]
+        hopeful: list[NDArray[np.int32]] = []
+        for predicate in round.tiers.predicates(task):
+            if not len(left):
+                break
+            refused, final = _read(predicate(Nodes(round.cluster.table, left)), left, errors, only_final=for_preemption)
+            if for_preemption:
+                hopeful.append(left[refused & ~final])
+            left = left[~refused]
+        if hopeful:
+            passing = np.isin(rows, np.concatenate([left, *hopeful]))
+            return rows[passing]
+        return left
+
+
+def _read(
+    rejects: Iterable[Reject], rows: NDArray[np.int32], errors: FitErrors, *, only_final: bool
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """What one plugin refused, and what of that for good; the reasons go to `errors`. With `only_final`, rows that
+    are not refused for good are not errors."""
+    refused = np.zeros(len(rows), dtype=np.bool_)
+    final = np.zeros(len(rows), dtype=np.bool_)
+    said = list(rejects)
+    for reject in said:
+        refused |= reject.rows
+        final |= reject.rows & (reject.final if reject.final is not None else reject.reason.final)
+    for reject in said:
+        counted = reject.rows & final if only_final else reject.rows
+        for_good = reject.final if reject.final is not None else np.full(len(rows), reject.reason.final)
+        errors.add(reject.reason.text, rows[counted & for_good], final=True)
+        errors.add(reject.reason.text, rows[counted & ~for_good], final=False)
+    return refused, final
+
+
+def without_final(task: Task, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Less the rows that this round already refused the task for good."""
+    errors = task.job.fit_errors.get(task.uid) if task.job is not None else None
+    return rows if errors is None else rows[~np.isin(rows, errors.final_rows())]
+
+
+def prioritize(round: Round, task: Task, rows: NDArray[np.int32]) -> NDArray[np.float64]:
+    """What the rows score together; remembered in `round.scores`."""
+    totals = round.tiers.node_scores(task, Nodes(round.cluster.table, rows))
+    round.scores = Scores(task, rows, totals)
+    return totals
+
+
+def by_score(rows: NDArray[np.int32], scores: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Best first, ties in the order given."""
+    return rows[np.argsort(-scores, kind="stable")]
+
+
+def best(round: Round, task: Task, rows: NDArray[np.int32]) -> int:
+    """The row to take: the only one, or one of those that score highest."""
+    if len(rows) == 1:
+        round.scores = None
+        return int(rows[0])
+    scores = prioritize(round, task, rows)
+    chosen = round.tiers.best_node(task, rows, scores)
+    if chosen is not None:
+        return chosen
+    return round.choices.node(task, rows[scores == scores.max()].tolist())

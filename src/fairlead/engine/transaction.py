@@ -1,0 +1,182 @@
+"""Transaction: Volcano's Statement. Placements, pipelinings and evictions of a round, kept or undone together.
+
+A round pretends: its books, its jobs and the node table change as it goes, and what is committed is listed in
+`round.outcome` for the engine to carry out. A transaction that is neither committed nor discarded stays applied until
+the round ends; that is how a gang that waits for room holds it against the jobs after it.
+
+    tx = Transaction(round)
+    if tx.allocate(task, row): ...
+    tx.commit()            # or tx.discard(), or nothing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlead.framework.job import LastAttempt
+from fairlead.model.tasks import TaskStatus
+
+if TYPE_CHECKING:
+    from fairlead.framework.round import Round, Task
+
+ALLOCATE = "allocate"
+PIPELINE = "pipeline"
+EVICT = "evict"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One step. `reason` is an eviction's; `was` is the task's status before; `eviction_occurred` a pipelining's."""
+
+    what: str
+    task: Task
+    row: int
+    was: TaskStatus
+    reason: str = ""
+    eviction_occurred: bool = False
+
+
+class Transaction:
+    def __init__(self, round: Round) -> None:
+        self._round = round
+        self._operations: list[Operation] = []
+
+    def __len__(self) -> int:
+        return len(self._operations)
+
+    def operations(self) -> tuple[Operation, ...]:
+        return tuple(self._operations)
+
+    # ---- doing ----
+
+    def allocate(self, task: Task, row: int) -> bool:
+        """Put a task where there is room now. False, and nothing done, if a plugin or the books refuse."""
+        return self._place(Operation(ALLOCATE, task, row, task.status))
+
+    def pipeline(self, task: Task, row: int, *, eviction_occurred: bool) -> bool:
+        """Put a task where there will be room."""
+        return self._place(Operation(PIPELINE, task, row, task.status, eviction_occurred=eviction_occurred))
+
+    def _place(self, operation: Operation) -> bool:
+        round, task, row = self._round, operation.task, operation.row
+        assert task.job is not None
+        pipelined = operation.what == PIPELINE
+        task.job.move(task, TaskStatus.PIPELINED if pipelined else TaskStatus.ALLOCATED)
+        task.row = row
+        task.eviction_occurred = operation.eviction_occurred
+        booked = round.books.put(task, row)
+        round.sandbox.occupy(task.pod, row)
+        refusal = round.tiers.allocated(task)
+        if refusal is not None or not booked:
+            self._undo_placement(operation)
+            return False
+        self._operations.append(operation)
+        round.witness.placed(task, pipelined=pipelined)
+        return True
+
+    def evict(self, task: Task, reason: str, preemptor: Task | None = None) -> None:
+        """Take a task's place away; the room counts as releasing."""
+        round = self._round
+        operation = Operation(EVICT, task, task.row, task.status, reason=reason)
+        _set_status(task, TaskStatus.RELEASING)
+        round.books.update(task, task.row)
+        round.sandbox.vacate(task.pod, task.row)
+        round.tiers.deallocated(task)
+        self._operations.append(operation)
+        round.witness.evicted(task, preemptor)
+
+    # ---- undoing ----
+
+    def undo(self, operation: Operation) -> None:
+        if operation.what == EVICT:
+            self._undo_eviction(operation)
+        else:
+            self._undo_placement(operation)
+
+    def _undo_placement(self, operation: Operation) -> None:
+        round, task = self._round, operation.task
+        _set_status(task, TaskStatus.PENDING)
+        round.books.take_off(task, operation.row)
+        round.sandbox.vacate(task.pod, operation.row)
+        round.tiers.deallocated(task)
+        task.row = -1
+        task.hyper_node = ""
+
+    def _undo_eviction(self, operation: Operation) -> None:
+        """The original makes every such task Running, even if it was only Bound."""
+        round, task = self._round, operation.task
+        _set_status(task, TaskStatus.RUNNING if round.compatible else operation.was)
+        round.books.update(task, operation.row)
+        if not (round.compatible and round.undone_evictions_stay_out):
+            round.sandbox.occupy(task.pod, operation.row)
+        round.tiers.allocated(task)
+
+    def discard(self) -> None:
+        """Undo all, latest first; each task remembers how far it had come."""
+        self._discard()
+        self._round.witness.discarded()
+
+    def _discard(self) -> None:
+        for operation in reversed(self._operations):
+            task = operation.task
+            task.last = LastAttempt(task.row, task.status, task.eviction_occurred, task.hyper_node)
+            self.undo(operation)
+        self._operations.clear()
+
+    # ---- keeping ----
+
+    def commit(self) -> None:
+        """Keep all. Evictions and bindings are carried out; what is pipelined is only promised within the round."""
+        for operation in self._operations:
+            task = operation.task
+            task.last = None
+            if operation.what == EVICT:
+                self._round.outcome.evictions.append((task, operation.reason))
+            elif operation.what == ALLOCATE:
+                bind(self._round, task)
+        self._operations.clear()
+        self._round.witness.committed()
+
+    # ---- moving between transactions ----
+
+    def merge(self, *others: Transaction) -> None:
+        """Take over what others did."""
+        for other in others:
+            self._operations += other._operations
+            other._operations = []
+
+    def save(self) -> tuple[Operation, ...]:
+        """What was done, to be done again after a discard."""
+        return tuple(self._operations)
+
+    def recover(self, saved: Sequence[Operation]) -> bool:
+        """Do it again. False at the first step that fails; those before it stay."""
+        for operation in saved:
+            if operation.what == EVICT:
+                self.evict(operation.task, operation.reason)
+            elif not self._place(
+                Operation(
+                    operation.what,
+                    operation.task,
+                    operation.row,
+                    operation.task.status,
+                    eviction_occurred=operation.eviction_occurred,
+                )
+            ):
+                return False
+        return True
+
+
+def bind(round: Round, task: Task) -> None:
+    """An allocated task is to be bound."""
+    _set_status(task, TaskStatus.BINDING)
+    round.outcome.binds.append((task, task.row))
+
+
+def _set_status(task: Task, status: TaskStatus) -> None:
+    if task.job is not None:
+        task.job.move(task, status)
+    else:
+        task.status = status

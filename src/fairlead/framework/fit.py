@@ -1,0 +1,62 @@
+"""FitErrors: why a task found no node, in arrays of rows per reason, and the sentence that Volcano makes of it.
+
+A row may have several reasons. Rows are kept as arrays, so that five thousand refused nodes are a few arrays and the
+sentence is a few lengths.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ALL_NODES_UNAVAILABLE = "all nodes are unavailable"
+
+
+@dataclass(slots=True)
+class FitErrors:
+    """`parts` are (text, final, rows). `text` is an error that stands alone; `hyper_node` is where it was tried, if
+    that was not the whole cluster."""
+
+    text: str = ""
+    hyper_node: str = ""
+    parts: list[tuple[str, bool, NDArray[np.int32]]] = field(default_factory=list)
+
+    def add(self, text: str, rows: NDArray[np.int32], *, final: bool) -> None:
+        if len(rows):
+            self.parts.append((text, final, rows))
+
+    def rows(self) -> NDArray[np.int32]:
+        """The rows that have an error."""
+        if not self.parts:
+            return np.zeros(0, dtype=np.int32)
+        return np.unique(np.concatenate([rows for _, _, rows in self.parts]))
+
+    def final_rows(self) -> NDArray[np.int32]:
+        """Those of them that no eviction could help."""
+        finals = [rows for _, final, rows in self.parts if final]
+        return np.unique(np.concatenate(finals)) if finals else np.zeros(0, dtype=np.int32)
+
+    def take(self, other: FitErrors, rows: NDArray[np.int32]) -> None:
+        """Also what another says about some rows."""
+        for text, final, refused in other.parts:
+            self.add(text, refused[np.isin(refused, rows)], final=final)
+
+    @property
+    def message(self) -> str:
+        """`0/3 nodes are unavailable: 1 Insufficient cpu, 2 node(s) had untolerated taint(s).`"""
+        prefix = f"In hyperNode {self.hyper_node}: " if self.hyper_node else ""
+        if self.text:
+            return prefix + self.text
+        if not self.parts:
+            return prefix + ALL_NODES_UNAVAILABLE
+        histogram: Counter[str] = Counter()
+        for text, _, rows in self.parts:
+            histogram[text] += len(rows)
+        counted = sorted(f"{count} {text}" for text, count in histogram.items())
+        return f"{prefix}0/{len(self.rows())} nodes are unavailable: {', '.join(counted)}."

@@ -1,0 +1,203 @@
+"""Round: one Volcano session, as its plugins and actions see it. Jobs, queues, nodes, the books, and who is asked.
+
+The engine opens it (engine/rounds.py), runs the actions over it and closes it. Everything that the original leaves to
+chance goes through `choices`; everything that happens is told to `witness`, so that a recorded round can be followed.
+
+`topology` knows the hypernodes (HyperNodes says what is asked of it); `rows_of(name)` are the rows of one's nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+
+from fairlead.framework.goheap import Heap
+from fairlead.framework.job import Job, LastAttempt, SubJob, Task
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from numpy.typing import NDArray
+
+    from fairlead.framework.tiers import Tiers
+    from fairlead.model.amounts import Amounts
+    from fairlead.model.policy import Queue
+    from fairlead.state.books import Books
+    from fairlead.state.cluster import Cluster
+    from fairlead.state.sandbox import Sandbox
+
+__all__ = ["Choices", "HyperNodes", "Job", "LastAttempt", "QueueState", "Round", "SubJob", "Task", "Witness"]
+
+Option = TypeVar("Option")
+
+
+class HyperNodes(Protocol):
+    """What a round asks about the network: a tree of hypernodes under a virtual root that has every node."""
+
+    @property
+    def root(self) -> str:
+        """The virtual root's name, `<cluster-top-hypernode>`."""
+
+    @property
+    def ready(self) -> bool:
+        """False while the hypernodes make no tree."""
+
+    def __contains__(self, name: object) -> bool: ...
+
+    def nodes_of(self, name: str) -> frozenset[str]:
+        """The names of all nodes below one."""
+
+    def tier(self, name: str) -> int: ...
+
+    def tier_named(self, tier_name: str) -> int | None: ...
+
+    def lowest_common(self, one: str, other: str) -> str:
+        """LCA: an empty argument gives the other one; the empty text if there is none."""
+
+    def lowest_containing(self, nodes: Iterable[str]) -> str:
+        """The hypernode of the lowest tier that has all these nodes; empty if there is none below the root."""
+
+
+class QueueState:
+    """A queue in a round."""
+
+    __slots__ = ("created", "name", "queue")
+
+    def __init__(self, queue: Queue) -> None:
+        self.name = queue.name
+        self.created = queue.created
+        self.queue = queue
+
+    def __repr__(self) -> str:
+        return f"<QueueState {self.name}>"
+
+
+class Choices:
+    """What the original leaves to chance. Ties are broken by the round's rng; walks over maps keep our order."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+
+    def node(self, task: Task, rows: Sequence[int]) -> int:
+        """One of several rows that are equally good for a task."""
+        return rows[0] if len(rows) == 1 else self._rng.choice(rows)
+
+    def hyper_node(self, sub_job: SubJob, names: Sequence[str]) -> str:
+        return names[0] if len(names) == 1 else self._rng.choice(names)
+
+    def walk(self, what: str, items: Sequence[Option]) -> Sequence[Option]:
+        """The order in which a Go map (or a racing set of workers) is walked. `what` names the walk."""
+        return items
+
+
+class Witness:
+    """Is told what a round does. Nothing is done with it here."""
+
+    def action(self, name: str) -> None: ...
+
+    def placed(self, task: Task, *, pipelined: bool) -> None:
+        """A task was put on `task.row`; `round.scores` has what its candidates scored."""
+
+    def evicted(self, task: Task, preemptor: Task | None) -> None: ...
+
+    def committed(self) -> None: ...
+
+    def discarded(self) -> None: ...
+
+    def overused(self, queue: QueueState) -> None: ...
+
+
+@dataclass(slots=True)
+class Scores:
+    """What the candidates of a task scored, when there were at least two."""
+
+    task: Task
+    rows: NDArray[np.int32]
+    totals: NDArray[np.float64]
+
+
+@dataclass(slots=True, eq=False)
+class Round:
+    """`rows` are all nodes in the order in which they were first seen. `total` is what they can allocate together.
+    `configurations` are the arguments of the actions, by action name."""
+
+    uid: str
+    now: float
+    rng: Random
+    cluster: Cluster
+    books: Books[Task]
+    sandbox: Sandbox
+    jobs: dict[str, Job]
+    queues: dict[str, QueueState]
+    rows: NDArray[np.int32]
+    total: Amounts
+    tiers: Tiers
+    topology: HyperNodes
+    actions: tuple[str, ...]
+    configurations: Mapping[str, Mapping[str, Any]]
+    compatible: bool
+    choices: Choices
+    witness: Witness
+    scores: Scores | None = None
+    percentage: int = 0
+    """How many of many nodes are looked at, in percent; 0 for the adaptive share."""
+    first_row: int = 0
+    """Where the next search for nodes begins; turns from search to search, and from round to round."""
+    undone_evictions_stay_out: bool = False
+    """Whether a pod whose eviction is undone stays out of what predicates and scores see until the round ends."""
+    outcome: Outcome = field(default_factory=lambda: Outcome())
+    _rows_of: dict[str, NDArray[np.int32]] = field(default_factory=dict)
+
+    def rows_of(self, hyper_node: str) -> NDArray[np.int32]:
+        """The rows of a hypernode's nodes, in the order of `rows`."""
+        if hyper_node == self.topology.root:
+            return self.rows
+        found = self._rows_of.get(hyper_node)
+        if found is None:
+            table = self.cluster.table
+            members = self.topology.nodes_of(hyper_node)
+            mine = [row for row in self.rows.tolist() if table.name(row) in members]
+            found = self._rows_of[hyper_node] = np.array(mine, dtype=np.int32)
+        return found
+
+    def queue_of(self, task: Task) -> QueueState | None:
+        return self.queues.get(task.job.queue) if task.job is not None else None
+
+    def argument(self, action: str, name: str, default: Option) -> Option:
+        """An argument of an action, if it has one of the right type; true and false may be spelt."""
+        value = (self.configurations.get(action) or {}).get(name, default)
+        if isinstance(default, bool) and isinstance(value, str) and value.lower() in ("true", "false"):
+            value = value.lower() == "true"
+        return value if type(value) is type(default) else default
+
+    # ---- victims ----
+
+    def victims_heap(self, victims: Sequence[Task], preemptor: Task) -> Heap[Task]:
+        """In the order in which they are to be evicted (BuildVictimsPriorityQueue)."""
+        return Heap(lambda left, right: self._victim_first(left, right, preemptor), victims)
+
+    def _victim_first(self, left: Task, right: Task, preemptor: Task) -> bool:
+        tiers, one, other = self.tiers, left.job, right.job
+        if one is other:
+            return not tiers.task_first(left, right)
+        if one is None or other is None:
+            return one is None
+        if preemptor.job is not None and one.queue != other.queue:
+            return tiers.victim_queue_first(
+                self.queues[one.queue], self.queues[other.queue], self.queues[preemptor.job.queue]
+            )
+        if said := tiers.compare_jobs(one, other):
+            return said > 0
+        return not tiers.task_first(left, right)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a round has decided for good: pods to bind and pods to evict, in order."""
+
+    binds: list[tuple[Task, int]] = field(default_factory=list)
+    evictions: list[tuple[Task, str]] = field(default_factory=list)
+    """Tasks and the reason: preempt, reclaim, shuffle, gangpreempt, gangreclaim."""

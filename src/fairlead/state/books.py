@@ -1,0 +1,187 @@
+"""Books: what Volcano adds to a row. Four columns per resource: idle, used, releasing and pipelined.
+
+    status added   idle    used    releasing   pipelined
+    Releasing      -req    +req    +req
+    Pipelined                                  +req
+    any other      -req    +req
+
+A task that is Binding is refused if it does not fit what is idle. What will be idle is idle + releasing - pipelined.
+Columns are float64 in Volcano's units over the rows of the table, and are made when a round opens: a round keeps books
+of its own, so that what it only tries is nobody else's business.
+
+Invariant: each column is the sum over `entries` of what the table above says, and idle + used is what is allocatable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from fairlead.model.amounts import EPSILON, Amounts, is_counted, per_unit
+from fairlead.model.tasks import TaskStatus
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.state.table import NodeTable
+
+
+class Booked(Protocol):
+    """What is written into the books: a task."""
+
+    key: str
+    request: Amounts
+    status: TaskStatus
+
+
+AnyBooked = TypeVar("AnyBooked", bound=Booked)
+Column = "NDArray[np.float64]"
+
+
+class Books(Generic[AnyBooked]):
+    def __init__(self, table: NodeTable) -> None:
+        self._size = table.capacity
+        self.allocatable: dict[str, NDArray[np.float64]] = {}
+        self.idle: dict[str, NDArray[np.float64]] = {}
+        self.used: dict[str, NDArray[np.float64]] = {}
+        self.releasing: dict[str, NDArray[np.float64]] = {}
+        self.pipelined: dict[str, NDArray[np.float64]] = {}
+        self.on: list[dict[str, AnyBooked]] = [{} for _ in range(table.high)]
+        """The tasks of each row by `namespace/name`, with the status they are booked under."""
+        self._booked_as: list[dict[str, TaskStatus]] = [{} for _ in range(table.high)]
+        for resource in ("cpu", "memory", *table.allocatable):
+            if is_counted(resource):
+                self._open(resource, table.allocatable_column(resource).astype(np.float64) * per_unit(resource))
+
+    def _open(self, resource: str, allocatable: NDArray[np.float64]) -> None:
+        if resource in self.allocatable:
+            return
+        self.allocatable[resource] = allocatable
+        self.idle[resource] = allocatable.copy()
+        for columns in (self.used, self.releasing, self.pipelined):
+            columns[resource] = np.zeros(self._size, dtype=np.float64)
+
+    def _ensure(self, request: Amounts) -> None:
+        for name in request.scalars:
+            if name not in self.idle:
+                self._open(name, np.zeros(self._size, dtype=np.float64))
+
+    # ---- writing ----
+
+    def put(self, task: AnyBooked, row: int) -> bool:
+        """Book a task on a row under its status. False, and nothing booked, if it is there already, or if it is
+        Binding and does not fit."""
+        booked = self._booked_as[row]
+        if task.key in booked:
+            return False
+        if task.status is TaskStatus.BINDING and not self.fits_idle_at(task.request, row):
+            return False
+        booked[task.key] = task.status
+        self.on[row][task.key] = task
+        self._write(task.request, task.status, row, 1.0)
+        return True
+
+    def take_off(self, task: AnyBooked, row: int) -> None:
+        """Undo `put`, whatever the task's status is by now."""
+        status = self._booked_as[row].pop(task.key, None)
+        if status is not None:
+            del self.on[row][task.key]
+            self._write(task.request, status, row, -1.0)
+
+    def update(self, task: AnyBooked, row: int) -> None:
+        """Book a task that is on a row under its new status."""
+        self.take_off(task, row)
+        self.put(task, row)
+
+    def _write(self, request: Amounts, status: TaskStatus, row: int, sign: float) -> None:
+        self._ensure(request)
+        for name, amount in request.items():
+            change = sign * amount
+            if status is TaskStatus.PIPELINED:
+                self.pipelined[name][row] += change
+                continue
+            self.idle[name][row] -= change
+            self.used[name][row] += change
+            if status is TaskStatus.RELEASING:
+                self.releasing[name][row] += change
+
+    # ---- reading ----
+
+    def tasks_on(self, row: int) -> list[AnyBooked]:
+        return list(self.on[row].values())
+
+    def future_idle(self, resource: str) -> NDArray[np.float64]:
+        return self.idle[resource] + self.releasing[resource] - self.pipelined[resource]
+
+    def column(self, columns: dict[str, NDArray[np.float64]], resource: str) -> NDArray[np.float64]:
+        """A column, zero where nobody has such a resource."""
+        found = columns.get(resource)
+        return found if found is not None else np.zeros(self._size, dtype=np.float64)
+
+    def at(self, columns: dict[str, NDArray[np.float64]], row: int) -> Amounts:
+        """A row of some columns as a vector: `books.at(books.idle, row)`."""
+        amounts = Amounts()
+        for name, column in columns.items():
+            amounts.set(name, float(column[row]))
+        return amounts
+
+    def future_idle_at(self, row: int) -> Amounts:
+        amounts = Amounts()
+        for name in self.idle:
+            amounts.set(name, float(self.idle[name][row] + self.releasing[name][row] - self.pipelined[name][row]))
+        return amounts
+
+    def fits_idle_at(self, request: Amounts, row: int) -> bool:
+        return all(_within(amount, self._idle_cell(name, row)) for name, amount in request.items())
+
+    def fits_future_at(self, request: Amounts, row: int) -> bool:
+        return all(_within(amount, self._future_cell(name, row)) for name, amount in request.items())
+
+    def _idle_cell(self, name: str, row: int) -> float:
+        column = self.idle.get(name)
+        return float(column[row]) if column is not None else 0.0
+
+    def _future_cell(self, name: str, row: int) -> float:
+        if name not in self.idle:
+            return 0.0
+        return float(self.idle[name][row] + self.releasing[name][row] - self.pipelined[name][row])
+
+    def fits_idle(self, request: Amounts, rows: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Which rows have room now."""
+        return self._fits(((amount, self.column(self.idle, name)[rows]) for name, amount in request.items()), len(rows))
+
+    def fits_future(self, request: Amounts, rows: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Which rows will have room once what is going is gone."""
+        return self._fits(((amount, self._future(name, rows)) for name, amount in request.items()), len(rows))
+
+    def short_of(self, request: Amounts, rows: NDArray[np.int32]) -> dict[str, NDArray[np.bool_]]:
+        """By resource, the rows whose first shortage, of what will be idle, it is."""
+        short: dict[str, NDArray[np.bool_]] = {}
+        seen = np.zeros(len(rows), dtype=np.bool_)
+        for name, amount in request.items():
+            lacking = ~_fit(amount, self._future(name, rows)) & ~seen
+            if lacking.any():
+                short[name] = lacking
+                seen |= lacking
+        return short
+
+    def _future(self, name: str, rows: NDArray[np.int32]) -> NDArray[np.float64]:
+        if name not in self.idle:
+            return np.zeros(len(rows), dtype=np.float64)
+        return self.idle[name][rows] + self.releasing[name][rows] - self.pipelined[name][rows]
+
+    def _fits(self, pairs: Iterable[tuple[float, NDArray[np.float64]]], size: int) -> NDArray[np.bool_]:
+        fitting = np.ones(size, dtype=np.bool_)
+        for amount, column in pairs:
+            fitting &= _fit(amount, column)
+        return fitting
+
+
+def _within(amount: float, room: float) -> bool:
+    return amount < room or abs(amount - room) < EPSILON
+
+
+def _fit(amount: float, room: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return (amount < room) | (np.abs(amount - room) < EPSILON)
