@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fairlead.cli.fleet import Fleet
+    from fairlead.cli.schedulers import SchedulerFactory
     from fairlead.model.flow import Controller, Doc
     from fairlead.runtime.live import LiveRuntime
 
@@ -51,7 +52,7 @@ class Wish:
 
     fleet: Fleet
     kubeconfig: Path
-    schedulers: Sequence[Controller] = ()
+    schedulers: Sequence[SchedulerFactory] = ()
     bind: str = "127.0.0.1"
     port: int = 0
     data: Path | None = None
@@ -106,6 +107,7 @@ class EmbeddedCluster:
         else:
             credentials = Credentials.generate(now=self._clock.now(), hosts=hosts)
         self.store = Store(clock=self._clock.now, rng=Random(), journal=journal)
+        self._schedulers: list[Controller] = [make(self.store) for make in wish.schedulers]
         return credentials
 
     async def _listen(self, credentials: Credentials) -> None:
@@ -136,7 +138,7 @@ class EmbeddedCluster:
         self.nodes = len(known) + len(missing)
 
     def _run_controllers(self) -> None:
-        self._runtime = standalone(self.store, self.wish.schedulers, clock=self._clock)
+        self._runtime = standalone(self.store, self._schedulers, clock=self._clock)
         running = self._spawn(self._runtime.run_until_stopped(), "the runtime")
         ticking = self._spawn(self._tick(), "the clock")
         self._opened.push_async_callback(_ended, ticking)

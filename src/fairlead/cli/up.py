@@ -21,7 +21,7 @@ from fairlead.errors import ConfigError, FairleadError
 
 if TYPE_CHECKING:
     from fairlead.cli.embedded import EmbeddedCluster, Wish
-    from fairlead.model.flow import Controller
+    from fairlead.cli.schedulers import SchedulerFactory
 
 Parsed = TypeVar("Parsed")
 ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -120,12 +120,12 @@ def _leave_quietly_on_signals() -> None:
         signal.signal(number, lambda *_: sys.exit(0))
 
 
-def _schedulers(which: str, config: Path | None) -> list[Controller]:
+def _schedulers(which: str, config: Path | None) -> list[SchedulerFactory]:
     if which == "none":
         return []
     from fairlead.cli.schedulers import configured_scheduler, default_scheduler
 
-    return [default_scheduler() if config is None else configured_scheduler(config)]
+    return [(lambda _: default_scheduler()) if config is None else configured_scheduler(config)]
 
 
 async def _up(wish: Wish) -> None:

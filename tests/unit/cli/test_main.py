@@ -1,0 +1,94 @@
+"""The command line without running anything: help, version, completion, wrong usage."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from fairlead import __version__
+from fairlead.cli.main import COMMANDS, LazyGroup, cli, program_name
+from fairlead.cli.terminal import KeyValues
+from fairlead.errors import FairleadError
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, arguments, prog_name="fairlead")
+
+
+def test_help_names_every_command_without_importing_any() -> None:
+    code = "import sys, fairlead.cli.main as m; m.cli(['-h'], standalone_mode=False); assert 'numpy' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    for name in COMMANDS:
+        assert f"\n  {name} " in done.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_that_begins_as_its_line_in_the_list(name: str) -> None:
+    result = run(name, "--help")
+    assert result.exit_code == 0
+    assert result.output.startswith(f"Usage: fairlead {name}")
+
+
+def test_version_for_people_and_for_programs() -> None:
+    assert run("version").output.startswith(f"fairlead {__version__} ")
+    assert json.loads(run("version", "-o", "json").output)["fairlead"] == __version__
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completion_prints_a_script_that_asks_fairlead(shell: str) -> None:
+    result = run("completion", shell)
+    assert result.exit_code == 0
+    assert f"_FAIRLEAD_COMPLETE={shell}_complete" in result.output
+
+
+def test_completion_knows_commands_and_options() -> None:
+    environment = {"COMP_WORDS": "fairlead up --ku", "COMP_CWORD": "2", "_FAIRLEAD_COMPLETE": "bash_complete"}
+    result = CliRunner(env=environment).invoke(cli, [], prog_name="fairlead")
+    assert "--kubeconfig" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--nodes", "-1"], "--nodes"),
+        (["--shape", "cpu=x"], "is not a quantity of cpu"),
+        (["--nodes", "1", "--shape", "2:cpu=1"], "more than --nodes 1"),
+        (["--fsync"], "--fsync needs --data"),
+        (["--scheduler", "none", "--config", "x"], "--scheduler none runs none"),
+        (["--kubeconfig", str(Path("~/.kube/config").expanduser())], "does not touch ~/.kube/config"),
+    ],
+)
+def test_wrong_usage_of_up_is_exit_code_2(options: list[str], words: str) -> None:
+    result = run("up", *options)
+    assert result.exit_code == 2
+    assert words in " ".join(result.output.split())
+
+
+def test_an_error_of_ours_is_one_line_and_exit_code_1() -> None:
+    group = LazyGroup("group", invoke_without_command=True, callback=_fail)
+    result = CliRunner().invoke(group, [])
+    assert (result.exit_code, result.output) == (1, "Error: the well is dry\n")
+
+
+def _fail() -> None:
+    raise FairleadError("the well is dry")
+
+
+def test_kubectl_users_see_the_name_they_typed() -> None:
+    assert program_name("/usr/bin/kubectl-fairlead") == "kubectl fairlead"
+    assert program_name("/usr/bin/fairlead") == "fairlead"
+    assert isinstance(cli, click.Group)
+
+
+def test_logs_carry_their_extras_as_keys_and_values() -> None:
+    record = logging.makeLogRecord(
+        {"name": "fairlead.x", "levelname": "INFO", "msg": "listening on %s", "args": ("a",), "port": 1, "created": 0.0}
+    )
+    assert KeyValues().format(record).endswith(" info fairlead.x listening on a port=1")

@@ -1,0 +1,64 @@
+"""The three worlds: the same scheduler, told apart by nobody."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+from fairlead.api.store import Store, StoreApi
+from fairlead.cli.run import on_a_cluster, simulation, standalone
+from fairlead.cli.schedulers import default_scheduler
+from fairlead.model.flow import Verb, Write
+from fairlead.model.kinds import DEPLOYMENT, NODE, POD
+from fairlead.runtime.live import Clock, LiveRuntime
+from fairlead.runtime.virtual import VirtualClock
+from fairlead.testing.builders import deployment, node, pod
+
+
+def create(store: Store, kind: object, doc: dict[str, object]) -> None:
+    metadata: dict[str, str] = doc["metadata"]  # type: ignore[assignment]
+    store.perform(Write(Verb.CREATE, kind, metadata.get("namespace", ""), metadata["name"], doc))  # type: ignore[arg-type]
+
+
+async def run_until(runtime: LiveRuntime, store: Store, phase: str, count: int) -> None:
+    """Drive it until so many pods are placed and in a phase."""
+    changed = asyncio.Event()
+    store.subscribe(POD, wake=changed.set)
+    running = asyncio.create_task(runtime.run_until_stopped())
+    try:
+        async with asyncio.timeout(30):
+            while _placed(store, phase) < count:
+                await changed.wait()
+                changed.clear()
+    finally:
+        runtime.stop()
+        await running
+
+
+def _placed(store: Store, phase: str) -> int:
+    return sum(bool(doc["spec"].get("nodeName")) and doc["status"]["phase"] == phase for doc in store.list(POD))
+
+
+async def test_standalone_makes_pods_of_a_deployment_and_runs_them() -> None:
+    clock = Clock()
+    store = Store(clock=clock.now, rng=Random(1))
+    create(store, NODE, node("n").doc())
+    create(store, DEPLOYMENT, deployment("web").replicas(3).doc())
+    await run_until(standalone(store, [default_scheduler()], clock=clock), store, "Running", 3)
+
+
+async def test_on_a_cluster_only_places_and_leaves_running_to_its_kubelets() -> None:
+    clock = Clock()
+    store = Store(clock=clock.now, rng=Random(1))
+    create(store, NODE, node("n").doc())
+    create(store, POD, pod("p").doc())
+    await run_until(on_a_cluster(StoreApi(store), [default_scheduler()], clock=clock), store, "Pending", 1)
+
+
+def test_simulation_does_the_same_without_waiting() -> None:
+    clock = VirtualClock(1_767_225_600.0)
+    store = Store(clock=clock, rng=Random(1))
+    create(store, NODE, node("n").doc())
+    create(store, DEPLOYMENT, deployment("web").replicas(3).doc())
+    simulation(store, [default_scheduler()], clock=clock).run(until=clock.now + 5)
+    assert _placed(store, "Running") == 3
