@@ -1,0 +1,234 @@
+"""Claims that wait for their first consumer, end to end on virtual time. The tests play the volume controller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairlead.engine.scheduler import Scheduler
+from fairlead.framework.profile import profile_of
+from fairlead.model import kinds
+from fairlead.model.flow import Verb, Write
+from fairlead.model.kinds import Kind
+from fairlead.plugins.binder import DefaultBinder
+from fairlead.plugins.node_basics import PrioritySort, SchedulingGates
+from fairlead.plugins.resources import NodeResourcesFit
+from fairlead.plugins.volume_binding import VolumeBinding
+from fairlead.plugins.volume_limits import NodeVolumeLimits
+from fairlead.plugins.volume_restrictions import VolumeRestrictions
+from fairlead.plugins.volume_zone import VolumeZone
+from fairlead.runtime.virtual import Latencies
+from fairlead.state.volumes import storage_of
+from fairlead.testing.builders import PodBuilder, node, pod
+from fairlead.testing.harness import Harness
+
+Doc = dict[str, Any]
+SELECTED, BOUND = "volume.kubernetes.io/selected-node", "pv.kubernetes.io/bind-completed"
+HOST = "kubernetes.io/hostname"
+TIMEOUT = 30.0
+WAITED_TOO_LONG = 'running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded'
+
+
+class Yard:
+    """A cluster of two nodes with a class for local disks and one whose driver makes volumes."""
+
+    def __init__(self, latencies: Latencies | None = None) -> None:
+        plugins = [
+            PrioritySort(), SchedulingGates(), NodeResourcesFit(), VolumeRestrictions(), NodeVolumeLimits(),
+            VolumeBinding(bind_timeout=TIMEOUT), VolumeZone(), DefaultBinder(),
+        ]  # fmt: skip
+        self.scheduler = Scheduler([profile_of("default-scheduler", plugins)])
+        nodes = [node(name).labelled({HOST: name}) for name in ("left", "right")]
+        self.cluster = Harness(nodes=nodes, schedulers=[lambda view: self.scheduler], latencies=latencies)
+        for name, provisioner in (("local", "kubernetes.io/no-provisioner"), ("made", "csi.example.com")):
+            self.cluster.apply(
+                {
+                    "apiVersion": "storage.k8s.io/v1",
+                    "kind": "StorageClass",
+                    "metadata": {"name": name},
+                    "provisioner": provisioner,
+                    "volumeBindingMode": "WaitForFirstConsumer",
+                }
+            )
+
+    def disk(self, name: str, at: str, size: str = "5Gi") -> None:
+        """A local disk of a node, ready to be used."""
+        term = {"matchExpressions": [{"key": HOST, "operator": "In", "values": [at]}]}
+        spec = {
+            "capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], "storageClassName": "local",
+            "local": {"path": "/disk"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+        }  # fmt: skip
+        self.volume(name, spec, "Available")
+
+    def volume(self, name: str, spec: Doc, phase: str) -> None:
+        self.cluster.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec})
+        self.cluster.store.perform(_status(kinds.PERSISTENT_VOLUME, name, phase))
+
+    def claim(self, name: str, storage_class: str) -> None:
+        spec = {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": storage_class,
+            "resources": {"requests": {"storage": "1Gi"}},
+        }  # fmt: skip
+        metadata = {"name": name, "namespace": "default"}
+        self.cluster.apply({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec})
+
+    def bind(self, claim: str, volume: str) -> None:
+        """What the volume controller does when a volume names a claim."""
+        changes = {"metadata": {"annotations": {BOUND: "yes"}}, "spec": {"volumeName": volume}}
+        self.cluster.patch(kinds.PERSISTENT_VOLUME_CLAIM, claim, changes)
+        self.cluster.store.perform(_status(kinds.PERSISTENT_VOLUME, volume, "Bound"))
+        self.cluster.settle()
+
+    def annotations(self, claim: str) -> Doc:
+        found = self.cluster.get(kinds.PERSISTENT_VOLUME_CLAIM, claim)
+        assert found is not None
+        return dict(found["metadata"].get("annotations") or {})
+
+    def messages(self, name: str) -> list[str]:
+        return [message for reason, message in self.cluster.events(name) if reason == "FailedScheduling"]
+
+
+def _status(kind: Kind, name: str, phase: str) -> Write:
+    return Write(Verb.PATCH, kind, "", name, body={"status": {"phase": phase}}, subresource="status")
+
+
+def using(name: str, *claims: str) -> PodBuilder:
+    volumes = [{"name": f"v-{claim}", "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
+    return pod(name).having(volumes=volumes)
+
+
+@pytest.fixture
+def yard() -> Yard:
+    return Yard()
+
+
+def test_a_pod_waits_until_its_claim_is_bound_to_the_disk_it_was_given(yard: Yard) -> None:
+    yard.disk("disk-right", at="right")
+    yard.claim("data", "local")
+    yard.cluster.apply(using("db", "data"))
+    yard.cluster.settle()
+    volume = yard.cluster.get(kinds.PERSISTENT_VOLUME, "disk-right")
+    claim = yard.cluster.get(kinds.PERSISTENT_VOLUME_CLAIM, "data")
+    assert volume is not None
+    assert claim is not None
+    reference = volume["spec"]["claimRef"]
+    assert (reference["namespace"], reference["name"], reference["uid"]) == (
+        "default",
+        "data",
+        claim["metadata"]["uid"],
+    )
+    assert volume["metadata"]["annotations"]["pv.kubernetes.io/bound-by-controller"] == "yes"
+    assert yard.cluster.bindings() == {}
+    assert yard.cluster.pod("db")["status"]["nominatedNodeName"] == "right"
+    yard.cluster.run(10)
+    assert yard.cluster.bindings() == {}
+    yard.bind("data", "disk-right")
+    assert yard.cluster.bindings() == {"db": "right"}
+
+
+def test_a_volume_is_made_for_the_node_that_was_chosen(yard: Yard) -> None:
+    yard.claim("data", "made")
+    yard.cluster.apply(using("db", "data"))
+    yard.cluster.settle()
+    chosen = yard.annotations("data")[SELECTED]
+    assert chosen in ("left", "right")
+    assert yard.cluster.bindings() == {}
+    spec = {
+        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "made",
+        "csi": {"driver": "csi.example.com", "volumeHandle": "h"},
+        "claimRef": {"namespace": "default", "name": "data"},
+    }  # fmt: skip
+    yard.volume("pvc-1", spec, "Bound")
+    yard.bind("data", "pvc-1")
+    assert yard.cluster.bindings() == {"db": chosen}
+
+
+def test_two_pods_do_not_get_the_same_disk_while_the_first_is_being_bound(yard: Yard) -> None:
+    yard.disk("only", at="left")
+    for name in ("one", "two"):
+        yard.claim(f"data-{name}", "local")
+    yard.cluster.apply(using("one", "data-one"), using("two", "data-two"))
+    yard.cluster.settle()
+    assert set(yard.messages("two")) == {
+        "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind."
+    }
+    yard.bind("data-one", "only")
+    assert yard.cluster.bindings() == {"one": "left"}
+    yard.disk("another", at="right")
+    yard.cluster.run(15)
+    yard.bind("data-two", "another")
+    assert yard.cluster.bindings() == {"one": "left", "two": "right"}
+
+
+def test_a_pod_whose_claim_is_not_bound_in_time_is_told_so_and_tried_again(yard: Yard) -> None:
+    yard.disk("disk", at="left")
+    yard.claim("data", "local")
+    yard.cluster.apply(using("db", "data"))
+    yard.cluster.run(TIMEOUT - 1)
+    assert yard.messages("db") == []
+    yard.cluster.run(2)
+    assert yard.messages("db") == [WAITED_TOO_LONG]
+    yard.cluster.run(5)
+    assert list(yard.scheduler.bindings) == [yard.cluster.pod("db")["metadata"]["uid"]]
+    yard.bind("data", "disk")
+    assert yard.cluster.bindings() == {"db": "left"}
+
+
+def test_a_provisioner_that_gives_up_sends_the_pod_back(yard: Yard) -> None:
+    yard.claim("data", "made")
+    yard.cluster.apply(using("db", "data"))
+    yard.cluster.settle()
+    yard.cluster.patch(kinds.PERSISTENT_VOLUME_CLAIM, "data", {"metadata": {"annotations": {SELECTED: "", "x": "y"}}})
+    yard.cluster.patch(kinds.PERSISTENT_VOLUME_CLAIM, "data", {"metadata": {"annotations": {SELECTED: None}}})
+    yard.cluster.settle()
+    failure = 'running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "data"'
+    assert yard.messages("db") == [failure]
+    assert SELECTED not in yard.annotations("data")
+    yard.cluster.run(15)
+    assert yard.annotations("data")[SELECTED] in ("left", "right")
+
+
+def test_a_pod_that_is_deleted_meanwhile_leaves_nothing_behind(yard: Yard) -> None:
+    yard.claim("data", "made")
+    yard.cluster.apply(using("db", "data"))
+    yard.cluster.settle()
+    assert len(yard.scheduler.bindings) == 1
+    yard.cluster.delete(kinds.POD, "db")
+    yard.cluster.settle()
+    assert yard.scheduler.bindings == {}
+    assert yard.cluster.bindings() == {}
+    storage = storage_of(yard.scheduler.cluster)
+    assert not storage.claims.pretended()
+    assert not storage.volumes.pretended()
+    yard.scheduler.cluster.check()
+
+
+def test_a_disk_that_somebody_else_took_in_the_same_moment_is_a_conflict_and_the_pod_finds_another() -> None:
+    yard = Yard(Latencies(watch=lambda rng: 0.3))
+    yard.disk("first", at="left", size="1Gi")
+    yard.disk("second", at="left", size="2Gi")
+    yard.claim("data", "local")
+    yard.claim("other", "local")
+    yard.cluster.run(1)
+    yard.cluster.apply(using("db", "data"))
+    yard.cluster.run(0.2)
+    taken = {"spec": {"claimRef": {"namespace": "default", "name": "other"}}}
+    yard.cluster.patch(kinds.PERSISTENT_VOLUME, "first", taken)
+    yard.cluster.run(0.2)
+    text = 'Operation cannot be fulfilled on persistentvolumes "first": the object has been modified'
+    assert text in yard.messages("db")[0]
+    yard.cluster.run(15)
+    yard.bind("data", "second")
+    yard.cluster.run(1)
+    assert yard.cluster.bindings() == {"db": "left"}
+
+
+def test_a_pod_with_bound_claims_does_not_wait(yard: Yard) -> None:
+    yard.disk("disk", at="right")
+    yard.claim("data", "local")
+    yard.bind("data", "disk")
+    yard.cluster.apply(using("db", "data"))
+    yard.cluster.settle()
+    assert yard.cluster.bindings() == {"db": "right"}
+    assert "nominatedNodeName" not in yard.cluster.pod("db")["status"]
