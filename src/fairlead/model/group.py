@@ -21,6 +21,10 @@ from fairlead.model.selectors import selector_from_document
 if TYPE_CHECKING:
     from fairlead.model.selectors import LabelSelector
 
+TOPOLOGY_KEY_ANNOTATION = "scheduling.fairlead.io/topology-key"
+TOPOLOGY_MODE_ANNOTATION = "scheduling.fairlead.io/topology-mode"
+SCHEDULED_CONDITION = "PodGroupScheduled"
+
 
 class GroupPolicy(Enum):
     """Whether members start one by one, or not before the minimum can."""
@@ -93,6 +97,16 @@ class PodGroup:
     conditions: tuple[GroupCondition, ...] = ()
     counted: tuple[int, int, int] = (0, 0, 0)
     """Members running, succeeded and failed, as last written; in Volcano's API only."""
+    topology_preferred: bool = False
+    """One domain of the topology key if possible, else anywhere."""
+    generation: int = 0
+    scheduled_condition: tuple[str, str, str] | None = None
+    """Status, reason and message of the condition PodGroupScheduled, if there is one."""
+
+    @property
+    def minimum(self) -> int:
+        """How many members must run for the group to be of any use."""
+        return max(1, self.min_member) if self.policy is GroupPolicy.GANG else 1
 
     def __repr__(self) -> str:
         return f"<PodGroup {self.key}>"
@@ -119,9 +133,28 @@ def compile_group(document: Mapping[str, Any]) -> PodGroup:
         phase=status.get("phase") or "",
         priority_class=spec.get("priorityClassName") or "",
         terminating=bool(metadata.get("deletionTimestamp")),
-        **_READERS[api](spec),
+        generation=metadata.get("generation") or 0,
+        scheduled_condition=_scheduled(status.get("conditions") or ()),
+        **(_READERS[api](spec) | _wished_topology(metadata.get("annotations") or EMPTY)),
         **(_volcano_status(status) if api == VOLCANO_GROUP_API else {}),
     )
+
+
+def _scheduled(conditions: Iterable[Mapping[str, Any]]) -> tuple[str, str, str] | None:
+    for condition in conditions:
+        if condition.get("type") == SCHEDULED_CONDITION:
+            return condition.get("status") or "", condition.get("reason") or "", condition.get("message") or ""
+    return None
+
+
+def _wished_topology(annotations: Mapping[str, str]) -> dict[str, Any]:
+    """A topology key for groups whose API has no field for one, and whether it is a wish or a demand."""
+    wish: dict[str, Any] = {}
+    if key := annotations.get(TOPOLOGY_KEY_ANNOTATION):
+        wish["topology_key"] = key
+    if annotations.get(TOPOLOGY_MODE_ANNOTATION) == "Preferred":
+        wish["topology_preferred"] = True
+    return wish
 
 
 def _read_native(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,8 +165,13 @@ def _read_native(spec: Mapping[str, Any]) -> dict[str, Any]:
         "min_member": 0 if gang is None else gang.get("minCount") or 0,
         "priority": spec.get("priority") or 0,
         "topology_key": topology[0].get("key") or "",
-        "whole_disruption": spec.get("disruptionMode") == "PodGroup",
+        "whole_disruption": _goes_as_a_whole(spec.get("disruptionMode")),
     }
+
+
+def _goes_as_a_whole(mode: Any) -> bool:
+    """`PodGroup` in v1alpha2; in v1beta1 the mode is a union of `single` and `all`."""
+    return mode == "PodGroup" or (isinstance(mode, Mapping) and mode.get("all") is not None)
 
 
 def _read_coscheduling(spec: Mapping[str, Any]) -> dict[str, Any]:

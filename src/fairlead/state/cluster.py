@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -25,34 +24,19 @@ from fairlead.model import kinds
 from fairlead.model.documents import ModelError
 from fairlead.model.flow import Change, Happened
 from fairlead.model.node import Node, compile_node
-from fairlead.model.pod import Pod, Shapes, VolumeSource, compile_pod
+from fairlead.model.pod import VOLCANO_GROUP_API, Pod, Shapes, VolumeSource, compile_pod
+from fairlead.state.gangs import Gangs
 from fairlead.state.ports import HostPort, PortIndex
-from fairlead.state.shelves import COMPILERS, Shelves
+from fairlead.state.seats import Place as Place
+from fairlead.state.seats import Seat as Seat
+from fairlead.state.shelves import COMPILERS, GROUP_KINDS, Shelves
 from fairlead.state.table import NodeTable
 
 if TYPE_CHECKING:
     from fairlead.model.kinds import Kind
 
 
-class Place(Enum):
-    PENDING = "pending"
-    ASSUMED = "assumed"
-    BOUND = "bound"
-    RELEASING = "releasing"
-
-
 _SEATED = frozenset({Place.ASSUMED, Place.BOUND, Place.RELEASING})
-
-
-@dataclass(slots=True)
-class Seat:
-    """A pod and where it is. `row` is -1 while it is pending. `pod` is the copy that the table counts, `seen` the
-    newest that the API showed; they differ only while a pod is assumed and changes meanwhile."""
-
-    pod: Pod
-    seen: Pod
-    place: Place
-    row: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +81,10 @@ class Cluster:
         """How many pods on nodes use a claim, by `namespace/name`."""
         self.preempting: dict[str, str] = {}
         """Pods whose victims are being evicted, by uid, with the uid of the last victim once its turn has come."""
+        self.finished: dict[str, Pod] = {}
+        """Pods of Volcano groups that have ended, by uid: they take up no room, but their groups count them."""
         self.shelves = Shelves()
+        self.gangs = Gangs()
         self.shapes = Shapes()
         self.refused: list[str] = []
         self._indexes: dict[type, Index] = {}
@@ -166,28 +153,40 @@ class Cluster:
         if change.kind not in COMPILERS:
             return None
         old, new = self.shelves.apply(change)
+        if change.kind in GROUP_KINDS:
+            self.gangs.group_changed(old, new)
         return Applied(change.kind, old, new)
 
     def _apply_pod(self, change: Change) -> Applied | None:
         pod = compile_pod(change.doc, self.shapes)
         seat = self.pods.get(pod.uid)
         if change.happened is Happened.DELETED or pod.phase in ("Succeeded", "Failed"):
+            self._note_finished(pod, deleted=change.happened is Happened.DELETED)
             return self._pod_gone(change.kind, pod, seat)
         if seat is None:
             self.pods[pod.uid] = seat = Seat(pod, pod, Place.PENDING)
+            seat.gang = self.gangs.join(seat)
             if pod.node_name:
                 self._seat(seat, pod)
             return Applied(change.kind, None, pod)
         old, was = seat.seen, seat.place
         seat.seen = pod
+        if old.group_ref != pod.group_ref:
+            self._change_gang(seat)
         if pod.node_name:
             self._reseat(seat, pod)
         elif was is not Place.ASSUMED:
             if was is not Place.PENDING:  # no API server takes a node away again, but a restored backup may
                 self._unseat(seat)
-                seat.place, seat.row = Place.PENDING, -1
+                self._settle(seat, Place.PENDING, -1)
             seat.pod = pod
         return Applied(change.kind, old, pod, was)
+
+    def _note_finished(self, pod: Pod, *, deleted: bool) -> None:
+        if deleted:
+            self.finished.pop(pod.uid, None)
+        elif pod.group_ref is not None and pod.group_ref.api == VOLCANO_GROUP_API:
+            self.finished[pod.uid] = pod
 
     def _pod_gone(self, kind: Kind, pod: Pod, seat: Seat | None) -> Applied | None:
         if seat is None:
@@ -196,7 +195,20 @@ class Cluster:
         old = self._as_placed(seat)
         if seat.place in _SEATED:
             self._unseat(seat)
+        if seat.gang is not None:
+            self.gangs.leave(seat.gang, seat)
         return Applied(kind, old, None, seat.place)
+
+    def _change_gang(self, seat: Seat) -> None:
+        """A label or annotation that names the group was edited."""
+        if seat.gang is not None:
+            self.gangs.leave(seat.gang, seat)
+        seat.gang = self.gangs.join(seat)
+
+    def _settle(self, seat: Seat, place: Place, row: int) -> None:
+        if seat.gang is not None and seat.place is not place:
+            self.gangs.moved(seat.gang, seat.place, place)
+        seat.place, seat.row = place, row
 
     def _as_placed(self, seat: Seat) -> Pod:
         """The pod as others should hear of it: one that was assumed is shown on the node it was meant for."""
@@ -206,8 +218,8 @@ class Cluster:
 
     def _seat(self, seat: Seat, pod: Pod) -> None:
         seat.pod = seat.seen = pod
-        seat.row = self.table.row_for(pod.node_name)
-        seat.place = Place.RELEASING if pod.terminating else Place.BOUND
+        place = Place.RELEASING if pod.terminating else Place.BOUND
+        self._settle(seat, place, self.table.row_for(pod.node_name))
         self.occupy(pod, seat.row)
 
     def _unseat(self, seat: Seat) -> None:
@@ -268,7 +280,8 @@ class Cluster:
         """A committed placement: the pod counts as on its row until the API confirms or refuses."""
         seat = self.pods[pod.uid]
         assert seat.place is Place.PENDING, f"pod {pod.key} is {seat.place.value}, so can't be assumed"
-        seat.place, seat.row, seat.pod = Place.ASSUMED, row, pod
+        self._settle(seat, Place.ASSUMED, row)
+        seat.pod = pod
 
     def forget(self, uid: str) -> Pod | None:
         """Undo an assumed placement; the pod is pending again. Returns it as it was placed, for those who listen to
@@ -278,7 +291,8 @@ class Cluster:
             return None
         left = self._as_placed(seat)
         self._unseat(seat)
-        seat.place, seat.row, seat.pod = Place.PENDING, -1, seat.seen
+        self._settle(seat, Place.PENDING, -1)
+        seat.pod = seat.seen
         return left
 
     def _count(self, pod: Pod, row: int, sign: int) -> None:
@@ -311,6 +325,7 @@ class Cluster:
     def check(self) -> None:
         """Recount the table from the pods and compare; an AssertionError names what differs."""
         table = self.table
+        self.gangs.check()
         on_rows: dict[int, list[Pod]] = {}
         for pod, row in self.seated():
             on_rows.setdefault(row, []).append(pod)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fairlead.model import claims, kinds, policy
+from fairlead.model import claims, group, kinds, policy
 from fairlead.model.flow import Happened
 
 if TYPE_CHECKING:
@@ -32,8 +32,14 @@ COMPILERS: Mapping[Kind, Callable[[Doc], Any]] = {
     kinds.REPLICATION_CONTROLLER: policy.compile_workload_selector,
     kinds.REPLICA_SET: policy.compile_workload_selector,
     kinds.STATEFUL_SET: policy.compile_workload_selector,
+    kinds.POD_GROUP: group.compile_group,
+    kinds.POD_GROUP_BETA: group.compile_group,
+    kinds.X_POD_GROUP: group.compile_group,
+    kinds.VC_POD_GROUP: group.compile_group,
+    kinds.VC_QUEUE: policy.compile_queue,
 }
-
+GROUP_KINDS = (kinds.POD_GROUP, kinds.POD_GROUP_BETA, kinds.X_POD_GROUP, kinds.VC_POD_GROUP)
+"""The kinds that say that pods belong together. Few servers have all of them."""
 
 _REMEMBERED = 1 << 14
 

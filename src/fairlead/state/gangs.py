@@ -1,0 +1,154 @@
+"""Gang: a group's live members and how many of them are where; and all gangs of the cluster.
+
+A Gang is there while it has members or its PodGroup exists, whichever comes first. It is told of every member that
+comes, goes or changes its place, so counting costs nothing. `proposed` are members that an attempt has put on rows of
+the table without promising anything yet; it is 0 outside of attempts.
+
+A pod that belongs to no group has no Gang here: it is a gang of one, and the queue and the attempts treat it so.
+
+Invariant: `counts[place]` is the number of members in that place, and `Gangs.check` recounts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fairlead.state.seats import Place
+
+if TYPE_CHECKING:
+    from fairlead.model.group import PodGroup
+    from fairlead.model.pod import Pod
+    from fairlead.state.seats import Seat
+
+
+class Gang:
+    """`members` are by uid, in the order in which they came."""
+
+    __slots__ = ("api", "counts", "group", "key", "members", "name", "namespace", "proposed")
+
+    def __init__(self, key: str, api: str, namespace: str, name: str) -> None:
+        self.key = key
+        self.api = api
+        self.namespace = namespace
+        self.name = name
+        self.group: PodGroup | None = None
+        self.members: dict[str, Seat] = {}
+        self.counts: Counter[Place] = Counter()
+        self.proposed = 0
+
+    def __repr__(self) -> str:
+        return f"<Gang {self.key}: {dict(self.counts)}>"
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @property
+    def minimum(self) -> int:
+        return self.group.minimum if self.group is not None else 1
+
+    @property
+    def scheduled(self) -> int:
+        """Members that hold a place: promised or bound, and those an attempt is just proposing."""
+        counts = self.counts
+        return counts[Place.ASSUMED] + counts[Place.BOUND] + counts[Place.RELEASING] + self.proposed
+
+    @property
+    def is_whole(self) -> bool:
+        return self.scheduled >= self.minimum
+
+    @property
+    def is_half_bound(self) -> bool:
+        """Some members have started and the minimum has not: nothing is more urgent than the others."""
+        return 0 < self.counts[Place.BOUND] and self.scheduled < self.minimum
+
+    def pending(self) -> list[Pod]:
+        """Members without a place that are not leaving, in the order in which they came."""
+        if not self.counts[Place.PENDING]:
+            return []
+        return [
+            seat.seen for seat in self.members.values() if seat.place is Place.PENDING and not seat.seen.terminating
+        ]
+
+    def seated(self) -> Iterator[Seat]:
+        return (seat for seat in self.members.values() if seat.place is not Place.PENDING)
+
+
+class Gangs:
+    def __init__(self) -> None:
+        self._gangs: dict[str, Gang] = {}
+
+    def __iter__(self) -> Iterator[Gang]:
+        return iter(self._gangs.values())
+
+    def __len__(self) -> int:
+        return len(self._gangs)
+
+    def get(self, key: str) -> Gang | None:
+        return self._gangs.get(key)
+
+    def of(self, pod: Pod) -> Gang | None:
+        """The gang that a pod belongs to; None if it stands alone."""
+        return self._gangs.get(gang_key(pod)) if pod.group_ref is not None else None
+
+    # ---- members ----
+
+    def join(self, seat: Seat) -> Gang | None:
+        ref = seat.seen.group_ref
+        if ref is None:
+            return None
+        gang = self._gang(ref.api, seat.seen.namespace, ref.name)
+        gang.members[seat.seen.uid] = seat
+        gang.counts[seat.place] += 1
+        return gang
+
+    def leave(self, gang: Gang, seat: Seat) -> None:
+        del gang.members[seat.seen.uid]
+        self._lower(gang, seat.place)
+        self._drop_if_empty(gang)
+
+    def moved(self, gang: Gang, before: Place, after: Place) -> None:
+        """A member's place changed."""
+        self._lower(gang, before)
+        gang.counts[after] += 1
+
+    def _lower(self, gang: Gang, place: Place) -> None:
+        gang.counts[place] -= 1
+        if not gang.counts[place]:
+            del gang.counts[place]
+
+    # ---- groups ----
+
+    def group_changed(self, old: PodGroup | None, new: PodGroup | None) -> Gang | None:
+        """A PodGroup came, changed or went."""
+        record = new if new is not None else old
+        if record is None:
+            return None
+        gang = self._gang(record.api, record.namespace, record.name)
+        gang.group = new
+        self._drop_if_empty(gang)
+        return gang
+
+    def _gang(self, api: str, namespace: str, name: str) -> Gang:
+        key = f"{api}:{namespace}/{name}"
+        gang = self._gangs.get(key)
+        if gang is None:
+            gang = self._gangs[key] = Gang(key, api, namespace, name)
+        return gang
+
+    def _drop_if_empty(self, gang: Gang) -> None:
+        if not gang.members and gang.group is None:
+            self._gangs.pop(gang.key, None)
+
+    def check(self) -> None:
+        for gang in self:
+            counted = Counter(seat.place for seat in gang.members.values())
+            assert gang.counts == counted, f"{gang.key} counts other members than it has"
+            assert gang.proposed == 0, f"{gang.key} was left in the middle of an attempt"
+
+
+def gang_key(pod: Pod) -> str:
+    """The key of a pod's gang; the empty string for a pod that stands alone."""
+    ref = pod.group_ref
+    return f"{ref.api}:{pod.namespace}/{ref.name}" if ref is not None else ""
