@@ -4,9 +4,9 @@
     rows, errors = search.find(task, rows, fit=True)
     scores = prioritize(round, task, rows)
 
-`find` judges the rows in the order given, from a place that turns from search to search, until enough are found; `FOR
-PREEMPTION` refuses only what no eviction could help. Errors are kept by job and role if asked to: tasks of one role then
-skip the nodes that refused the first of them, whatever they ask for themselves.
+`find` judges the rows in the order given, from a place that turns from search to search, until enough are found;
+for preemption it refuses only what no eviction could help. Errors are kept by job and role if asked to: tasks of one
+role then skip the nodes that refused the first of them, whatever they ask for themselves.
 """
 
 from __future__ import annotations

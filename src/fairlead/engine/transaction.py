@@ -169,6 +169,41 @@ class Transaction:
         return True
 
 
+def allocate_now(round: Round, task: Task, row: int) -> None:
+    """Session.Allocate: place without a transaction; once its job is ready, all that is allocated is bound."""
+    job = task.job
+    assert job is not None
+    job.move(task, TaskStatus.ALLOCATED)
+    task.row = row
+    round.books.put(task, row)
+    round.sandbox.occupy(task.pod, row)
+    round.tiers.allocated(task)
+    round.witness.placed(task, pipelined=False)
+    if round.tiers.job_ready(job):
+        for allocated in list(job.in_status(TaskStatus.ALLOCATED)):
+            bind(round, allocated)
+
+
+def evict_now(round: Round, task: Task, reason: str) -> None:
+    """Session.Evict: evict without a transaction."""
+    _set_status(task, TaskStatus.RELEASING)
+    round.books.update(task, task.row)
+    round.sandbox.vacate(task.pod, task.row)
+    round.tiers.deallocated(task)
+    round.outcome.evictions.append((task, reason))
+    round.witness.evicted(task, None)
+
+
+def unpipeline(round: Round, task: Task) -> None:
+    """Take back a promise of room."""
+    _set_status(task, TaskStatus.PENDING)
+    round.books.take_off(task, task.row)
+    round.sandbox.vacate(task.pod, task.row)
+    round.tiers.deallocated(task)
+    task.row = -1
+    task.hyper_node = ""
+
+
 def bind(round: Round, task: Task) -> None:
     """An allocated task is to be bound."""
     _set_status(task, TaskStatus.BINDING)

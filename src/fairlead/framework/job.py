@@ -190,7 +190,7 @@ class _Gang:
 class SubJob(_Gang):
     """Tasks of a job that a sub-group policy, and the labels it names, put together; the rest of a job is one too."""
 
-    __slots__ = ("allocated_hyper_node", "job", "match_index", "nominated_hyper_node", "policy", "priority", "topology",
+    __slots__ = ("allocated_hyper_node", "failed_roles", "job", "match_index", "nominated_hyper_node", "policy", "priority", "topology",
                  "uid")  # fmt: skip
 
     def __init__(
@@ -213,6 +213,8 @@ class SubJob(_Gang):
         self.topology = topology
         self.allocated_hyper_node = ""
         self.nominated_hyper_node = ""
+        self.failed_roles: set[str] = set()
+        """Roles of which a task has already found no node in this round."""
 
     def __repr__(self) -> str:
         return f"<SubJob {self.uid}>"

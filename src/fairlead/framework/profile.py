@@ -8,13 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairlead.framework.plugin import POINTS, takes_part
 
 if TYPE_CHECKING:
     from fairlead.framework.extender import Extender
+    from fairlead.framework.gang import GangRules
     from fairlead.framework.plugin import Plugin
+    from fairlead.framework.tiers import Enabled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounds:
+    """Scheduling in rounds, as Volcano does: every `period` seconds after the last one ended, `actions` run in order
+    over all jobs, asking the plugins tier by tier. `configurations` are the actions' arguments.
+
+    `compatible` keeps the original's slips where they are fixed otherwise. `slice` is the number of attempts after
+    which others have a turn. `percentage`, `min_feasible` and `min_percentage` say how many nodes are looked at."""
+
+    actions: tuple[str, ...]
+    tiers: tuple[tuple[Enabled, ...], ...]
+    configurations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    period: float = 1.0
+    compatible: bool = False
+    slice: int = 64
+    default_queue: str = "default"
+    percentage: int = 0
+    min_feasible: int = 100
+    min_percentage: int = 5
+    scheduler_names: tuple[str, ...] = ("volcano",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,12 +52,19 @@ class Profile:
     deterministic_ties: bool = False
     """Break ties as kube-scheduler's heap would if it saw nodes in tree order, instead of by the seeded rng."""
     extenders: tuple[Extender, ...] = ()
+    rounds: Rounds | None = None
+    """Where it is not None, pods are placed in rounds, and the points above are not asked."""
 
     def at(self, point: str) -> tuple[Plugin, ...]:
         return self.points.get(point, ())
 
     def weight(self, plugin: Plugin) -> int:
         return self.weights.get(plugin.name) or plugin.weight
+
+    @property
+    def gangs(self) -> GangRules | None:
+        """How groups are scheduled as wholes; None if this profile takes their members one by one."""
+        return next((plugin.gang_rules for plugin in self.plugins() if plugin.gang_rules is not None), None)
 
     def plugins(self) -> tuple[Plugin, ...]:
         """Every plugin once, in order of first mention."""

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from fairlead.state.cluster import Cluster
     from fairlead.state.sandbox import Sandbox
 
-__all__ = ["Choices", "HyperNodes", "Job", "LastAttempt", "QueueState", "Round", "SubJob", "Task", "Witness"]
+__all__ = [
+    "Choices", "HyperNodes", "Job", "LastAttempt", "NoHyperNodes", "QueueState", "Round", "SubJob", "Task", "Witness",
+]  # fmt: skip
 
 Option = TypeVar("Option")
 
@@ -59,6 +61,31 @@ class HyperNodes(Protocol):
 
     def lowest_containing(self, nodes: Iterable[str]) -> str:
         """The hypernode of the lowest tier that has all these nodes; empty if there is none below the root."""
+
+
+class NoHyperNodes:
+    """A network that nobody described: the root has all nodes, and that is all."""
+
+    root = "<cluster-top-hypernode>"
+    ready = True
+
+    def __contains__(self, name: object) -> bool:
+        return name == self.root
+
+    def nodes_of(self, name: str) -> frozenset[str]:
+        return frozenset()
+
+    def tier(self, name: str) -> int:
+        return 1
+
+    def tier_named(self, tier_name: str) -> int | None:
+        return None
+
+    def lowest_common(self, one: str, other: str) -> str:
+        return one or other
+
+    def lowest_containing(self, nodes: Iterable[str]) -> str:
+        return ""
 
 
 class QueueState:

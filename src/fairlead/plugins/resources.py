@@ -153,14 +153,16 @@ class NodeResourcesFit(Plugin):
 
 
 class NodeResourcesBalancedAllocation(Plugin):
-    """Likes nodes whose resources the pod makes more evenly used."""
+    """Likes nodes whose resources the pod makes more evenly used; or, without `by_gain`, those that are evenly used
+    with it, however they were before."""
 
     name = "NodeResourcesBalancedAllocation"
     scope = Scope.ROW
     reads = frozenset({"spec"})
 
-    def __init__(self, *, resources: Sequence[tuple[str, int]] = CPU_AND_MEMORY) -> None:
+    def __init__(self, *, resources: Sequence[tuple[str, int]] = CPU_AND_MEMORY, by_gain: bool = True) -> None:
         self._resources = tuple(name for name, _ in resources)
+        self._by_gain = by_gain
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         request = cycle.pod.shape.request
@@ -183,6 +185,8 @@ class NodeResourcesBalancedAllocation(Plugin):
             counts.append(capacity != 0)
         if not counts:
             return np.full(len(nodes), 75, dtype=np.int64)
+        if not self._by_gain:
+            return _balance(after, counts)
         gained = _balance(after, counts) - _balance(before, counts)
         return 50 + (50 + gained) // 2
 
@@ -197,6 +201,8 @@ class NodeResourcesBalancedAllocation(Plugin):
                 used = int(table.requested_column(resource)[row])
                 before.append(min(1.0, used / capacity))
                 after.append(min(1.0, (used + asked) / capacity))
+        if not self._by_gain:
+            return _balance_of(after)
         return 50 + (50 + _balance_of(after) - _balance_of(before)) // 2
 
 

@@ -26,7 +26,7 @@ class Chooser(TierPlugin):
         self._numbers = numbers
 
     def preemptable(self, evictor: Any, candidates: Sequence[Any]) -> list[Any]:
-        return [task for task in candidates if task.uid in self._numbers]
+        return [task for task in candidates if int(task.uid) in self._numbers]
 
 
 class Hungry(TierPlugin):
@@ -40,7 +40,7 @@ class Hungry(TierPlugin):
 
 class Candidate:
     def __init__(self, uid: int) -> None:
-        self.uid = uid
+        self.uid = str(uid)
 
 
 def tiers(*listed: Sequence[TierPlugin], **options: bool) -> Tiers:
@@ -77,12 +77,14 @@ def test_a_no_counts_at_once_and_a_yes_ends_with_its_tier(votes: list[list[Vote]
 )
 def test_victims_are_agreed_on_tier_by_tier(choosers: list[list[tuple[int, ...]]], victims: list[int]) -> None:
     asked = tiers(*[[Chooser(*numbers) for numbers in tier] for tier in choosers])
-    assert [task.uid for task in asked.preemptable(NOTHING, cast("Any", [Candidate(n) for n in (1, 2, 3)]))] == victims
+    assert [
+        int(task.uid) for task in asked.preemptable(NOTHING, cast("Any", [Candidate(n) for n in (1, 2, 3)]))
+    ] == victims
 
 
 def test_an_empty_intersection_starts_anew_only_where_that_is_kept() -> None:
     asked = tiers([Chooser(1), Chooser(2), Chooser(3)], [Chooser(1)], reseed_victims=False)
-    assert [task.uid for task in asked.preemptable(NOTHING, cast("Any", [Candidate(n) for n in (1, 2, 3)]))] == [1]
+    assert [int(task.uid) for task in asked.preemptable(NOTHING, cast("Any", [Candidate(n) for n in (1, 2, 3)]))] == [1]
 
 
 def test_starving_is_decided_by_the_first_tier_that_has_a_say() -> None:

@@ -1,0 +1,76 @@
+"""backfill: place pods that ask for nothing wherever predicates allow, queue by queue.
+
+Nothing is rolled back: what is placed stays, and is bound as soon as its job is ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fairlead.engine.candidates import NodeSearch, best
+from fairlead.engine.transaction import allocate_now, unpipeline
+from fairlead.framework.fit import FitErrors
+from fairlead.framework.goheap import Heap
+from fairlead.model.tasks import TaskStatus
+
+if TYPE_CHECKING:
+    from fairlead.framework.round import Job, QueueState, Round, Task
+
+NAME = "backfill"
+
+
+def execute(round: Round) -> Iterator[None]:
+    for task in _in_turn(round):
+        _place(round, task)
+        yield
+
+
+def _in_turn(round: Round) -> list[Task]:
+    """Tasks of all queues in order, each queue drained before the next."""
+    tiers = round.tiers
+    queues: Heap[QueueState] = Heap(tiers.queue_first)
+    jobs: dict[str, Heap[Job]] = {}
+    tasks: dict[str, Heap[Task]] = {}
+    for job in round.choices.walk("jobs", list(round.jobs.values())):
+        if job.is_pending or tiers.job_valid(job) is not None:
+            continue
+        heap = Heap(tiers.task_first, _wanting(round, job))
+        if heap:
+            if job.queue not in jobs:
+                jobs[job.queue] = Heap(tiers.job_first)
+                queues.push(round.queues[job.queue])
+            jobs[job.queue].push(job)
+            tasks[job.uid] = heap
+    turn: list[Task] = []
+    while queues:
+        waiting = jobs[queues.pop().name]
+        while waiting:
+            heap = tasks[waiting.pop().uid]
+            while heap:
+                turn.append(heap.pop())
+    return turn
+
+
+def _wanting(round: Round, job: Job) -> list[Task]:
+    pending = [task for task in job.in_status(TaskStatus.PENDING) if task.best_effort and not task.gated]
+    for task in list(job.in_status(TaskStatus.PIPELINED)):
+        if task.best_effort:
+            unpipeline(round, task)
+            pending.append(task)
+    return pending
+
+
+def _place(round: Round, task: Task) -> None:
+    assert task.job is not None
+    refusal = round.tiers.pre_predicate(task)
+    if refusal is not None:
+        errors = FitErrors()
+        errors.add(refusal.message, round.rows, final=False)
+        task.job.fit_errors[task.uid] = errors
+        return
+    rows, errors = NodeSearch(round, keep_errors=False).find(task, round.rows, fit=False)
+    if not len(rows):
+        task.job.fit_errors[task.uid] = errors
+        return
+    allocate_now(round, task, best(round, task, rows))

@@ -1,0 +1,124 @@
+"""Placing a job whose network or sub-groups matter: hypernode by hypernode, nearest tier first, by trial.
+
+For each hypernode that the job could have, all its sub-jobs are placed and taken off again; among those of one gradient
+that worked the best by score is placed for good. A sub-job is tried the same way within the job's hypernode.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlead.engine.actions.placing import allocate_tasks
+from fairlead.engine.transaction import Transaction
+from fairlead.framework.tiers import Purpose
+
+if TYPE_CHECKING:
+    from fairlead.engine.actions.worksheet import Worksheet
+    from fairlead.engine.transaction import Operation
+    from fairlead.framework.goheap import Heap
+    from fairlead.framework.round import Job, Round, SubJob, Task
+
+
+@dataclass(slots=True)
+class _Solution:
+    """A placement that worked: what to do again, what is left then, and where it is."""
+
+    hyper_node: str
+    operations: tuple[Operation, ...]
+    score: float
+    worksheet: Worksheet
+    sub_jobs: dict[str, str]
+
+
+def allocate_by_domain(round: Round, job: Job, worksheet: Worksheet, *, keep_errors: bool) -> bool:
+    """Give a job its turn. Whether it wants another one."""
+    solution, transaction = _place_job(round, job, worksheet, keep_errors=keep_errors)
+    if solution is None or not round.tiers.job_ready(job):
+        return False
+    transaction.commit()
+    network = round.topology
+    job.dirty = True
+    job.allocated_hyper_node = network.lowest_common(job.allocated_hyper_node, solution.hyper_node)
+    for uid, hyper_node in solution.sub_jobs.items():
+        sub_job = job.sub_jobs[uid]
+        sub_job.allocated_hyper_node = network.lowest_common(sub_job.allocated_hyper_node, hyper_node)
+    return not worksheet.empty
+
+
+def _place_job(
+    round: Round, job: Job, worksheet: Worksheet, *, keep_errors: bool
+) -> tuple[_Solution | None, Transaction]:
+    root = round.topology.root
+    transaction = Transaction(round)
+    for gradient in round.tiers.gradient_for_job(job, root, Purpose.ALLOCATE):
+        solutions = []
+        for hyper_node in round.choices.walk("hypernodes", gradient):
+            found = _try_job(round, job, worksheet, hyper_node, keep_errors=keep_errors)
+            if found is not None:
+                solutions.append(found)
+        if solutions:
+            highest = max(solution.score for solution in solutions)
+            best = [solution for solution in solutions if solution.score == highest]
+            name = round.choices.hyper_node(next(iter(job.sub_jobs.values())), [s.hyper_node for s in best])
+            chosen = next(solution for solution in best if solution.hyper_node == name)
+            transaction.recover(chosen.operations)
+            worksheet.adopt(chosen.worksheet)
+            return chosen, transaction
+    return None, transaction
+
+
+def _try_job(round: Round, job: Job, worksheet: Worksheet, hyper_node: str, *, keep_errors: bool) -> _Solution | None:
+    """Place the whole job within a hypernode, and take it off again."""
+    before = {uid: sub_job.allocated_hyper_node for uid, sub_job in job.sub_jobs.items()}
+    job.fit_errors.clear()
+    for sub_job in job.sub_jobs.values():
+        sub_job.failed_roles.clear()
+    sheet = worksheet.copy()
+    total = Transaction(round)
+    score = 0.0
+    while sheet.sub_jobs:
+        sub_job = sheet.sub_jobs.pop()
+        placed = _place_sub_job(round, sub_job, sheet, hyper_node, keep_errors=keep_errors)
+        if placed is not None and len(placed[0]):
+            total.merge(placed[0])
+            score += placed[1]
+            if sheet.tasks[sub_job.uid]:
+                sheet.sub_jobs.push(sub_job)
+        if round.tiers.job_ready(job):
+            break
+    decided = {uid: sub_job.allocated_hyper_node for uid, sub_job in job.sub_jobs.items()}
+    for uid, sub_job in job.sub_jobs.items():
+        sub_job.allocated_hyper_node = before[uid]
+    solution = None
+    if len(total) and (round.tiers.job_ready(job) or round.tiers.job_pipelined(job)):
+        solution = _Solution(hyper_node, total.save(), score, sheet, decided)
+    total.discard()
+    return solution
+
+
+def _place_sub_job(
+    round: Round, sub_job: SubJob, sheet: Worksheet, within: str, *, keep_errors: bool
+) -> tuple[Transaction, float] | None:
+    """Place a sub-job in the best hypernode of the nearest tier that has room; the score is the hypernode's."""
+    network = round.topology
+    for gradient in round.tiers.gradient_for_sub_job(sub_job, within, Purpose.ALLOCATE):
+        found: dict[str, tuple[tuple[Operation, ...], Heap[Task]]] = {}
+        for hyper_node in round.choices.walk("hypernodes", gradient):
+            heap = sheet.tasks[sub_job.uid].copy()
+            transaction = allocate_tasks(round, sub_job, heap, hyper_node, keep_errors=keep_errors)
+            if transaction is not None and len(transaction):
+                found[hyper_node] = transaction.save(), heap
+                transaction.discard()
+        if not found:
+            continue
+        scores = round.tiers.hyper_node_scores(sub_job, list(found))
+        highest = max(scores[name] for name in found)
+        chosen = round.choices.hyper_node(sub_job, [name for name in found if scores[name] == highest])
+        operations, heap = found[chosen]
+        transaction = Transaction(round)
+        transaction.recover(operations)
+        sub_job.allocated_hyper_node = network.lowest_common(sub_job.allocated_hyper_node, chosen)
+        sheet.tasks[sub_job.uid] = heap
+        return transaction, highest
+    return None

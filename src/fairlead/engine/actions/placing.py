@@ -1,0 +1,127 @@
+"""Placing the tasks of a sub-job within a hypernode, one after the other, until it is ready.
+
+A task that finds no node ends the attempt if the job cannot become ready without it. Its role is remembered: tasks of
+the same role are not tried again in this round.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.engine.candidates import NodeSearch, best
+from fairlead.engine.transaction import Transaction
+from fairlead.framework.fit import FitErrors
+from fairlead.model.tasks import TaskStatus
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.goheap import Heap
+    from fairlead.framework.round import Round, SubJob, Task
+
+
+def allocate_tasks(
+    round: Round, sub_job: SubJob, heap: Heap[Task], hyper_node: str, *, keep_errors: bool
+) -> Transaction | None:
+    """Place tasks of a sub-job within a hypernode until it is ready. None if it comes to nothing; a transaction whose
+    sub-job is only pipelined is returned too."""
+    placing = _Placing(round, sub_job, hyper_node, NodeSearch(round, keep_errors=keep_errors))
+    while heap:
+        if not placing.place(heap.pop()):
+            break
+        if round.tiers.sub_job_ready(sub_job):
+            break
+    if round.tiers.sub_job_ready(sub_job) or round.tiers.sub_job_pipelined(sub_job):
+        return placing.transaction
+    placing.transaction.discard()
+    return None
+
+
+class _Placing:
+    """The placing of one sub-job's tasks, within one hypernode."""
+
+    def __init__(self, round: Round, sub_job: SubJob, hyper_node: str, search: NodeSearch) -> None:
+        self.transaction = Transaction(round)
+        self._round = round
+        self._sub_job = sub_job
+        self._job = sub_job.job
+        self._hyper_node = hyper_node
+        self._rows = round.rows_of(hyper_node)
+        self._search = search
+        self._near = sub_job.allocated_hyper_node
+
+    def place(self, task: Task) -> bool:
+        """Try one task. False if that ends the whole attempt."""
+        round = self._round
+        if not round.tiers.allocatable(round.queues[self._job.queue], task):
+            return True
+        if task.gated:
+            return True
+        if task.role and task.role in self._sub_job.failed_roles:
+            text = f"Task {task.name} with role spec {task.role} has already predicated failed, skip"
+            self._record(task, FitErrors(text=text))
+            return True
+        refusal = round.tiers.pre_predicate(task)
+        if refusal is not None:
+            errors = FitErrors()
+            errors.add(refusal.message, self._rows, final=False)
+            return self._failed(task, errors)
+        rows, errors = self._feasible(task)
+        if not len(rows):
+            return self._failed(task, errors)
+        self._put(task, rows)
+        return True
+
+    # ---- where ----
+
+    def _feasible(self, task: Task) -> tuple[NDArray[np.int32], FitErrors]:
+        promised = self._round.cluster.table.row_of.get(task.pod.nominated_node, -1)
+        if promised in self._rows and self._round.books.fits_future_at(task.request, promised):
+            rows, errors = self._search.find(task, np.array([promised], dtype=np.int32), fit=True)
+            if len(rows):
+                return rows, errors
+        return self._search.find(task, self._rows, fit=True)
+
+    def _put(self, task: Task, rows: NDArray[np.int32]) -> None:
+        """Onto the best row that has room now, else onto the best that will have."""
+        round, books = self._round, self._round.books
+        if self._sub_job.topology is not None:
+            task.hyper_node = self._near
+        idle = books.fits_idle(task.request, rows)
+        if idle.any():
+            row = best(round, task, rows[idle])
+            placed = self.transaction.allocate(task, row)
+        else:
+            row = best(round, task, rows)
+            placed = self.transaction.pipeline(task, row, eviction_occurred=False)
+        if placed and self._sub_job.topology is not None:
+            leaf = round.topology.lowest_containing([round.cluster.table.name(row)])
+            self._near = round.topology.lowest_common(self._near, leaf)
+
+    # ---- why not ----
+
+    def _record(self, task: Task, errors: FitErrors) -> None:
+        if self._hyper_node != self._round.topology.root:
+            errors.hyper_node = self._hyper_node
+        self._job.fit_errors[task.uid] = errors
+
+    def _failed(self, task: Task, errors: FitErrors) -> bool:
+        self._record(task, errors)
+        if task.role:
+            self._sub_job.failed_roles.add(task.role)
+        return self._can_go_on()
+
+    def _can_go_on(self) -> bool:
+        """NeedContinueAllocating: whether the job can still become ready without this task."""
+        job, sub_job = self._job, self._sub_job
+        if job.min_available == len(job.tasks) or sub_job.min_available >= len(sub_job.tasks):
+            return False
+        if job.has_sub_groups:
+            return True
+        failed = sub_job.failed_roles
+        if job.min_available < job.role_total:
+            hopeful = sum(task.role not in failed for task in job.in_status(TaskStatus.PENDING))
+            return job.counts.ready + hopeful >= job.min_available
+        return all(job.placed_in_role(role) >= least for role, least in job.role_minimums.items() if role in failed)

@@ -1,0 +1,108 @@
+"""predicates: kube-scheduler's filters, asked in a round.
+
+The filters are the ones that pods of every other profile meet. What is Volcano's own: the number of pods comes first;
+a refusal that evictions could turn around does not end the questions, one that they could not does, so a node may have
+several reasons; and what a filter counted when the task was last looked at is not counted anew by later placements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.framework.cycle import Cycle
+from fairlead.framework.plugin import Plugin, Scope, takes_part
+from fairlead.framework.profile import profile_of
+from fairlead.framework.tiers import TierPlugin
+from fairlead.model.reasons import Code, Reason, Reject, Status
+from fairlead.state.nodes import Nodes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fairlead.framework.round import Round, Task
+    from fairlead.model.shape import PodShape
+
+_TOO_MANY = Reason("predicates", "node(s) pod number exceeded")
+_UNPREPARED = Reason("predicates", 'reading "PreFilterNodePorts" from cycleState: not found', final=True)
+
+
+class Predicates(TierPlugin):
+    """`filters` in the order in which they are asked. `binds_volumes` says whether VolumeBinding is among them, which
+    makes an undone eviction stay undone only in the books."""
+
+    name = "predicates"
+
+    def __init__(self, filters: Sequence[Plugin], *, binds_volumes: bool = True) -> None:
+        self._profile = profile_of("predicates", filters)
+        self._stable = [plugin for plugin in filters if plugin.scope is Scope.STATIC]
+        self._others = [plugin for plugin in filters if plugin.scope is not Scope.STATIC]
+        self._binds_volumes = binds_volumes
+
+    def open(self, round: Round) -> None:
+        self._round = round
+        self._cycles: dict[str, Cycle] = {}
+        self._known: dict[PodShape, list[tuple[Reason, NDArray[np.bool_]]]] = {}
+        round.undone_evictions_stay_out = self._binds_volumes
+
+    # ---- judging ----
+
+    def pre_predicate(self, task: Task) -> Status | None:
+        cycle = self._new_cycle(task)
+        self._cycles[task.uid] = cycle
+        for plugin in self._others:
+            if not plugin.concerns(task.pod):
+                cycle.no_filter.add(plugin.name)
+            elif takes_part(plugin, "prepare"):
+                said = plugin.prepare(cycle)
+                if isinstance(said, Status) and said.code is Code.SKIP:
+                    cycle.no_filter.add(plugin.name)
+                elif isinstance(said, Status) and not said.ok:
+                    return said.by(plugin.name)
+        return None
+
+    def _new_cycle(self, task: Task) -> Cycle:
+        round = self._round
+        return Cycle(pod=task.pod, cluster=round.cluster, profile=self._profile, now=round.now, rng=round.rng)
+
+    def predicate(self, task: Task, nodes: Nodes) -> Iterator[Reject]:
+        yield Reject(_TOO_MANY, nodes.allocatable("pods") <= nodes.take(nodes.table.pod_count))
+        left = nodes.all()
+        for reason, rows in self._stable_verdicts(task):
+            refused = nodes.take(rows) & left
+            if refused.any():
+                yield Reject(reason, refused)
+                left &= ~refused
+        cycle = self._cycles.get(task.uid)
+        if cycle is None:
+            yield Reject(_UNPREPARED, left)
+            return
+        for plugin in self._others:
+            if plugin.name not in cycle.no_filter:
+                for reject in _narrowed(plugin.filter(cycle, nodes), left):
+                    yield reject
+                    left &= ~(reject.rows & (reject.final if reject.final is not None else reject.reason.final))
+
+    def _stable_verdicts(self, task: Task) -> list[tuple[Reason, NDArray[np.bool_]]]:
+        """What only depends on the nodes themselves is asked once a round for pods that are alike."""
+        known = self._known.get(task.pod.shape)
+        if known is None:
+            known = self._known[task.pod.shape] = list(self._ask_stable(task))
+        return known
+
+    def _ask_stable(self, task: Task) -> Iterator[tuple[Reason, NDArray[np.bool_]]]:
+        cycle = self._new_cycle(task)
+        every = Nodes(self._round.cluster.table)
+        for plugin in self._stable:
+            if plugin.concerns(task.pod):
+                for reject in plugin.filter(cycle, every):
+                    if reject.rows.any():
+                        yield reject.reason, reject.rows
+
+
+def _narrowed(rejects: Iterable[Reject], left: NDArray[np.bool_]) -> Iterator[Reject]:
+    for reject in list(rejects):
+        refused = reject.rows & left
+        if refused.any():
+            yield Reject(reject.reason, refused, reject.final)
