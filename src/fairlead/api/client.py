@@ -67,6 +67,8 @@ class KubeApi:
     ) -> None:
         self.connection = connection
         self.requests: Counter[tuple[str, str]] = Counter()
+        self.responses: Counter[tuple[str, str]] = Counter()
+        """By (code, method), retries included; the code of no answer is `<error>`, as client-go counts it."""
         self._asking = aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.read)
         self._watching = aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.idle)
         self._backoff = backoff
@@ -204,9 +206,11 @@ class KubeApi:
             try:
                 response = await self._send(method, path, params=params, headers=headers, body=body, watch=watch)
             except (aiohttp.ClientError, TimeoutError) as error:
+                self.responses["<error>", method] += 1
                 failure: ApiError = self._unreachable(error)
                 again = _never_sent(error) or (method == "GET" and not isinstance(error, aiohttp.ClientSSLError))
             else:
+                self.responses[str(response.status), method] += 1
                 if response.status < 400:
                     return response
                 failure, asked = await self._refusal(response)

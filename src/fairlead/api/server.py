@@ -11,7 +11,7 @@ import asyncio
 import hmac
 import logging
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -20,6 +20,7 @@ from multidict import CIMultiDict
 
 from fairlead.api import answers, negotiation
 from fairlead.api.discovery import aggregated_document, discovery_document, served_verbs, version_document
+from fairlead.api.explaining import explanation_document, is_explanation
 from fairlead.api.negotiation import Shape
 from fairlead.api.objects import private_copy, unsupported_option
 from fairlead.api.openapi import openapi_v2, openapi_v3, openapi_v3_index
@@ -35,6 +36,7 @@ from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Verb, Write
 
 if TYPE_CHECKING:
+    from fairlead.api.explaining import Explain
     from fairlead.api.store import Store
     from fairlead.model.flow import Doc
 
@@ -64,12 +66,14 @@ class Server:
         ready: Callable[[], bool] = lambda: True,
         watch_buffer: int = WATCH_BUFFER,
         api: StoreApi | None = None,
+        explainers: Sequence[Explain] = (),
     ) -> None:
         self.store = store
         self.host, self.port = host, port
         self._api = api or StoreApi(store)
         self._authorization = f"Bearer {token}".encode()
         self._tls, self._ready, self._watch_buffer = tls, ready, watch_buffer
+        self._explainers = explainers
         self._watches: set[asyncio.Task[Any]] = set()
         self._runner: web.ServerRunner | None = None
 
@@ -119,6 +123,8 @@ class Server:
         target = find_target(path, self.store.registry)
         if target is not None:
             return await self._resource(request, target)
+        if is_explanation(path) and request.method == "GET":
+            return _json(explanation_document(path, self._explainers))
         if path == ACCESS_REVIEW and request.method == "POST":
             return await _allowed(request)
         return self._document(request, path)

@@ -33,6 +33,7 @@ from fairlead.runtime.live import Clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fairlead.api.explaining import Explain
     from fairlead.cli.fleet import Fleet
     from fairlead.cli.schedulers import SchedulerFactory
     from fairlead.model.flow import Controller, Doc
@@ -115,7 +116,7 @@ class EmbeddedCluster:
         self._runtime: LiveRuntime | None = None
         self._server = Server(
             self.store, token=credentials.token, tls=credentials.tls(),
-            host=wish.bind, port=wish.port, ready=self._is_ready,
+            host=wish.bind, port=wish.port, ready=self._is_ready, explainers=_explainers(self._schedulers),
         )  # fmt: skip
         try:
             await self._server.start()
@@ -181,6 +182,10 @@ class EmbeddedCluster:
         if self.wish.data is None:
             # Nobody will ever serve with these credentials again.
             self._opened.callback(path.unlink, missing_ok=True)
+
+
+def _explainers(schedulers: Sequence[Controller]) -> list[Explain]:
+    return [explain for scheduler in schedulers if (explain := getattr(scheduler, "explain", None)) is not None]
 
 
 def _creation(node: Doc) -> Write:

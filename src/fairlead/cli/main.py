@@ -28,6 +28,11 @@ class Entry:
 COMMANDS: Mapping[str, Entry] = {
     "up": Entry("fairlead.cli.up:up_command", "Start a cluster in this terminal and write a kubeconfig for it."),
     "demo": Entry("fairlead.cli.demo:demo_command", "Watch 500 pods find their place on 100 simulated nodes."),
+    "scheduler": Entry(
+        "fairlead.cli.scheduler:scheduler_command", "Schedule the pods of a cluster, in kube-scheduler's place."
+    ),
+    "explain": Entry("fairlead.cli.explain:explain_group", "Say why a pod is where it is, or why it waits."),
+    "bug-report": Entry("fairlead.cli.bugreport:bug_report_command", "Pack what a bug report needs, redacted."),
     "config": Entry(
         "fairlead.cli.config_commands:config_group", "Check, show and compare scheduler configuration files."
     ),

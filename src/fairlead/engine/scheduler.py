@@ -32,6 +32,7 @@ from fairlead.framework.evaluate import Evaluator
 from fairlead.model import kinds
 from fairlead.model.events import ASSIGNED_POD_DELETE
 from fairlead.model.explanation import Explanation
+from fairlead.model.figures import Decision
 from fairlead.model.flow import Change, Reply, Watch, Write
 from fairlead.state.cluster import Cluster, Place
 from fairlead.state.shelves import COMPILERS
@@ -45,23 +46,6 @@ if TYPE_CHECKING:
 
 LIVING_PODS = Watch(kinds.POD, field_selector="status.phase!=Succeeded,status.phase!=Failed")
 """A pod that ends arrives as a deletion."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What became of one attempt or one binding, for telemetry. `result` is scheduled, unschedulable or error."""
-
-    at: float
-    profile: str
-    pod: str
-    uid: str
-    result: str
-    node: str = ""
-    message: str = ""
-    attempts: int = 0
-    waited: float = 0.0
-    took: float | None = None
-    """Seconds from the beginning of the attempt to the decision, if a meter measures them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +90,7 @@ class Scheduler:
         self.bindings: dict[str, Binding] = {}
         self._binding_of_write: dict[Write, Binding] = {}
         self._recorder = Recorder(self.options.instance)
-        self._evictions = Evictions(self.cluster, self.backlog, self._recorder, self.bindings)
+        self.evictions = Evictions(self.cluster, self.backlog, self._recorder, self.bindings)
         self._search = Search()
         self._rng = Random(self.options.seed)
         self._writes: list[Write] = []
@@ -295,7 +279,7 @@ class Scheduler:
         """Evictions begin; the pod goes back to the queue with the promise of a node."""
         rescued = rescue.rescued
         assert rescued.nominated
-        self._writes += self._evictions.begin(entry.pod, rescued.nominated, rescued.victims, self._now)
+        self._writes += self.evictions.begin(entry.pod, rescued.nominated, rescued.victims, self._now)
         self._fail(entry, rescue.failure)
         self._look_after_bindings(self._ended())
 
@@ -319,7 +303,7 @@ class Scheduler:
         for binding, own in heard.items():
             if binding.stage is not Stage.ENDED:
                 self._advance(binding, own)
-        self._writes += self._evictions.hear(replies, self._now)
+        self._writes += self.evictions.hear(replies, self._now)
 
     def _ended(self) -> list[Binding]:
         return [binding for binding in self.bindings.values() if binding.stage is Stage.ENDED]

@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fairlead.model.figures import Sample
 from fairlead.model.reasons import Code, Status
 
 if TYPE_CHECKING:
@@ -18,16 +19,6 @@ if TYPE_CHECKING:
 
 EVERY = 10
 _KEPT = 100_000
-
-
-class Sample(NamedTuple):
-    """One call of a plugin. `point` is the name of the method."""
-
-    profile: str
-    plugin: str
-    point: str
-    status: str
-    seconds: float
 
 
 class Evaluated(NamedTuple):
@@ -65,7 +56,7 @@ class Meter:
             return answer
         finally:
             seconds = self.clock() - began
-            self.samples.append(Sample(cycle.profile.name, plugin, point, status, seconds))
+            self.samples.append(Sample(self._cycles, cycle.profile.name, plugin, point, status, seconds))
             self.totals[plugin] += int(seconds * 1e9)
 
     def attempted(self, cycle: Cycle, seconds: float, *, scored: bool) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("fairlead.leader")
 
 _JITTER = 1.2
+_GRACE = 20.0
 
 
 class LeadershipLost(FairleadError):
@@ -82,6 +83,13 @@ class Elector:
     @property
     def leading(self) -> bool:
         return self.leader == self._election.identity and self._valid()
+
+    @property
+    def healthy(self) -> bool:
+        """False while we hold a lease that should have been renewed, or given up, long ago."""
+        if self.leader != self._election.identity:
+            return True
+        return self._monotonic() < self._seen_at + self._election.lease + _GRACE
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """Stand by until elected, then do `work` while leading. Returns when the work ends, with the lease given back;

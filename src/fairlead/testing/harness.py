@@ -78,7 +78,8 @@ class Harness:
         if self._served is None:
             from fairlead.testing.serving import Served
 
-            self._served = Served(self.store, self.runtime)
+            explainers = [one.explain for one in self._schedulers if hasattr(one, "explain")]
+            self._served = Served(self.store, self.runtime, explainers=explainers)
         return self._served.kubeconfig
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ from fairlead.api.pki import Credentials, write_private
 from fairlead.api.server import Server
 
 if TYPE_CHECKING:
+    from fairlead.api.explaining import Explain
     from fairlead.api.store import Store
     from fairlead.runtime.virtual import VirtualRuntime
 
@@ -32,8 +33,8 @@ _PATIENCE = 30.0
 class Served:
     """A server over a Store, in a thread, until closed. `kubeconfig` is a file for kubectl, `url` where it listens."""
 
-    def __init__(self, store: Store, runtime: VirtualRuntime) -> None:
-        self._store, self._runtime = store, runtime
+    def __init__(self, store: Store, runtime: VirtualRuntime, *, explainers: Sequence[Explain] = ()) -> None:
+        self._store, self._runtime, self._explainers = store, runtime, explainers
         self._directory = TemporaryDirectory(prefix="fairlead-")
         self.kubeconfig = Path(self._directory.name, "kubeconfig")
         self.url = ""
@@ -71,7 +72,7 @@ class Served:
 
     async def _serve(self) -> None:
         credentials = Credentials.generate(now=time.time())
-        server = Server(self._store, token=credentials.token, tls=credentials.tls())
+        server = Server(self._store, token=credentials.token, tls=credentials.tls(), explainers=self._explainers)
         await server.start()
         try:
             self.url = server.url

@@ -11,9 +11,7 @@ import pytest
 from fairlead.api.extender import ExtenderSpec, HttpExtender
 from fairlead.config.presets import first_profile
 from fairlead.engine.scheduler import Scheduler
-from fairlead.framework.profile import profile_of
 from fairlead.model import kinds
-from fairlead.plugins.preemption import DefaultPreemption
 from fairlead.testing.builders import node, pod, priority_class
 from fairlead.testing.harness import Harness
 from tests.unit.api.extender_server import ExtenderServer
@@ -43,19 +41,15 @@ def _no_connection_is_left_open() -> Iterator[None]:
 class Extended:
     """A small cluster whose scheduler asks an extender."""
 
-    def __init__(self, *specs: ExtenderSpec, preempting: bool = False, nodes: int = 3) -> None:
+    def __init__(self, *specs: ExtenderSpec, nodes: int = 3) -> None:
         self.specs = specs
-        self.preempting = preempting
         self.made: list[HttpExtender] = []
         self.harness = Harness(nodes=nodes, schedulers=[self._scheduler])
 
     def _scheduler(self, view: Any) -> Scheduler:
         self.made = [HttpExtender(spec, view) for spec in self.specs]
         opened.extend(self.made)
-        profile = first_profile()
-        if self.preempting:
-            profile = profile_of(profile.name, [*profile.plugins(), DefaultPreemption()])
-        self.scheduler = Scheduler([replace(profile, extenders=tuple(self.made))])
+        self.scheduler = Scheduler([replace(first_profile(), extenders=tuple(self.made))])
         return self.scheduler
 
     def place(self, one: Any = None) -> str:
@@ -117,7 +111,7 @@ def test_10_3_refusals_by_an_extender_are_counted_like_those_of_a_plugin(extende
     }
     cluster = Extended(ExtenderSpec(extender.url, filter_verb="filter", node_cache_capable=True))
     assert cluster.place() == ""
-    assert cluster.message == "0/3 nodes are available: 1 no licence at all, 2 licence in use."
+    assert cluster.message.startswith("0/3 nodes are available: 1 no licence at all, 2 licence in use. ")
     explanation = cluster.harness.explain("p")
     assert explanation is not None
     assert {(b.plugin, b.final, b.count) for b in explanation.blockers} == {
@@ -254,7 +248,7 @@ class Preempting(Extended):
     """One node full of low pods, and a high one that needs the room."""
 
     def __init__(self, spec: ExtenderSpec) -> None:
-        super().__init__(spec, preempting=True, nodes=0)
+        super().__init__(spec, nodes=0)
         self.harness.apply(priority_class("high", 100))
         self.harness.apply(node("small").offers(cpu="2", memory="8Gi"), node("other").offers(cpu="2", memory="8Gi"))
         for name, place in (("low-a", "small"), ("low-b", "other")):

@@ -71,7 +71,7 @@ def test_a_lifted_filter_keeps_pods_off_nodes_and_says_why() -> None:
     cluster.patch(kinds.NODE, "good", {"metadata": {"labels": {"maintenance": "true"}}})
     cluster.apply(pod("late"))
     cluster.run(1)
-    assert message(cluster, "late") == "0/2 nodes are available: 2 node(s) in maintenance."
+    assert message(cluster, "late").startswith("0/2 nodes are available: 2 node(s) in maintenance. ")
 
 
 def test_a_refused_pod_wakes_when_the_labels_change() -> None:

@@ -1,0 +1,120 @@
+"""Attended: a Scheduler that also follows its configuration file and answers to a call for a dump.
+
+Both must happen between steps and on the scheduler's own thread, so this is a Controller around the Scheduler: it looks
+after them first and then steps. A file that cannot be used changes nothing; the last good configuration stays.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from fairlead.config.watcher import Outcome
+from fairlead.model import kinds
+from fairlead.state.cluster import Place
+
+if TYPE_CHECKING:
+    from fairlead.config.kube_records import KubeConfig
+    from fairlead.engine.scheduler import Scheduler
+    from fairlead.model.flow import Change, DocView, Reply, Watch, Write
+
+log = logging.getLogger("fairlead.scheduler")
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at the file, and until a dump that was asked for is written."""
+
+
+class Watcher(Protocol):
+    current: KubeConfig
+
+    def look(self) -> Outcome: ...
+
+
+class Attended:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        view: DocView,
+        *,
+        watcher: Watcher | None = None,
+        reload: Callable[[KubeConfig], None] = lambda config: None,
+    ) -> None:
+        self.name = scheduler.name
+        self.watches: Sequence[Watch] = scheduler.watches
+        self._scheduler, self._view = scheduler, view
+        self._watcher, self._reload = watcher, reload
+        self._dump = threading.Event()
+        self._next_look = 0.0
+
+    def ask_for_dump(self) -> None:
+        """From anywhere: write what is in memory to the log, soon."""
+        self._dump.set()
+
+    def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
+        if now >= self._next_look:
+            self._next_look = now + LOOK_EVERY
+            self._look()
+        writes = self._scheduler.step(now, changes, replies)
+        if self._dump.is_set():
+            self._dump.clear()
+            dump(self._scheduler)
+            compare(self._scheduler, self._view)
+        return writes
+
+    def wake_at(self) -> float | None:
+        wanted = self._scheduler.wake_at()
+        return self._next_look if wanted is None else min(wanted, self._next_look)
+
+    def _look(self) -> None:
+        if self._watcher is None:
+            return
+        try:
+            if self._watcher.look() is Outcome.CHANGED:
+                self._reload(self._watcher.current)
+        except Exception:
+            log.exception("the new configuration cannot be used; the last good one stays in force")
+
+
+def dump(scheduler: Scheduler) -> None:
+    """Nodes and queues as they are in memory."""
+    table = scheduler.cluster.table
+    for row, node in table.alive_rows():
+        requested = {name: int(column[row]) for name, column in table.requested.items() if column[row]}
+        pods = [f"{pod.key} {scheduler.cluster.pods[pod.uid].place.value}" for pod in table.pods[row]]
+        log.info(
+            "node %s", node.name, extra={"allocatable": dict(node.allocatable), "requested": requested, "pods": pods}
+        )
+    log.info("Dump of scheduling queue", extra={"summary": scheduler.backlog.summary()})
+    for entry in scheduler.backlog.pending():
+        waiting = scheduler.backlog.where(entry.pod.uid)
+        if waiting is not None:
+            log.info("waiting %s", entry.key, extra={"queue": waiting.queue, "plugins": list(waiting.plugins)})
+
+
+def compare(scheduler: Scheduler, view: DocView) -> bool:
+    """Whether memory agrees with what the API told: the same nodes, the same pods on them. What differs is logged; a
+    moment's difference is natural, one that stays is a defect."""
+    cluster, agree = scheduler.cluster, True
+    nodes = {doc["metadata"]["name"] for doc in view.list(kinds.NODE)}
+    agree &= _told("nodes", missed=nodes - set(cluster.table.row_of), redundant=set(cluster.table.row_of) - nodes)
+    pods = {doc["metadata"]["uid"]: doc["spec"].get("nodeName", "") for doc in view.list(kinds.POD)}
+    placed = {uid for uid, node in pods.items() if node}
+    held = {uid for uid, seat in cluster.pods.items() if seat.place in (Place.BOUND, Place.RELEASING)}
+    agree &= _told("pods", missed=placed - held, redundant=held - placed)
+    try:
+        cluster.check()
+        scheduler.backlog.check()
+    except AssertionError as error:
+        log.error("cache is inconsistent: %s", error)
+        agree = False
+    if agree:
+        log.info("cache comparison: memory and API agree", extra={"nodes": len(nodes), "pods": len(placed)})
+    return agree
+
+
+def _told(what: str, *, missed: set[str], redundant: set[str]) -> bool:
+    if missed or redundant:
+        log.warning("cache mismatch", extra={"kind": what, "missed": sorted(missed), "redundant": sorted(redundant)})
+    return not (missed or redundant)

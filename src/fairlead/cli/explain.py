@@ -1,0 +1,121 @@
+"""`fairlead explain pod NAME`: why a pod is where it is, or why it waits, from the scheduler that decided.
+
+The scheduler is found through the kubeconfig (a cluster of `fairlead up` answers there), then on the port of a
+`fairlead scheduler` on this machine, or where `--server` says.
+
+Exit codes: 0 the pod is placed; 3 it waits; 1 it is not known, or no scheduler answers; 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairlead.errors import ApiError, ConfigError, FairleadError, NotFound
+
+if TYPE_CHECKING:
+    from fairlead.api.credentials import Connection
+
+OWN_KUBECONFIG = Path("fairlead.kubeconfig")
+OPS_PORT = "http://127.0.0.1:10259"
+WAITS = 3
+PLACED = ("Scheduled", "Binding")
+
+
+@click.group("explain")
+def explain_group() -> None:
+    """Say why a pod is where it is, or why it waits."""
+
+
+@explain_group.command("pod")
+@click.argument("name")
+@click.option("-n", "--namespace", default="", help="Default: the one of the kubeconfig's context.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Default: ./fairlead.kubeconfig, KUBECONFIG, ~/.kube/config.")  # fmt: skip
+@click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")
+@click.option("--server", metavar="URL", help=f"Ask this scheduler.  [default: the cluster's, then {OPS_PORT}]")
+@click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="The token for --server.")  # fmt: skip
+@click.option("--nodes", "limit", type=int, default=5, show_default=True, help="How many nodes to name per reason.")
+def pod_command(
+    name: str,
+    namespace: str,
+    output: str,
+    kubeconfig: Path | None,
+    context: str | None,
+    server: str | None,
+    token_file: Path | None,
+    limit: int,
+) -> None:
+    """Explain where the pod NAME is, or why it is nowhere yet.
+
+    \b
+    Exit code 0: it is placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
+    """
+    connections, own_namespace = _connections(kubeconfig, context, server, token_file)
+    document = asyncio.run(ask(connections, namespace or own_namespace, name))
+    if output == "json":
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    else:
+        from rich.console import Console
+
+        from fairlead.cli.explained import show
+
+        show(Console(highlight=False), document, limit=limit)
+    sys.exit(0 if document["verdict"] in PLACED else WAITS)
+
+
+def _connections(
+    kubeconfig: Path | None, context: str | None, server: str | None, token_file: Path | None
+) -> tuple[list[Connection], str]:
+    """Whom to ask, in order, and the namespace that is meant when none is named."""
+    from fairlead.api.credentials import Connection, connect
+
+    if server is not None:
+        try:
+            token = token_file.read_text().strip() if token_file is not None else ""
+        except OSError as error:
+            raise FairleadError(f"{token_file}: {error.strerror}") from error
+        return [Connection.to(server, token=token, insecure=True)], "default"
+    file = kubeconfig or (OWN_KUBECONFIG if OWN_KUBECONFIG.exists() else None)
+    neighbour = Connection.to(OPS_PORT)
+    try:
+        cluster = connect(str(file) if file is not None else None, context)
+    except ConfigError:
+        if kubeconfig is not None:
+            raise
+        return [neighbour], "default"
+    return [cluster, neighbour], cluster.namespace
+
+
+async def ask(connections: Sequence[Connection], namespace: str, name: str) -> dict[str, Any]:
+    """The Explanation, from the first who has one."""
+    from fairlead.api.client import KubeApi
+    from fairlead.api.explaining import explanation_path
+
+    troubles: list[str] = []
+    unknown = False
+    for connection in connections:
+        api = KubeApi(connection, attempts=1)
+        try:
+            answer = json.loads(await api.raw(explanation_path(namespace, name)))
+            if isinstance(answer, dict) and answer.get("kind") == "Explanation":
+                return answer
+            troubles.append(f"{connection.server} is not a fairlead")
+        except NotFound as error:
+            unknown |= error.details.get("kind") == "pods"
+            troubles.append(f"{connection.server} has no explanations")
+        except (ApiError, json.JSONDecodeError) as error:
+            troubles.append(str(error))
+        finally:
+            await api.close()
+    if unknown:
+        raise FairleadError(f'the scheduler knows no pod "{name}" in namespace "{namespace}"')
+    raise FairleadError(f"no scheduler answers: {'; '.join(troubles)}")

@@ -1,0 +1,90 @@
+"""An Explanation for people: a verdict in one line, then the evidence as tables.
+
+It works on the JSON form, so that what is shown is what `-o json` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Document = Mapping[str, Any]
+_COLOURS = {"Scheduled": "green", "Binding": "green", "Unschedulable": "red", "Error": "red"}
+
+
+def show(console: Console, document: Document, *, limit: int = 5) -> None:
+    """Print all there is to say."""
+    console.print(headline(document))
+    if document.get("message"):
+        console.print(escape(document["message"]))
+    if document.get("blockers"):
+        console.print(blockers_table(document["blockers"], limit=limit))
+    if document.get("chosen"):
+        console.print(scores_table(document["chosen"], document.get("runnerUp")))
+    for line in waiting_lines(document):
+        console.print(line)
+
+
+def headline(document: Document) -> str:
+    pod, verdict = document["pod"], document["verdict"]
+    where = f" on {document['node']}" if document.get("node") else ""
+    promised = f", promised {document['nominatedNode']}" if document.get("nominatedNode") else ""
+    nodes = document["nodes"]
+    fits = f"; {nodes['feasible']} of {nodes['total']} nodes fit" if document.get("chosen") else ""
+    attempts = f" after {_count(document['attempts'], 'attempt')}" if document["attempts"] else ""
+    colour = _COLOURS.get(verdict, "yellow")
+    words = f"{where}{promised}{attempts}{fits} ({document['scheduler']})"
+    name = escape(f"{pod['namespace']}/{pod['name']}")
+    return f"[bold]{name}[/bold] is [{colour}]{verdict}[/{colour}]{escape(words)}"
+
+
+def blockers_table(blockers: Sequence[Document], *, limit: int) -> Table:
+    table = Table(title="Why not", title_justify="left", title_style="bold")
+    for heading in ("nodes", "reason", "plugin", "eviction", "which"):
+        table.add_column(heading, justify="right" if heading == "nodes" else "left", overflow="fold")
+    for blocker in blockers:
+        named, more = blocker["nodes"][:limit], len(blocker["nodes"]) - limit
+        which = ", ".join(named) + (f" and {more} more" if more > 0 else "")
+        helps = "cannot help" if blocker["final"] else "may help"
+        table.add_row(
+            str(blocker["count"]), escape("; ".join(blocker["reasons"])), blocker["plugin"], helps, escape(which)
+        )
+    return table
+
+
+def scores_table(chosen: Document, runner_up: Document | None) -> Table:
+    """What each plugin gave the chosen node and the one that came second, weighted."""
+    table = Table(title="Why there", title_justify="left", title_style="bold", show_footer=True)
+    table.add_column("plugin", "total")
+    table.add_column(escape(chosen["node"]), str(chosen["total"]), justify="right")
+    if runner_up is not None:
+        table.add_column(escape(f"{runner_up['node']} (second)"), str(runner_up["total"]), justify="right")
+    for plugin, score in chosen["scores"].items():
+        second = (str(runner_up["scores"].get(plugin, 0)),) if runner_up is not None else ()
+        table.add_row(plugin, str(score), *second)
+    if not chosen["scores"]:
+        table.add_row("only one node would do: not scored", "")
+    return table
+
+
+def waiting_lines(document: Document) -> list[str]:
+    waiting = document.get("waiting")
+    if waiting is None:
+        return []
+    blamed = f", because of {', '.join(waiting['plugins'])}" if waiting["plugins"] else ""
+    lines = [f"waits in [bold]{waiting['queue']}[/bold] since {waiting['since']}{escape(blamed)}"]
+    if waiting["wakesOn"]:
+        lines.append(f"wakes on {escape(', '.join(waiting['wakesOn']))}")
+    if waiting.get("retriedAt"):
+        lines.append(f"looked at again at {waiting['retriedAt']} at the latest")
+    return lines
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

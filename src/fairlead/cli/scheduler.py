@@ -1,0 +1,98 @@
+"""`fairlead scheduler`: the scheduler alone, on whatever cluster a kubeconfig names, in kube-scheduler's place.
+
+It takes kube-scheduler's configuration file and those of its flags that still mean something. It ends with exit code 0
+on SIGTERM and SIGINT, and with 1 when the lease is lost; the next process in line takes over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from fairlead.errors import ConfigError, FairleadError
+from fairlead.model.durations import parse_duration
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _duration(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    try:
+        return None if value is None else parse_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from None
+
+
+def _gates(context: click.Context, parameter: click.Parameter, value: str) -> object:
+    from fairlead.config.gates import parse_feature_gates
+
+    try:
+        return parse_feature_gates(value)
+    except ConfigError as error:
+        raise click.BadParameter(str(error), context, parameter) from None
+
+
+def _leader_flag(name: str, words: str) -> Callable[[Command], Command]:
+    return click.option(f"--leader-elect-{name}", callback=_duration, metavar="DURATION", help=words)
+
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command("scheduler")
+@click.option("--config", type=_FILE, metavar="FILE",
+              help="KubeSchedulerConfiguration (or a legacy Policy). Read again when it changes.")  # fmt: skip
+@click.option("--kubeconfig", type=_FILE, metavar="FILE",
+              help="The cluster. Default: the configuration's, KUBECONFIG, ~/.kube/config, the pod's own.")  # fmt: skip
+@click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")
+@click.option("--master", metavar="URL", help="Address of the API server, over the kubeconfig's.")
+@click.option("--write-config-to", type=_FILE, metavar="FILE", help="Write the effective configuration and leave.")
+@click.option("--bind-address", default="127.0.0.1", show_default=True, metavar="ADDRESS",
+              help="Where to serve health, metrics and explanations.")  # fmt: skip
+@click.option("--secure-port", type=click.IntRange(0, 65535), default=10259, show_default=True, help="0 turns it off.")
+@click.option("--tls-cert-file", type=_FILE, metavar="FILE", help="Certificate of that port.")
+@click.option("--tls-private-key-file", type=_FILE, metavar="FILE", help="Key of that certificate.")
+@click.option("--authentication-token-file", type=_FILE, metavar="FILE",
+              help="Bearer token for that port; needed when it is not on loopback.")  # fmt: skip
+@click.option("--kube-api-qps", type=float, metavar="N", help="Requests a second; -1 is no limit. Without --config.")
+@click.option("--kube-api-burst", type=int, metavar="N", help="Requests at once. Without --config.")
+@click.option("--pod-max-in-unschedulable-pods-duration", "unschedulable_limit", default="5m", show_default=True,
+              callback=_duration, metavar="DURATION", help="How long a refused pod waits for an event.")  # fmt: skip
+@click.option("--leader-elect", type=bool, is_flag=False, flag_value="true", metavar="BOOL",
+              help="Act only while holding the lease.")  # fmt: skip
+@_leader_flag("lease-duration", "How long a lease lasts that nobody renews.")
+@_leader_flag("renew-deadline", "How long the leader tries to renew before it gives up.")
+@_leader_flag("retry-period", "Time between two tries.")
+@click.option("--leader-elect-resource-name", metavar="NAME", help="The lease.")
+@click.option("--leader-elect-resource-namespace", metavar="NAME", help="Its namespace.")
+@click.option("--feature-gates", "gates", callback=_gates, default="", metavar="GATES", help="A=true,B=false.")
+@click.option("--logging-format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-v", "--v", "verbosity", type=int, default=0, show_default=True, metavar="N",
+              help="2: every decision. 4: everything.")  # fmt: skip
+def scheduler_command(**flags: Any) -> None:
+    """Schedule the pods of a cluster, in kube-scheduler's place.
+
+    \b
+      fairlead scheduler --config scheduler.yaml
+      fairlead scheduler --kubeconfig fairlead.kubeconfig      (beside `fairlead up --scheduler none`)
+    """
+    from fairlead.cli.logs import log_as_asked
+    from fairlead.cli.scheduling import Flags, effective_config, run, written_config
+
+    log_as_asked(flags.pop("form"), flags["verbosity"])
+    if (flags["tls_cert_file"] is None) != (flags["tls_private_key_file"] is None):
+        raise click.UsageError("--tls-cert-file and --tls-private-key-file come together")
+    asked = Flags(**flags)
+    config = effective_config(asked)
+    if asked.write_config_to is not None:
+        asked.write_config_to.write_text(written_config(config))
+        return
+    if not asked.on_loopback and asked.authentication_token_file is None and asked.secure_port:
+        raise click.UsageError("--bind-address beyond loopback needs --authentication-token-file")
+    try:
+        asyncio.run(run(asked, config))
+    except OSError as error:
+        raise FairleadError(f"cannot listen on {asked.bind_address}:{asked.secure_port}: {error.strerror}") from error

@@ -1,0 +1,170 @@
+"""Telemetry: what a scheduler tells of itself, to metrics and to the log. The core only leaves data behind.
+
+After each step, on the event loop and while the scheduler stands still, what happened is taken and added up; a scrape
+reads the sums. The plugin that takes the most time is named in the log when it takes more than its share.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+
+from fairlead.runtime import metrics
+from fairlead.runtime.metrics import Histogram, counter, from_figures, gauge
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+    from fairlead.model.figures import Decision, Figures, Observed, Sample
+
+log = logging.getLogger("fairlead.scheduler")
+
+Take = Callable[[], "Observed"]
+Look = Callable[[], "Figures"]
+MANY_ATTEMPTS = 15
+_SUSPICIOUS_SHARE = 0.5
+_NAMED_EVERY = 1000
+"""Attempts between two looks at who is the costliest."""
+_TRIES = 20
+
+
+class Telemetry:
+    """`take` gives what happened since it was last called, `look` how things stand; `requests` counts API requests by
+    (code, host, method) and `leading` says whether this process leads, or None without an election."""
+
+    def __init__(
+        self,
+        take: Take,
+        look: Look,
+        *,
+        requests: Callable[[], Mapping[tuple[str, str, str], int]] = dict,
+        leading: Callable[[], tuple[str, bool] | None] = lambda: None,
+        tell: bool = False,
+        built_in: frozenset[str] = frozenset(),
+    ) -> None:
+        self._take, self._look = take, look
+        self._requests, self._leading = requests, leading
+        self._tell = tell
+        self._built_in = built_in
+        self._attempts: Counter[tuple[str, str]] = Counter()
+        self._attempt_seconds = Histogram(metrics.ATTEMPT_SECONDS)
+        self._algorithm_seconds = Histogram(metrics.ALGORITHM_SECONDS)
+        self._victims = Histogram(metrics.VICTIMS)
+        self._sli_seconds = Histogram(metrics.SLI_SECONDS)
+        self._pod_attempts = Histogram(metrics.POD_ATTEMPTS)
+        self._point_seconds = Histogram(metrics.POINT_SECONDS)
+        self._plugin_seconds = Histogram(metrics.PLUGIN_SECONDS)
+        self._until_named = _NAMED_EVERY
+        self._named = ""
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+
+    # ---- taking in ----
+
+    def after_step(self) -> None:
+        """Take what the last step left behind. On the event loop, between steps."""
+        observed = self._take()
+        for decision in observed.decisions:
+            self._decided(decision)
+        for seconds in observed.algorithm:
+            self._algorithm_seconds.observe(seconds)
+        for victims in observed.victims:
+            self._victims.observe(victims)
+        if observed.samples:
+            self._sampled(observed.samples)
+        for complaint in observed.complaints:
+            log.warning(complaint)
+        self._until_named -= len(observed.algorithm)
+        if self._until_named <= 0:
+            self._until_named = _NAMED_EVERY
+            self._name_the_costliest()
+
+    def _decided(self, decision: Decision) -> None:
+        labels = (decision.profile, decision.result)
+        self._attempts[labels] += 1
+        if decision.took is not None:
+            self._attempt_seconds.observe(decision.took, labels)
+        if decision.result == "scheduled":
+            self._pod_attempts.observe(decision.attempts)
+            attempts = str(decision.attempts) if decision.attempts < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+"
+            self._sli_seconds.observe(decision.waited, (attempts,))
+        if self._tell:
+            _log_decision(decision)
+
+    def _sampled(self, samples: tuple[Sample, ...]) -> None:
+        """One observation per call of a plugin, and one per point and cycle."""
+        points: dict[tuple[int, str, str], float] = defaultdict(float)
+        failed: set[tuple[int, str, str]] = set()
+        for sample in samples:
+            point = metrics.POINTS[sample.point]
+            self._plugin_seconds.observe(sample.seconds, (point, sample.plugin, sample.status))
+            key = (sample.cycle, point, sample.profile)
+            points[key] += sample.seconds
+            if sample.status == "Error":
+                failed.add(key)
+        for key, seconds in points.items():
+            status = "Error" if key in failed else "Success"
+            self._point_seconds.observe(seconds, (key[1], key[2], status))
+
+    def _name_the_costliest(self) -> None:
+        costliest = self._figures().costliest
+        if costliest is None:
+            return
+        plugin, share = costliest
+        if plugin not in self._built_in and share > _SUSPICIOUS_SHARE and plugin != self._named:
+            self._named = plugin
+            log.warning(
+                "plugin %s takes %.0f %% of the time of all plugins", plugin, 100 * share, extra={"plugin": plugin}
+            )
+
+    # ---- giving out ----
+
+    def exposition(self) -> bytes:
+        """All metrics in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def reset(self) -> None:
+        """Forget what was added up here; what stands in the scheduler's books stays."""
+        self._attempts.clear()
+        for histogram in self._histograms():
+            histogram.reset()
+
+    def collect(self) -> Iterator[Metric]:
+        yield counter(metrics.ATTEMPTS, self._attempts)
+        for histogram in self._histograms():
+            yield histogram.family()
+        yield from from_figures(self._figures())
+        yield counter(metrics.REQUESTS, self._requests())
+        leading = self._leading()
+        if leading is not None:
+            yield gauge(metrics.LEADING, {(leading[0],): float(leading[1])})
+
+    def _histograms(self) -> tuple[Histogram, ...]:
+        return (
+            self._attempt_seconds, self._algorithm_seconds, self._victims, self._sli_seconds, self._pod_attempts,
+            self._point_seconds, self._plugin_seconds,
+        )  # fmt: skip
+
+    def _figures(self) -> Figures:
+        """The scheduler may be at work in its thread; a dictionary that changed while it was read is read again."""
+        for _ in range(_TRIES):
+            try:
+                return self._look()
+            except RuntimeError:
+                continue
+        return self._look()
+
+
+def _log_decision(decision: Decision) -> None:
+    about = {"pod": decision.pod, "profile": decision.profile, "attempts": decision.attempts}
+    if decision.result == "scheduled":
+        log.info("Successfully bound pod to node", extra=about | {"node": decision.node})
+    elif decision.result == "unschedulable":
+        log.info("Unable to schedule pod; no fit; waiting", extra=about | {"err": decision.message})
+    else:
+        log.error("Error scheduling pod; retrying", extra=about | {"err": decision.message})

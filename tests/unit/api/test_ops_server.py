@@ -1,0 +1,109 @@
+"""The port on which a scheduler is watched, section 11.2: health, metrics, configuration, explanations, tokens."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+
+from fairlead.api.explaining import explanation_path
+from fairlead.api.ops_server import OpsServer, Vitals
+from fairlead.model.explanation import Explanation
+
+
+class Asked:
+    """A server and a client of it."""
+
+    def __init__(self, **more: Any) -> None:
+        self.ready = True
+        self.resets = 0
+        self.disturbed = 0
+        vitals = Vitals(
+            healthz={"leaderElection": lambda: True},
+            livez={"ping": lambda: True},
+            readyz={"shutdown": lambda: True, "sched-handler-sync": lambda: self.ready},
+        )
+        self.server = OpsServer(
+            vitals=vitals, metrics=lambda: b"metric 1.0\n", reset=self._reset, config=lambda: {"kind": "X"},
+            explainers=[self._explain], **more,
+        )  # fmt: skip
+
+    def _reset(self) -> None:
+        self.resets += 1
+
+    def _explain(self, namespace: str, name: str) -> Explanation | None:
+        if self.disturbed:
+            self.disturbed -= 1
+            raise RuntimeError("dictionary changed size during iteration")
+        return Explanation(namespace, name, "uid", "default-scheduler", "Waiting") if name == "known" else None
+
+    async def get(self, path: str, *, method: str = "GET", token: str = "") -> tuple[int, str]:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.request(method, self.server.url + path, headers=headers) as response,
+        ):
+            return response.status, await response.text()
+
+
+@asynccontextmanager
+async def asked(**more: Any) -> AsyncIterator[Asked]:
+    one = Asked(**more)
+    await one.server.start()
+    try:
+        yield one
+    finally:
+        await one.server.stop()
+
+
+async def test_section_11_2_health_is_ok_in_one_word_or_told_in_full() -> None:
+    async with asked() as ops:
+        assert await ops.get("/healthz") == (200, "ok")
+        assert await ops.get("/livez") == (200, "ok")
+        assert await ops.get("/readyz/shutdown") == (200, "ok")
+        assert await ops.get("/readyz/nothing") == (404, "404 page not found\n")
+        told = "[+]shutdown ok\n[+]sched-handler-sync ok\nreadyz check passed\n"
+        assert await ops.get("/readyz?verbose") == (200, told)
+
+
+async def test_section_11_2_a_failed_check_is_named_and_its_reason_withheld() -> None:
+    async with asked() as ops:
+        ops.ready = False
+        told = "[+]shutdown ok\n[-]sched-handler-sync failed: reason withheld\nreadyz check failed\n"
+        assert await ops.get("/readyz") == (500, told)
+        assert (await ops.get("/readyz?exclude=sched-handler-sync")) == (200, "ok")
+        assert (await ops.get("/healthz"))[0] == 200
+
+
+async def test_section_11_2_metrics_can_be_read_and_reset() -> None:
+    async with asked() as ops:
+        assert await ops.get("/metrics") == (200, "metric 1.0\n")
+        assert await ops.get("/metrics", method="DELETE") == (200, "metrics reset\n")
+        assert ops.resets == 1
+        assert (await ops.get("/metrics", method="POST"))[0] == 405
+
+
+async def test_section_11_2_configz_wraps_the_configuration() -> None:
+    async with asked() as ops:
+        assert await ops.get("/configz") == (200, '{"componentconfig":{"kind":"X"}}')
+        assert (await ops.get("/"))[0] == 404
+
+
+async def test_an_explanation_is_served_and_asked_for_again_if_disturbed() -> None:
+    async with asked() as ops:
+        ops.disturbed = 3
+        status, text = await ops.get(explanation_path("default", "known"))
+        assert (status, '"verdict":"Waiting"' in text) == (200, True)
+        status, text = await ops.get(explanation_path("default", "unknown"))
+        assert (status, '"reason": "NotFound"' in text) == (404, True)
+
+
+async def test_with_a_token_only_health_is_open() -> None:
+    async with asked(token="secret") as ops:
+        assert (await ops.get("/healthz"))[0] == 200
+        for path in ("/metrics", "/configz", explanation_path("default", "known")):
+            assert (await ops.get(path))[0] == 401
+            assert (await ops.get(path, token="guess"))[0] == 401
+            assert (await ops.get(path, token="secret"))[0] == 200
