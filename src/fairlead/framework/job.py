@@ -190,8 +190,10 @@ class _Gang:
 class SubJob(_Gang):
     """Tasks of a job that a sub-group policy, and the labels it names, put together; the rest of a job is one too."""
 
-    __slots__ = ("allocated_hyper_node", "failed_roles", "job", "match_index", "nominated_hyper_node", "policy", "priority", "topology",
-                 "uid")  # fmt: skip
+    __slots__ = (
+        "allocated_hyper_node", "failed_roles", "job", "match_index", "nominated_hyper_node", "policy", "priority",
+        "topology", "uid",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -1,0 +1,261 @@
+"""Replay of Volcano's rounds: run a recorded round again, guided, and say where the two part.
+
+Volcano breaks ties by chance and walks maps in any order, so a round is followed step by step: whatever we would do
+next must be what was recorded, or something that our orders and scores leave to chance; then the recorded one is done.
+A round agrees when every step was allowed and none is missing or left over, every score is equal to 1e-6, and binds,
+evictions, phases and messages are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fairlead.engine.closing import Closing, close_round
+from fairlead.engine.opening import open_round
+from fairlead.engine.rounds import run_actions
+from fairlead.errors import ScenarioError
+from fairlead.framework.round import Choices, Witness
+from fairlead.model import kinds
+from fairlead.model.flow import Change, Happened
+from fairlead.sim.replay import Difference
+from fairlead.state.cluster import Cluster
+
+if TYPE_CHECKING:
+    from fairlead.framework.profile import Rounds
+    from fairlead.framework.round import Job, QueueState, Round, SubJob, Task
+    from fairlead.model.flow import Doc
+    from fairlead.model.kinds import Kind
+    from fairlead.sim.recording import Scenario
+
+_PRIORITY_CLASSES = {"low": 10, "mid": 100, "high": 1000}
+_NOW = 4_102_444_800.0
+_TOLERANCE = 1e-6
+_ORIGIN = ". Origin reason is "
+Item = TypeVar("Item")
+
+
+class Parted(Exception):
+    """Our round does what the recorded one did not."""
+
+    def __init__(self, field: str, expected: Any, got: Any) -> None:
+        super().__init__(field)
+        self.field = field
+        self.expected = expected
+        self.got = got
+
+
+class Guide(Choices, Witness):
+    """Makes the recorded choices wherever there is one to make, and raises Parted where there is none to follow."""
+
+    def __init__(self, steps: Sequence[Doc], rng: Random) -> None:
+        super().__init__(rng)
+        self._steps = steps
+        self.at = 0
+        self.round: Round | None = None
+
+    # ---- choices ----
+
+    def node(self, task: Task, rows: Sequence[int]) -> int:
+        step = self._peek()
+        assert self.round is not None
+        row = self.round.cluster.table.row_of.get(step.get("node", ""), -1)
+        return row if step.get("pod") == task.name and row in rows else rows[0]
+
+    def hyper_node(self, sub_job: SubJob, names: Sequence[str]) -> str:
+        return names[0]
+
+    def walk(self, what: str, items: Sequence[Item]) -> Sequence[Item]:
+        return items
+
+    # ---- what happens ----
+
+    def action(self, name: str) -> None:
+        self._meet({"action": name})
+
+    def placed(self, task: Task, *, pipelined: bool) -> None:
+        assert self.round is not None
+        table = self.round.cluster.table
+        step = self._peek()
+        self._meet({"do": "pipeline" if pipelined else "allocate", "pod": task.name, "node": table.name(task.row)})
+        recorded = step.get("scores")
+        scores = self.round.scores
+        mine = {}
+        if scores is not None and scores.task is task:
+            mine = {table.name(int(row)): float(total) for row, total in zip(scores.rows, scores.totals, strict=True)}
+        if recorded is None:
+            if len(mine) > 1:
+                raise Parted("candidates", None, mine)
+            return
+        if recorded.keys() != mine.keys():
+            raise Parted("candidates", recorded, mine)
+        if any(abs(recorded[name] - mine[name]) > _TOLERANCE for name in mine):
+            raise Parted("scores", recorded, mine)
+        if step["action"] in ("allocate", "backfill") and mine[step["node"]] < max(mine.values()) - _TOLERANCE:
+            raise Parted("node", step["node"], mine)
+
+    def evicted(self, task: Task, preemptor: Task | None) -> None:
+        step = {"do": "evict", "pod": task.name}
+        self._meet(step if preemptor is None else {**step, "for": preemptor.name})
+
+    def committed(self) -> None:
+        self._meet({"do": "commit"})
+
+    def discarded(self) -> None:
+        self._meet({"do": "discard"})
+
+    def overused(self, queue: QueueState) -> None:
+        self._meet({"overused": queue.name})
+
+    # ---- following ----
+
+    def _peek(self) -> Doc:
+        return self._steps[self.at] if self.at < len(self._steps) else {}
+
+    def _meet(self, mine: Doc) -> None:
+        step = self._peek()
+        if any(step.get(field) != value for field, value in mine.items()):
+            raise Parted(f"steps[{self.at}]", {k: v for k, v in step.items() if k != "scores"}, mine)
+        self.at += 1
+
+    def finish(self) -> None:
+        if self.at < len(self._steps):
+            raise Parted(f"steps[{self.at}]", self._peek(), None)
+
+
+class VolcanoReplay:
+    """Replays one recorded round. `rounds_for` makes of a configuration's text what to run."""
+
+    def __init__(self, scenario: Scenario, rounds_for: Callable[[str], Rounds]) -> None:
+        self._scenario = scenario
+        self._doc = scenario.doc
+        self._rounds = rounds_for(self._doc["conf"])
+
+    def differences(self) -> list[Difference]:
+        doc = self._doc
+        return [
+            Difference(self._scenario.file, self._scenario.seed, int(doc.get("round", 0)), field, expected, got)
+            for field, expected, got in self._replay()
+        ]
+
+    def _replay(self) -> Iterator[tuple[str, Any, Any]]:
+        guide = Guide(_with_actions(self._doc["steps"]), Random(0))
+        cluster = self._build()
+        round = open_round(cluster, self._rounds, uid="replay", now=_NOW, rng=Random(0), choices=guide, witness=guide)
+        guide.round = round
+        try:
+            for _ in run_actions(round):
+                pass
+            guide.finish()
+        except Parted as parted:
+            yield parted.field, parted.expected, parted.got
+            return
+        yield from self._compare(round, close_round(round))
+
+    # ---- the cluster ----
+
+    def _build(self) -> Cluster:
+        cluster = Cluster()
+        metadata = {"name": "default", "labels": {"kubernetes.io/metadata.name": "default"}}
+        self._put(cluster, kinds.NAMESPACE, {"metadata": metadata})
+        for name, value in _PRIORITY_CLASSES.items():
+            self._put(cluster, kinds.PRIORITY_CLASS, {"metadata": {"name": name}, "value": value})
+        for field, kind in (
+            ("nodes", kinds.NODE),
+            ("queues", kinds.VC_QUEUE),
+            ("podgroups", kinds.VC_POD_GROUP),
+            ("hypernodes", kinds.VC_HYPER_NODE),
+            ("pods", kinds.POD),
+        ):
+            for doc in self._doc.get(field) or ():
+                self._put(cluster, kind, {"apiVersion": kind.api_version, **doc})
+        if cluster.refused:
+            raise ScenarioError(f"{self._scenario.file}:{self._scenario.line}: {cluster.refused[0]}")
+        return cluster
+
+    def _put(self, cluster: Cluster, kind: Kind, doc: Doc) -> None:
+        cluster.apply(Change(Happened.ADDED, kind, doc))
+
+    # ---- the end ----
+
+    def _compare(self, round: Round, closing: Closing) -> Iterator[tuple[str, Any, Any]]:
+        after = self._doc["after"]
+        table = round.cluster.table
+        if "binds" in after:
+            binds = {task.name: table.name(row) for task, row in round.outcome.binds}
+            if binds != after["binds"]:
+                yield "binds", after["binds"], binds
+        if "evicted" in after:
+            evicted = sorted(task.name for task, _ in round.outcome.evictions)
+            if evicted != sorted(after["evicted"]):
+                yield "evicted", sorted(after["evicted"]), evicted
+        yield from self._compare_groups(closing)
+        if "unschedulable" in after:
+            yield from self._compare_pods(round, closing)
+
+    def _compare_groups(self, closing: Closing) -> Iterator[tuple[str, Any, Any]]:
+        recorded = self._doc["after"]["podgroups"]
+        for report in closing.groups:
+            group = recorded.get(report.job.name)
+            if group is None:
+                continue
+            name = f"podgroups.{report.job.name}"
+            if (group.get("phase") or "") != report.phase:
+                yield f"{name}.phase", group.get("phase"), report.phase
+            mine = {condition.type: condition for condition in report.conditions}
+            listed = {condition["type"]: condition for condition in group.get("conditions") or ()}
+            if listed.keys() != mine.keys():
+                yield f"{name}.conditions", sorted(listed), sorted(mine)
+                continue
+            for kind, condition in listed.items():
+                if (condition["status"], condition["reason"]) != (mine[kind].status, mine[kind].reason) or not _says(
+                    mine[kind].message, condition.get("message") or "", report.job
+                ):
+                    yield f"{name}.conditions.{kind}", condition, mine[kind]
+
+    def _compare_pods(self, round: Round, closing: Closing) -> Iterator[tuple[str, Any, Any]]:
+        gone = {task.uid for task, _ in round.outcome.binds} | {task.uid for task, _ in round.outcome.evictions}
+        mine = dict(_earlier(doc) for doc in self._doc["pods"] if doc["metadata"]["uid"] not in gone)
+        jobs = {}
+        for report in closing.pods:
+            mine[report.task.name] = report.message
+            jobs[report.task.name] = report.task.job
+        recorded = self._doc["after"]["unschedulable"]
+        for name in sorted({*recorded, *(name for name, message in mine.items() if message is not None)}):
+            expected, got = recorded.get(name), mine.get(name)
+            job = jobs.get(name)
+            if expected is None or got is None or job is None:
+                if expected != got:
+                    yield f"unschedulable.{name}", expected, got
+            elif not _says(got, expected, job):
+                yield f"unschedulable.{name}", expected, got
+
+
+def _with_actions(steps: Sequence[Doc]) -> list[Doc]:
+    """The steps, each with the action it belongs to."""
+    told: list[Doc] = []
+    action = ""
+    for step in steps:
+        action = step.get("action", action)
+        told.append({**step, "action": action})
+    return told
+
+
+def _earlier(doc: Doc) -> tuple[str, str | None]:
+    """What a pod's condition said before the round."""
+    for condition in (doc.get("status") or {}).get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return doc["metadata"]["name"], condition.get("message") or ""
+    return doc["metadata"]["name"], None
+
+
+def _says(mine: str, recorded: str, job: Job) -> bool:
+    """Whether two texts are equal, where the task that is named as the origin may be any that has errors."""
+    if mine == recorded:
+        return True
+    head, found, origin = recorded.partition(_ORIGIN)
+    if not found or mine.partition(_ORIGIN)[0] != head:
+        return False
+    name, _, message = origin.partition(": ")
+    return any(job.tasks[uid].name == name and errors.message == message for uid, errors in job.fit_errors.items())
