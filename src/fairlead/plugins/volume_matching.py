@@ -66,6 +66,19 @@ class Layout:
         return [provision.claim for provision in self.provisions if provision.rows[row]]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Offer:
+    """Rows and the volumes that they can use, side by side, in the order of preference."""
+
+    rows: NDArray[np.intp]
+    numbers: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, batch: Sequence[tuple[int, NDArray[np.intp]]]) -> _Offer:
+        numbers = np.array([number for number, _ in batch], dtype=np.int32)
+        return cls(np.concatenate([rows for _, rows in batch]), np.repeat(numbers, [len(rows) for _, rows in batch]))
+
+
 def lay_out(cycle: Cycle, plugin: str, storage: Storage, bound: Sequence[Claim], delayed: Sequence[Claim]) -> Layout:
     return _Planner(cycle, plugin, storage).run(bound, delayed)
 
@@ -121,7 +134,7 @@ class _Planner:
     def _reached(self, volume: Volume, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Rows that can use a volume. Where an in-tree plugin has moved to its driver, the driver's zones count."""
         reach = self._storage.reach
-        reached = reach.mask(reach.of_affinity(volume.node_affinity))
+        reached = reach.mask_of(volume)
         migrated = self._storage.attached.rows_migrated(volume.in_tree[0]) if volume.in_tree is not None else ()
         if not migrated:
             return reached
@@ -140,46 +153,59 @@ class _Planner:
         if claim.selector_error:
             text = f"error creating internal label selector for claim: {claim.key}: {claim.selector_error}"
             fail_on(self._cycle, self._plugin, in_play, text)
-        choice = np.full(self._high, NO_VOLUME, dtype=np.int32)
+        match = Match(claim, np.full(self._high, NO_VOLUME, dtype=np.int32))
         going = in_play.copy()
         suited = [v for v in self._storage.volumes_of_class(claim.storage_class) if is_large_enough(claim, v)]
-        for volume in suited:
-            if is_meant_for(volume, claim):
-                self._give_promised(volume, choice, going)
-        left = int(np.count_nonzero(going))
-        for volume in sorted((v for v in suited if is_available_for(claim, v)), key=lambda v: (v.capacity, v.name)):
-            if not left:
+        promised = [volume for volume in suited if is_meant_for(volume, claim)]
+        for volume in sorted(promised, key=lambda volume: volume.name):
+            self._give_promised(volume, match.choice, going)
+        for offer in self._offers([volume for volume in suited if is_available_for(claim, volume)]):
+            if not going.any():
                 break
-            left -= self._give(volume, choice, going)
-        return Match(claim, choice)
+            self._give(offer, match.choice, going)
+        return match
 
     def _give_promised(self, volume: Volume, choice: NDArray[np.int32], going: NDArray[np.bool_]) -> None:
         """A volume that names this claim is the one or there is none: where it is out of reach nothing else will do."""
-        number, rows = self._number(volume), np.flatnonzero(going)
-        rows = self._not_taken(number, rows)
+        number, rows = np.int32(self._number(volume)), np.flatnonzero(going)
+        rows = rows[self._not_taken(rows, number)]
         going[rows] = False
-        reach = self._storage.reach
-        reached = reach.mask(reach.of_affinity(volume.node_affinity))
-        choice[rows[reached[rows]]] = number
+        choice[rows[self._storage.reach.mask_of(volume)[rows]]] = number
 
-    def _give(self, volume: Volume, choice: NDArray[np.int32], going: NDArray[np.bool_]) -> int:
-        """Give a volume to the claim on all rows that can use it and have no smaller one; how many these are."""
-        number, rows = self._number(volume), self._storage.reach.of_affinity(volume.node_affinity)
-        rows = np.flatnonzero(going) if rows is None else rows[going[rows]]
-        rows = self._not_taken(number, rows)
-        choice[rows] = number
+    def _offers(self, volumes: Sequence[Volume]) -> Iterator[_Offer]:
+        """Volumes with the rows that can use them, smallest first, in batches of some multiple of the rows: a thousand
+        disks of one node each make one batch, and a few that all nodes can use make one too."""
+        batch: list[tuple[int, NDArray[np.intp]]] = []
+        size = 0
+        everywhere = np.arange(self._high)
+        for volume, reached in zip(volumes, self._storage.reach.of_volumes(volumes), strict=True):
+            rows = everywhere if reached is None else reached
+            batch.append((self._number(volume), rows))
+            size += len(rows)
+            if size >= 2 * self._high:
+                yield _Offer.of(batch)
+                batch, size = [], 0
+        if batch:
+            yield _Offer.of(batch)
+
+    def _give(self, offer: _Offer, choice: NDArray[np.int32], going: NDArray[np.bool_]) -> None:
+        """Give each row the first volume on offer that no earlier claim has taken there."""
+        free = going[offer.rows] & self._not_taken(offer.rows, offer.numbers)
+        rows, numbers = offer.rows[free], offer.numbers[free]
+        choice[rows[::-1]] = numbers[::-1]  # of several values for one row the last is kept: the smallest volume
         going[rows] = False
-        return len(rows)
 
-    def _not_taken(self, number: int, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Rows on which no earlier claim of the pod has taken the volume."""
+    def _not_taken(self, rows: NDArray[np.intp], numbers: NDArray[np.int32] | np.int32) -> NDArray[np.bool_]:
+        """Where no earlier claim of the pod has taken the volume."""
+        free = np.ones(len(rows), dtype=np.bool_)
         for match in self._layout.matches:
-            rows = rows[match.choice[rows] != number]
-        return rows
+            free &= match.choice[rows] != numbers
+        return free
 
     def _number(self, volume: Volume) -> int:
-        number = self._numbers.setdefault(volume.name, len(self._numbers))
-        if number == len(self._layout.volumes):
+        number = self._numbers.get(volume.name)
+        if number is None:
+            number = self._numbers[volume.name] = len(self._layout.volumes)
             self._layout.volumes.append(volume)
         return number
 
@@ -234,8 +260,8 @@ class _Planner:
         enough = self._none()
         for _, capacity in sorted(self._storage.capacities.items()):
             if _is_pool_for(capacity, storage_class, claim.request):
-                rows = self._storage.reach.of_capacity(capacity)
-                fresh = np.flatnonzero(~enough) if rows is None else rows[~enough[rows]]
+                rows = self._storage.reach.of_pool(capacity)
+                fresh = rows[~enough[rows]]
                 pool[fresh] = capacity.capacity or 0
                 enough[fresh] = True
         return enough, pool

@@ -10,10 +10,11 @@ version, which then knows better.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairlead.model import kinds
 from fairlead.state.attached import AttachedVolumes
@@ -22,8 +23,6 @@ from fairlead.state.matching import rows_meeting
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from fairlead.model.claims import Claim, StorageCapacity, Volume
     from fairlead.model.pod import Pod
     from fairlead.model.requirements import Requirement
@@ -82,12 +81,12 @@ def _same_version(current: Versioned, basis: Versioned) -> bool:
 
 
 class VolumesByClass:
-    """The names of the volumes of each storage class, in order, kept up by the shelf's log of changes."""
+    """The names of the volumes of each storage class, smallest first, kept up by the shelf's log of changes."""
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._version = -1
-        self._class_of: dict[str, str] = {}
+        self._place_of: dict[str, tuple[str, int]] = {}
         self._names: dict[str, set[str]] = {}
         self._sorted: dict[str, list[str]] = {}
 
@@ -95,7 +94,8 @@ class VolumesByClass:
         self._catch_up()
         found = self._sorted.get(storage_class)
         if found is None:
-            found = self._sorted[storage_class] = sorted(self._names.get(storage_class, ()))
+            names, place_of = self._names.get(storage_class, ()), self._place_of
+            found = self._sorted[storage_class] = sorted(names, key=lambda name: (place_of[name][1], name))
         return found
 
     def _catch_up(self) -> None:
@@ -103,22 +103,25 @@ class VolumesByClass:
             return
         touched = self._shelf.since(self._version) if self._version >= 0 else None
         self._version = self._shelf.version
-        for name in {*self._class_of, *self._shelf} if touched is None else set(touched):
+        for name in {*self._place_of, *self._shelf} if touched is None else set(touched):
             self._follow(name)
 
     def _follow(self, name: str) -> None:
-        volume = self._shelf.get(name)
-        before, after = self._class_of.get(name), volume.storage_class if volume is not None else None
+        volume: Volume | None = self._shelf.get(name)
+        before, after = self._place_of.get(name), (volume.storage_class, volume.capacity) if volume else None
         if before == after:
             return
         if before is not None:
-            self._names[before].discard(name)
-            self._sorted.pop(before, None)
-            del self._class_of[name]
+            self._names[before[0]].discard(name)
+            self._sorted.pop(before[0], None)
+            del self._place_of[name]
         if after is not None:
-            self._names.setdefault(after, set()).add(name)
-            self._sorted.pop(after, None)
-            self._class_of[name] = after
+            self._names.setdefault(after[0], set()).add(name)
+            self._sorted.pop(after[0], None)
+            self._place_of[name] = after
+
+
+Rows = NDArray[np.intp]
 
 
 class Reach:
@@ -129,39 +132,54 @@ class Reach:
     def __init__(self, table: NodeTable) -> None:
         self._table = table
         self._mark = (-1, -1)
-        self._rows: dict[object, NDArray[np.intp] | None] = {}
+        self._rows: dict[str, tuple[object, Rows]] = {}
 
-    def of_affinity(self, affinity: NodeSelector | None) -> NDArray[np.intp] | None:
-        """Rows that a volume's node affinity accepts, None for all. Fields do not count: a volume looks at labels."""
-        if affinity is None:
-            return None
-        return self._remembered(
-            affinity, lambda: self._matching(term.expressions for term in affinity.terms if not term.error)
-        )
+    def of_volumes(self, volumes: Iterable[Volume]) -> Iterator[Rows | None]:
+        """For each volume the rows that its node affinity accepts, None for all. Fields do not count: a volume looks
+        at labels only."""
+        self._forget_if_nodes_changed()
+        known = self._rows
+        for volume in volumes:
+            affinity = volume.node_affinity
+            if affinity is None:
+                yield None
+                continue
+            remembered = known.get(volume.name)
+            if remembered is None or remembered[0] is not affinity:
+                remembered = known[volume.name] = affinity, self._matching(_alternatives(affinity))
+            yield remembered[1]
 
-    def of_capacity(self, capacity: StorageCapacity) -> NDArray[np.intp] | None:
+    def of_affinity(self, affinity: NodeSelector | None) -> Rows | None:
+        """The same for an affinity that is not the volume's own."""
+        return None if affinity is None else self._matching(_alternatives(affinity))
+
+    def of_pool(self, capacity: StorageCapacity) -> Rows:
         """Rows that a pool of storage serves."""
-        topology = capacity.topology
-        terms = () if topology.nothing else (topology.requirements,)
-        return self._remembered(topology, lambda: self._matching(terms))
+        self._forget_if_nodes_changed()
+        topology, key = capacity.topology, f"{capacity.namespace}/{capacity.name}"
+        remembered = self._rows.get(key)
+        if remembered is None or remembered[0] is not topology:
+            found = self._matching(() if topology.nothing else (topology.requirements,))
+            remembered = self._rows[key] = topology, found
+        return remembered[1]
 
-    def mask(self, rows: NDArray[np.intp] | None) -> NDArray[np.bool_]:
+    def mask(self, rows: Rows | None) -> NDArray[np.bool_]:
         if rows is None:
             return np.ones(self._table.high, dtype=np.bool_)
         found = np.zeros(self._table.high, dtype=np.bool_)
         found[rows] = True
         return found
 
-    def _remembered(self, key: object, find: Callable[[], NDArray[np.intp]]) -> NDArray[np.intp] | None:
+    def mask_of(self, volume: Volume) -> NDArray[np.bool_]:
+        return self.mask(next(self.of_volumes((volume,))))
+
+    def _forget_if_nodes_changed(self) -> None:
         mark = self._table.static.mark, self._table.high
         if mark != self._mark or len(self._rows) > self._LIMIT:
             self._mark = mark
             self._rows.clear()
-        if key not in self._rows:
-            self._rows[key] = find()
-        return self._rows[key]
 
-    def _matching(self, alternatives: Iterable[Iterable[Requirement]]) -> NDArray[np.intp]:
+    def _matching(self, alternatives: Iterable[Iterable[Requirement]]) -> Rows:
         nodes = Nodes(self._table)
         found = nodes.none()
         for requirements in alternatives:
@@ -172,12 +190,18 @@ class Reach:
         return np.flatnonzero(found)
 
 
+def _alternatives(affinity: NodeSelector) -> Iterator[tuple[Requirement, ...]]:
+    return (term.expressions for term in affinity.terms if not term.error)
+
+
 class Storage:
     """All of it, for one cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         shelves = cluster.shelves
-        self.volumes: Assumed[Volume] = Assumed(shelves.of(kinds.PERSISTENT_VOLUME))
+        self._volumes: Shelf = shelves.of(kinds.PERSISTENT_VOLUME)
+        self._by_class = VolumesByClass(self._volumes)
+        self.volumes: Assumed[Volume] = Assumed(self._volumes)
         self.claims: Assumed[Claim] = Assumed(shelves.of(kinds.PERSISTENT_VOLUME_CLAIM))
         self.classes = shelves.of(kinds.STORAGE_CLASS)
         self.drivers = shelves.of(kinds.CSI_DRIVER)
@@ -186,12 +210,14 @@ class Storage:
         self.disks = InlineDisks()
         self.attached = AttachedVolumes(cluster.table, shelves)
         self.reach = Reach(cluster.table)
-        self._by_class = VolumesByClass(shelves.of(kinds.PERSISTENT_VOLUME))
 
     def volumes_of_class(self, storage_class: str) -> list[Volume]:
-        """Volumes of a class in the order of their names, with what is pretended of them."""
-        found = (self.volumes.get(name) for name in self._by_class.names(storage_class))
-        return [volume for volume in found if volume is not None]
+        """Volumes of a class, smallest first and equals by name, with what is pretended of them."""
+        shelf, pretended = self._volumes, self.volumes.pretended()
+        names = self._by_class.names(storage_class)
+        if not pretended:
+            return [shelf[name] for name in names]
+        return [pretended.get(name) or shelf[name] for name in names]
 
     # ---- Index ----
 

@@ -99,7 +99,7 @@ def test_counts_and_limits_grow_with_the_table() -> None:
     assert len(storage.attached.limit("csi.x")) >= 200
 
 
-def test_volumes_of_a_class_follow_the_shelf_in_the_order_of_names() -> None:
+def test_volumes_of_a_class_follow_the_shelf_smallest_first_and_then_by_name() -> None:
     yard = Yard("a")
     storage = storage_of(yard.cluster)
     for name in ("b", "a"):
@@ -110,6 +110,8 @@ def test_volumes_of_a_class_follow_the_shelf_in_the_order_of_names() -> None:
     yard.put(kinds.PERSISTENT_VOLUME, volume("b"), Happened.DELETED)
     assert storage.volumes_of_class("s") == []
     assert [v.name for v in storage.volumes_of_class("other")] == ["a", "c"]
+    yard.volume("c", storage_class="other", size="1Gi")
+    assert [v.name for v in storage.volumes_of_class("other")] == ["c", "a"]
 
 
 def test_reach_is_worked_out_again_when_a_node_changes() -> None:
@@ -118,12 +120,14 @@ def test_reach_is_worked_out_again_when_a_node_changes() -> None:
     storage = storage_of(yard.cluster)
     found = storage.volumes.get("v")
     assert found is not None
-    rows = storage.reach.of_affinity(found.node_affinity)
-    assert rows is not None
-    assert rows.tolist() == [0]
+    assert storage.reach.mask_of(found).tolist() == [True, False]
+    assert storage.reach.mask_of(found).tolist() == [True, False]
     yard.node("b", {ZONE: "x"})
-    rows = storage.reach.of_affinity(found.node_affinity)
-    assert storage.reach.mask(rows).tolist() == [True, True]
+    assert storage.reach.mask_of(found).tolist() == [True, True]
+    yard.volume("v", zones=("y",))
+    changed = storage.volumes.get("v")
+    assert changed is not None
+    assert storage.reach.mask_of(changed).tolist() == [False, False]
     assert storage.reach.of_affinity(None) is None
     assert np.all(storage.reach.mask(None))
 
