@@ -1,0 +1,190 @@
+"""`fairlead scheduler` from the outside: a process beside `fairlead up --scheduler none`, its lease and its port."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.api.client import KubeApi
+from fairlead.api.credentials import load_kubeconfig
+from fairlead.model.flow import PatchType, Verb, Write
+from fairlead.model.kinds import LEASE, POD
+from fairlead.testing.builders import pod
+from tests.e2e.up import Up
+from tests.kube.control_plane import free_port
+
+PATIENCE = 60.0
+CONFIG = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: true, leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 200ms}
+clientConnection: {qps: 5000, burst: 5000}
+"""
+
+
+class SchedulerProcess:
+    def __init__(self, directory: Path, kubeconfig: Path, *options: str) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.config = directory / "scheduler.yaml"
+        self.config.write_text(CONFIG)
+        self.log = directory / "log"
+        self.port = free_port()
+        command = [sys.executable, "-W", "error", "-m", "fairlead", "scheduler", "--config", str(self.config)]
+        command += ["--kubeconfig", str(kubeconfig), "--secure-port", str(self.port), "-v", "2", *options]
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(command, stderr=log, stdout=log)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def get(self, path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=5) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+        except OSError:
+            return 0, ""
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        ends = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < ends, f"{what}: not within {PATIENCE:g} s\n{self.log.read_text()}"
+            assert self.process.poll() is None, f"the scheduler ended\n{self.log.read_text()}"
+            time.sleep(0.05)
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    with Up(tmp_path_factory.mktemp("up"), "--scheduler", "none", "--nodes", "4") as up:
+        up.wait_ready()
+        yield up
+
+
+@pytest.fixture
+def scheduler(up: Up, tmp_path: Path) -> Iterator[SchedulerProcess]:
+    running = SchedulerProcess(tmp_path, up.kubeconfig)
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+def in_cluster(up: Up, work: Callable[[KubeApi], Awaitable[Any]]) -> Any:
+    async def connected() -> Any:
+        api = KubeApi(load_kubeconfig(up.kubeconfig))
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await work(api)
+        finally:
+            await api.close()
+
+    return asyncio.run(connected())
+
+
+def create(up: Up, *builders: Any) -> None:
+    async def work(api: KubeApi) -> None:
+        for builder in builders:
+            doc = builder.doc()
+            await api.perform(Write(Verb.CREATE, POD, "default", doc["metadata"]["name"], doc))
+
+    in_cluster(up, work)
+
+
+def node_of(up: Up, name: str) -> str:
+    return str(in_cluster(up, lambda api: api.get(POD, "default", name))["spec"].get("nodeName", ""))
+
+
+def explained(scheduler: SchedulerProcess, name: str) -> tuple[int, dict[str, Any]]:
+    command = [sys.executable, "-m", "fairlead", "explain", "pod", name, "-o", "json", "--server", scheduler.url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return done.returncode, json.loads(done.stdout or "{}")
+
+
+def test_it_leads_schedules_explains_reloads_and_leaves(up: Up, scheduler: SchedulerProcess) -> None:
+    scheduler.until(lambda: scheduler.get("/readyz") == (200, "ok"), "ready")
+    scheduler.until(lambda: "became leader" in scheduler.log.read_text(), "leading")
+    create(up, pod("one").asks(cpu="1"), pod("huge").asks(cpu="99"))
+    scheduler.until(lambda: bool(node_of(up, "one")), "placed")
+    code, why = explained(scheduler, "one")
+    assert (code, why["node"]) == (0, node_of(up, "one"))
+    code, why = explained(scheduler, "huge")
+    assert (code, why["verdict"], why["waiting"]["queue"]) == (3, "Unschedulable", "unschedulable")
+
+    metrics = scheduler.get("/metrics")[1]
+    assert 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 1.0' in metrics
+    assert 'leader_election_master_status{name="kube-scheduler"} 1.0' in metrics
+    assert 'rest_client_requests_total{code="201"' in metrics
+
+    scheduler.process.send_signal(signal.SIGUSR2)
+    scheduler.until(lambda: "memory and API agree" in scheduler.log.read_text(), "comparison")
+
+    scheduler.config.write_text(CONFIG + "podMaxBackoffSeconds: 7\n")
+    scheduler.until(lambda: '"podMaxBackoffSeconds":7' in scheduler.get("/configz")[1], "reload")
+    scheduler.config.write_text(CONFIG + "podMaxBackoffSeconds: [\n")
+    scheduler.until(lambda: "the last good configuration stays in force" in scheduler.log.read_text(), "refusal")
+    assert '"podMaxBackoffSeconds":7' in scheduler.get("/configz")[1]
+
+    assert scheduler.end() == 0, scheduler.log.read_text()
+    lease = in_cluster(up, lambda api: api.get(LEASE, "kube-system", "kube-scheduler"))
+    assert not lease["spec"].get("holderIdentity"), "the lease is given back"
+    assert "Traceback" not in scheduler.log.read_text()
+
+
+def test_a_second_one_stands_by_and_takes_over(up: Up, scheduler: SchedulerProcess, tmp_path: Path) -> None:
+    scheduler.until(lambda: "became leader" in scheduler.log.read_text(), "leading")
+    second = SchedulerProcess(tmp_path / "second", up.kubeconfig)
+    try:
+        second.until(lambda: second.get("/healthz") == (200, "ok"), "healthy")
+        assert "became leader" not in second.log.read_text()
+        assert scheduler.end(signal.SIGINT) == 0
+        second.until(lambda: "became leader" in second.log.read_text(), "taking over")
+        create(up, pod("two").asks(cpu="1"))
+        second.until(lambda: bool(node_of(up, "two")), "placed")
+        assert second.end() == 0
+    finally:
+        second.close()
+
+
+def test_a_lost_lease_ends_it_with_exit_code_1(up: Up, scheduler: SchedulerProcess) -> None:
+    scheduler.until(lambda: "became leader" in scheduler.log.read_text(), "leading")
+    stolen = {"spec": {"holderIdentity": "somebody-else", "leaseDurationSeconds": 1}}
+    steal = Write(Verb.PATCH, LEASE, "kube-system", "kube-scheduler", stolen, patch_type=PatchType.MERGE)
+    in_cluster(up, lambda api: api.perform(steal))
+    assert scheduler.process.wait(PATIENCE) == 1
+    assert scheduler.log.read_text().rstrip().endswith("leaderelection lost")
+
+
+def test_json_logs_are_one_object_per_line(up: Up, tmp_path: Path) -> None:
+    running = SchedulerProcess(tmp_path, up.kubeconfig, "--logging-format", "json", "--leader-elect=false")
+    try:
+        running.until(lambda: running.get("/readyz") == (200, "ok"), "ready")
+        assert running.get("/healthz?verbose")[1] == "[+]ping ok\nhealthz check passed\n"
+        assert running.end() == 0
+    finally:
+        running.close()
+    entries = [json.loads(line) for line in running.log.read_text().splitlines()]
+    assert {"serving health, metrics and explanations", "stopping"} <= {entry["msg"] for entry in entries}
+    assert all({"ts", "level", "logger", "msg"} <= entry.keys() for entry in entries)
