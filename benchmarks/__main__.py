@@ -25,7 +25,7 @@ Bench = Callable[[], Iterable[Row]]
 BENCHES: list[tuple[tuple[str, ...], Bench]] = [
     (("SchedulingBasic/5000Nodes",), scheduling.bench_basic),
     (("VirtualRuntime/PodLife",), scheduling.bench_virtual_runtime),
-    (("api.creates.memory",), api.bench_creates_in_memory),
+    (("api.creates.memory", "api.creates.memory.equal"), api.bench_creates_in_memory),
     (("api.creates.journal", "api.creates.journal.batched"), api.bench_creates_with_journal),
     (("api.watch",), api.bench_watch_events),
     (("api.creates.https",), api.bench_creates_over_https),
@@ -80,14 +80,13 @@ def _met(row: Row) -> bool:
 
 def _table(rows: list[Row]) -> Table:
     table = Table()
-    for heading in ("name", "value", "unit", "bar", "", "nodes", "pods"):
-        right = heading in ("value", "bar", "nodes", "pods")
-        table.add_column(heading, justify="right" if right else "left", no_wrap=heading == "name")
+    for heading in ("name", "value", "bar", "", "nodes", "pods"):
+        table.add_column(heading, justify="left" if heading in ("name", "") else "right", no_wrap=True)
     for row in rows:
         verdict = "[green]met[/green]" if _met(row) else "[red]missed[/red]"
-        bar = f"{'≥' if row.higher_is_better else '≤'} {row.bar:,g}"
+        bar = f"{'≥' if row.higher_is_better else '≤'}{row.bar:,g}"
         value = f"{row.value:,.0f}" if row.value >= 100 else f"{row.value:,.1f}"
-        table.add_row(row.name, value, row.unit, bar, verdict, f"{row.nodes:,}", f"{row.pods:,}")
+        table.add_row(row.name, f"{value} {row.unit}", bar, verdict, f"{row.nodes:,}", f"{row.pods:,}")
     return table
 
 

@@ -25,6 +25,7 @@ from fairlead.api.pki import Credentials, write_private
 from fairlead.api.server import Server
 from fairlead.api.store import Store
 from fairlead.cli.run import standalone
+from fairlead.controllers.simulated_nodes import fails_from, is_simulated
 from fairlead.errors import FairleadError
 from fairlead.model import kinds
 from fairlead.model.flow import Verb, Write
@@ -69,6 +70,7 @@ class EmbeddedCluster:
         self._clock = Clock()
         self._ended: list[asyncio.Task[None]] = []
         self.nodes = 0
+        self._was_ready = False
 
     async def start(self, on_node: Callable[[int], None]) -> None:
         """Returns when the cluster is ready and its kubeconfig written. `on_node` hears how many nodes there are."""
@@ -156,10 +158,10 @@ class EmbeddedCluster:
             self.store.tick()
 
     def _is_ready(self) -> bool:
-        return self._runtime is not None and self._runtime.stepping and all(map(_is_ready, self._all_nodes()))
-
-    def _all_nodes(self) -> list[Doc]:
-        return list(self.store.list(kinds.NODE))
+        """Once ready, always ready: nodes may fail later, and looking at all of them for every probe is work."""
+        if not self._was_ready and self._runtime is not None and self._runtime.stepping:
+            self._was_ready = all(map(is_as_wished, self.store.list(kinds.NODE)))
+        return self._was_ready
 
     async def _until_ready(self, credentials: Credentials) -> None:
         """Ask as a client would, over TLS, until the answer is ok."""
@@ -192,8 +194,10 @@ def _creation(node: Doc) -> Write:
     return Write(Verb.CREATE, kinds.NODE, "", node["metadata"]["name"], body=node)
 
 
-def _is_ready(node: Doc) -> bool:
-    """Ready, or told to be otherwise: a node that was made to fail shall not hold up a restart."""
+def is_as_wished(node: Doc) -> bool:
+    """Ready; or not ours, or told to fail: such nodes shall not hold up a restart."""
+    if not is_simulated(node) or fails_from(node) is not None:
+        return True
     conditions = node["status"].get("conditions") or ()
     return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
