@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.api import schema
 from fairlead.api.admission import Admission
+from fairlead.api.admission.quota import charged
 from fairlead.api.conversion import convert
 from fairlead.api.deletion import RETURNS_THE_OBJECT, DeleteOptions, check_preconditions, farewell, may_go, terminating
 from fairlead.api.objects import (
@@ -67,6 +68,8 @@ class Outcome:
     last: Doc | None = None
     """For an object that goes: the state that watchers see last."""
     dry_run: bool = False
+    also: tuple[Outcome, ...] = ()
+    """What happens together with it, right after it: quotas that are charged for a new object."""
 
 
 class Verbs:
@@ -119,7 +122,15 @@ class Verbs:
         key = metadata.get("namespace") or "", doc["metadata"]["name"]
         if (there := self._store.find(kind, *key)) is not None:
             raise already_exists(kind, key[1], going="deletionTimestamp" in there.doc["metadata"])
-        return Outcome(kind, None, doc, self._shown_as(write.kind), dry_run=_dry_run(write))
+        also = self._charged(kind, doc)
+        return Outcome(kind, None, doc, self._shown_as(write.kind), dry_run=_dry_run(write), also=also)
+
+    def _charged(self, kind: Kind, doc: Doc, old: Doc | None = None) -> tuple[Outcome, ...]:
+        """The quotas of the object's namespace, with what it uses added."""
+        return tuple(
+            Outcome(kinds.RESOURCE_QUOTA, self._store.existing(kinds.RESOURCE_QUOTA, *_key(quota)), quota, _itself)
+            for quota in charged(self._store, kind, doc, old)
+        )
 
     def _place(self, write: Write, metadata: dict[str, Any]) -> None:
         """Settle namespace and name between the URL and the object."""
@@ -212,7 +223,7 @@ class Verbs:
             _check_finalizers(kind, after, old)
         return Outcome(
             kind, before, None if may_go(kind, after) else after, self._shown_as(write.kind),
-            dry_run=_dry_run(write),
+            dry_run=_dry_run(write), also=() if write.subresource else self._charged(kind, after, old),
         )  # fmt: skip
 
     # -- subresources -------------------------------------------------------------------------------------------------
@@ -290,6 +301,10 @@ class Verbs:
 
 def _itself(doc: Doc) -> Doc:
     return doc
+
+
+def _key(doc: Doc) -> tuple[str, str]:
+    return doc["metadata"]["namespace"], doc["metadata"]["name"]
 
 
 def _created_status(_: Doc) -> Doc:

@@ -1,4 +1,4 @@
-"""Namespaces: each has a `default` service account; one that is deleted loses its content, then its finalizer.
+"""Namespaces: one that is deleted loses its content, then its finalizer; each has a `default` service account.
 
 Pods and objects with finalizers take their time, so the content is looked at again every second. Not told: the
 conditions that count what is left.
@@ -37,11 +37,7 @@ class Namespaces(Reconciler[str]):
 
     def visit(self, key: str, now: float) -> Iterable[Write]:
         namespace = self.view.get(NAMESPACE, "", key)
-        if namespace is None:
-            return
-        if key not in self._terminating:
-            if self.view.get(SERVICE_ACCOUNT, key, "default") is None:
-                yield create(SERVICE_ACCOUNT, {"metadata": {"namespace": key, "name": "default"}})
+        if namespace is None or key not in self._terminating:
             return
         is_empty = True
         for kind in self._kinds:
@@ -57,3 +53,25 @@ class Namespaces(Reconciler[str]):
             rest = [name for name in finalizers if name != _FINALIZER]
             body = {**namespace, "spec": {**namespace["spec"], "finalizers": rest}}
             yield Write(Verb.UPDATE, NAMESPACE, "", key, body=body, subresource="finalize")
+
+
+class ServiceAccounts(Reconciler[str]):
+    """The account that pods have which name none; one that is deleted comes back."""
+
+    name = "serviceaccount-controller"
+    watches: Sequence[Watch] = (Watch(NAMESPACE), Watch(SERVICE_ACCOUNT))
+
+    def observe(self, change: Change) -> None:
+        metadata = change.doc["metadata"]
+        if change.kind is NAMESPACE:
+            if change.happened is not Happened.DELETED:
+                self.queue.add(metadata["name"])
+        elif change.happened is Happened.DELETED and metadata["name"] == "default":
+            self.queue.add(metadata["namespace"])
+
+    def visit(self, key: str, now: float) -> Iterable[Write]:
+        namespace = self.view.get(NAMESPACE, "", key)
+        if namespace is None or namespace["metadata"].get("deletionTimestamp"):
+            return
+        if self.view.get(SERVICE_ACCOUNT, key, "default") is None:
+            yield create(SERVICE_ACCOUNT, {"metadata": {"namespace": key, "name": "default"}})

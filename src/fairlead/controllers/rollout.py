@@ -11,6 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fairlead.controllers.shares import share
+
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
 
@@ -48,8 +50,8 @@ def limits(deployment: Doc) -> tuple[int, int]:
         return 0, 0
     rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
     replicas = wished(deployment)
-    surge = _portion(rolling.get("maxSurge", "25%"), replicas, round_up=True)
-    unavailable = _portion(rolling.get("maxUnavailable", "25%"), replicas, round_up=False)
+    surge = share(rolling.get("maxSurge", "25%"), replicas, round_up=True)
+    unavailable = share(rolling.get("maxUnavailable", "25%"), replicas, round_up=False)
     if not surge and not unavailable:
         unavailable = 1  # both rounded to nothing: without this the rollout could never move
     return surge, min(unavailable, replicas)
@@ -174,10 +176,3 @@ def _noted(doc: Doc, annotation: str, default: int) -> int:
 
 def revision_of(doc: Doc) -> int:
     return _noted(doc, REVISION, 0)
-
-
-def _portion(value: int | str, replicas: int, *, round_up: bool) -> int:
-    if isinstance(value, int):
-        return value
-    share = int(value.removesuffix("%")) * replicas
-    return -(-share // 100) if round_up else share // 100

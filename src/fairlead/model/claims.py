@@ -6,7 +6,7 @@ Node affinities are read leniently, because a broken one only means that no node
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 ZONE_LABELS = (
     "failure-domain.beta.kubernetes.io/zone",
@@ -90,6 +91,15 @@ def compile_storage_class(document: Mapping[str, Any]) -> StorageClass:
             for term in document.get("allowedTopologies") or ()
         ),
     )
+
+
+def default_storage_class(classes: Iterable[Mapping[str, Any]]) -> str:
+    """The class of claims that name none: the newest that is marked so; empty if there is none."""
+    marked = [
+        one["metadata"] for one in classes if (one["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) == "true"
+    ]
+    newest = max(marked, key=lambda one: (one.get("creationTimestamp") or "", one["name"]), default=None)
+    return newest["name"] if newest is not None else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""The admission plugins that a cluster always has: Priority, DefaultTolerationSeconds, RuntimeClass, ServiceAccount.
+"""The admission plugins that a cluster always has: Priority, DefaultTolerationSeconds, RuntimeClass, ServiceAccount,
+DefaultStorageClass.
 
 They look at other objects through the DocView and change a new pod's spec; what they refuse is Forbidden, in the
 plugins' own words.
@@ -9,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.admission.problems import forbidden
-from fairlead.model.kinds import POD, PRIORITY_CLASS, RUNTIME_CLASS
+from fairlead.model.claims import CLASS_ANNOTATION, default_storage_class
+from fairlead.model.kinds import POD, PRIORITY_CLASS, RUNTIME_CLASS, STORAGE_CLASS
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc, DocView
@@ -28,6 +30,18 @@ def admit_pod(view: DocView, name: str, spec: Doc) -> Doc:
     if not spec.get("serviceAccountName"):
         spec["serviceAccountName"] = spec["serviceAccount"] = "default"
     return spec
+
+
+# -- DefaultStorageClass ----------------------------------------------------------------------------------------------
+
+
+def with_default_class(view: DocView, claim: Doc) -> Doc:
+    """A claim that names no class gets the default one, if there is one."""
+    spec = claim.get("spec") or {}
+    if "storageClassName" in spec or CLASS_ANNOTATION in (claim["metadata"].get("annotations") or {}):
+        return claim
+    default = default_storage_class(view.list(STORAGE_CLASS))
+    return {**claim, "spec": {**spec, "storageClassName": default}} if default else claim
 
 
 # -- Priority ---------------------------------------------------------------------------------------------------------

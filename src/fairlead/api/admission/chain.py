@@ -21,6 +21,7 @@ from fairlead.api.admission import builtin, strategy
 from fairlead.api.admission.custom import default_custom
 from fairlead.api.admission.custom_rules import check_custom
 from fairlead.api.admission.label_keys import bake_label_keys
+from fairlead.api.admission.limits import check_claim_limits, check_pod_limits, limited
 from fairlead.api.admission.metadata import check_metadata, check_metadata_update
 from fairlead.api.admission.plain_defaults import PLAIN_DEFAULTS
 from fairlead.api.admission.plain_rules import PLAIN_RULES, PLAIN_STEPS, check_namespace_status
@@ -64,7 +65,7 @@ class Admission:
     def create(self, kind: Kind, doc: Doc) -> Doc:
         """The object as it will be stored. Raises Invalid or Forbidden."""
         if kind is k.POD:
-            return self._create_pod(doc)
+            return self._create_limited_pod(doc)
         prepared = default(kind, strategy.prepare_create(kind, doc))
         if kind is k.JOB:
             prepared = own_job(prepared)
@@ -72,7 +73,11 @@ class Admission:
             prepared = mark_daemon_set(prepared)
         elif kind is k.SERVICE:
             prepared = with_addresses(prepared, self._view)
+        elif kind is k.PERSISTENT_VOLUME_CLAIM:
+            prepared = builtin.with_default_class(self._view, prepared)
         check(kind, prepared)
+        if kind is k.PERSISTENT_VOLUME_CLAIM:
+            check_claim_limits(self._view, prepared)
         return prepared
 
     def update(self, kind: Kind, new: Doc, old: Doc, subresource: str = "") -> Doc:
@@ -107,6 +112,14 @@ class Admission:
         return prepared
 
     # -- pods ---------------------------------------------------------------------------------------------------------
+
+    def _create_limited_pod(self, doc: Doc) -> Doc:
+        """A new pod as the limit ranges of its namespace want it; most namespaces have none."""
+        if not any(self._view.list(k.LIMIT_RANGE, doc["metadata"].get("namespace") or "")):
+            return self._create_pod(doc)
+        created = self._create_pod(limited(self._view, {**doc, "spec": default_pod_spec(doc.get("spec") or {})}))
+        check_pod_limits(self._view, created)
+        return created
 
     def _create_pod(self, doc: Doc) -> Doc:
         metadata = {**doc["metadata"], "generation": 1}

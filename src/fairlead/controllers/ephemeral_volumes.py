@@ -1,0 +1,68 @@
+"""Generic ephemeral volumes: a claim for each, made with its pod and owned by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fairlead.controllers.workqueue import Reconciler
+from fairlead.controllers.writes import announcement, controller_of, create, key_of, owner_reference
+from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.model.kinds import PERSISTENT_VOLUME_CLAIM, POD
+
+Key = tuple[str, str]
+
+
+class EphemeralVolumes(Reconciler[Key]):
+    name = "ephemeral-volume-controller"
+    watches: Sequence[Watch] = (Watch(POD), Watch(PERSISTENT_VOLUME_CLAIM))
+
+    def __init__(self, view: DocView, *, announce: bool = True) -> None:
+        super().__init__(view)
+        self._announce = announce
+
+    def observe(self, change: Change) -> None:
+        if change.kind is POD:
+            if change.happened is not Happened.DELETED and any(_ephemeral(change.doc)):
+                self.queue.add(key_of(change.doc))
+        elif change.happened is Happened.DELETED:
+            owner = controller_of(change.doc)
+            if owner is not None and owner.get("kind") == "Pod":
+                self.queue.add((change.doc["metadata"]["namespace"], owner["name"]))
+
+    def visit(self, key: Key, now: float) -> Iterable[Write]:
+        pod = self.view.get(POD, *key)
+        if pod is None or pod["metadata"].get("deletionTimestamp"):
+            return
+        for volume in _ephemeral(pod):
+            name = f"{key[1]}-{volume['name']}"
+            claim = self.view.get(PERSISTENT_VOLUME_CLAIM, key[0], name)
+            if claim is None:
+                yield create(PERSISTENT_VOLUME_CLAIM, _claim(pod, name, volume["ephemeral"]["volumeClaimTemplate"]))
+            elif (controller_of(claim) or {}).get("uid") != pod["metadata"]["uid"] and self._announce:
+                text = (
+                    f"ephemeral volume {volume['name']}: PVC {key[0]}/{name} was not created for pod "
+                    f"{key[0]}/{key[1]} (pod is not owner)"
+                )
+                yield announcement(
+                    POD, pod, reason="FailedBinding", message=text, now=now, component="ephemeral_volume", warning=True
+                )
+
+
+def _ephemeral(pod: Doc) -> Iterable[Doc]:
+    return (volume for volume in (pod.get("spec") or {}).get("volumes") or () if volume.get("ephemeral"))
+
+
+def _claim(pod: Doc, name: str, template: Doc) -> Doc:
+    given = template.get("metadata") or {}
+    metadata: dict[str, Any] = {
+        "namespace": pod["metadata"]["namespace"],
+        "name": name,
+        "ownerReferences": [owner_reference(POD, pod)],
+    }
+    for field in ("labels", "annotations"):
+        if given.get(field):
+            metadata[field] = given[field]
+    return {
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": template.get("spec") or {},
+    }  # fmt: skip
