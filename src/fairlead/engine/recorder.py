@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from fairlead.model import kinds
 from fairlead.model.documents import micro_time
 from fairlead.model.flow import PatchType, Verb, Write
+from fairlead.model.group import PodGroup
 from fairlead.model.reasons import truncated
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Recorder:
 
     def record(
         self,
-        pod: Pod,
+        pod: Pod | PodGroup,
         *,
         now: float,
         controller: str,
@@ -56,7 +57,7 @@ class Recorder:
         note: str,
         related: Pod | None = None,
     ) -> list[Write]:
-        """The writes that tell of something that happened to a pod (`kind` is Normal or Warning)."""
+        """The writes that tell of something that happened to a pod or a group (`kind` is Normal or Warning)."""
         self._sweep(now)
         key = (kind, action, reason, controller, pod.uid, pod.resource_version, related.uid if related else "")
         series = self._series.get(key)
@@ -71,7 +72,9 @@ class Recorder:
         where = (series.namespace, series.name)
         return [Write(Verb.PATCH, kinds.EVENT_V1, *where, body, patch_type=PatchType.STRATEGIC)]
 
-    def _create(self, key: Key, pod: Pod, now: float, *, controller: str, note: str, related: Pod | None) -> Write:
+    def _create(
+        self, key: Key, pod: Pod | PodGroup, now: float, *, controller: str, note: str, related: Pod | None
+    ) -> Write:
         kind, action, reason = key[:3]
         self._serial += 1
         name = f"{pod.name}.{int(now * 1e9) + self._serial:x}"
@@ -104,10 +107,11 @@ class Recorder:
             del self._series[key]
 
 
-def _reference(pod: Pod) -> Doc:
+def _reference(pod: Pod | PodGroup) -> Doc:
+    kind = kinds.VC_POD_GROUP if isinstance(pod, PodGroup) else kinds.POD
     return {
-        "apiVersion": "v1",
-        "kind": "Pod",
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
         "namespace": pod.namespace,
         "name": pod.name,
         "uid": pod.uid,

@@ -20,15 +20,18 @@ from typing import TYPE_CHECKING
 from fairlead.engine.attempt import Committed, Rescue, attempt, refused_on_node, undo
 from fairlead.engine.backlog import Backlog
 from fairlead.engine.binding import Binding, Stage, told_after_binding
+from fairlead.engine.entry import Entry
 from fairlead.engine.evictions import Evictions
 from fairlead.engine.explain import Explanations, waiting_in
 from fairlead.engine.hints import DEFAULT_INTERESTS, EXTENDER
 from fairlead.engine.intake import Intake
 from fairlead.engine.outcome import Failure, status_patch
-from fairlead.engine.placement import Search
+from fairlead.engine.placement import Candidate, Placed, Search
 from fairlead.engine.recorder import Recorder
+from fairlead.engine.round_driver import RoundDriver
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
+from fairlead.framework.points import Permission
 from fairlead.model import kinds
 from fairlead.model.events import ASSIGNED_POD_DELETE
 from fairlead.model.explanation import Explanation
@@ -38,7 +41,7 @@ from fairlead.state.cluster import Cluster, Place
 from fairlead.state.shelves import COMPILERS
 
 if TYPE_CHECKING:
-    from fairlead.engine.entry import Entry
+    from fairlead.framework.job import Task
     from fairlead.framework.meter import Meter
     from fairlead.framework.plugin import Interest
     from fairlead.framework.profile import Profile
@@ -65,7 +68,8 @@ class Scheduler:
     def __init__(self, profiles: Sequence[Profile], options: Options | None = None) -> None:
         self.options = options or Options()
         self.name = self.options.name
-        self.watches: Sequence[Watch] = (LIVING_PODS, Watch(kinds.NODE), *(Watch(kind) for kind in COMPILERS))
+        pods = Watch(kinds.POD) if any(profile.rounds for profile in profiles) else LIVING_PODS
+        self.watches: Sequence[Watch] = (pods, Watch(kinds.NODE), *(Watch(kind) for kind in COMPILERS))
         self.cluster = Cluster()
         self.profiles: Mapping[str, Profile] = {profile.name: profile for profile in profiles}
         self.evaluators = {profile.name: Evaluator(profile) for profile in profiles}
@@ -80,7 +84,7 @@ class Scheduler:
         self.intake = Intake(
             self.cluster,
             self.backlog,
-            serves=lambda scheduler_name: scheduler_name in self.profiles,
+            serves=self._serves,
             assumed_pod_goes=self._assumed_pod_goes,
         )
         self.explanations = Explanations(self.cluster.table)
@@ -93,6 +97,8 @@ class Scheduler:
         self.evictions = Evictions(self.cluster, self.backlog, self._recorder, self.bindings)
         self._search = Search()
         self._rng = Random(self.options.seed)
+        self.drivers: list[RoundDriver] = []
+        self._follow_rounds(profiles)
         self._writes: list[Write] = []
         self._now = 0.0
 
@@ -112,6 +118,7 @@ class Scheduler:
             if entry is None:
                 break
             self._schedule(entry)
+        self._run_rounds(bool(changes))
         return self._writes
 
     def wake_at(self) -> float | None:
@@ -119,6 +126,7 @@ class Scheduler:
         queue = self.backlog.wake_at(self._now)
         if queue is not None:
             times.append(queue)
+        times += [at for driver in self.drivers if (at := driver.wake_at(self._now)) is not None]
         return min(times, default=None)
 
     def explain(self, namespace: str, name: str) -> Explanation | None:
@@ -156,6 +164,44 @@ class Scheduler:
             max_backoff=max_backoff,
             extra_interests=_interests_of_extenders(profiles),
         )
+        self._follow_rounds(profiles)
+
+    # ---- rounds ----
+
+    def _serves(self, scheduler_name: str) -> bool:
+        """Whether pods of this name queue here one by one."""
+        profile = self.profiles.get(scheduler_name)
+        return profile is not None and profile.rounds is None
+
+    def _follow_rounds(self, profiles: Sequence[Profile]) -> None:
+        """One driver per profile that works in rounds; a round that is under way ends as it began."""
+        known = {driver.profile.name: driver for driver in self.drivers}
+        self.drivers = []
+        for profile in profiles:
+            if profile.rounds is None:
+                continue
+            driver = known.get(profile.name)
+            if driver is None:
+                driver = RoundDriver(profile, self.cluster, self._recorder, self._rng)
+            else:
+                driver.reconfigure(profile)
+            self.drivers.append(driver)
+
+    def _run_rounds(self, changed: bool) -> None:
+        for driver in self.drivers:
+            if changed:
+                driver.noticed(self._now)
+            placed, writes = driver.step(self._now)
+            self._writes += writes
+            for task, row in placed:
+                self._bind_placed(driver, task, row)
+
+    def _bind_placed(self, driver: RoundDriver, task: Task, row: int) -> None:
+        """A pod that a round placed goes the way of any other."""
+        cycle = driver.cycle_of(task, self.cluster, self._now, self._rng)
+        entry = Entry(task.pod, self._now, attempts=1, first_attempt=self._now)
+        placed = Placed(row, feasible=1, judged=len(self.cluster.table), chosen=Candidate(row, 0, ()))
+        self._begin_binding(entry, cycle, Committed(placed, Permission()))
 
     # ---- one attempt ----
 
@@ -245,11 +291,26 @@ class Scheduler:
         assert binding.status is not None
         pod, rejected = binding.pod, binding.status.code.rejected
         freed = undo(binding.cycle, binding.row)
+        if binding.cycle.profile.rounds is not None:
+            self._give_up(binding)
+            return
         if freed is not None and not rejected:
             self.backlog.move(ASSIGNED_POD_DELETE, freed, None, self._now)
         self._fail(binding.entry, refused_on_node(binding.status))
         if freed is not None and rejected:
             self.backlog.move(ASSIGNED_POD_DELETE, freed, None, self._now, only=lambda other: other.uid != pod.uid)
+
+    def _give_up(self, binding: Binding) -> None:
+        """A placement by a round that did not come to be: the pod waits for the next round."""
+        assert binding.status is not None
+        message = f"failed to bind to node {binding.node_name}: {binding.status.message}"
+        self._record(binding.pod, kind="Warning", reason="FailedScheduling", action="Binding", note=message)
+        seat = self.cluster.pods.get(binding.pod.uid)
+        if seat is not None and not seat.seen.node_name:
+            patch = status_patch(seat.seen, now=self._now, reason="SchedulerError", message=message)
+            if patch is not None:
+                self._writes.append(patch)
+        self._decide(binding.entry, "error", message=message)
 
     # ---- failure ----
 

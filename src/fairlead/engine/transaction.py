@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.framework.job import LastAttempt
 from fairlead.model.tasks import TaskStatus
+from fairlead.state.cluster import Place
 
 if TYPE_CHECKING:
     from fairlead.framework.round import Round, Task
@@ -134,8 +135,8 @@ class Transaction:
             task.last = None
             if operation.what == EVICT:
                 self._round.outcome.evictions.append((task, operation.reason))
-            elif operation.what == ALLOCATE:
-                bind(self._round, task)
+            elif operation.what == ALLOCATE and not bind(self._round, task):
+                self._undo_placement(operation)
         self._operations.clear()
         self._round.witness.committed()
 
@@ -204,10 +205,16 @@ def unpipeline(round: Round, task: Task) -> None:
     task.hyper_node = ""
 
 
-def bind(round: Round, task: Task) -> None:
-    """An allocated task is to be bound."""
+def bind(round: Round, task: Task) -> bool:
+    """An allocated task is to be bound. False if its pod or its node has gone while the round went on."""
+    cluster = round.cluster
+    seat = cluster.pods.get(task.uid)
+    if seat is None or seat.place is not Place.PENDING or not cluster.table.alive[task.row]:
+        return False
     _set_status(task, TaskStatus.BINDING)
+    round.sandbox.keep(task.pod)
     round.outcome.binds.append((task, task.row))
+    return True
 
 
 def _set_status(task: Task, status: TaskStatus) -> None:

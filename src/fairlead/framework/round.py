@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairlead.framework.cycle import Cycle
     from fairlead.framework.tiers import Tiers
     from fairlead.model.amounts import Amounts
     from fairlead.model.policy import Queue
@@ -175,6 +176,8 @@ class Round:
     """Where the next search for nodes begins; turns from search to search, and from round to round."""
     undone_evictions_stay_out: bool = False
     """Whether a pod whose eviction is undone stays out of what predicates and scores see until the round ends."""
+    cycles: dict[str, Cycle] = field(default_factory=dict)
+    """By task, what its filters noted when it was last looked at."""
     outcome: Outcome = field(default_factory=lambda: Outcome())
     _rows_of: dict[str, NDArray[np.int32]] = field(default_factory=dict)
 

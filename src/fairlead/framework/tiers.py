@@ -70,6 +70,8 @@ class TierPlugin:
     """A policy. Orders answer below 0 if left comes first, above if right does, 0 if they do not care."""
 
     name: str = ""
+    timed: bool = False
+    """Whether its answers change as time passes, though nothing else does."""
 
     def open(self, round: Round) -> None:
         """A round begins."""

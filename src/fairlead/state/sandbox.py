@@ -61,6 +61,21 @@ class Sandbox:
         for row, order in self._order.items():
             self._restore_order(row, order)
 
+    def lay(self) -> None:
+        """Pretend again, as before `lift`. Pods that are gone or settled meanwhile are left out."""
+        self._order.clear()
+        pods = self._cluster.pods
+        self._missing = {uid: at for uid, at in self._missing.items() if uid in pods and pods[uid].row == at[1]}
+        self._placed = {uid: at for uid, at in self._placed.items() if uid in pods and pods[uid].row < 0}
+        for uid, (_, row) in list(self._missing.items()):
+            self._remember(row)
+            pod = pods[uid].pod
+            self._missing[uid] = (pod, row)
+            self._cluster.vacate(pod, row)
+        for pod, row in self._placed.values():
+            self._remember(row)
+            self._cluster.occupy(pod, row)
+
     def _restore_order(self, row: int, order: list[Pod]) -> None:
         pods = self._cluster.table.pods[row]
         place = {pod.uid: at for at, pod in enumerate(order)}

@@ -42,7 +42,6 @@ class Predicates(TierPlugin):
 
     def open(self, round: Round) -> None:
         self._round = round
-        self._cycles: dict[str, Cycle] = {}
         self._known: dict[PodShape, list[tuple[Reason, NDArray[np.bool_]]]] = {}
         round.undone_evictions_stay_out = self._binds_volumes
 
@@ -50,7 +49,7 @@ class Predicates(TierPlugin):
 
     def pre_predicate(self, task: Task) -> Status | None:
         cycle = self._new_cycle(task)
-        self._cycles[task.uid] = cycle
+        self._round.cycles[task.uid] = cycle
         for plugin in self._others:
             if not plugin.concerns(task.pod):
                 cycle.no_filter.add(plugin.name)
@@ -74,7 +73,7 @@ class Predicates(TierPlugin):
             if refused.any():
                 yield Reject(reason, refused)
                 left &= ~refused
-        cycle = self._cycles.get(task.uid)
+        cycle = self._round.cycles.get(task.uid)
         if cycle is None:
             yield Reject(_UNPREPARED, left)
             return
@@ -99,6 +98,26 @@ class Predicates(TierPlugin):
                 for reject in plugin.filter(cycle, every):
                     if reject.rows.any():
                         yield reject.reason, reject.rows
+
+    # ---- reserving: volumes are promised with the place ----
+
+    def allocated(self, task: Task) -> Status | None:
+        """A task that was never prepared (a running one whose eviction is undone) has nothing reserved."""
+        cycle = self._round.cycles.get(task.uid)
+        if cycle is None:
+            return None
+        for plugin in self._profile.at("reserve"):
+            said = plugin.reserve(cycle, task.row) if plugin.concerns(task.pod) else None
+            if said is not None and not said.ok:
+                return said.by(plugin.name)
+        return None
+
+    def deallocated(self, task: Task) -> None:
+        cycle = self._round.cycles.get(task.uid)
+        if cycle is not None:
+            for plugin in self._profile.at("reserve"):
+                if plugin.concerns(task.pod):
+                    plugin.unreserve(cycle, task.row)
 
 
 def _narrowed(rejects: Iterable[Reject], left: NDArray[np.bool_]) -> Iterator[Reject]:

@@ -1,0 +1,168 @@
+"""RoundDriver: when rounds begin, go on and end, so that a profile in Volcano's manner lives beside the others.
+
+    waiting ──the period is over, and something changed──▶ running ──all actions done──▶ waiting
+                                                          │    ▲
+                                                   a slice is over, others have a turn
+
+Between two slices the table shows the truth: what the round only tries is lifted off, and laid back when it goes on.
+What was committed stays: its pods are assumed, and bound like any other pod. A round over a cluster that did not
+change would come out like the one before, so none is run unless a plugin goes by the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fairlead.engine.closing import close_round
+from fairlead.engine.opening import open_round, request_amounts
+from fairlead.engine.round_writes import RoundWriter
+from fairlead.engine.rounds import run_actions
+from fairlead.framework.cycle import Cycle
+from fairlead.framework.job import Task
+from fairlead.model.tasks import TaskStatus, status_of
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from fairlead.engine.closing import Closing
+    from fairlead.engine.recorder import Recorder
+    from fairlead.framework.profile import Profile, Rounds
+    from fairlead.framework.round import Round
+    from fairlead.model.flow import Write
+    from fairlead.state.cluster import Cluster
+
+
+class RoundDriver:
+    def __init__(self, profile: Profile, cluster: Cluster, recorder: Recorder, rng: Random) -> None:
+        assert profile.rounds is not None
+        self.profile = profile
+        self.rounds: Rounds = profile.rounds
+        self._cluster = cluster
+        self._rng = rng
+        self._writer = RoundWriter(profile.name, recorder)
+        self.round: Round | None = None
+        self.last: Closing | None = None
+        """What the last round came to."""
+        self.counted = 0
+        self._running: Iterator[None] | None = None
+        self._cycles: dict[str, Cycle] = {}
+        self._next_at: float | None = None
+        self._changed = False
+        self._first_row = 0
+        self._content_mark = 0
+
+    def noticed(self, now: float) -> None:
+        """Something changed."""
+        self._changed = True
+        if self._next_at is None:
+            self._next_at = now
+
+    def wake_at(self, now: float) -> float | None:
+        if self._running is not None:
+            return now
+        return self._next_at if self._changed or self._goes_by_the_clock() else None
+
+    def _goes_by_the_clock(self) -> bool:
+        return any(enabled.plugin.timed for tier in self.rounds.tiers for enabled in tier)
+
+    def reconfigure(self, profile: Profile) -> None:
+        """Another configuration, from the next round on."""
+        assert profile.rounds is not None
+        self.profile, self.rounds = profile, profile.rounds
+        self._changed = True
+
+    # ---- going on ----
+
+    def step(self, now: float) -> tuple[list[tuple[Task, int]], list[Write]]:
+        """One slice of the round, if it is time: the placements to be bound, and what else is to be written."""
+        at = self.wake_at(now)
+        if at is None or at > now:
+            return [], []
+        if self._running is None:
+            self._open(now)
+        else:
+            self._resume()
+        writes = self._run_slice()
+        round = self.round
+        assert round is not None
+        binds, round.outcome.binds = round.outcome.binds, []
+        for task, reason in round.outcome.evictions:
+            writes += self._writer.eviction(round, task, reason)
+        round.outcome.evictions = []
+        self._cycles = round.cycles
+        if self._running is None:
+            self.round = None
+            self._next_at = now + self.rounds.period
+        return binds, writes
+
+    def _open(self, now: float) -> None:
+        self._changed = False
+        self.counted += 1
+        self.round = open_round(
+            self._cluster,
+            self.rounds,
+            uid=f"{self.profile.name}-{self.counted}-{self._rng.getrandbits(64):016x}",
+            now=now,
+            rng=self._rng,
+            first_row=self._first_row,
+        )
+        self._running = run_actions(self.round)
+
+    def _run_slice(self) -> list[Write]:
+        round = self.round
+        assert round is not None
+        assert self._running is not None
+        for _ in range(self.rounds.slice):
+            if next(self._running, _END) is _END:
+                return self._close(round)
+        self._suspend(round)
+        return []
+
+    def _close(self, round: Round) -> list[Write]:
+        self._running = None
+        self._first_row = round.first_row
+        self.last = close_round(round)
+        round.sandbox.lift()
+        return self._writer.closing(round, self.last)
+
+    def cycle_of(self, task: Task, cluster: Cluster, now: float, rng: Random) -> Cycle:
+        """What the filters noted of a task that is to be bound, for those who prepare the binding."""
+        cycle = self._cycles.pop(task.uid, None)
+        if cycle is None:
+            return Cycle(pod=task.pod, cluster=cluster, profile=self.profile, now=now, rng=rng)
+        cycle.profile = self.profile
+        return cycle
+
+    # ---- interruptions ----
+
+    def _suspend(self, round: Round) -> None:
+        round.sandbox.lift()
+        self._content_mark = self._cluster.table.content.mark
+
+    def _resume(self) -> None:
+        """Bring the books of the rows that changed meanwhile up to date, and pretend on."""
+        round = self.round
+        assert round is not None
+        touched = self._cluster.table.content.since(self._content_mark)
+        rows = set(range(len(round.books.on))) if touched is None else set(touched)
+        for row in rows:
+            if row < len(round.books.on):
+                _bring_up_to_date(round, row)
+        round.sandbox.lay()
+
+
+_END = object()
+
+
+def _bring_up_to_date(round: Round, row: int) -> None:
+    """Pods that came to a row, or left it, while the round was not running."""
+    books, here = round.books, {pod.uid: pod for pod in round.cluster.table.pods[row]}
+    for task in books.tasks_on(row):
+        promised = task.status in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
+        if task.uid not in here and not promised:
+            books.take_off(task, row)
+    known = {task.uid for task in books.tasks_on(row)}
+    for uid, pod in here.items():
+        if uid not in known:
+            books.put(Task(pod, request_amounts(pod), status_of(pod), row), row)
