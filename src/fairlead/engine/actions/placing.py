@@ -6,6 +6,7 @@ the same role are not tried again in this round.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,14 +30,21 @@ def allocate_tasks(
     sub-job is only pipelined is returned too."""
     placing = _Placing(round, sub_job, hyper_node, NodeSearch(round, keep_errors=keep_errors))
     while heap:
-        if not placing.place(heap.pop()):
-            break
-        if round.tiers.sub_job_ready(sub_job):
+        came_to = placing.place(heap.pop())
+        if came_to is _Came.TO_AN_END or (came_to is _Came.TO_A_PLACE and round.tiers.sub_job_ready(sub_job)):
             break
     if round.tiers.sub_job_ready(sub_job) or round.tiers.sub_job_pipelined(sub_job):
         return placing.transaction
     placing.transaction.discard()
     return None
+
+
+class _Came(Enum):
+    """What trying a task came to. Only after a placement is it asked whether that was enough."""
+
+    TO_A_PLACE = "placed"
+    TO_NOTHING = "not placed"
+    TO_AN_END = "the job cannot become ready without it"
 
 
 class _Placing:
@@ -52,17 +60,14 @@ class _Placing:
         self._search = search
         self._near = sub_job.allocated_hyper_node
 
-    def place(self, task: Task) -> bool:
-        """Try one task. False if that ends the whole attempt."""
+    def place(self, task: Task) -> _Came:
         round = self._round
-        if not round.tiers.allocatable(round.queues[self._job.queue], task):
-            return True
-        if task.gated:
-            return True
+        if not round.tiers.allocatable(round.queues[self._job.queue], task) or task.gated:
+            return _Came.TO_NOTHING
         if task.role and task.role in self._sub_job.failed_roles:
             text = f"Task {task.name} with role spec {task.role} has already predicated failed, skip"
             self._record(task, FitErrors(text=text))
-            return True
+            return _Came.TO_NOTHING
         refusal = round.tiers.pre_predicate(task)
         if refusal is not None:
             errors = FitErrors()
@@ -71,8 +76,7 @@ class _Placing:
         rows, errors = self._feasible(task)
         if not len(rows):
             return self._failed(task, errors)
-        self._put(task, rows)
-        return True
+        return _Came.TO_A_PLACE if self._put(task, rows) else _Came.TO_NOTHING
 
     # ---- where ----
 
@@ -84,7 +88,7 @@ class _Placing:
                 return rows, errors
         return self._search.find(task, self._rows, fit=True)
 
-    def _put(self, task: Task, rows: NDArray[np.int32]) -> None:
+    def _put(self, task: Task, rows: NDArray[np.int32]) -> bool:
         """Onto the best row that has room now, else onto the best that will have."""
         round, books = self._round, self._round.books
         if self._sub_job.topology is not None:
@@ -99,6 +103,7 @@ class _Placing:
         if placed and self._sub_job.topology is not None:
             leaf = round.topology.lowest_containing([round.cluster.table.name(row)])
             self._near = round.topology.lowest_common(self._near, leaf)
+        return placed
 
     # ---- why not ----
 
@@ -107,11 +112,11 @@ class _Placing:
             errors.hyper_node = self._hyper_node
         self._job.fit_errors[task.uid] = errors
 
-    def _failed(self, task: Task, errors: FitErrors) -> bool:
+    def _failed(self, task: Task, errors: FitErrors) -> _Came:
         self._record(task, errors)
         if task.role:
             self._sub_job.failed_roles.add(task.role)
-        return self._can_go_on()
+        return _Came.TO_NOTHING if self._can_go_on() else _Came.TO_AN_END
 
     def _can_go_on(self) -> bool:
         """NeedContinueAllocating: whether the job can still become ready without this task."""
