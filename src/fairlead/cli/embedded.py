@@ -25,6 +25,8 @@ from fairlead.api.pki import Credentials, write_private
 from fairlead.api.server import Server
 from fairlead.api.store import Store
 from fairlead.cli.run import standalone
+from fairlead.cli.snapshot import restored_into
+from fairlead.controllers.housekeeping import ALL_CONTROLLERS
 from fairlead.controllers.simulated_nodes import fails_from, is_simulated
 from fairlead.errors import FairleadError
 from fairlead.model import kinds
@@ -32,9 +34,10 @@ from fairlead.model.flow import Verb, Write
 from fairlead.runtime.live import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from fairlead.api.explaining import Explain
+    from fairlead.api.snapshot import Snapshot
     from fairlead.cli.fleet import Fleet
     from fairlead.cli.schedulers import SchedulerFactory
     from fairlead.model.flow import Controller, Doc
@@ -59,6 +62,8 @@ class Wish:
     port: int = 0
     data: Path | None = None
     fsync: bool = False
+    controllers: Collection[str] = ALL_CONTROLLERS
+    snapshot: Snapshot | None = None
 
 
 class EmbeddedCluster:
@@ -110,6 +115,8 @@ class EmbeddedCluster:
         else:
             credentials = Credentials.generate(now=self._clock.now(), hosts=hosts)
         self.store = Store(clock=self._clock.now, rng=Random(), journal=journal)
+        if wish.snapshot is not None:
+            restored_into(self.store, wish.snapshot, where=str(wish.data))
         self._schedulers: list[Controller] = [make(self.store) for make in wish.schedulers]
         return credentials
 
@@ -141,7 +148,7 @@ class EmbeddedCluster:
         self.nodes = len(known) + len(missing)
 
     def _run_controllers(self) -> None:
-        self._runtime = standalone(self.store, self._schedulers, clock=self._clock)
+        self._runtime = standalone(self.store, self._schedulers, clock=self._clock, names=self.wish.controllers)
         running = self._spawn(self._runtime.run_until_stopped(), "the runtime")
         ticking = self._spawn(self._tick(), "the clock")
         self._opened.push_async_callback(_ended, ticking)

@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, Entry] = {
     "config": Entry(
         "fairlead.cli.config_commands:config_group", "Check, show and compare scheduler configuration files."
     ),
+    "snapshot": Entry("fairlead.cli.snapshot:snapshot_group", "Save a cluster's state; start others from it."),
     "replay": Entry("fairlead.cli.replay:replay_command", "Decide recorded decisions again and show what differs."),
     "version": Entry("fairlead.cli.about:version_command", "Print the version."),
     "completion": Entry("fairlead.cli.about:completion_command", "Print the completion script of a shell."),

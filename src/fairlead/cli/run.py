@@ -9,11 +9,11 @@ Nothing else in the project knows which of the three it is in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
-from fairlead.controllers.housekeeping import housekeepers
+from fairlead.controllers.housekeeping import ALL_CONTROLLERS, housekeepers
 from fairlead.controllers.kubelet import Kubelet
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.virtual import VirtualRuntime
@@ -39,11 +39,11 @@ def standalone(
     clock: Clock | None = None,
     on_step: OnStep | None = None,
     on_write: OnWrite | None = None,
+    names: Collection[str] = ALL_CONTROLLERS,
 ) -> LiveRuntime:
-    """A whole cluster in this process: controllers, simulated kubelets and schedulers over a Store."""
-    return LiveRuntime(
-        Embedded(store), _everybody(store, schedulers, seed=None), clock=clock, on_step=on_step, on_write=on_write
-    )
+    """A whole cluster in this process: controllers (of these names), simulated kubelets and schedulers over a Store."""
+    everybody = _everybody(store, schedulers, seed=None, names=names)
+    return LiveRuntime(Embedded(store), everybody, clock=clock, on_step=on_step, on_write=on_write)
 
 
 def simulation(
@@ -59,5 +59,7 @@ def simulation(
     return VirtualRuntime(store, controllers, clock=clock, seed=seed, latencies=latencies)
 
 
-def _everybody(store: Store, schedulers: Sequence[Controller], *, seed: int | None) -> list[Controller]:
-    return [*housekeepers(store), *schedulers, Kubelet(store, rng=Random(seed))]
+def _everybody(
+    store: Store, schedulers: Sequence[Controller], *, seed: int | None, names: Collection[str] = ALL_CONTROLLERS
+) -> list[Controller]:  # fmt: skip
+    return [*housekeepers(store, names=names), *schedulers, Kubelet(store, rng=Random(seed))]

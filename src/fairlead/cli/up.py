@@ -17,6 +17,7 @@ import click
 
 from fairlead.cli.fleet import DEFAULT_NODES, Fleet, Shape, parse_shape, parse_zones
 from fairlead.cli.terminal import bars, log_to_stderr
+from fairlead.controllers.housekeeping import choose_controllers
 from fairlead.errors import ConfigError, FairleadError
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ def _not_the_users_own(context: click.Context, parameter: click.Parameter, path:
               help="Who places pods; `none` leaves it to you. Controllers and kubelets run either way.")  # fmt: skip
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="The scheduler's configuration (KubeSchedulerConfiguration).")  # fmt: skip
+@click.option("--controllers", default="all", show_default=True, metavar="NAMES", callback=_each(choose_controllers),
+              help="Which controllers run, by their names in kube-controller-manager: all, none, NAME,NAME,... or "
+                   "-NAME,... for all but these. Others may then do their work.")  # fmt: skip
+@click.option("--from", "snapshot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Begin with the cluster in a file of `fairlead snapshot save`.")  # fmt: skip
 @click.option("-v", "--verbose", count=True, help="Say what happens on standard error (twice: everything).")
 def up_command(
     nodes: int | None,
@@ -79,6 +85,8 @@ def up_command(
     fsync: bool,
     scheduler: str,
     config: Path | None,
+    controllers: tuple[str, ...],
+    snapshot: Path | None,
     verbose: int,
 ) -> None:
     """Start a cluster of simulated nodes in this terminal, and write a kubeconfig for it.
@@ -105,11 +113,13 @@ def up_command(
         raise FairleadError(f"the kubeconfig {kubeconfig} cannot be written: {kubeconfig.parent} is not a directory")
 
     # NumPy, aiohttp and the rest, only once the options are known to be good.
+    from fairlead.api.snapshot import read_snapshot
     from fairlead.cli.embedded import Wish
 
     wish = Wish(
         fleet=fleet, kubeconfig=kubeconfig, schedulers=_schedulers(scheduler, config),
-        bind=bind, port=port, data=data, fsync=fsync,
+        bind=bind, port=port, data=data, fsync=fsync, controllers=controllers,
+        snapshot=None if snapshot is None else read_snapshot(snapshot),
     )  # fmt: skip
     asyncio.run(_up(wish))
 

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from random import Random
 from time import sleep
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from fairlead.api.store import Store
-from fairlead.controllers.housekeeping import housekeepers
+from fairlead.controllers.housekeeping import choose_controllers, housekeepers
 from fairlead.controllers.kubelet import Kubelet, PodScript
 from fairlead.errors import NotFound
 from fairlead.model import kinds
@@ -43,13 +43,15 @@ class Harness:
         nodes: int | Iterable[Doc | Builder] = 0,
         schedulers: Sequence[ControllerFactory] | None = None,
         controllers: Sequence[ControllerFactory] = (),
+        housekeeping: str = "all",
         script: PodScript | None = None,
         latencies: Latencies | None = None,
         seed: int = 0,
         start: float = START,
     ) -> None:
         """`nodes` are a number of equal ones or documents; `schedulers` are the default one unless given, and an empty
-        list for none; `controllers` are further ones; `script` is what pods do that say nothing of it."""
+        list for none; `controllers` are further ones; `housekeeping` chooses among the usual ones, as `fairlead up
+        --controllers` does; `script` is what pods do that say nothing of it."""
         self._clock = VirtualClock(start)
         self.store = Store(clock=self._clock, rng=Random(seed))
         kubelet = Kubelet(self.store, rng=Random(seed + 1), default=script)
@@ -60,12 +62,23 @@ class Harness:
         others = [*(make(self.store) for make in controllers), *self._schedulers]
         self.runtime = VirtualRuntime(
             self.store,
-            [*housekeepers(self.store), *others, kubelet],
+            [*housekeepers(self.store, names=choose_controllers(housekeeping)), *others, kubelet],
             clock=self._clock,
             seed=seed + 2,
             latencies=latencies,
         )
         self.apply(*([node(f"node-{index}") for index in range(nodes)] if isinstance(nodes, int) else nodes))
+
+    @classmethod
+    def from_snapshot(cls, path: str | Path, **options: Any) -> Self:
+        """A cluster as `fairlead snapshot save` found it, at the time it was saved unless `start` says otherwise."""
+        from fairlead.api.snapshot import read_snapshot, restore
+        from fairlead.model.documents import epoch
+
+        snapshot = read_snapshot(Path(path))
+        cluster = cls(**{"start": epoch(snapshot.header["savedAt"]), **options})
+        restore(cluster.store, snapshot)
+        return cluster
 
     @property
     def now(self) -> float:
