@@ -117,6 +117,13 @@ class InterPodAffinity(Plugin):
     ) -> None:
         self._hard_weight = hard_pod_affinity_weight
         self._ignores_wishes_of_others = ignore_preferred_terms_of_existing_pods
+        self._anti_rows: frozenset[int] | None = None
+        self._wish_rows: frozenset[int] | None = None
+
+    def look_only_where(self, anti: frozenset[int] | None, wishes: frozenset[int] | None) -> None:
+        """From now on, required anti-affinity of pods counts only on some rows, and so do wishes of pods as far as a
+        pod without wishes of its own is concerned; None is everywhere."""
+        self._anti_rows, self._wish_rows = anti, wishes
 
     def events(self) -> Sequence[Interest]:
         pods = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_POD_LABEL
@@ -136,7 +143,7 @@ class InterPodAffinity(Plugin):
         if silent and not index.terms.anti:
             return SKIP
         namespace_labels = index.namespace_labels(pod.namespace)
-        existing = _existing(index, pod, namespace_labels, cycle.cluster.table)
+        existing = _existing(index, pod, namespace_labels, cycle.cluster.table, self._anti_rows)
         if silent and not existing.any():
             return SKIP
         reaches = tuple(index.reach(term) for term in shape.pod_affinity)
@@ -189,7 +196,8 @@ class InterPodAffinity(Plugin):
         index = affinity_index(cycle.cluster)
         if not wishes and not index.terms.pulls:
             return SKIP
-        scores = AffinityScores(cycle.pod, index, cycle.cluster.table, self._hard_weight)
+        among = None if wishes else self._wish_rows
+        scores = AffinityScores(cycle.pod, index, cycle.cluster.table, self._hard_weight, among=among)
         if not scores.by_key:
             return SKIP
         cycle.notes[_SCORES] = scores
@@ -213,12 +221,18 @@ def _covered(reaches: tuple[Reach, ...], pod: Pod) -> bool:
     return all(reach.covers(pod.namespace, pod.labels) for reach in reaches)
 
 
-def _existing(index: AffinityIndex, pod: Pod, namespace_labels: Mapping[str, str], table: NodeTable) -> Counts:
+def _existing(
+    index: AffinityIndex,
+    pod: Pod,
+    namespace_labels: Mapping[str, str],
+    table: NodeTable,
+    among: frozenset[int] | None,
+) -> Counts:
     by_key: dict[str, NDArray[np.int64]] = {}
     for term in index.terms.anti.matching(pod.namespace, pod.labels, namespace_labels):
         if term.key not in by_key:
             by_key[term.key] = np.zeros(len(table.label(term.key).values) + 1, dtype=np.int64)
-        term.add_to(by_key[term.key], 1)
+        term.add_to(by_key[term.key], 1, among)
     return Counts(by_key)
 
 

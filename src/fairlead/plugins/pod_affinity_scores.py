@@ -6,6 +6,7 @@ weight from the configuration.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,9 +24,19 @@ class AffinityScores:
     """Points by topology key and code of its value. A key is there only if something was counted in some domain of it,
     even if that came to zero; the last entry, for nodes without the label, stays zero."""
 
-    def __init__(self, pod: Pod, index: AffinityIndex, table: NodeTable, hard_weight: int) -> None:
+    def __init__(
+        self,
+        pod: Pod,
+        index: AffinityIndex,
+        table: NodeTable,
+        hard_weight: int,
+        *,
+        among: Container[int] | None = None,
+    ) -> None:
         self._index = index
         self._table = table
+        self._among = among
+        """The rows whose pods' wishes count; None for all."""
         self.by_key: dict[str, NDArray[np.int64]] = {}
         self._add_own(pod)
         self._add_existing(pod, hard_weight)
@@ -51,7 +62,7 @@ class AffinityScores:
             if term.weight is None and hard_weight <= 0:
                 continue
             points = self._points(term.key)
-            if term.add_to(points, hard_weight if term.weight is None else term.weight):
+            if term.add_to(points, hard_weight if term.weight is None else term.weight, self._among):
                 self.by_key[term.key] = points
 
     def _points(self, key: str) -> NDArray[np.int64]:

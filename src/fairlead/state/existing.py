@@ -6,7 +6,7 @@ placed. Few pods are counted by going over their rows; from some number on, sums
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,10 +52,10 @@ class TermCount:
             if len(self._rows) < _FEW // 2:
                 self._sums = None
 
-    def add_to(self, counts: NDArray[np.int64], amount: int) -> bool:
-        """Add this term's count in each domain, times `amount`, to counts by code. Says whether there was any count,
-        which is not the same as a sum other than zero."""
-        if len(self._rows) > _FEW:
+    def add_to(self, counts: NDArray[np.int64], amount: int, among: Container[int] | None = None) -> bool:
+        """Add this term's count in each domain, times `amount`, to counts by code; with `among`, only what lies on
+        those rows. Says whether there was any count, which is not the same as a sum other than zero."""
+        if len(self._rows) > _FEW and among is None:
             sums = self._kept_sums()[: len(counts)]
             counts += amount * sums
             return bool(sums.any())
@@ -63,7 +63,7 @@ class TermCount:
         somewhere = False
         for row, count in self._rows.items():
             code = codes[row]
-            if code >= 0:
+            if code >= 0 and (among is None or row in among):
                 counts[code] += amount * count
                 somewhere = True
         return somewhere

@@ -12,6 +12,7 @@ from fairlead.framework.plugin import Plugin, takes_part
 from fairlead.framework.profile import profile_of
 from fairlead.framework.tiers import TierPlugin
 from fairlead.model.reasons import Code
+from fairlead.plugins.volcano.predicates import follow_affinity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +32,7 @@ class NodeOrder(TierPlugin):
 
     def open(self, round: Round) -> None:
         self._round = round
+        follow_affinity((plugin for plugin, _ in self._scorers), round)
 
     def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
         round = self._round

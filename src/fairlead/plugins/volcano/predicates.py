@@ -15,6 +15,7 @@ from fairlead.framework.plugin import Plugin, Scope, takes_part
 from fairlead.framework.profile import profile_of
 from fairlead.framework.tiers import TierPlugin
 from fairlead.model.reasons import Code, Reason, Reject, Status
+from fairlead.plugins.pod_affinity import InterPodAffinity
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Predicates(TierPlugin):
         self._round = round
         self._known: dict[PodShape, list[tuple[Reason, NDArray[np.bool_]]]] = {}
         round.undone_evictions_stay_out = self._binds_volumes
+        follow_affinity(self._others, round)
 
     # ---- judging ----
 
@@ -118,6 +120,19 @@ class Predicates(TierPlugin):
             for plugin in self._profile.at("reserve"):
                 if plugin.concerns(task.pod):
                     plugin.unreserve(cycle, task.row)
+
+
+def follow_affinity(plugins: Iterable[Plugin], round: Round) -> None:
+    """In the original, the nodes on which pods have anything to say of others are listed when a round opens: what a pod
+    says that comes to another node later is not heard."""
+    anti = wishes = None
+    if round.compatible:
+        pods = round.cluster.table.pods
+        anti = frozenset(row for row, here in enumerate(pods) if any(pod.shape.pod_anti_affinity for pod in here))
+        wishes = frozenset(row for row, here in enumerate(pods) if any(pod.shape.has_pod_affinity for pod in here))
+    for plugin in plugins:
+        if isinstance(plugin, InterPodAffinity):
+            plugin.look_only_where(anti, wishes)
 
 
 def _narrowed(rejects: Iterable[Reject], left: NDArray[np.bool_]) -> Iterator[Reject]:
