@@ -58,9 +58,9 @@ class BindVolumes:
 
     def start(self, now: float) -> list[Write]:
         for claim, volume in self._reserved.bindings:
-            self._unanswered[_volume_patch(claim, volume)] = volume.name
+            self._unanswered[volume_patch(claim, volume)] = volume.name
         for claim in self._reserved.provisions:
-            self._unanswered[_claim_patch(claim)] = claim.key
+            self._unanswered[claim_patch(claim)] = claim.key
         return list(self._unanswered)
 
     def progress(self, now: float, cluster: Cluster, replies: Sequence[Reply]) -> Status | None:
@@ -166,7 +166,7 @@ def _check_reach(cluster: Cluster, volume: Volume, node: Node, prefix: str) -> N
 # ---- writes ----
 
 
-def _volume_patch(claim: Claim, volume: Volume) -> Write:
+def volume_patch(claim: Claim, volume: Volume) -> Write:
     reference = {
         "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": claim.namespace, "name": claim.name,
         "uid": claim.uid, "resourceVersion": claim.resource_version,
@@ -180,7 +180,7 @@ def _volume_patch(claim: Claim, volume: Volume) -> Write:
     return Write(Verb.PATCH, kinds.PERSISTENT_VOLUME, "", volume.name, body=body)
 
 
-def _claim_patch(claim: Claim) -> Write:
+def claim_patch(claim: Claim) -> Write:
     annotations = {SELECTED_NODE: claim.annotations[SELECTED_NODE]}
     body = {"metadata": _metadata(claim.resource_version, annotations)}
     return Write(Verb.PATCH, kinds.PERSISTENT_VOLUME_CLAIM, claim.namespace, claim.name, body=body)
