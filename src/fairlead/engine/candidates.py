@@ -58,15 +58,17 @@ class NodeSearch:
         start = round.first_row % size
         turned = np.concatenate([rows[start:], rows[:start]]) if start else rows
         errors = FitErrors()
-        kept = self._known(task)
+        kept = self._kept_for(task)
         asked = turned
-        if kept is not None:
+        if kept is not None and kept.parts:
             known = np.isin(turned, kept.rows())
             errors.take(kept, turned[known])
             asked = turned[~known]
-        feasible = self._judge(task, asked, errors, fit=fit, for_preemption=for_preemption)
-        if self._keep_errors and task.role and task.job is not None:
-            self._kept[task.job.uid, task.role] = errors
+        found = FitErrors()
+        feasible = self._judge(task, asked, found, fit=fit, for_preemption=for_preemption)
+        errors.parts += found.parts
+        if kept is not None:
+            kept.parts += found.parts
         want = enough(size, round.percentage)
         examined = size
         if len(feasible) > want:
@@ -75,10 +77,11 @@ class NodeSearch:
         round.first_row = (start + examined) % size
         return feasible, errors
 
-    def _known(self, task: Task) -> FitErrors | None:
+    def _kept_for(self, task: Task) -> FitErrors | None:
+        """What nodes said of tasks of this role before; None if that does not count."""
         if not self._keep_errors or not task.role or task.job is None:
             return None
-        return self._kept.get((task.job.uid, task.role))
+        return self._kept.setdefault((task.job.uid, task.role), FitErrors())
 
     def _judge(
         self, task: Task, rows: NDArray[np.int32], errors: FitErrors, *, fit: bool, for_preemption: bool
