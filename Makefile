@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: setup demo check test test-kube bench wheel clean
+.PHONY: fuzz setup demo check test test-kube bench bench-kube wheel clean
 
 setup: $(READY)
 
@@ -42,8 +42,18 @@ test: $(READY)
 test-kube: $(READY)
 	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/pytest -m kube $(ARGS)
 
+# Fresh random clusters through the real kube-scheduler and then through ours: `make fuzz N=300`, `make fuzz SEED=7`.
+N ?= 100
+SEED ?=
+fuzz: $(READY)
+	FAIRLEAD_REAL=$$(tools/real/build.sh) FAIRLEAD_FUZZ=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -m kube tests/kube/fuzz $(ARGS)
+
 bench: $(READY)
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# fairlead against the real kube-scheduler on the real API server.
+bench-kube: $(READY)
+	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/python -m benchmarks.kube $(ARGS)
 
 # The wheel, installed in an empty environment, runs the demo.
 wheel: $(READY)

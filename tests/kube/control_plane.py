@@ -69,14 +69,21 @@ class ControlPlane:
         self._start_api_server(self.etcd)
         self._write_kubeconfig()
 
-    def start_scheduler(self) -> None:
-        self._run("kube-scheduler", "--kubeconfig", str(self.kubeconfig), "--leader-elect=false", "--secure-port=0")
+    def start_scheduler(self, *arguments: str) -> None:
+        self._run(
+            "kube-scheduler",
+            "--kubeconfig",
+            str(self.kubeconfig),
+            "--leader-elect=false",
+            "--secure-port=0",
+            *arguments,
+        )
 
-    def start_controllers(self) -> None:
+    def start_controllers(self, *arguments: str) -> None:
         key = str(self.directory / "sa.key")
         self._run(
             "kube-controller-manager", "--kubeconfig", str(self.kubeconfig), "--leader-elect=false",
-            "--secure-port=0", "--service-account-private-key-file", key, "--use-service-account-credentials=false",
+            "--secure-port=0", "--service-account-private-key-file", key, "--use-service-account-credentials=false", *arguments,
         )  # fmt: skip
 
     def restart_api_server(self) -> None:

@@ -170,12 +170,20 @@ class KubeReplay:
         node = decision.get("node")
         if self._independent or node is None:
             self._put(kinds.POD, decision["pod"], Happened.DELETED)
+            self._remove(() if self._independent else decision.get("victims") or ())
             return
         document = decision["pod"]
         bound = {**document, "spec": {**document["spec"], "nodeName": node}}
         self._put(kinds.POD, bound, Happened.MODIFIED)
         self._put(kinds.POD, bound, Happened.MODIFIED)
         self._bind_claims(decision)
+
+    def _remove(self, victims: Iterable[str]) -> None:
+        """Pods that were evicted are not there for the decisions that follow."""
+        names = set(victims)
+        for seat in [seat for seat in self._cluster.pods.values() if seat.seen.name in names]:
+            metadata = {"name": seat.seen.name, "namespace": seat.seen.namespace, "uid": seat.seen.uid}
+            self._put(kinds.POD, {"metadata": metadata, "spec": {"containers": []}}, Happened.DELETED)
 
     def _bind_claims(self, decision: Doc) -> None:
         """Claims that were bound once the pod had its node, and the volumes they were bound to."""

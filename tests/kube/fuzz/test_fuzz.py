@@ -1,0 +1,75 @@
+"""Fresh random clusters, decided by the real kube-scheduler and then by us: every decision must agree.
+
+Each run makes new ones; FAIRLEAD_FUZZ says how many and FAIRLEAD_FUZZ_SEED where to begin (`make fuzz N=300 SEED=7`).
+What was recorded is kept in build/fuzz/, so that a difference can be looked at with `fairlead replay`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from fairlead.api.client import KubeApi
+from fairlead.api.credentials import load_kubeconfig
+from fairlead.config.assemble import profiles_of
+from fairlead.config.kube import read_kube_config
+from fairlead.sim.recording import scenarios_in
+from fairlead.sim.replay import KubeReplay, Report
+from tests.kube.control_plane import ControlPlane
+from tests.kube.fuzz.recorder import Recorder
+from tests.kube.fuzz.worlds import FAMILIES, make_world
+
+pytestmark = pytest.mark.kube
+
+ROOT = Path(__file__).parents[3]
+CONFIG = ROOT / "tests" / "parity" / "data" / "kube" / "scheduler-config.yaml"
+COUNT = int(os.environ.get("FAIRLEAD_FUZZ", "30"))
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane of its own, with the scheduler that talks and the controller that binds volumes."""
+    plane = ControlPlane(tmp_path_factory.mktemp("fuzz"))
+    try:
+        plane.start()
+        config = plane.directory / "scheduler.yaml"
+        text = f"{CONFIG.read_text()}clientConnection: {{kubeconfig: {plane.kubeconfig}, qps: 500, burst: 500}}\n"
+        config.write_text(text)
+        plane.start_scheduler("--config", str(config), "-v=10")
+        plane.start_controllers("--controllers=persistentvolume-binder-controller")
+        yield plane
+    finally:
+        plane.stop()
+
+
+async def test_the_real_kube_scheduler_decides_fresh_clusters_as_we_do(plane: ControlPlane) -> None:
+    seed = int(os.environ.get("FAIRLEAD_FUZZ_SEED") or secrets.randbelow(10**6))
+    file = ROOT / "build" / "fuzz" / f"seed-{seed}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    api = KubeApi(load_kubeconfig(plane.kubeconfig))
+    recorder = Recorder(api, plane.directory / "kube-scheduler.log")
+    try:
+        await recorder.prepare()
+        with file.open("wb") as lines:
+            for number in range(COUNT):
+                world = make_world(seed + number, FAMILIES[number % len(FAMILIES)])
+                lines.write(orjson.dumps(await recorder.record(world)) + b"\n")
+    finally:
+        await api.close()
+    report = replayed(file)
+    assert report.total >= COUNT
+    assert report.differences == [], f"{report.agree} of {report.total} decisions of {file} agree"
+
+
+def replayed(file: Path) -> Report:
+    profiles = profiles_of(read_kube_config(CONFIG))
+    report = Report()
+    for scenario in scenarios_in(file):
+        for differences in KubeReplay(scenario, profiles).decisions():
+            report.add(scenario.family, differences)
+    return report
