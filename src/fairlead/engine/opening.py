@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.framework.job import Job, SubJob, Task
-from fairlead.framework.round import Choices, NoHyperNodes, QueueState, Round, Witness
+from fairlead.framework.round import Choices, QueueState, Round, Witness
 from fairlead.framework.tiers import Tiers
 from fairlead.model import kinds
 from fairlead.model.amounts import Amounts, is_counted, per_unit
@@ -21,6 +21,7 @@ from fairlead.model.pod import VOLCANO_GROUP_API
 from fairlead.model.tasks import ALLOCATED_CLASS, TaskStatus, status_of
 from fairlead.state.books import Books
 from fairlead.state.cluster import Place
+from fairlead.state.network import network_of
 from fairlead.state.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -49,13 +50,13 @@ def open_round(
     witness: Witness | None = None,
     first_row: int = 0,
 ) -> Round:
-    """A round over the cluster as it is. `topology` is the tree of hypernodes; without one there is only the root."""
+    """A round over the cluster as it is. `topology` is another tree of hypernodes than the cluster's own."""
     cluster.begin_cycle()
     table = cluster.table
     rows = np.fromiter(table.row_of.values(), dtype=np.int32, count=len(table))
     books: Books[Task] = Books(table)
     _add_oversubscription(cluster, books)
-    network = topology or NoHyperNodes()
+    network = topology or network_of(cluster)
     round = Round(
         uid=uid,
         now=now,

@@ -15,7 +15,7 @@ from fairlead.model.quantity import format_quantity
 if TYPE_CHECKING:
     from fairlead.engine.closing import Closing, GroupReport, PodReport
     from fairlead.engine.recorder import Recorder
-    from fairlead.framework.round import Round, Task
+    from fairlead.framework.round import Job, Round, Task
     from fairlead.model.flow import Doc
     from fairlead.model.group import GroupCondition
     from fairlead.model.kinds import Kind
@@ -39,6 +39,8 @@ class RoundWriter:
         for pod in closing.pods:
             writes += self._pod(round, pod)
         writes += _queues(round, closing)
+        for (_, note), job in round.outcome.notes.items():
+            writes += self._tell(round, job, kind="Normal", reason="Unschedulable", note=note)
         return writes
 
     def _group(self, round: Round, report: GroupReport) -> list[Write]:
@@ -49,14 +51,14 @@ class RoundWriter:
         if report.phase in _WAITING_PHASES and report.job.tasks:
             waiting = len(report.job.tasks) - report.job.counts.ready
             note = f"{waiting}/{len(report.job.tasks)} tasks in gang unschedulable: {report.job.fit_error()}"
-            return writes + self._tell(round, report, kind="Warning", reason="Unschedulable", note=note)
+            return writes + self._tell(round, report.job, kind="Warning", reason="Unschedulable", note=note)
         if report.changed and report.job.tasks:
-            writes += self._tell(round, report, kind="Normal", reason="Scheduled", note="pod group is ready")
+            writes += self._tell(round, report.job, kind="Normal", reason="Scheduled", note="pod group is ready")
         return writes
 
-    def _tell(self, round: Round, report: GroupReport, *, kind: str, reason: str, note: str) -> list[Write]:
+    def _tell(self, round: Round, job: Job, *, kind: str, reason: str, note: str) -> list[Write]:
         return self._recorder.record(
-            report.job.group, now=round.now, controller=self._name, kind=kind, reason=reason, action=reason, note=note
+            job.group, now=round.now, controller=self._name, kind=kind, reason=reason, action=reason, note=note
         )
 
     def _pod(self, round: Round, report: PodReport) -> list[Write]:

@@ -8,7 +8,7 @@ chance goes through `choices`; everything that happens is told to `witness`, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fairlead.state.sandbox import Sandbox
 
 __all__ = [
-    "Choices", "HyperNodes", "Job", "LastAttempt", "NoHyperNodes", "QueueState", "Round", "SubJob", "Task", "Witness",
+    "Choices", "HyperNodes", "Job", "LastAttempt", "QueueState", "Round", "SubJob", "Task", "Witness",
 ]  # fmt: skip
 
 Option = TypeVar("Option")
@@ -61,32 +61,23 @@ class HyperNodes(Protocol):
         """LCA: an empty argument gives the other one; the empty text if there is none."""
 
     def lowest_containing(self, nodes: Iterable[str]) -> str:
-        """The hypernode of the lowest tier that has all these nodes; empty if there is none below the root."""
+        """The hypernode of the lowest tier that has all these nodes; empty if some node is not in the cluster."""
 
+    def leaf_of(self, node: str) -> str:
+        """The hypernode of the very lowest tier there is that has a node; empty if none does."""
 
-class NoHyperNodes:
-    """A network that nobody described: the root has all nodes, and that is all."""
+    @property
+    def tiers(self) -> tuple[int, ...]:
+        """All tiers there are, the root's last."""
 
-    root = "<cluster-top-hypernode>"
-    ready = True
+    def in_tier(self, tier: int) -> list[str]: ...
 
-    def __contains__(self, name: object) -> bool:
-        return name == self.root
+    def children(self, name: str) -> tuple[str, ...]: ...
 
-    def nodes_of(self, name: str) -> frozenset[str]:
-        return frozenset()
+    def ancestors(self, name: str) -> list[str]:
+        """It, its parent, and so on up to the root."""
 
-    def tier(self, name: str) -> int:
-        return 1
-
-    def tier_named(self, tier_name: str) -> int | None:
-        return None
-
-    def lowest_common(self, one: str, other: str) -> str:
-        return one or other
-
-    def lowest_containing(self, nodes: Iterable[str]) -> str:
-        return ""
+    def __iter__(self) -> Iterator[str]: ...
 
 
 class QueueState:
@@ -193,6 +184,10 @@ class Round:
             found = self._rows_of[hyper_node] = np.array(mine, dtype=np.int32)
         return found
 
+    def note(self, job: Job, message: str) -> None:
+        """Tell the users of a job something, as an event of its group."""
+        self.outcome.notes[job.uid, message] = job
+
     def queue_of(self, task: Task) -> QueueState | None:
         return self.queues.get(task.job.queue) if task.job is not None else None
 
@@ -231,3 +226,5 @@ class Outcome:
     binds: list[tuple[Task, int]] = field(default_factory=list)
     evictions: list[tuple[Task, str]] = field(default_factory=list)
     """Tasks and the reason: preempt, reclaim, shuffle, gangpreempt, gangreclaim."""
+    notes: dict[tuple[str, str], Job] = field(default_factory=dict)
+    """Jobs by their uid and what is to be said of them."""

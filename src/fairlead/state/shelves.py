@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fairlead.model import claims, group, kinds, policy
+from fairlead.model import claims, group, kinds, policy, topology
 from fairlead.model.flow import Happened
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ COMPILERS: Mapping[Kind, Callable[[Doc], Any]] = {
     kinds.X_POD_GROUP: group.compile_group,
     kinds.VC_POD_GROUP: group.compile_group,
     kinds.VC_QUEUE: policy.compile_queue,
+    kinds.VC_HYPER_NODE: topology.compile_hyper_node,
+    kinds.VC_NUMATOPOLOGY: topology.compile_numa_topology,
+    kinds.VC_NODE_SHARD: topology.compile_node_shard,
 }
 GROUP_KINDS = (kinds.POD_GROUP, kinds.POD_GROUP_BETA, kinds.X_POD_GROUP, kinds.VC_POD_GROUP)
 """The kinds that say that pods belong together. Few servers have all of them."""

@@ -101,7 +101,7 @@ class _Placing:
             row = best(round, task, rows)
             placed = self.transaction.pipeline(task, row, eviction_occurred=False)
         if placed and self._sub_job.topology is not None:
-            leaf = round.topology.lowest_containing([round.cluster.table.name(row)])
+            leaf = round.topology.leaf_of(round.cluster.table.name(row))
             self._near = round.topology.lowest_common(self._near, leaf)
         return placed
 

@@ -1,0 +1,121 @@
+"""nodegroup: queues use the groups of nodes that their affinity names. A group is a label's value.
+
+A queue's rules come to one answer per group, which is gathered over the rows of the table by the label's code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.framework.tiers import TierPlugin
+from fairlead.model.policy import NodeGroupAffinity
+from fairlead.model.reasons import Reason, Reject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from fairlead.framework.round import Round, Task
+    from fairlead.plugins.volcano.arguments import Arguments
+    from fairlead.state.nodes import Nodes
+
+LABEL = "volcano.sh/nodegroup-name"
+_REQUIRED, _PREFERRED, _AVOIDED = 100.0, 50.0, -1.0
+_NO_LABEL = Reason("nodegroup", "node group label not found", final=True)
+_NO_RULES = Reason("nodegroup", "node group affinity not specified", final=True)
+_MISMATCH = Reason("nodegroup", "node does not satisfy the node group affinity", final=True)
+_NONE = NodeGroupAffinity()
+
+
+class NodeGroup(TierPlugin):
+    """`strict`: nodes without a group are nobody's. `ordered`: preferred groups are liked in the order listed.
+    `hierarchy`: a queue without affinity has that of its nearest ancestor with one."""
+
+    name = "nodegroup"
+
+    def __init__(self, *, strict: bool = True, ordered: bool = False, hierarchy: bool = False) -> None:
+        self._strict = strict
+        self._ordered = ordered
+        self._hierarchy = hierarchy
+
+    @classmethod
+    def of(cls, arguments: Arguments, *, hierarchy: bool = False) -> NodeGroup:
+        return cls(
+            strict=arguments.flag("strict", default=True),
+            ordered=arguments.flag("enablePreferredOrder", default=False),
+            hierarchy=hierarchy,
+        )
+
+    def open(self, round: Round) -> None:
+        self._round = round
+        self._rules: dict[str, NodeGroupAffinity] = {}
+
+    # ---- judging ----
+
+    def predicate(self, task: Task, nodes: Nodes) -> Iterator[Reject]:
+        rules = self._rules_of(task)
+        if rules is None:
+            return
+        codes = nodes.label(LABEL)
+        labelled = codes >= 0
+        ruled = rules != _NONE
+        if self._strict or ruled:
+            yield Reject(_NO_LABEL, ~labelled)
+        if not ruled:
+            yield Reject(_NO_RULES, labelled)
+            return
+        allowed = self._by_group(nodes, lambda group: _allows(rules, group), otherwise=True)
+        yield Reject(_MISMATCH, labelled & (allowed == 0))
+
+    def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
+        rules = self._rules_of(task)
+        if rules is None or rules == _NONE:
+            return np.zeros(len(nodes), dtype=np.float64)
+        return self._by_group(nodes, lambda group: _liking(rules, group, ordered=self._ordered), otherwise=0.0)
+
+    def _by_group(self, nodes: Nodes, value: Callable[[str], float], *, otherwise: float) -> NDArray[np.float64]:
+        """A value per group, gathered by the rows' groups; the code -1 of unlabelled rows finds the last entry."""
+        groups = self._round.cluster.table.label(LABEL).values
+        return np.array([*map(value, groups), otherwise], dtype=np.float64)[nodes.label(LABEL)]
+
+    # ---- rules ----
+
+    def _rules_of(self, task: Task) -> NodeGroupAffinity | None:
+        """The rules of a task's queue; None for a task of no queue."""
+        if task.job is None:
+            return None
+        known = self._rules.get(task.job.queue)
+        if known is None:
+            known = self._rules[task.job.queue] = self._find(task.job.queue)
+        return known
+
+    def _find(self, name: str) -> NodeGroupAffinity:
+        queues, seen = self._round.queues, set()
+        while name in queues and name not in seen:
+            seen.add(name)
+            queue = queues[name].queue
+            if queue.affinity is not None or not self._hierarchy or name == "root":
+                return queue.affinity or _NONE
+            name = queue.parent or "root"
+        return _NONE
+
+
+def _allows(rules: NodeGroupAffinity, group: str) -> bool:
+    """A group to be avoided is allowed, even if it must not be used too."""
+    if group in rules.preferred_anti:
+        return True
+    return group in (*rules.required, *rules.preferred) and group not in rules.required_anti
+
+
+def _liking(rules: NodeGroupAffinity, group: str, *, ordered: bool) -> float:
+    if group in rules.preferred_anti:
+        return _AVOIDED
+    score = _REQUIRED if group in rules.required else 0.0
+    if group in rules.preferred:
+        places = {name: place for place, name in enumerate(rules.preferred)}
+        score += _PREFERRED * (len(places) - places[group]) / len(places) if ordered else _PREFERRED
+    return score

@@ -1,0 +1,55 @@
+"""Network: the tree of HyperNodes over the nodes that there are, made anew only when one of the two changed.
+
+Nodes report themselves every few seconds; only a node that comes, goes or changes its labels can change the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from fairlead.model import kinds
+from fairlead.model.topology import HyperNodeTree
+
+if TYPE_CHECKING:
+    from fairlead.model.pod import Pod
+    from fairlead.state.cluster import Cluster
+
+
+class Network:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._labels: dict[int, tuple[str, Mapping[str, str]]] = {}
+        for row, node in cluster.table.alive_rows():
+            self._labels[row] = node.name, node.labels
+        self._version = -1
+        self._tree: HyperNodeTree | None = None
+
+    def tree(self) -> HyperNodeTree:
+        shelf = self._cluster.shelves.of(kinds.VC_HYPER_NODE)
+        if self._tree is None or self._version != shelf.version:
+            self._tree = HyperNodeTree(shelf.values(), dict(self._labels.values()))
+            self._version = shelf.version
+        return self._tree
+
+    # ---- what changes ----
+
+    def occupied(self, pod: Pod, row: int) -> None:
+        """Pods do not change the network."""
+
+    def vacated(self, pod: Pod, row: int) -> None:
+        """Nor do they when they leave."""
+
+    def node_changed(self, row: int) -> None:
+        node = self._cluster.table.nodes[row]
+        seen = (node.name, node.labels) if node is not None else None
+        if seen != self._labels.get(row):
+            self._tree = None
+        if seen is None:
+            self._labels.pop(row, None)
+        else:
+            self._labels[row] = seen
+
+
+def network_of(cluster: Cluster) -> HyperNodeTree:
+    return cluster.index(Network, Network).tree()
