@@ -15,7 +15,15 @@ from fairlead.framework.plugin import Plugin, Scope, takes_part
 from fairlead.framework.profile import profile_of
 from fairlead.framework.tiers import TierPlugin
 from fairlead.model.reasons import Code, Reason, Reject, Status
+from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.node_basics import NodeUnschedulable
+from fairlead.plugins.node_ports import NodePorts
 from fairlead.plugins.pod_affinity import InterPodAffinity
+from fairlead.plugins.spread import PodTopologySpread
+from fairlead.plugins.taints import TaintToleration
+from fairlead.plugins.volume_binding import VolumeBinding
+from fairlead.plugins.volume_limits import NodeVolumeLimits
+from fairlead.plugins.volume_zone import VolumeZone
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
@@ -24,7 +32,9 @@ if TYPE_CHECKING:
 
     from fairlead.framework.round import Round, Task
     from fairlead.model.shape import PodShape
+    from fairlead.plugins.volcano.arguments import Arguments
 
+_VOLUMES = "VolumeBindingEnable"
 _TOO_MANY = Reason("predicates", "node(s) pod number exceeded")
 _UNPREPARED = Reason("predicates", 'reading "PreFilterNodePorts" from cycleState: not found', final=True)
 
@@ -40,6 +50,13 @@ class Predicates(TierPlugin):
         self._stable = [plugin for plugin in filters if plugin.scope is Scope.STATIC]
         self._others = [plugin for plugin in filters if plugin.scope is not Scope.STATIC]
         self._binds_volumes = binds_volumes
+
+    @classmethod
+    def of(cls, arguments: Arguments) -> Predicates:
+        listed = [
+            (key, plugin) for key, plugin in _filters() if not key or arguments.flag(f"predicate.{key}", default=True)
+        ]
+        return cls([plugin for _, plugin in listed], binds_volumes=any(key == _VOLUMES for key, _ in listed))
 
     def open(self, round: Round) -> None:
         self._round = round
@@ -120,6 +137,19 @@ class Predicates(TierPlugin):
             for plugin in self._profile.at("reserve"):
                 if plugin.concerns(task.pod):
                     plugin.unreserve(cycle, task.row)
+
+
+def _filters() -> Iterator[tuple[str, Plugin]]:
+    """The filters in order, each with the argument that can leave it out."""
+    yield "", NodeUnschedulable()
+    yield "NodeAffinityEnable", NodeAffinity()
+    yield "TaintTolerationEnable", TaintToleration()
+    yield "NodePortsEnable", NodePorts()
+    yield "PodAffinityEnable", InterPodAffinity()
+    yield "NodeVolumeLimitsEnable", NodeVolumeLimits()
+    yield "VolumeZoneEnable", VolumeZone()
+    yield "PodTopologySpreadEnable", PodTopologySpread()
+    yield _VOLUMES, VolumeBinding()
 
 
 def follow_affinity(plugins: Iterable[Plugin], round: Round) -> None:
