@@ -222,8 +222,14 @@ def test_failed_pods_of_a_job_are_replaced_after_a_growing_delay(cluster: Harnes
     assert len(cluster.list(POD)) == 3
 
 
+def test_a_job_whose_pods_say_nothing_of_their_time_completes(cluster: Harness) -> None:
+    cluster.apply(job("plain").times(2, at_once=2))
+    cluster.run(10)
+    assert status(cluster, JOB, "plain")["succeeded"] == 2
+
+
 def test_a_job_that_takes_too_long_fails_and_its_pods_go(cluster: Harness) -> None:
-    cluster.apply(job("slow").having(activeDeadlineSeconds=30).of(pod("t")))
+    cluster.apply(job("slow").having(activeDeadlineSeconds=30).of(pod("t").running_for("1h")))
     cluster.run(29)
     assert running(cluster) == 1
     cluster.run(5)
@@ -263,7 +269,7 @@ def test_a_pod_deleted_under_a_job_counts_as_failed_and_is_replaced(cluster: Har
 
 
 def test_pods_deleted_because_their_job_failed_count_as_failed(cluster: Harness) -> None:
-    cluster.apply(job("slow").having(activeDeadlineSeconds=30).times(2, at_once=2).of(pod("t")))
+    cluster.apply(job("slow").having(activeDeadlineSeconds=30).times(2, at_once=2).of(pod("t").running_for("1h")))
     cluster.run(60)
     told = status(cluster, JOB, "slow")
     assert told["failed"] == 2

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from fairlead.controllers.pod_script import PodScript, read_script
+from fairlead.controllers.pod_script import PodScript, default_for, read_script
 from fairlead.controllers.pod_status import (
     ended_status,
     is_declared_unready,
@@ -201,7 +201,8 @@ class Kubelet(Reconciler[Key]):
 
     def _take_in(self, key: Key, doc: Doc, node: str) -> _Pod:
         self._drop(key, "")
-        script = read_script(doc["metadata"].get("annotations") or {}, self._rng, self._default)
+        default = default_for(doc, self._default)
+        script = read_script(doc["metadata"].get("annotations") or {}, self._rng, default)
         pod = _Pod(uid=doc["metadata"]["uid"], node=node, script=script, bound_at=self.now)
         self._pods[key] = pod
         host = self._hosts.get(node)

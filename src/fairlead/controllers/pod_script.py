@@ -7,22 +7,28 @@ Our own annotations come first, kwok's stage delays second, the kubelet's defaul
     fairlead.io/exit-code         (kwok has none)
     fairlead.io/terminate-delay   pod-delete.stage.kwok.x-k8s.io/delay
 
-Every kwok delay may have a `jitter-delay` beside it: then the time is drawn between the two. Durations that cannot be
-read count as absent.
+A pod that is told nothing runs until it is deleted; one of a Job's ends by itself after a second. Every kwok delay may
+have a `jitter-delay` beside it: then the time is drawn between the two. Durations that cannot be read count as absent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
+from typing import TYPE_CHECKING
 
 from fairlead.controllers.stamps import duration
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Doc
 
 START_DELAY = "fairlead.io/start-delay"
 RUN_TIME = "fairlead.io/run-time"
 EXIT_CODE = "fairlead.io/exit-code"
 TERMINATE_DELAY = "fairlead.io/terminate-delay"
+JOB_RUN_TIME = 1.0
+"""Seconds that a Job's pod runs if nothing says otherwise."""
 
 _START_STAGES = ("pod-create", "pod-init-container-running", "pod-init-container-completed", "pod-ready")
 
@@ -35,6 +41,13 @@ class PodScript:
     run_time: float | None = None
     exit_code: int = 0
     terminate_delay: float = 0.0
+
+
+def default_for(doc: Doc, default: PodScript) -> PodScript:
+    """What a pod does that says nothing itself: a Job's pod has something to finish, so it does, as with kwok."""
+    if default.run_time is None and any(o.get("kind") == "Job" for o in doc["metadata"].get("ownerReferences") or ()):
+        return replace(default, run_time=JOB_RUN_TIME)
+    return default
 
 
 def read_script(annotations: Mapping[str, str], rng: Random, default: PodScript) -> PodScript:
