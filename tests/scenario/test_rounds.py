@@ -1,0 +1,144 @@
+"""The life of a job in rounds: let in, placed together or not at all, run, completed; beside pods of another profile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairlead.config.presets import first_profile
+from fairlead.engine.scheduler import Options, Scheduler
+from fairlead.framework.profile import Profile, Rounds
+from fairlead.framework.tiers import Enabled
+from fairlead.model import kinds
+from fairlead.model.flow import Doc, Verb, Write
+from fairlead.plugins.binder import DefaultBinder
+from fairlead.plugins.volcano.arguments import Arguments
+from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.nodeorder import NodeOrder
+from fairlead.plugins.volcano.overcommit import Overcommit
+from fairlead.plugins.volcano.predicates import Predicates
+from fairlead.plugins.volcano.priority import Priority
+from fairlead.plugins.volcano.proportion import Proportion
+from fairlead.testing.builders import PodBuilder, node, pod, podgroup, queue
+from fairlead.testing.harness import Harness
+
+_GROUP = "scheduling.k8s.io/group-name"
+
+
+def volcano(**options: Any) -> Profile:
+    none = Arguments()
+    plugins = (Overcommit.of(none), Predicates.of(none), Proportion.of(none), NodeOrder.of(none))
+    tiers = ((Enabled(Priority()), Enabled(Gang())), tuple(Enabled(plugin) for plugin in plugins))
+    rounds = Rounds(("enqueue", "allocate", "backfill"), tiers, **options)
+    return Profile("volcano", {"bind": (DefaultBinder(),)}, rounds=rounds)
+
+
+def cluster_of(*nodes: str, made: list[Scheduler] | None = None, **options: Any) -> Harness:
+    scheduler = Scheduler([first_profile(), volcano(**options)], Options(seed=1))
+    if made is not None:
+        made.append(scheduler)
+    cluster = Harness(nodes=[node(name) for name in nodes], schedulers=[lambda _: scheduler])
+    cluster.apply(queue("default"))
+    opened = Write(Verb.PATCH, kinds.VC_QUEUE, "", "default", {"status": {"state": "Open"}}, subresource="status")
+    cluster.perform(opened)
+    return cluster
+
+
+def member(name: str, group: str, **requests: str) -> PodBuilder:
+    return pod(name).annotated({_GROUP: group}).scheduled_by("volcano").asks(**requests)
+
+
+def group_status(cluster: Harness, name: str) -> Doc:
+    found = cluster.get(kinds.VC_POD_GROUP, name)
+    assert found is not None
+    return dict(found.get("status") or {})
+
+
+def test_a_gang_is_let_in_and_placed_together() -> None:
+    cluster = cluster_of("a", "b")
+    cluster.apply(podgroup("train", 3))
+    cluster.run(3)
+    assert group_status(cluster, "train")["phase"] == "Inqueue"
+    cluster.apply(*(member(f"train-{i}", "train", cpu="4") for i in range(3)))
+    cluster.run(5)
+    assert sorted(cluster.bindings()) == ["train-0", "train-1", "train-2"]
+    assert group_status(cluster, "train")["phase"] == "Running"
+    assert group_status(cluster, "train")["running"] == 3
+
+
+def test_a_gang_that_does_not_fit_holds_nothing_and_says_why() -> None:
+    cluster = cluster_of("a", "b")
+    cluster.apply(podgroup("big", 3))
+    cluster.apply(*(member(f"big-{i}", "big", cpu="5") for i in range(3)), pod("small").asks(cpu="8"))
+    cluster.run(10)
+    assert cluster.bindings() == {"small": cluster.bindings()["small"]}
+    conditions = group_status(cluster, "big")["conditions"]
+    assert conditions[0]["type"] == "Unschedulable"
+    assert conditions[0]["reason"] == "NotEnoughResources"
+    said = [cluster.pod(f"big-{i}")["status"]["conditions"][0] for i in range(3)]
+    assert {condition["reason"] for condition in said} == {"Schedulable", "Unschedulable"}
+
+
+def test_room_that_becomes_free_is_found_by_the_next_round() -> None:
+    cluster = cluster_of("a")
+    cluster.apply(pod("first").asks(cpu="6"))
+    cluster.settle()
+    cluster.apply(podgroup("late", 2), *(member(f"late-{i}", "late", cpu="4") for i in range(2)))
+    cluster.run(5)
+    assert sorted(cluster.bindings()) == ["first"]
+    cluster.delete(kinds.POD, "first")
+    cluster.run(40)
+    assert sorted(cluster.bindings()) == ["late-0", "late-1"]
+
+
+def test_what_a_queue_has_is_written_to_its_status() -> None:
+    cluster = cluster_of("a")
+    cluster.apply(podgroup("one", 1), member("one-0", "one", cpu="2", memory="1Gi"))
+    cluster.run(5)
+    found = cluster.get(kinds.VC_QUEUE, "default")
+    assert found is not None
+    assert found["status"]["allocated"] == {"cpu": "2", "memory": "1Gi", "pods": "1"}
+
+
+def test_pods_that_ask_for_nothing_are_backfilled() -> None:
+    cluster = cluster_of("a")
+    cluster.apply(podgroup("idle", 1), member("idle-0", "idle"))
+    cluster.run(5)
+    assert cluster.bindings() == {"idle-0": "a"}
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_a_round_in_slices_comes_to_the_same(size: int) -> None:
+    made: list[Scheduler] = []
+    cluster = cluster_of("a", "b", "c", made=made, slice=size)
+    for name in ("x", "y", "z"):
+        cluster.apply(podgroup(name, 2), *(member(f"{name}-{i}", name, cpu="2") for i in range(4)))
+    cluster.apply(*(pod(f"plain-{i}").asks(cpu="500m") for i in range(3)))
+    cluster.run(10)
+    placed = cluster.bindings()
+    assert sum(name.startswith("plain") for name in placed) == 3
+    assert sum(not name.startswith("plain") for name in placed) == 9, "three fit beside half a core on each node"
+    made[-1].cluster.check()
+
+
+def test_a_job_whose_pods_ended_is_completed() -> None:
+    cluster = cluster_of("a")
+    cluster.apply(podgroup("short", 1), member("short-0", "short", cpu="1"))
+    cluster.run(5)
+    succeeded = {"status": {"phase": "Succeeded"}}
+    cluster.perform(Write(Verb.PATCH, kinds.POD, "default", "short-0", succeeded, subresource="status"))
+    cluster.run(5)
+    assert group_status(cluster, "short")["phase"] == "Completed"
+
+
+def test_nothing_is_written_while_nothing_changes() -> None:
+    cluster = cluster_of("a")
+    cluster.apply(podgroup("waits", 2), member("waits-0", "waits", cpu="1"))
+    cluster.run(10)
+    before = cluster.get(kinds.VC_POD_GROUP, "waits")
+    cluster.run(600)
+    after = cluster.get(kinds.VC_POD_GROUP, "waits")
+    assert before is not None
+    assert after is not None
+    assert before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
