@@ -1,0 +1,49 @@
+"""The plugins by the names that a configuration file calls them by, made from the arguments it gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fairlead.plugins.volcano.arguments import Arguments
+from fairlead.plugins.volcano.binpack import BinPack
+from fairlead.plugins.volcano.capacity import capacity
+from fairlead.plugins.volcano.conformance import Conformance
+from fairlead.plugins.volcano.drf import drf
+from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.network_topology import NetworkTopologyAware
+from fairlead.plugins.volcano.nodegroup import NodeGroup
+from fairlead.plugins.volcano.nodeorder import NodeOrder
+from fairlead.plugins.volcano.overcommit import Overcommit
+from fairlead.plugins.volcano.predicates import Predicates
+from fairlead.plugins.volcano.priority import Priority
+from fairlead.plugins.volcano.proportion import Proportion
+
+if TYPE_CHECKING:
+    from fairlead.framework.tiers import TierPlugin
+
+HIERARCHY = "enableHierarchy"
+
+_PLAIN: Mapping[str, Callable[[Arguments], TierPlugin]] = {
+    "binpack": BinPack.of,
+    "conformance": lambda _: Conformance(),
+    "gang": lambda _: Gang(),
+    "network-topology-aware": NetworkTopologyAware.of,
+    "nodeorder": NodeOrder.of,
+    "overcommit": Overcommit.of,
+    "predicates": Predicates.of,
+    "priority": lambda _: Priority(),
+    "proportion": Proportion.of,
+}
+_HIERARCHICAL: Mapping[str, Callable[..., TierPlugin]] = {"capacity": capacity, "drf": drf, "nodegroup": NodeGroup.of}
+"""Those that a switch makes follow the tree of queues."""
+
+NAMES = frozenset({*_PLAIN, *_HIERARCHICAL})
+
+
+def tier_plugin(name: str, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> TierPlugin | None:
+    """The plugin of a name; None if there is none of that name, which the original only logs."""
+    if name in _HIERARCHICAL:
+        return _HIERARCHICAL[name](Arguments(arguments), hierarchy=switches.get(HIERARCHY, False))
+    make = _PLAIN.get(name)
+    return make(Arguments(arguments)) if make is not None else None
