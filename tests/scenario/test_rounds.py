@@ -1,4 +1,4 @@
-"""The life of a job in rounds: let in, placed together or not at all, run, completed; beside pods of another profile."""
+"""The life of a job in rounds: let in, placed together or not at all, run, completed; beside other profiles."""
 
 from __future__ import annotations
 

@@ -154,6 +154,7 @@ class Transaction:
 
     def recover(self, saved: Sequence[Operation]) -> bool:
         """Do it again. False at the first step that fails; those before it stay."""
+        self._round.scores = None
         for operation in saved:
             if operation.what == EVICT:
                 self.evict(operation.task, operation.reason)

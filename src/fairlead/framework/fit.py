@@ -50,9 +50,9 @@ class FitErrors:
     @property
     def message(self) -> str:
         """`0/3 nodes are unavailable: 1 Insufficient cpu, 2 node(s) had untolerated taint(s).`"""
-        prefix = f"In hyperNode {self.hyper_node}: " if self.hyper_node else ""
         if self.text:
-            return prefix + self.text
+            return self.text
+        prefix = f"In hyperNode {self.hyper_node}: " if self.hyper_node else ""
         if not self.parts:
             return prefix + ALL_NODES_UNAVAILABLE
         histogram: Counter[str] = Counter()

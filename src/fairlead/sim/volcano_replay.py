@@ -8,7 +8,7 @@ evictions, phases and messages are equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -69,10 +69,37 @@ class Guide(Choices, Witness):
         return row if step.get("pod") == task.name and row in rows else rows[0]
 
     def hyper_node(self, sub_job: SubJob, names: Sequence[str]) -> str:
-        return names[0]
+        assert self.round is not None
+        node = self._peek().get("node", "")
+        return next((name for name in names if node in self.round.topology.nodes_of(name)), names[0])
 
-    def walk(self, what: str, items: Sequence[Item]) -> Sequence[Item]:
-        return items
+    def walk(self, what: str, items: Sequence[Item]) -> Iterable[Item]:
+        if what != "hypernodes":
+            return items
+        return self._hyper_nodes_as_tried(items)
+
+    def _hyper_nodes_as_tried(self, items: Sequence[Item]) -> Iterator[Item]:
+        """Each time the one that the next recorded step is in. A trial that placed nothing was in one that no step
+        before the next commit is in."""
+        assert self.round is not None
+        left = {item: self.round.topology.nodes_of(str(item)) for item in items}
+        while left:
+            step = self._peek()
+            fitting = [item for item, nodes in left.items() if step.get("node") in nodes]
+            if not fitting:
+                soon = self._nodes_until_commit()
+                fitting = [item for item, nodes in left.items() if not nodes & soon]
+            chosen = fitting[0] if fitting else next(iter(left))
+            del left[chosen]
+            yield chosen
+
+    def _nodes_until_commit(self) -> set[str]:
+        nodes = set()
+        for step in self._steps[self.at :]:
+            if step.get("do") == "commit":
+                break
+            nodes.add(step.get("node", ""))
+        return nodes
 
     # ---- what happens ----
 
