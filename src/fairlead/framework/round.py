@@ -104,10 +104,6 @@ class Choices:
         """One of several rows that are equally good for a task."""
         return rows[0] if len(rows) == 1 else self._rng.choice(rows)
 
-    def hyper_nodes(self, job: Job, names: Sequence[str]) -> Iterable[str]:
-        """The order in which equally near hypernodes are tried."""
-        return names
-
     def hyper_node(self, sub_job: SubJob, names: Sequence[str]) -> str:
         return names[0] if len(names) == 1 else self._rng.choice(names)
 
