@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from fairlead.api.retry import Backoff
-from fairlead.errors import ApiError, Gone
+from fairlead.errors import ApiError, Gone, NotFound
 from fairlead.model.flow import Change, Doc, Happened, Watch
 
 if TYPE_CHECKING:
@@ -114,6 +114,9 @@ class Reflector:
                 self._failures += 1
                 if self._failures > 1:
                     await self._sleep(self._backoff.delay(self._failures - 1, self._rng))
+            except NotFound as error:
+                self._find_none()
+                await self._pause(error)
             except ApiError as error:
                 await self._pause(error)
 
@@ -134,6 +137,15 @@ class Reflector:
             self._keep(key, raw)
         self.listed = True
         self._tell(self._as_added())
+
+    def _find_none(self) -> None:
+        """The server does not know this kind (yet), so there are none; a definition may be installed at any time."""
+        self._resource_version = ""
+        if self.listed:
+            self._tell(self._difference({}))
+        else:
+            self.listed = True
+            self._tell(())
 
     async def _pages(self) -> tuple[dict[Key, bytes], str]:
         """All pages of a list, encoded as they come so that never more than one is held as documents."""

@@ -40,7 +40,7 @@ from fairlead.config.registry import BUILT_IN, Registry
 from fairlead.config.watcher import ConfigWatcher
 from fairlead.engine.figures import figures_of, take
 from fairlead.engine.scheduler import Options, Scheduler
-from fairlead.errors import FairleadError
+from fairlead.errors import FairleadError, NotFound
 from fairlead.framework.meter import Meter
 from fairlead.model import kinds
 from fairlead.runtime.leader import Election, Elector, LeadershipLost
@@ -381,4 +381,5 @@ def _tell_of_file(words: str) -> None:
 
 
 def _tell_of_watch(watch: Any, error: Exception, pause: float) -> None:
-    log.warning("watching %s failed, again in %.1f s: %s", watch.kind.resource, pause, error)
+    level = logging.DEBUG if isinstance(error, NotFound) else logging.WARNING
+    log.log(level, "watching %s failed, again in %.1f s: %s", watch.kind.resource, pause, error)

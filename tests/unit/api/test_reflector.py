@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fairlead.api.mirror import Mirror
 from fairlead.api.port import Page, WatchEvent
 from fairlead.api.reflector import Recorded, Reflector
-from fairlead.errors import ApiError, Gone, TooManyRequests, Unreachable
+from fairlead.errors import ApiError, Gone, NotFound, TooManyRequests, Unreachable
 from fairlead.model.flow import Change, Doc, Happened, Watch
 from fairlead.model.kinds import NODE, POD
 
@@ -295,3 +295,12 @@ def test_recorded_changes_are_a_sequence() -> None:
     assert [change.doc["a"] for change in recorded] == [1, 2, 3]
     assert recorded[-1].doc == {"a": 3}
     assert [change.doc["a"] for change in recorded[1:]] == [2, 3]
+
+
+async def test_a_kind_that_the_server_does_not_know_has_no_objects_until_it_does() -> None:
+    """Nobody waits for a definition that may never be installed; when it is, its objects come, and they go with it."""
+    unknown = NotFound("the server could not find the requested resource")
+    reflector, told, pauses = await play(Scripted([unknown], []))
+    assert (reflector.listed, told, len(pauses)) == (True, [], 1)
+    _, told, _ = await play(Scripted([unknown, page(doc("a", 1), version=5), unknown], [[NotFound("gone")]]))
+    assert told == [("ADDED", "a"), ("DELETED", "a")]

@@ -1,0 +1,197 @@
+"""`make bench-kube`: the same pods on the same nodes through kube-scheduler and through `fairlead scheduler`.
+
+Both on one real API server, back to back. First 3,000 pods are created while the scheduler runs: CPU seconds of its
+process, and the requests that it made (from the API server's own counters). Then they wait when it starts: pods placed
+per second from the first binding to the last. Only ratios are held against a bar: both contenders run on the same
+machine in the same minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import tempfile
+import time
+import uuid
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from fairlead.api.client import KubeApi
+from fairlead.api.credentials import load_kubeconfig
+from fairlead.model.kinds import POD
+from tests.kube import contenders
+from tests.kube.contenders import FAIRLEAD, KUBE
+from tests.kube.control_plane import ControlPlane
+
+RESULTS = Path("build/bench-kube.json")
+EVENTS_SETTLE = 5.0
+"""Seconds that a scheduler is given to write its last events."""
+_REQUEST = re.compile(rb"^apiserver_request_total\{([^}]*)\} (\S+)$", re.MULTILINE)
+_LABEL = re.compile(rb'(\w+)="([^"]*)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    contender: str
+    pods_per_second: float
+    """Of a backlog."""
+    pods_per_second_arriving: float
+    """While they are being created, which the machine may hold up more than the scheduler does."""
+    cpu_ms_per_pod: float
+    requests_per_pod: float
+    requests: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """fairlead's number as a share of kube-scheduler's, and what it is held to."""
+
+    name: str
+    ratio: float
+    bar: float
+    higher_is_better: bool
+
+    @property
+    def met(self) -> bool:
+        return self.ratio >= self.bar if self.higher_is_better else self.ratio <= self.bar
+
+
+@click.command()
+@click.option("--nodes", default=1000, show_default=True)
+@click.option("--pods", default=3000, show_default=True)
+@click.option("--rounds", default=1, show_default=True, help="Medians of so many.")
+@click.option("--output", type=click.Path(path_type=Path), default=RESULTS, show_default=True)
+def main(nodes: int, pods: int, rounds: int, output: Path) -> None:
+    """Measure fairlead against the real kube-scheduler on the real API server."""
+    with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as name:
+        plane = ControlPlane(Path(name))
+        try:
+            plane.start()
+            results = asyncio.run(_measure(plane, nodes, pods, rounds))
+        finally:
+            plane.stop()
+    bars = _bars(results)
+    _show(results, bars, nodes, pods)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    document = {
+        "nodes": nodes,
+        "pods": pods,
+        "results": [asdict(result) for result in results],
+        "ratios": [asdict(bar) | {"met": bar.met} for bar in bars],
+    }
+    output.write_text(json.dumps(document, indent=2) + "\n")
+    click.echo(f"written to {output}")
+
+
+async def _measure(plane: ControlPlane, nodes: int, pods: int, rounds: int) -> list[Result]:
+    api = KubeApi(load_kubeconfig(plane.kubeconfig))
+    console = Console(stderr=True)
+    results = []
+    try:
+        with console.status(f"creating {nodes} nodes"):
+            await contenders.make_cluster(api, nodes)
+        for number in range(rounds):
+            for name in (KUBE, FAIRLEAD):
+                with console.status(f"round {number + 1} of {rounds}: {pods} pods through {name}"):
+                    results.append(await _run(plane, api, name, pods))
+    finally:
+        await api.close()
+    return results
+
+
+async def _run(plane: ControlPlane, api: KubeApi, name: str, pods: int) -> Result:
+    namespace = f"bench-{uuid.uuid4().hex[:8]}"
+    await contenders.make_namespace(api, namespace)
+    documents = [contenders.pod_document(f"web-{number}", cpu="100m", memory="128Mi") for number in range(pods)]
+    arriving, used, requests = await _arriving(plane, api, name, namespace, documents)
+    await contenders.clear(api, namespace)
+    waiting = await _waiting(plane, api, name, namespace, documents)
+    await contenders.clear(api, namespace)
+    return Result(
+        name, pods / waiting, pods / arriving, used * 1000 / pods,
+        sum(requests.values()) / pods, {what: count / pods for what, count in sorted(requests.items())},
+    )  # fmt: skip
+
+
+async def _arriving(
+    plane: ControlPlane, api: KubeApi, name: str, namespace: str, documents: list[Any]
+) -> tuple[float, float, Counter[str]]:
+    """Pods come while the scheduler runs: seconds until the last is bound, CPU seconds, and requests."""
+    with contenders.contender(name, plane.kubeconfig, plane.directory / namespace) as running:
+        await contenders.until_ready(api, namespace, running)
+        await asyncio.sleep(1.0)
+        before, cpu_before = await _requests(api), running.cpu_seconds()
+        began = time.monotonic()
+        (_, ended), _ = await asyncio.gather(
+            contenders.until_bound(api, namespace, len(documents) + 1, running),
+            contenders.create(api, POD, namespace, documents),
+        )
+        await asyncio.sleep(EVENTS_SETTLE)
+        return ended - began, running.cpu_seconds() - cpu_before, await _requests(api) - before
+
+
+async def _waiting(plane: ControlPlane, api: KubeApi, name: str, namespace: str, documents: list[Any]) -> float:
+    """Pods wait when the scheduler starts: seconds from the first binding to the last, where nothing but the scheduler
+    and its API server is at work."""
+    await contenders.create(api, POD, namespace, documents)
+    with contenders.contender(name, plane.kubeconfig, plane.directory / namespace) as running:
+        first, last = await contenders.until_bound(api, namespace, len(documents), running)
+    return last - first
+
+
+async def _requests(api: KubeApi) -> Counter[str]:
+    """What a scheduler may have asked for since the server started: everything about pods that their creator does not
+    do, and events."""
+    counts: Counter[str] = Counter()
+    for labels, value in _REQUEST.findall(await api.raw("/metrics", accept="text/plain")):
+        found = {key.decode(): text.decode() for key, text in _LABEL.findall(labels)}
+        resource, part, verb = found["resource"], found["subresource"], found["verb"]
+        if resource == "events" or (resource == "pods" and (part or verb in ("GET", "PATCH", "PUT", "DELETE"))):
+            counts[f"{verb} {resource}{'/' if part else ''}{part}"] += int(float(value))
+    return counts
+
+
+def _bars(results: list[Result]) -> list[Bar]:
+    def ratio(figure: str) -> float:
+        ours, theirs = (
+            median(getattr(result, figure) for result in results if result.contender == name)
+            for name in (FAIRLEAD, KUBE)
+        )
+        return float(ours / theirs)
+
+    return [
+        Bar("pods per second", ratio("pods_per_second"), 0.8, higher_is_better=True),
+        Bar("scheduler CPU per pod", ratio("cpu_ms_per_pod"), 1.0, higher_is_better=False),
+        Bar("API requests per pod", ratio("requests_per_pod"), 1.0, higher_is_better=False),
+    ]
+
+
+def _show(results: list[Result], bars: list[Bar], nodes: int, pods: int) -> None:
+    console = Console()
+    table = Table(title=f"{pods:,} pods on {nodes:,} nodes", title_justify="left")
+    for heading in ("scheduler", "pods/s", "arriving", "CPU ms/pod", "requests/pod", "of which"):
+        table.add_column(heading, justify="left" if heading in ("scheduler", "of which") else "right")
+    for result in results:
+        detail = ", ".join(f"{what} {count:.2f}" for what, count in result.requests.items() if count >= 0.005)
+        rates = (f"{rate:,.0f}" for rate in (result.pods_per_second, result.pods_per_second_arriving))
+        costs = (f"{cost:.2f}" for cost in (result.cpu_ms_per_pod, result.requests_per_pod))
+        table.add_row(result.contender, *rates, *costs, detail)
+    console.print(table)
+    for bar in bars:
+        verdict = "[green]met[/green]" if bar.met else "[red]missed[/red]"
+        sign = "≥" if bar.higher_is_better else "≤"
+        console.print(
+            f"{bar.name}: {bar.ratio:.2f} of kube-scheduler's (bar {sign} {bar.bar:g}) {verdict}", highlight=False
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""Two schedulers for one cluster: the real kube-scheduler and `fairlead scheduler`, as child processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairlead.api.client import KubeApi
+from fairlead.api.port import WatchEvent
+from fairlead.model.flow import Verb, Write
+from fairlead.model.kinds import NAMESPACE, NODE, POD
+from tests.kube.control_plane import real_binary
+
+KUBE, FAIRLEAD = "kube-scheduler", "fairlead"
+PATIENCE = 60.0
+CONFIG = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+clientConnection: {kubeconfig: %s, qps: 5000, burst: 5000}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A running scheduler."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def cpu_seconds(self) -> float:
+        """What it has used so far, in user and system mode."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    @contextmanager
+    def told_if_late(self) -> Iterator[None]:
+        """The end of its log, when something did not happen in time."""
+        try:
+            yield
+        except TimeoutError:
+            tail = self.log.read_text(errors="replace")[-3000:]
+            raise AssertionError(f"{self.name} did not do its work in time; the end of its log:\n{tail}") from None
+
+    def check(self) -> None:
+        code = self.process.poll()
+        assert code is None, f"{self.name} ended with {code}:\n{self.log.read_text(errors='replace')[-3000:]}"
+
+
+@contextmanager
+def contender(name: str, kubeconfig: Path, directory: Path) -> Iterator[Contender]:
+    """Start it with the same configuration file, stop it whatever happens."""
+    directory.mkdir(parents=True, exist_ok=True)
+    config = directory / f"{name}.yaml"
+    config.write_text(CONFIG % kubeconfig)
+    if name == KUBE:
+        command = [real_binary("kube-scheduler"), "--config", str(config), "--secure-port=0"]
+    else:
+        command = [sys.executable, "-m", "fairlead", "scheduler", "--config", str(config), "--secure-port=0"]
+    log = directory / f"{name}.log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=file, stdin=subprocess.DEVNULL)
+    try:
+        yield Contender(name, process, log)
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def node_document(name: str, *, cpu: str = "32", zone: str = "") -> dict[str, Any]:
+    amounts = {"cpu": cpu, "memory": "256Gi", "pods": "110"}
+    labels = {"kubernetes.io/hostname": name} | ({"topology.kubernetes.io/zone": zone} if zone else {})
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+    status = {"allocatable": amounts, "capacity": amounts, "conditions": [ready]}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
+
+
+def pod_document(name: str, **requests: str) -> dict[str, Any]:
+    container = {"name": "c", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": requests}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": name.partition("-")[0]}},
+            "spec": {"containers": [container]}}  # fmt: skip
+
+
+async def create(
+    api: KubeApi, kind: Any, namespace: str, documents: Sequence[dict[str, Any]], *, at_once: int = 32
+) -> None:
+    """All of them, several at a time."""
+    waiting = iter(documents)
+
+    async def work() -> None:
+        for document in waiting:
+            await api.perform(Write(Verb.CREATE, kind, namespace, document["metadata"]["name"], document))
+
+    await asyncio.gather(*(work() for _ in range(at_once)))
+
+
+async def make_cluster(api: KubeApi, nodes: int) -> None:
+    """Nodes in ten zones; those that are there stay."""
+    known = {node["metadata"]["name"] for node in (await api.list(NODE)).items}
+    documents = [node_document(f"node-{number}", zone=f"zone-{number % 10}") for number in range(nodes)]
+    await create(api, NODE, "", [document for document in documents if document["metadata"]["name"] not in known])
+
+
+async def make_namespace(api: KubeApi, name: str) -> None:
+    await api.perform(Write(Verb.CREATE, NAMESPACE, "", name, {"metadata": {"name": name}}))
+
+
+async def until_bound(api: KubeApi, namespace: str, count: int, running: Contender) -> tuple[float, float]:
+    """Wait until so many pods have a node; the answer is when the first and the last were seen to have it, by the
+    monotonic clock."""
+    bound: dict[str, float] = {}
+    with running.told_if_late():
+        while True:
+            page = await api.list(POD, namespace=namespace)
+            for pod in page.items:
+                if pod["spec"].get("nodeName"):
+                    bound.setdefault(pod["metadata"]["name"], time.monotonic())
+            if len(bound) >= count:
+                return min(bound.values()), max(bound.values())
+            # The server ends a watch that cannot follow; then from the start.
+            async for event in _watched(api, namespace, page.resource_version):
+                running.check()
+                if event.type == "MODIFIED" and event.doc["spec"].get("nodeName"):
+                    bound.setdefault(event.doc["metadata"]["name"], time.monotonic())
+                    if len(bound) >= count:
+                        return min(bound.values()), max(bound.values())
+
+
+async def _watched(api: KubeApi, namespace: str, version: str) -> AsyncIterator[WatchEvent]:
+    async with (
+        asyncio.timeout(PATIENCE),
+        aclosing(api.watch(POD, namespace=namespace, resource_version=version)) as watch,
+    ):
+        async for event in watch:
+            yield event
+
+
+async def until_ready(api: KubeApi, namespace: str, running: Contender) -> None:
+    """It is, when it has placed a pod."""
+    await create(api, POD, namespace, [pod_document("probe", cpu="1m")])
+    await until_bound(api, namespace, 1, running)
+
+
+async def clear(api: KubeApi, namespace: str) -> None:
+    """Delete all pods of a namespace, at once and for good."""
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
+    async with asyncio.timeout(PATIENCE):
+        while (await api.list(POD, namespace=namespace, limit=1)).items:
+            await api.perform(Write(Verb.DELETE, POD, namespace, "", options))
