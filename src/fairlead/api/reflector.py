@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from fairlead.api.retry import Backoff
-from fairlead.errors import ApiError, Gone, NotFound
+from fairlead.errors import ApiError, Forbidden, Gone, NotFound
 from fairlead.model.flow import Change, Doc, Happened, Watch
 
 if TYPE_CHECKING:
@@ -114,10 +114,9 @@ class Reflector:
                 self._failures += 1
                 if self._failures > 1:
                     await self._sleep(self._backoff.delay(self._failures - 1, self._rng))
-            except NotFound as error:
-                self._find_none()
-                await self._pause(error)
             except ApiError as error:
+                if isinstance(error, NotFound) or (self.watch.optional and isinstance(error, Forbidden)):
+                    self._find_none()
                 await self._pause(error)
 
     async def _pause(self, error: ApiError) -> None:
@@ -139,7 +138,7 @@ class Reflector:
         self._tell(self._as_added())
 
     def _find_none(self) -> None:
-        """The server does not know this kind (yet), so there are none; a definition may be installed at any time."""
+        """The server does not know this kind, or not tell us: there are none. That may change at any time."""
         self._resource_version = ""
         if self.listed:
             self._tell(self._difference({}))

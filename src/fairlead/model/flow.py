@@ -85,12 +85,14 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What a Controller wants to hear about: a kind, optionally narrowed by selectors as in a list request."""
+    """What a Controller wants to hear about: a kind, optionally narrowed by selectors as in a list request. Of an
+    `optional` one there are none if we may not read it; without, a controller waits until it may."""
 
     kind: Kind
     field_selector: str = ""
     label_selector: str = ""
     namespace: str = ""
+    optional: bool = False
 
 
 class DocView(Protocol):

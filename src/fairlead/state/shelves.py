@@ -41,6 +41,8 @@ COMPILERS: Mapping[Kind, Callable[[Doc], Any]] = {
     kinds.VC_NUMATOPOLOGY: topology.compile_numa_topology,
     kinds.VC_NODE_SHARD: topology.compile_node_shard,
 }
+OPTIONAL = frozenset(kind for kind in COMPILERS if kind.kind == "PodGroup" or kind.group.endswith("volcano.sh"))
+"""Kinds that a server may not have, or that a scheduler of single pods may not be allowed to read."""
 GROUP_KINDS = (kinds.POD_GROUP, kinds.POD_GROUP_BETA, kinds.X_POD_GROUP, kinds.VC_POD_GROUP)
 """The kinds that say that pods belong together. Few servers have all of them."""
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fairlead.api.mirror import Mirror
 from fairlead.api.port import Page, WatchEvent
 from fairlead.api.reflector import Recorded, Reflector
-from fairlead.errors import ApiError, Gone, NotFound, TooManyRequests, Unreachable
+from fairlead.errors import ApiError, Forbidden, Gone, NotFound, TooManyRequests, Unreachable
 from fairlead.model.flow import Change, Doc, Happened, Watch
 from fairlead.model.kinds import NODE, POD
 
@@ -304,3 +304,11 @@ async def test_a_kind_that_the_server_does_not_know_has_no_objects_until_it_does
     assert (reflector.listed, told, len(pauses)) == (True, [], 1)
     _, told, _ = await play(Scripted([unknown, page(doc("a", 1), version=5), unknown], [[NotFound("gone")]]))
     assert told == [("ADDED", "a"), ("DELETED", "a")]
+
+
+async def test_what_we_may_not_read_is_none_only_where_we_can_do_without() -> None:
+    refused = Forbidden("not you")
+    reflector, _, _ = await play(Scripted([refused], []), Watch(POD, optional=True))
+    assert reflector.listed
+    reflector, _, _ = await play(Scripted([refused], []))
+    assert not reflector.listed
