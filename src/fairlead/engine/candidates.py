@@ -77,6 +77,12 @@ class NodeSearch:
         round.first_row = (start + examined) % size
         return feasible, errors
 
+    def refusals(self, task: Task, rows: NDArray[np.int32]) -> FitErrors:
+        """All that predicates have against a task on some rows, by what was noted when it was last looked at."""
+        errors = FitErrors()
+        self._judge(task, rows, errors, fit=False, for_preemption=False)
+        return errors
+
     def _kept_for(self, task: Task) -> FitErrors | None:
         """What nodes said of tasks of this role before; None if that does not count."""
         if not self._keep_errors or not task.role or task.job is None:
@@ -89,9 +95,11 @@ class NodeSearch:
         round = self._round
         left = rows
         if fit:
-            for resource, short in round.books.short_of(task.request, rows).items():
-                errors.add(f"Insufficient {resource}", rows[short], final=False)
-            left = rows[round.books.fits_future(task.request, rows)]
+            fitting = round.books.fits_future(task.request, rows)
+            short_rows, left = rows[~fitting], rows[fitting]
+            if len(short_rows):
+                for resource, short in round.books.short_of(task.request, short_rows).items():
+                    errors.add(f"Insufficient {resource}", short_rows[short], final=False)
         hopeful: list[NDArray[np.int32]] = []
         for predicate in round.tiers.predicates(task):
             if not len(left):

@@ -51,6 +51,8 @@ class Books(Generic[AnyBooked]):
         self.on: list[dict[str, AnyBooked]] = [{} for _ in range(table.high)]
         """The tasks of each row by `namespace/name`, with the status they are booked under."""
         self._booked_as: list[dict[str, TaskStatus]] = [{} for _ in range(table.high)]
+        self._touched: list[int] = []
+        self._fitting: dict[int, _Fitting] = {}
         for resource in ("cpu", "memory", *table.allocatable):
             if is_counted(resource):
                 self._open(resource, table.allocatable_column(resource).astype(np.float64) * per_unit(resource))
@@ -97,6 +99,7 @@ class Books(Generic[AnyBooked]):
 
     def _write(self, request: Amounts, status: TaskStatus, row: int, sign: float) -> None:
         self._ensure(request)
+        self._touched.append(row)
         for name, amount in request.items():
             change = sign * amount
             if status is TaskStatus.PIPELINED:
@@ -150,24 +153,33 @@ class Books(Generic[AnyBooked]):
 
     def fits_idle(self, request: Amounts, rows: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Which rows have room now."""
-        return self._fits(((amount, self.column(self.idle, name)[rows]) for name, amount in request.items()), len(rows))
+        if len(rows) <= _FEW_ROWS:
+            return self._fits(((amount, self._idle(name, rows)) for name, amount in request.items()), len(rows))
+        return self._known(request).idle[rows]
 
     def fits_future(self, request: Amounts, rows: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Which rows will have room once what is going is gone."""
-        return self._fits(((amount, self._future(name, rows)) for name, amount in request.items()), len(rows))
+        if len(rows) <= _FEW_ROWS:
+            return self._fits(((amount, self.future_on(name, rows)) for name, amount in request.items()), len(rows))
+        return self._known(request).future[rows]
 
     def short_of(self, request: Amounts, rows: NDArray[np.int32]) -> dict[str, NDArray[np.bool_]]:
         """By resource, the rows whose first shortage, of what will be idle, it is."""
         short: dict[str, NDArray[np.bool_]] = {}
         seen = np.zeros(len(rows), dtype=np.bool_)
         for name, amount in request.items():
-            lacking = ~_fit(amount, self._future(name, rows)) & ~seen
+            lacking = ~_fit(amount, self.future_on(name, rows)) & ~seen
             if lacking.any():
                 short[name] = lacking
                 seen |= lacking
         return short
 
-    def _future(self, name: str, rows: NDArray[np.int32]) -> NDArray[np.float64]:
+    def _idle(self, name: str, rows: NDArray[np.int32]) -> NDArray[np.float64]:
+        column = self.idle.get(name)
+        return np.zeros(len(rows), dtype=np.float64) if column is None else column[rows]
+
+    def future_on(self, name: str, rows: NDArray[np.int32]) -> NDArray[np.float64]:
+        """What will be idle of a resource on some rows."""
         if name not in self.idle:
             return np.zeros(len(rows), dtype=np.float64)
         return self.idle[name][rows] + self.releasing[name][rows] - self.pipelined[name][rows]
@@ -177,6 +189,42 @@ class Books(Generic[AnyBooked]):
         for amount, column in pairs:
             fitting &= _fit(amount, column)
         return fitting
+
+    # ---- remembering who fits where ----
+
+    def _known(self, request: Amounts) -> _Fitting:
+        """Where a request fits. Alike tasks share one request, so after each placement a single row is looked at."""
+        known = self._fitting.get(id(request))
+        if known is None:
+            if len(self._fitting) >= _REMEMBERED:
+                self._fitting.clear()
+            known = self._fitting[id(request)] = _Fitting(request, self._size)
+            self._judge(known, np.arange(self._size, dtype=np.int32))
+        elif known.mark < len(self._touched):
+            self._judge(known, np.unique(np.array(self._touched[known.mark :], dtype=np.int32)))
+        known.mark = len(self._touched)
+        return known
+
+    def _judge(self, known: _Fitting, rows: NDArray[np.int32]) -> None:
+        items = list(known.request.items())
+        known.idle[rows] = self._fits(((amount, self._idle(name, rows)) for name, amount in items), len(rows))
+        known.future[rows] = self._fits(((amount, self.future_on(name, rows)) for name, amount in items), len(rows))
+
+
+_FEW_ROWS = 32
+_REMEMBERED = 512
+
+
+class _Fitting:
+    """Where one request fits, row by row, as of `mark` in the list of touched rows."""
+
+    __slots__ = ("future", "idle", "mark", "request")
+
+    def __init__(self, request: Amounts, size: int) -> None:
+        self.request = request
+        self.idle: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
+        self.future: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
+        self.mark = 0
 
 
 def _within(amount: float, room: float) -> bool:

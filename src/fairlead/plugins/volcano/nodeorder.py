@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.framework.cycle import Cycle
+from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.plugin import Plugin, takes_part
-from fairlead.framework.profile import profile_of
+from fairlead.framework.profile import Profile
 from fairlead.framework.tiers import TierPlugin
-from fairlead.model.reasons import Code
 from fairlead.plugins.images import ImageLocality
 from fairlead.plugins.node_affinity import NodeAffinity
 from fairlead.plugins.pod_affinity import InterPodAffinity
@@ -28,17 +28,22 @@ if TYPE_CHECKING:
     from fairlead.state.nodes import Nodes
 
 
+_SCORING = ("prepare_scores", "score", "normalise")
 _BALANCED = (("cpu", 1), ("memory", 1), ("nvidia.com/gpu", 1))
 
 
 class NodeOrder(TierPlugin):
-    """`scorers` with their weights; a weight of 0 leaves one out."""
+    """`scorers` with their weights; a weight of 0 leaves one out. What they say of pods that are alike is remembered,
+    as for any other profile."""
 
     name = "nodeorder"
 
     def __init__(self, scorers: Sequence[tuple[Plugin, int]]) -> None:
-        self._scorers = [(plugin, weight) for plugin, weight in scorers if weight]
-        self._profile = profile_of("nodeorder", [plugin for plugin, _ in self._scorers])
+        listed = [(plugin, weight) for plugin, weight in scorers if weight]
+        self._plugins = tuple(plugin for plugin, _ in listed)
+        points = {point: tuple(p for p in self._plugins if takes_part(p, point)) for point in _SCORING}
+        self._profile = Profile("nodeorder", points, weights={plugin.name: weight for plugin, weight in listed})
+        self._evaluator = Evaluator(self._profile)
 
     @classmethod
     def of(cls, arguments: Arguments) -> NodeOrder:
@@ -48,24 +53,21 @@ class NodeOrder(TierPlugin):
 
     def open(self, round: Round) -> None:
         self._round = round
-        follow_affinity((plugin for plugin, _ in self._scorers), round)
+        follow_affinity(self._plugins, round)
 
     def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
         round = self._round
         cycle = Cycle(pod=task.pod, cluster=round.cluster, profile=self._profile, now=round.now, rng=round.rng)
-        total = np.zeros(len(nodes), dtype=np.float64)
-        for plugin, weight in self._scorers:
-            scores = _scores(plugin, cycle, nodes)
-            if scores is None:
-                continue
-            total += scores * weight
-        return total
+        self._evaluator.recall(cycle).catch_up(cycle)
+        self._evaluator.prepare_scores(cycle, nodes)
+        totals, _ = self._evaluator.score(cycle, nodes)
+        return totals.astype(np.float64)
 
 
 def _scorers() -> Iterator[tuple[str, Plugin, int]]:
     """Names in the configuration, scorers and default weights."""
     yield "leastrequested", NodeResourcesFit(resources=(("cpu", 50), ("memory", 50))), 1
-    yield "mostrequested", NodeResourcesFit(strategy="MostAllocated"), 0
+    yield "mostrequested", _named(NodeResourcesFit(strategy="MostAllocated"), "NodeResourcesMostAllocated"), 0
     yield "nodeaffinity", NodeAffinity(), 2
     yield "podaffinity", InterPodAffinity(hard_pod_affinity_weight=0), 2
     yield "balancedresource", NodeResourcesBalancedAllocation(resources=_BALANCED, by_gain=False), 1
@@ -74,15 +76,7 @@ def _scorers() -> Iterator[tuple[str, Plugin, int]]:
     yield "podtopologyspread", PodTopologySpread(), 2
 
 
-def _scores(plugin: Plugin, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int | None:
-    """One scorer's scores; None if it has nothing to say about this pod."""
-    if not plugin.concerns(cycle.pod):
-        return None
-    if takes_part(plugin, "prepare_scores"):
-        said = plugin.prepare_scores(cycle, nodes)
-        if said is not None and said.code is Code.SKIP:
-            return None
-    raw = plugin.score(cycle, nodes)
-    if isinstance(raw, int) or not takes_part(plugin, "normalise"):
-        return raw
-    return plugin.normalise(cycle, nodes, raw)
+def _named(plugin: Plugin, name: str) -> Plugin:
+    """Two of a kind must be told apart."""
+    plugin.name = name
+    return plugin
