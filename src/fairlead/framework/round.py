@@ -111,6 +111,21 @@ class Choices:
         """The order in which a Go map (or a racing set of workers) is walked. `what` names the walk."""
         return items
 
+    def ranked(self, task: Task, rows: NDArray[np.int32], scores: NDArray[np.float64]) -> Iterable[int]:
+        """Rows on which room for a task is looked for, best first; among equals, in the order given."""
+        ranked: list[int] = rows[np.argsort(-scores, kind="stable")].tolist()
+        return ranked
+
+    def suspects(self, task: Task, row: int, tasks: Sequence[Task]) -> Sequence[Task]:
+        """The order in which those who could be evicted from a row for a task are shown to the plugins, some of which
+        take the first that they may. The original shows them in any order; here the least important come first."""
+        return sorted(tasks, key=_least_important)
+
+
+def _least_important(task: Task) -> tuple[float, ...]:
+    index = task.index if task.index is not None else -1
+    return task.priority, -index, -task.created
+
 
 class Witness:
     """Is told what a round does. Nothing is done with it here."""
