@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from fairlead.errors import AlreadyExists, BadRequest, Conflict, InternalError, Invalid, NotFound
+from fairlead.errors import AlreadyExists, ApiError, BadRequest, Conflict, Invalid, NotFound
 from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, LEASE, NAMESPACE, NODE, POD, PRIORITY_CLASS
 from tests.contract.conftest import World
 from tests.contract.documents import config, deployment, node, pod
@@ -96,7 +96,7 @@ async def test_an_update_cannot_change_who_an_object_is(world: World) -> None:
 
 
 async def test_creating_with_a_resource_version_is_refused(world: World) -> None:
-    with pytest.raises(InternalError, match="resourceVersion should not be set on objects to be created"):
+    with pytest.raises(ApiError, match="resourceVersion should not be set on objects to be created"):
         await world.create(CONFIG_MAP, config("a", resourceVersion="5"))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.errors import ApiError, BadRequest, Conflict, InternalError, Invalid, NotFound
+from fairlead.errors import ApiError, BadRequest, Conflict, Invalid, NotFound
 from fairlead.model.flow import PatchType
 from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD
 from tests.contract.conftest import World
@@ -177,5 +177,5 @@ async def test_ports_of_a_container_are_merged_by_number(world: World) -> None:
 
 async def test_an_unknown_directive_is_refused(world: World) -> None:
     await world.create(CONFIG_MAP, config("a"))
-    with pytest.raises(InternalError, match="unknown patch type: explode in map"):
+    with pytest.raises(ApiError, match="unknown patch type: explode in map"):
         await world.patch(CONFIG_MAP, "a", {"$patch": "explode"}, STRATEGIC)

@@ -24,7 +24,7 @@ import yaml
 from fairlead.model.kinds import BUILT_IN, POD_GROUP, POD_GROUP_BETA, WORKLOAD, WORKLOAD_BETA, Kind
 
 TARGET = Path(__file__).parents[2] / "src/fairlead/api/data/schema.json.gz"
-VERSIONS = {"k8s.io/api": "v0.36.4", "k8s.io/apimachinery": "v0.36.4"}
+VERSIONS = {"k8s.io/apiextensions-apiserver": "v0.36.4", "k8s.io/apimachinery": "v0.36.4", "k8s.io/api": "v0.36.4"}
 VOLCANO, SCHEDULER_PLUGINS = "volcano.sh/volcano@v1.14.1", "sigs.k8s.io/scheduler-plugins@v0.33.5"
 EXTRA_TYPES = (
     "io.k8s.api.autoscaling.v1.Scale", "io.k8s.api.core.v1.Binding", "io.k8s.api.policy.v1.Eviction",
@@ -151,6 +151,9 @@ def go_path(definition: str) -> tuple[str, str] | None:
     if definition.startswith("io.k8s.api."):
         parts = definition.removeprefix("io.k8s.api.").split(".")
         return "k8s.io/api/" + "/".join(parts[:-1]), parts[-1]
+    if definition.startswith("io.k8s.apiextensions-apiserver."):
+        parts = definition.removeprefix("io.k8s.apiextensions-apiserver.").split(".")
+        return "k8s.io/apiextensions-apiserver/" + "/".join(parts[:-1]), parts[-1]
     if definition.startswith("io.k8s.apimachinery."):
         parts = definition.removeprefix("io.k8s.apimachinery.").split(".")
         return "k8s.io/apimachinery/" + "/".join(parts[:-1]), parts[-1]

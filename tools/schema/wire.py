@@ -27,6 +27,12 @@ FURTHER_ROOTS = (
     "k8s.io.api.autoscaling.v1.Scale",
     "k8s.io.api.policy.v1.Eviction",
     "k8s.io.api.authorization.v1.SelfSubjectAccessReview",
+    "k8s.io.api.authorization.v1.SelfSubjectRulesReview",
+    "k8s.io.api.authorization.v1.SubjectAccessReview",
+    "k8s.io.api.authorization.v1.LocalSubjectAccessReview",
+    "k8s.io.api.authentication.v1.SelfSubjectReview",
+    "k8s.io.api.authentication.v1.TokenReview",
+    "k8s.io.api.authentication.v1.TokenRequest",
 )
 SCALARS = frozenset({"string", "bytes", "bool", "int32", "int64", "uint32", "uint64", "double"})
 _FIELD = re.compile(r"^\s*(optional|repeated|map<string,\s*)\s*([.\w]+)>?\s+(\w+)\s*=\s*(\d+);")

@@ -1,13 +1,15 @@
 """One object, two shapes: Events of core/v1 and events.k8s.io/v1, and the versions of the scheduling group.
 
 Both shapes of an Event keep the fields of the other under a `deprecated` name, so converting back and forth loses
-nothing. PodGroup and Workload have the same fields in all their versions; only apiVersion changes.
+nothing. PodGroup and Workload have the same fields in all their versions; only apiVersion changes. So it is for kinds
+that users define, except that each version shows no more than its own schema knows.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairlead.api.custom.structural import conformed
 from fairlead.model.kinds import EVENT, EVENT_V1
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ def convert(doc: Doc, source: Kind, target: Kind) -> Doc:
         return _renamed(doc, _RENAMED, target)
     if source is EVENT_V1 and target is EVENT:
         return _renamed(doc, _BACK, target)
+    if target.definition is not None:
+        return conformed(target, doc)
     return {**doc, "apiVersion": target.api_version}
 
 

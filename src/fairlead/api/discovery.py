@@ -2,13 +2,16 @@
 
 The same facts in two forms: one small document per group and version, as clients always asked for them, and the
 aggregated form that current kubectl asks for first. Only subresources that are really served are listed; kubectl
-drain, for instance, evicts where it finds `pods/eviction` and deletes where it does not.
+drain, for instance, evicts where it finds `pods/eviction` and deletes where it does not. Kinds that users define
+appear with their definition.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairlead.api.custom.definitions import version_priority
+from fairlead.api.reviews import REVIEWS
 from fairlead.api.subresources import BINDING
 from fairlead.api.verbs import SERVED_SUBRESOURCES
 from fairlead.model import kinds
@@ -20,7 +23,12 @@ if TYPE_CHECKING:
     from fairlead.model.kinds import Kind, Registry
 
 VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
-SUBRESOURCE_VERBS = {"binding": ["create"], "finalize": ["update"]}
+SUBRESOURCE_VERBS = {"binding": ["create"], "finalize": ["update"], "eviction": ["create"], "token": ["create"]}
+_SUBRESOURCE_KINDS = {
+    "scale": {"group": "autoscaling", "version": "v1", "kind": "Scale"},
+    "eviction": {"group": "policy", "version": "v1", "kind": "Eviction"},
+    "token": {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"},
+}
 MAJOR, MINOR, GIT_VERSION = "1", "36", "v1.36.4-fairlead"
 
 
@@ -63,7 +71,11 @@ def aggregated_document(path: str, registry: Registry) -> Doc | None:
 def served_verbs(kind: Kind) -> list[str]:
     if kind is kinds.NAMESPACE:
         return [verb for verb in VERBS if verb != "deletecollection"]
-    return ["create"] if kind is BINDING else VERBS
+    return ["create"] if kind is BINDING or _is_review(kind) else VERBS
+
+
+def _is_review(kind: Kind) -> bool:
+    return REVIEWS.get((kind.group, kind.version, kind.plural)) is kind
 
 
 def served_subresources(kind: Kind) -> list[str]:
@@ -73,14 +85,13 @@ def served_subresources(kind: Kind) -> list[str]:
 def _groups(registry: Registry) -> dict[str, dict[str, list[Kind]]]:
     """Kinds by group and version; within a group, more stable and newer versions come first."""
     groups: dict[str, dict[str, list[Kind]]] = {}
-    for kind in registry:
+    for kind in (*registry, *REVIEWS.values()):
         groups.setdefault(kind.group, {}).setdefault(kind.version, []).append(kind)
     return {name: dict(sorted(versions.items(), key=_stability)) for name, versions in groups.items()}
 
 
-def _stability(item: tuple[str, Any]) -> tuple[int, str]:
-    version = item[0]
-    return (2 if "alpha" in version else 1 if "beta" in version else 0), version
+def _stability(item: tuple[str, Any]) -> tuple[int, int, int, str]:
+    return version_priority(item[0])
 
 
 def _group(name: str, versions: dict[str, list[Kind]]) -> Doc:
@@ -120,9 +131,7 @@ def _subresource_verbs(name: str) -> list[str]:
 
 
 def _subresource_kind(kind: Kind, name: str) -> Doc:
-    if name == "scale":
-        return {"group": "autoscaling", "version": "v1", "kind": "Scale"}
-    return {"kind": "Binding" if name == "binding" else kind.kind}
+    return _SUBRESOURCE_KINDS.get(name) or {"kind": "Binding" if name == "binding" else kind.kind}
 
 
 def _aggregated_group(name: str, versions: dict[str, list[Kind]]) -> Doc:

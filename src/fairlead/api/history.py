@@ -130,6 +130,13 @@ class Subscription:
         if self.wake is not None:
             self.wake()
 
+    def cut_off(self) -> None:
+        """Nothing more will come; whoever listens must ask anew."""
+        self.overflowed = True
+        self._queue.clear()
+        if self.wake is not None:
+            self.wake()
+
     def drain(self, limit: int | None = None) -> list[tuple[EventType, Record, int]]:
         """Everything queued (or the first `limit`): type, the record to show, and the version it happened at."""
         count = len(self._queue) if limit is None else min(limit, len(self._queue))
@@ -175,6 +182,10 @@ class History:
         self._logs: dict[Kind, Log] = {}
         self._followers: dict[Kind, list[Subscription | Feed]] = {}
 
+    def begin(self, version: int) -> None:
+        """Nothing before this version is known."""
+        self._start = version
+
     def log(self, kind: Kind) -> Log:
         log = self._logs.get(kind)
         if log is None:
@@ -195,6 +206,15 @@ class History:
         for followers in self._followers.values():
             if follower in followers:
                 followers.remove(follower)
+
+    def move(self, old: Kind, new: Kind | None) -> None:
+        """A kind was defined anew (or no longer): its log goes on under the new one, its watchers begin anew."""
+        log, followers = self._logs.pop(old, None), self._followers.pop(old, ())
+        if new is not None and log is not None:
+            self._logs[new] = log
+        for follower in followers:
+            if isinstance(follower, Subscription):
+                follower.cut_off()
 
     def compact(self, now: float) -> None:
         """Forget what is too old."""

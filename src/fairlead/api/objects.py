@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
-from fairlead.errors import AlreadyExists, BadRequest, Conflict, InternalError, Invalid, NotFound
+from fairlead.errors import AlreadyExists, BadRequest, Conflict, Invalid, NotFound
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -169,11 +169,9 @@ def success(kind: Kind, name: str, uid: str) -> Doc:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
-def unclassified(message: str) -> InternalError:
+def unclassified(message: str) -> BadRequest:
     """A refusal that the real server gives without a reason and as a 500, though it is the client's mistake."""
-    error = InternalError(message)
-    error.reason = ""
-    return error
+    return BadRequest(message)
 
 
 def unsupported_option(options: str, field: str, value: str, supported: str) -> Invalid:

@@ -1,19 +1,22 @@
 """OpenAPI v2 and v3 of the kinds we serve: as much as kubectl reads of it.
 
-kubectl validates manifests, finds merge keys for `apply` and asks whether the server checks fields by itself. For that
-it needs the component schemas with their extensions, and for each kind the operations with their group, version, kind
-and query parameters. Both documents are made from the generated table, without descriptions; kinds that the table
-does not have appear as objects with any content.
+kubectl validates manifests, finds merge keys for `apply`, asks whether the server checks fields by itself, and explains
+fields. For that it needs the component schemas with their extensions, and for each kind the operations with their
+group, version, kind and query parameters. Both documents are made from the generated table, with our own descriptions
+of what scheduling reads, and from the schemas of defined kinds. They are kept until the set of kinds changes.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from hashlib import sha512
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from fairlead import __version__
+from fairlead.api.descriptions import described
 from fairlead.api.schema import schema_data
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ _PATCHES = (
     "application/json-patch+json",
     "application/merge-patch+json",
     "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
 )
 _WRITE_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")
 _LIST_PARAMETERS = (
@@ -37,11 +41,41 @@ _TYPES = {"allowWatchBookmarks": "boolean", "limit": "integer", "sendInitialEven
           "timeoutSeconds": "integer", "watch": "boolean", "force": "boolean"}  # fmt: skip
 
 
+class OpenApi:
+    """The documents of a Registry, made when first asked for."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._generation = registry.generation
+        self._made: dict[str, bytes | None] = {}
+
+    def v2(self) -> bytes:
+        return self._kept("v2", lambda: openapi_v2(self._registry)) or b""
+
+    def v3_index(self) -> bytes:
+        return self._kept("v3", lambda: openapi_v3_index(self._registry)) or b""
+
+    def v3(self, group_version: str) -> bytes | None:
+        if group_version not in _by_path(self._registry):
+            return None
+        return self._kept("v3/" + group_version, lambda: openapi_v3(self._registry, group_version))
+
+    def _kept(self, name: str, make: Callable[[], bytes | None]) -> bytes | None:
+        if self._generation != self._registry.generation:
+            self._generation = self._registry.generation
+            self._made.clear()
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
+
+
 def openapi_v3_index(registry: Registry) -> bytes:
     """The list of documents, one per group and version, each with a hash that changes with its content."""
     paths = {}
-    for group_version in _by_path(registry):
-        digest = sha512(openapi_v3(registry, group_version) or b"").hexdigest()[:128].upper()
+    for group_version, kinds in _by_path(registry).items():
+        content = [schema_data()["version"], __version__]
+        content += [[kind.kind, kind.definition and kind.definition.schema] for kind in kinds]
+        digest = sha512(orjson.dumps(content)).hexdigest().upper()
         paths[group_version] = {"serverRelativeURL": f"/openapi/v3/{group_version}?hash={digest}"}
     return orjson.dumps({"paths": paths})
 
@@ -103,7 +137,16 @@ def _unknown(kinds: list[Kind]) -> list[Kind]:
 
 
 def _open(kind: Kind) -> Json:
+    """The schema of a kind that the table does not have: as its definition has it, or anything."""
     gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+    if kind.definition is not None:
+        schema = dict(kind.definition.schema)
+        own = schema.get("properties") or {}
+        common = {
+            "apiVersion": {"type": "string"}, "kind": {"type": "string"},
+            "metadata": {"allOf": [{"$ref": _V3_PREFIX + _OBJECT_META}]},
+        }  # fmt: skip
+        return {**schema, "properties": {**own, **common}, "x-kubernetes-group-version-kind": [gvk]}
     return {
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,
@@ -114,14 +157,15 @@ def _open(kind: Kind) -> Json:
 def _reachable(names: set[str]) -> dict[str, Json]:
     types = schema_data()["types"]
     found: dict[str, Json] = {}
-    todo = {name for name in names if name in types} | {_status_name(), _DELETE_OPTIONS}
+    todo = {name for name in names if name in types} | {_status_name(), _DELETE_OPTIONS, _OBJECT_META}
     while todo:
         name = todo.pop()
-        found[name] = types[name]
+        found[name] = described(name, types[name])
         todo |= _references(types[name]) - found.keys()
     return dict(sorted(found.items()))
 
 
+_OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
@@ -137,20 +181,26 @@ def _references(node: Any) -> set[str]:
     return set().union(*map(_references, node)) if isinstance(node, list) else set()
 
 
-def _as_v2(node: Any) -> Any:
-    """The older dialect: references elsewhere, no `allOf` around them, no `oneOf`, no defaults."""
-    if isinstance(node, list):
-        return [_as_v2(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    if "allOf" in node:
-        rest = {key: value for key, value in node.items() if key not in ("allOf", "default")}
-        return _as_v2(rest | node["allOf"][0])
-    if "oneOf" in node:
-        return {"type": "string"} | {key: value for key, value in node.items() if key == "format"}
-    out = {key: _as_v2(value) for key, value in node.items() if not (key == "default" and not isinstance(value, dict))}
+_NOT_IN_V2 = ("default", "nullable", "anyOf", "not", "oneOf", "x-kubernetes-validations")
+
+
+def _as_v2(schema: Json) -> Json:
+    """The older dialect: references elsewhere, no `allOf` around them, no alternatives, no defaults."""
+    if parts := schema.get("allOf"):
+        rest = {key: value for key, value in schema.items() if key not in ("allOf", "default")}
+        return _as_v2(rest | parts[0]) if len(parts) == 1 else {}
+    if "oneOf" in schema:
+        return {"type": "string"} | {key: value for key, value in schema.items() if key == "format"}
+    if schema.get("x-kubernetes-preserve-unknown-fields") and "x-kubernetes-group-version-kind" not in schema:
+        return {key: value for key, value in schema.items() if key in ("type", "description")}
+    out = {key: value for key, value in schema.items() if key not in _NOT_IN_V2}
     if isinstance(out.get("$ref"), str):
         out["$ref"] = out["$ref"].replace(_V3_PREFIX, _V2_PREFIX)
+    if isinstance(out.get("properties"), dict):
+        out["properties"] = {name: _as_v2(inner) for name, inner in out["properties"].items()}
+    for inside in ("items", "additionalProperties"):
+        if isinstance(out.get(inside), dict):
+            out[inside] = _as_v2(out[inside])
     return out
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairlead.api.reviews import REVIEWS
 from fairlead.api.subresources import BINDING
 from fairlead.model import kinds
 
@@ -46,7 +47,7 @@ def _within(group: str, version: str, parts: list[str], registry: Registry) -> T
     if not group and plural == BINDING.plural and namespace:
         kind: Kind | None = BINDING
     else:
-        kind = registry.by_resource(group, version, plural)
+        kind = registry.by_resource(group, version, plural) or REVIEWS.get((group, version, plural))
     if kind is None or any(rest) or not plural or (namespace and not kind.namespaced):
         return None
     if name and kind.namespaced and not namespace:

@@ -18,6 +18,8 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _SUFFIXES = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 _NANO = 10**9
+_LONGEST = 400
+"""Characters of a quantity, and its greatest exponent: beyond this nobody means an amount."""
 
 
 class NotAQuantity(ValueError):
@@ -43,7 +45,7 @@ def amount(value: Any) -> Fraction:
 @lru_cache(maxsize=8192)
 def _read(text: str) -> tuple[Fraction, str]:
     match = _FORM.match(text)
-    if match is None or not (match[2] or match[3]):
+    if match is None or not (match[2] or match[3]) or len(text) > _LONGEST or len(match[4] or "") > 4:
         raise NotAQuantity(text)
     sign, whole, decimals, exponent, suffix = match.groups()
     number = Fraction(int((whole or "") + (decimals or "") or "0"), 10 ** len(decimals or ""))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from fairlead.api.quantities import QUANTITY_ERROR, NotAQuantity, canonical
-from fairlead.api.typetable import Decoder, Field, FieldKind, Struct, TypeTable
+from fairlead.api.typetable import OBJECT_META, Decoder, Field, FieldKind, Struct, TypeTable
 from fairlead.errors import BadRequest, Invalid
 
 if TYPE_CHECKING:
@@ -56,14 +56,28 @@ def type_table() -> TypeTable:
     return TypeTable(schema_data(), _DECODERS)
 
 
-@cache
 def struct_of(kind: Kind) -> Struct | None:
-    """The fields of a kind, or None when anything goes."""
+    """The fields of a kind, or None when the table does not have it."""
+    return None if kind.definition is not None else _struct_of(kind)
+
+
+@cache
+def _struct_of(kind: Kind) -> Struct | None:
     return type_table().of_kind(f"{kind.api_version}/{kind.kind}")
+
+
+def raw_schema(kind: Kind) -> dict[str, Any] | None:
+    """The schema of a built-in kind as it is in the table."""
+    name = schema_data()["kinds"].get(f"{kind.api_version}/{kind.kind}")
+    return None if name is None else schema_data()["types"][name]
 
 
 def decode(kind: Kind, doc: Doc) -> Decoded:
     """The document with types checked, unknown fields dropped and values in canonical form."""
+    if kind.definition is not None:
+        from fairlead.api.custom.structural import decode_defined
+
+        return Decoded(*decode_defined(kind, doc))
     struct = struct_of(kind)
     if struct is None:
         return Decoded(doc, [])
@@ -74,6 +88,19 @@ def decode(kind: Kind, doc: Doc) -> Decoded:
         _complain(kind, struct, doc)
         raise
     return Decoded(decoded, list(_unknown(struct, doc, "")) if unknown else unknown)
+
+
+def decode_metadata(kind: Kind, doc: Doc) -> tuple[Doc, list[str]]:
+    """The metadata of an object of a kind that the table does not have, and the paths of its unknown fields."""
+    struct = type_table().struct(OBJECT_META)
+    given, unknown = doc.get("metadata") or {}, list[str]()
+    try:
+        decoded = _decode_struct(struct, given, unknown)
+    except _WrongType:
+        for parent, path, field, value in _wrong(struct, given, ("metadata",)):
+            raise WrongType(kind, _go_error(parent, path, field, value), _restore_error(field, value)) from None
+        raise
+    return decoded, list(_unknown(struct, given, "metadata")) if unknown else unknown
 
 
 def unknown_fields(kind: Kind, doc: Doc) -> list[str]:

@@ -128,11 +128,17 @@ def _field_term(kind: Kind, term: str, selector: str) -> FieldTerm:
         raise BadRequest(f"invalid selector: '{selector}'; can't understand '{term}'")
     sign = next(sign for sign in ("!=", "==", "=") if term.startswith(sign, position))
     field, value = term[:position], _unescaped(term[position + len(sign) :], selector)
-    supported = FIELDS.get(kind.storage, {})
+    supported = FIELDS.get(kind.storage) or _defined_fields(kind)
     extract = supported.get(_stored_field(kind, field)) or _EVERY_KIND.get(field)
     if extract is None:
         raise BadRequest(_not_supported(kind, field))
     return FieldTerm(extract, value, equal=sign != "!=")
+
+
+def _defined_fields(kind: Kind) -> Mapping[str, Extract]:
+    """The fields that a definition lets lists choose by."""
+    paths = kind.definition.selectable if kind.definition is not None else ()
+    return _paths(*(path.removeprefix(".") for path in paths))
 
 
 def _not_supported(kind: Kind, field: str) -> str:
@@ -142,6 +148,8 @@ def _not_supported(kind: Kind, field: str) -> str:
     if kind is kinds.RESOURCE_SLICE:
         return f"field label not supported for {kind.api_version}, Kind={kind.kind}: {field}"
     if kind.storage in FIELDS:
+        return f"field label not supported: {field}"
+    if kind.definition is not None:
         return f"field label not supported: {field}"
     return f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 

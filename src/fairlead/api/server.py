@@ -8,7 +8,6 @@ parameters say what to do with it. Everything that goes wrong is a Status; what 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import ssl
 from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +22,15 @@ from fairlead.api.discovery import aggregated_document, discovery_document, serv
 from fairlead.api.explaining import explanation_document, is_explanation
 from fairlead.api.negotiation import Shape
 from fairlead.api.objects import private_copy, unsupported_option
-from fairlead.api.openapi import openapi_v2, openapi_v3, openapi_v3_index
+from fairlead.api.openapi import OpenApi
+from fairlead.api.owners import check_patch_options, owner_name
 from fairlead.api.paging import Chunk, Query
 from fairlead.api.paths import Target, find_target, is_pod_binding
+from fairlead.api.reviews import REVIEWS, TOKEN_REQUEST, answer, token_for
 from fairlead.api.selection import Selection
 from fairlead.api.storeapi import StoreApi
-from fairlead.api.subresources import BINDING, scale_of
+from fairlead.api.subresources import BINDING, EVICTION, scale_of
+from fairlead.api.tokens import Tokens
 from fairlead.api.verbs import SERVED_SUBRESOURCES, not_found_path
 from fairlead.api.watching import DEFAULT_SECONDS, WatchStream, flag
 from fairlead.errors import ApiError, BadRequest, InternalError, MethodNotAllowed, Unauthorized, Unreachable
@@ -38,6 +40,7 @@ from fairlead.model.flow import PatchType, Verb, Write
 if TYPE_CHECKING:
     from fairlead.api.explaining import Explain
     from fairlead.api.store import Store
+    from fairlead.api.tokens import User
     from fairlead.model.flow import Doc
 
 logger = logging.getLogger(__name__)
@@ -47,8 +50,8 @@ WATCH_BUFFER = 10_000
 WATCH_SEND_BUFFER = 256 * 1024
 SHUTDOWN_SECONDS = 2.0
 FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
-ACCESS_REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
+_REVIEW_KINDS = frozenset(REVIEWS.values())
 _PASSED_ON = ("dryRun", "fieldManager", "fieldValidation", "gracePeriodSeconds", "propagationPolicy", "force")
 
 
@@ -71,7 +74,8 @@ class Server:
         self.store = store
         self.host, self.port = host, port
         self._api = api or StoreApi(store)
-        self._authorization = f"Bearer {token}".encode()
+        self._tokens = Tokens(token, lambda: store.now)
+        self._openapi_of = OpenApi(store.registry)
         self._tls, self._ready, self._watch_buffer = tls, ready, watch_buffer
         self._explainers = explainers
         self._watches: set[asyncio.Task[Any]] = set()
@@ -119,20 +123,22 @@ class Server:
         path = request.path
         if path in ("/healthz", "/livez", "/readyz") or path.startswith(("/livez/", "/readyz/", "/healthz/")):
             return self._health(path)
-        self._authenticate(request)
+        user = self._authenticate(request)
         target = find_target(path, self.store.registry)
         if target is not None:
+            if target.kind in _REVIEW_KINDS:
+                return await self._review(request, target, user)
             return await self._resource(request, target)
         if is_explanation(path) and request.method == "GET":
             return _json(explanation_document(path, self._explainers))
-        if path == ACCESS_REVIEW and request.method == "POST":
-            return await _allowed(request)
         return self._document(request, path)
 
-    def _authenticate(self, request: web.BaseRequest) -> None:
-        given = request.headers.get("Authorization", "").encode(errors="replace")
-        if not hmac.compare_digest(given, self._authorization):
+    def _authenticate(self, request: web.BaseRequest) -> User:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        user = self._tokens.user(token) if scheme == "Bearer" else None
+        if user is None:
             raise Unauthorized("Unauthorized")
+        return user
 
     def _health(self, path: str) -> web.Response:
         if path.startswith("/readyz") and not self._ready():
@@ -163,12 +169,12 @@ class Server:
         return _json(document)
 
     def _openapi(self, path: str) -> web.Response:
-        registry = self.store.registry
+        known = self._openapi_of
         if path == "/openapi/v2":
-            return _json_bytes(openapi_v2(registry))
+            return _json_bytes(known.v2())
         if path == "/openapi/v3":
-            return _json_bytes(openapi_v3_index(registry))
-        body = openapi_v3(registry, path.removeprefix("/openapi/v3/")) if path.startswith("/openapi/v3/") else None
+            return _json_bytes(known.v3_index())
+        body = known.v3(path.removeprefix("/openapi/v3/")) if path.startswith("/openapi/v3/") else None
         if body is None:
             raise not_found_path()
         return _json_bytes(body)
@@ -179,6 +185,8 @@ class Server:
         method = request.method
         if method == "POST" and is_pod_binding(target):
             return await self._bind(request, target)
+        if method == "POST" and target.subresource in ("eviction", "token") and target.name:
+            return await self._created_below(request, target)
         if target.kind is BINDING:
             raise _not_allowed()
         if target.subresource and target.subresource not in target.kind.subresources & SERVED_SUBRESOURCES:
@@ -199,7 +207,7 @@ class Server:
             return await self._watch(request, target, shape, include)
         if not target.name:
             return _json_bytes(answers.many(self.store, kind, self._chunk(params, target), shape, include=include))
-        if target.subresource in ("binding", "finalize"):
+        if target.subresource in ("binding", "finalize", "eviction", "token"):
             raise _not_allowed()
         doc = self.store.read(kind, target.namespace, target.name)
         if target.subresource == "scale":
@@ -232,14 +240,39 @@ class Server:
     async def _write(self, request: web.BaseRequest, target: Target) -> web.Response:
         params = {name: request.query[name] for name in _PASSED_ON if name in request.query}
         _check_validation(request.method, params)
+        params.setdefault("fieldManager", owner_name(request.headers.get("User-Agent", "")))
         shape = negotiation.wanted_shape(request.headers.get("Accept", ""))
         write = _as_write(request, target, await negotiation.read_body(request), params)
         warnings: list[str] = []
+        applies = write.verb is Verb.PATCH and write.patch_type is PatchType.APPLY
+        new = applies and self.store.find(target.kind, target.namespace, target.name) is None
         doc = await self._api.perform(write, warnings=warnings)
-        status = 201 if request.method == "POST" else 200
+        status = 201 if request.method == "POST" or new else 200
         if shape is Shape.OBJECT or doc.get("kind") == "Status":
             return _json(doc, status, warnings)
         return _json_bytes(answers.one(self.store, target.kind, doc, shape), status, warnings)
+
+    async def _created_below(self, request: web.BaseRequest, target: Target) -> web.Response:
+        """What is created under an object and is none of its kind: an Eviction, a TokenRequest."""
+        if target.subresource not in target.kind.subresources:
+            raise not_found_path()
+        raw, content_type = await negotiation.read_body(request), request.headers.get("Content-Type", "")
+        if target.subresource == "token":
+            account = self.store.read(target.kind, target.namespace, target.name)
+            body = private_copy(negotiation.decode_body(raw, content_type, TOKEN_REQUEST))
+            return _json(token_for(account, body, self._tokens), 201)
+        body = private_copy(negotiation.decode_body(raw, content_type, EVICTION))
+        params = {"dryRun": request.query["dryRun"]} if "dryRun" in request.query else {}
+        write = Write(Verb.CREATE, target.kind, target.namespace, target.name, body=body, subresource="eviction",
+                      params=params)  # fmt: skip
+        return _json(await self._api.perform(write), 201)
+
+    async def _review(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
+        if request.method != "POST" or target.name:
+            raise _not_allowed()
+        raw, content_type = await negotiation.read_body(request), request.headers.get("Content-Type", "")
+        body = private_copy(negotiation.decode_body(raw, content_type, target.kind))
+        return _json(answer(target.kind, body, user, self._tokens), 201)
 
     async def _bind(self, request: web.BaseRequest, target: Target) -> web.Response:
         raw = await negotiation.read_body(request)
@@ -287,6 +320,9 @@ def _as_write(request: web.BaseRequest, target: Target, raw: bytes, params: Mapp
         body = _delete_options(raw, request, target)
     elif verb is Verb.PATCH:
         dialect = negotiation.patch_type(content_type, target.kind)
+        check_patch_options(params, applies=dialect is PatchType.APPLY)
+        if dialect is PatchType.APPLY and "fieldManager" not in request.query:
+            params = {name: value for name, value in params.items() if name != "fieldManager"}
         decode = negotiation.decode_yaml if dialect is PatchType.APPLY else negotiation.decode_json
         body = decode(raw, target.kind)
     else:
@@ -327,13 +363,6 @@ def _check_validation(method: str, params: Mapping[str, str]) -> None:
     if given not in FIELD_VALIDATION and method in _OPTIONS:
         supported = ", ".join(f'"{value}"' for value in FIELD_VALIDATION)
         raise unsupported_option(_OPTIONS[method], "fieldValidation", f'"{given}"', supported)
-
-
-async def _allowed(request: web.BaseRequest) -> web.Response:
-    """There is one user, who may do everything."""
-    raw = await negotiation.read_body(request)
-    review = private_copy(negotiation.decode_body(raw, request.headers.get("Content-Type", ""), BINDING))
-    return _json({**review, "status": {"allowed": True}}, 201)
 
 
 def _quiet() -> logging.Logger:

@@ -17,6 +17,10 @@ from random import Random
 from typing import TYPE_CHECKING, TypeAlias
 
 from fairlead.api.conversion import convert
+from fairlead.api.custom.catalog import Catalog
+from fairlead.api.custom.definitions import CLEANUP
+from fairlead.api.custom.structural import conformed
+from fairlead.api.eviction import evict
 from fairlead.api.history import Event, EventType, Feed, History, Subscription
 from fairlead.api.journal import RESTART_GAP
 from fairlead.api.objects import DecodedCache, Key, Record, encode, not_found
@@ -72,8 +76,10 @@ class Store:
         self._decoded = DecodedCache(decoded)
         self._retention = Retention(limits or Limits())
         self._staged: Events | None = None
+        self._catalog = Catalog(self.registry, self._moved)
+        self._history = History(version=0, limit=history, age=history_seconds)
         self._version = self._load() if journal is not None else 0
-        self._history = History(version=self._version, limit=history, age=history_seconds)
+        self._history.begin(self._version)
         self._verbs = Verbs(self, clock=clock, rng=rng)
         with self.batch():
             self._create_first_objects()
@@ -232,10 +238,14 @@ class Store:
         if write.verb is Verb.DELETE and not write.name:
             return self._delete_all(write)
         with self.batch():
+            if write.subresource == "eviction":
+                return evict(self, write)
             outcome = self._verbs.decide(write, warnings)
             answer = self._commit(outcome)
-            for further in () if outcome.dry_run else outcome.also:
-                self._commit(further)
+            if not outcome.dry_run:
+                for further in outcome.also:
+                    self._commit(further)
+                self._tidy_definitions(outcome)
             return answer
 
     def restore(self, kind: Kind, doc: Doc) -> None:
@@ -304,7 +314,50 @@ class Store:
 
     def _delete(self, kind: Kind, key: Key, options: Doc | None) -> None:
         with suppress(NotFound):
-            self._commit(self._verbs.decide(Write(Verb.DELETE, kind, *key, body=options)))
+            outcome = self._verbs.decide(Write(Verb.DELETE, kind, *key, body=options))
+            self._commit(outcome)
+            if not outcome.dry_run:
+                self._tidy_definitions(outcome)
+
+    # -- kinds that users define --------------------------------------------------------------------------------------
+
+    def _tidy_definitions(self, outcome: Outcome) -> None:
+        """A definition on its way out takes its objects along; with the last of them it is gone itself."""
+        kind, after = outcome.kind, outcome.after
+        if kind is kinds.CUSTOM_RESOURCE_DEFINITION and after is not None:
+            if "deletionTimestamp" in after["metadata"]:
+                self._clear(after["metadata"]["name"])
+        elif kind.definition is not None and after is None:
+            self._release(kind.definition.name)
+
+    def _clear(self, name: str) -> None:
+        kind = self._catalog.stored_kind(name)
+        if kind is not None:
+            for record in self._records(kind, ""):
+                if "deletionTimestamp" not in record.doc["metadata"]:
+                    self._delete(kind, record.key, None)
+        self._release(name)
+
+    def _release(self, name: str) -> None:
+        """Let a terminating definition go if nothing is left of its objects."""
+        kind, doc = self._catalog.stored_kind(name), self.get(kinds.CUSTOM_RESOURCE_DEFINITION, "", name)
+        if doc is None or "deletionTimestamp" not in doc["metadata"] or (kind is not None and self._objects.get(kind)):
+            return
+        finalizers = [one for one in doc["metadata"].get("finalizers") or () if one != CLEANUP]
+        if CLEANUP in (doc["metadata"].get("finalizers") or ()):
+            patch = {"metadata": {"finalizers": finalizers or None}}
+            write = Write(Verb.PATCH, kinds.CUSTOM_RESOURCE_DEFINITION, "", name, body=patch)
+            self._commit(self._verbs.decide(write))
+
+    def _moved(self, old: Kind, new: Kind | None) -> None:
+        """Objects of a kind that was defined anew go on as objects of the new one."""
+        kept = self._objects.pop(old, {})
+        if new is not None and kept:
+            self._objects[new] = {
+                namespace: {name: _conformed(new, record) for name, record in records.items()}
+                for namespace, records in kept.items()
+            }
+        self._history.move(old, new)
 
     def _commit(self, outcome: Outcome) -> Doc:
         """Put an outcome into memory; the batch it belongs to does the rest."""
@@ -337,6 +390,8 @@ class Store:
             del records[name]
             if not records:
                 del self._objects[kind][namespace]
+        if kind is kinds.CUSTOM_RESOURCE_DEFINITION:
+            self._catalog.follow(name, None if record is None else record.doc)
 
     def _settle(self, staged: Events) -> None:
         """Journal a batch and tell everybody; or take it back."""
@@ -357,15 +412,23 @@ class Store:
         """Everything that the journal holds; answers the version to go on from."""
         assert self._journal is not None
         now, by_resource = self._clock(), {}
+        defined: list[tuple[str, Record]] = []  # a definition may come after its objects
         for kind in self.registry:
             by_resource[f"{kind.group}/{kind.version}/{kind.plural}"] = kind
         for row in self._journal.load():
             kind_of_row = by_resource.get(row.resource)
-            if kind_of_row is None:
-                raise JournalError(f'the journal holds objects of a resource that is not served: "{row.resource}"')
             record = Record(row.namespace, row.name, row.version, row.raw)
+            if kind_of_row is None:
+                defined.append((row.resource, record))
+                continue
             self._put(kind_of_row, record.key, record)
             self._retention.notice(kind_of_row, record.key, record, now)
+        for resource, record in defined:
+            group, _, plural = resource.split("/")
+            stored = self._catalog.stored_kind(f"{plural}.{group}")
+            if stored is None:
+                raise JournalError(f'the journal holds objects of a resource that is not served: "{resource}"')
+            self._put(stored, record.key, _conformed(stored, record))
         version = self._journal.resource_version
         return version + RESTART_GAP if version else 0
 
@@ -386,6 +449,12 @@ class Store:
     def _create_unless_there(self, kind: Kind, namespace: str, name: str, body: Doc) -> None:
         if self.find(kind, namespace, name) is None:
             self.perform(Write(Verb.CREATE, kind, namespace, name, body=body))
+
+
+def _conformed(kind: Kind, record: Record) -> Record:
+    """The record as the kind's present schema has it."""
+    doc = conformed(kind, record.doc)
+    return record if doc == record.doc else Record(record.namespace, record.name, record.version, encode(doc))
 
 
 def _with_slash(namespace: str) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.typetable import Field, FieldKind, Struct
-from fairlead.errors import BadRequest, InternalError
+from fairlead.errors import BadRequest
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -26,10 +26,8 @@ _PATCH, _RETAIN = "$patch", "$retainKeys"
 _ORDER, _DELETE = "$setElementOrder/", "$deleteFromPrimitiveList/"
 
 
-class PatchFailed(InternalError):
-    """The server words these as plain errors, without a reason."""
-
-    reason = ""
+class PatchFailed(BadRequest):
+    """The original answers these with a 500 without a reason, though the mistake is the client's."""
 
 
 def merge_strategically(struct: Struct | None, doc: Doc, patch: Doc) -> Doc:

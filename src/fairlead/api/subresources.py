@@ -6,6 +6,7 @@ one, in one shape for all. Both are pure: the object in, another object or its v
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.objects import conflict, timestamp, unclassified, wrong_uid
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 SCALE = Kind("autoscaling", "v1", "Scale", "scales")
 BINDING = Kind("", "v1", "Binding", "bindings", singular="binding")
+EVICTION = Kind("policy", "v1", "Eviction", "evictions")
 TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 """Labels that a pod takes over from the node it is bound to, unless it has them already."""
 
@@ -100,12 +102,37 @@ def scale_of(kind: Kind, doc: Doc) -> Doc:
         if key in metadata
     }
     scale: Doc = {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": shown, "spec": {}, "status": {}}
+    if kind.definition is not None and kind.definition.scale is not None:
+        return scale | _defined_scale(kind.definition.scale, doc)
     if spec.get("replicas"):
         scale["spec"]["replicas"] = spec["replicas"]
     scale["status"]["replicas"] = status.get("replicas") or 0
     if selector := selector_text(spec.get("selector")):
         scale["status"]["selector"] = selector
     return scale
+
+
+def _defined_scale(paths: Mapping[str, str], doc: Doc) -> Doc:
+    wanted, present = _at(doc, paths["specReplicasPath"]), _at(doc, paths["statusReplicasPath"])
+    scale: Doc = {"spec": {}, "status": {"replicas": present if isinstance(present, int) else 0}}
+    if isinstance(wanted, int) and wanted:
+        scale["spec"]["replicas"] = wanted
+    selector = _at(doc, paths.get("labelSelectorPath") or "")
+    if isinstance(selector, str) and selector:
+        scale["status"]["selector"] = selector
+    return scale
+
+
+def _at(doc: Any, path: str) -> Any:
+    for name in path.split(".")[1:]:
+        doc = doc.get(name) if isinstance(doc, dict) else None
+    return doc if path else None
+
+
+def _put_at(doc: Any, names: list[str], value: Any) -> Doc:
+    inner = doc.get(names[0]) if isinstance(doc, dict) else None
+    made = value if len(names) == 1 else _put_at(inner, names[1:], value)
+    return {**(doc if isinstance(doc, dict) else {}), names[0]: made}
 
 
 def selector_text(selector: Any) -> str:
@@ -149,4 +176,7 @@ def scaled(kind: Kind, doc: Doc, scale: Doc) -> Doc:
     for field in ("resourceVersion", "uid"):
         if given.get(field):
             metadata[field] = given[field]
-    return {**doc, "metadata": metadata, "spec": {**doc["spec"], "replicas": replicas}}
+    changed = {**doc, "metadata": metadata}
+    if kind.definition is not None and kind.definition.scale is not None:
+        return _put_at(changed, kind.definition.scale["specReplicasPath"].split(".")[1:], replicas)
+    return {**changed, "spec": {**doc["spec"], "replicas": replicas}}

@@ -16,6 +16,7 @@ from fairlead.api import schema
 from fairlead.api.admission import Admission
 from fairlead.api.admission.quota import charged
 from fairlead.api.conversion import convert
+from fairlead.api.custom.definitions import terminating_status, with_status
 from fairlead.api.deletion import RETURNS_THE_OBJECT, DeleteOptions, check_preconditions, farewell, may_go, terminating
 from fairlead.api.objects import (
     Record,
@@ -33,18 +34,19 @@ from fairlead.api.objects import (
     unsupported_option,
     wrong_uid,
 )
+from fairlead.api.owners import Configuration, Owners
 from fairlead.api.patch import apply_patch
 from fairlead.api.subresources import SCALE, bound, scale_of, scaled
 from fairlead.errors import BadRequest, Forbidden, Invalid, MethodNotAllowed, NotFound
 from fairlead.model import kinds
-from fairlead.model.flow import Verb
+from fairlead.model.flow import PatchType, Verb
 
 if TYPE_CHECKING:
     from fairlead.api.store import Store
     from fairlead.model.flow import Doc, Write
     from fairlead.model.kinds import Kind
 
-SERVED_SUBRESOURCES = frozenset({"status", "scale", "binding", "finalize"})
+SERVED_SUBRESOURCES = frozenset({"status", "scale", "binding", "finalize", "eviction", "token"})
 CREATED_BY_UPDATE = frozenset({kinds.EVENT, kinds.LEASE, kinds.ENDPOINTS, kinds.LIMIT_RANGE, kinds.SERVICE})
 NEVER_UNCONDITIONAL = frozenset({kinds.POD_DISRUPTION_BUDGET, kinds.LEASE, kinds.ENDPOINT_SLICE})
 """Kinds (besides custom ones) that may be updated only by who names the version that is replaced."""
@@ -76,6 +78,7 @@ class Verbs:
     def __init__(self, store: Store, *, clock: Callable[[], float], rng: Random) -> None:
         self._store, self._clock, self._rng = store, clock, rng
         self._admission = Admission(store)
+        self._owners = Owners(clock)
 
     def decide(self, write: Write, warnings: list[str] | None = None) -> Outcome:
         """The outcome of any write. Unknown fields are named in `warnings`, if somebody wants to hear of them."""
@@ -87,6 +90,10 @@ class Verbs:
             return self._delete(write)
         if write.subresource == "binding":
             return self._bind(write)
+        if write.subresource in ("eviction", "token"):
+            raise _not_here()
+        if write.verb is Verb.PATCH and write.patch_type is PatchType.APPLY:
+            return self._apply(write, warnings)
         if write.subresource == "scale":
             return self._scale(write)
         if write.verb is Verb.CREATE:
@@ -98,7 +105,7 @@ class Verbs:
     def _create(self, write: Write, warnings: list[str] | None) -> Outcome:
         kind = write.kind.storage
         if write.subresource:
-            raise MethodNotAllowed("the server does not allow this method on the requested resource")
+            raise _not_here()
         doc = self._decoded(write, write.body, warnings)
         metadata = metadata_of(doc)
         if metadata.get("resourceVersion"):
@@ -107,7 +114,9 @@ class Verbs:
         self._check_namespace(kind, metadata)
         return self._created(write, doc, metadata)
 
-    def _created(self, write: Write, doc: Doc, metadata: dict[str, Any]) -> Outcome:
+    def _created(
+        self, write: Write, doc: Doc, metadata: dict[str, Any], configuration: Configuration | None = None
+    ) -> Outcome:
         """Names and stamps a new object, admits it, and finds its name free."""
         kind = write.kind.storage
         for field in DROPPED_ON_CREATE:
@@ -118,7 +127,8 @@ class Verbs:
             raise _name_required(kind)
         metadata["uid"] = new_uid(self._rng)
         metadata["creationTimestamp"] = timestamp(self._clock())
-        doc = self._admission.create(kind, doc)
+        doc = self._with_status(kind, self._admission.create(kind, doc))
+        doc = self._owners.of_new(write, doc, configuration)
         key = metadata.get("namespace") or "", doc["metadata"]["name"]
         if (there := self._store.find(kind, *key)) is not None:
             raise already_exists(kind, key[1], going="deletionTimestamp" in there.doc["metadata"])
@@ -208,10 +218,34 @@ class Verbs:
         self._place(write, metadata_of(doc))
         return self._replaced(write, before, doc)
 
-    def _replaced(self, write: Write, before: Record, doc: Doc) -> Outcome:
+    def _apply(self, write: Write, warnings: list[str] | None) -> Outcome:
+        """Server-side apply: the writer states what it wants of an object, which need not exist yet."""
+        kind = write.kind
+        before = self._store.find(kind.storage, write.namespace if kind.namespaced else "", write.name)
+        live = None if before is None else self._store.shown(kind, before)
+        configuration = self._owners.configuration(write, live)
+        doc = self._decoded(write, configuration.doc, warnings)
+        metadata = metadata_of(doc)
+        self._place(write, metadata)
+        if before is not None:
+            return self._replaced(write, before, doc, configuration)
+        if write.subresource:
+            raise not_found(kind, write.name)
+        metadata.pop("resourceVersion", None)
+        self._check_namespace(kind.storage, metadata)
+        return self._created(write, doc, metadata, configuration)
+
+    def _with_status(self, kind: Kind, doc: Doc) -> Doc:
+        """A definition takes effect with the write; all others wait for their controllers."""
+        if kind is not kinds.CUSTOM_RESOURCE_DEFINITION:
+            return doc
+        return with_status(doc, self._store, timestamp(self._clock()))
+
+    def _replaced(self, write: Write, before: Record, doc: Doc, configuration: Configuration | None = None) -> Outcome:
         """`doc` in the place of `before`, as far as the kind's rules let it."""
         kind = write.kind.storage
         old = self._store.shown(kind, before)
+        given = metadata_of(doc).pop("managedFields", None)
         _carry_over(kind, doc, old)
         if write.subresource == "finalize":
             after = {
@@ -219,8 +253,9 @@ class Verbs:
                 "spec": {**(old.get("spec") or {}), "finalizers": (doc.get("spec") or {}).get("finalizers")},
             }
         else:
-            after = self._admission.update(kind, doc, old, write.subresource)
+            after = self._with_status(kind, self._admission.update(kind, doc, old, write.subresource))
             _check_finalizers(kind, after, old)
+        after = self._owners.of_changed(write, after, old, configuration, given)
         return Outcome(
             kind, before, None if may_go(kind, after) else after, self._shown_as(write.kind),
             dry_run=_dry_run(write), also=() if write.subresource else self._charged(kind, after, old),
@@ -230,12 +265,14 @@ class Verbs:
 
     def _bind(self, write: Write) -> Outcome:
         if write.verb is not Verb.CREATE or write.kind is not kinds.POD:
-            raise MethodNotAllowed("the server does not allow this method on the requested resource")
+            raise _not_here()
         body = private_copy(write.body)
         if metadata_of(body).get("name") != write.name:
             raise BadRequest("name in URL does not match name in Binding object")
         before = self._store.existing(kinds.POD, write.namespace, write.name)
-        pod = bound(self._store.shown(kinds.POD, before), body, now=self._clock(), view=self._store)
+        old = self._store.shown(kinds.POD, before)
+        pod = bound(old, body, now=self._clock(), view=self._store)
+        pod = self._owners.of_changed(write, pod, old, None, None)
         return Outcome(kinds.POD, before, pod, _created_status, dry_run=_dry_run(write))
 
     def _scale(self, write: Write) -> Outcome:
@@ -247,26 +284,33 @@ class Verbs:
         elif write.verb is Verb.PATCH:
             scale = apply_patch(SCALE, scale_of(kind, old), write.body, write.patch_type)
         else:
-            raise MethodNotAllowed("the server does not allow this method on the requested resource")
+            raise _not_here()
         metadata_of(scale)
         doc = scaled(kind, old, scale)
         _carry_over(kind, doc, old)
-        after = self._admission.update(kind, private_copy(doc), old, "")
+        stored = self._store.shown(kind.storage, before)
+        doc = private_copy(convert(doc, kind, kind.storage))
+        metadata_of(doc).pop("managedFields", None)
+        after = self._admission.update(kind.storage, doc, stored, "")
+        after = self._owners.of_changed(write, after, stored, None, None)
+        show = self._shown_as(kind)
         return Outcome(
-            kind, before, after, lambda stored: scale_of(kind, stored), dry_run=_dry_run(write)
+            kind.storage, before, after, lambda stored: scale_of(kind, show(stored)), dry_run=_dry_run(write)
         )  # fmt: skip
 
     # -- delete -------------------------------------------------------------------------------------------------------
 
     def _delete(self, write: Write) -> Outcome:
         if write.subresource:
-            raise MethodNotAllowed("the server does not allow this method on the requested resource")
+            raise _not_here()
         kind = write.kind.storage
         options = DeleteOptions.read(write.body, write.params)
         before = self._store.existing(write.kind, write.namespace, write.name)
         doc = self._store.shown(kind, before)
         check_preconditions(kind, doc, options)
         after = terminating(kind, doc, options, self._clock())
+        if kind is kinds.CUSTOM_RESOURCE_DEFINITION and "deletionTimestamp" not in doc["metadata"]:
+            after = self._doomed(doc, options)
         last = farewell(kind, doc, self._clock()) if after is None else None
         if after is not None or kind in RETURNS_THE_OBJECT:
             reply = self._shown_as(write.kind)
@@ -274,6 +318,12 @@ class Verbs:
             uid = doc["metadata"]["uid"]
             reply = lambda _: success(write.kind, write.name, uid)  # noqa: E731
         return Outcome(kind, before, after, reply, last=last, dry_run=options.dry_run)
+
+    def _doomed(self, doc: Doc, options: DeleteOptions) -> Doc:
+        """A definition goes when its objects are gone; the Store sees to that."""
+        kind, now = kinds.CUSTOM_RESOURCE_DEFINITION, self._clock()
+        marked = terminating_status(doc, timestamp(now))
+        return terminating(kind, marked, options, now) or marked
 
     # -- documents ----------------------------------------------------------------------------------------------------
 
@@ -290,7 +340,6 @@ class Verbs:
                 raise schema.strict_error(kind, unknown)
             if validation == "Warn" and warnings is not None:
                 warnings += [f'unknown field "{path}"' for path in unknown]
-        metadata_of(doc).pop("managedFields", None)
         return convert(doc, kind, kind.storage) if kind.stored_as else doc
 
     def _shown_as(self, kind: Kind) -> Callable[[Doc], Doc]:
@@ -309,6 +358,10 @@ def _key(doc: Doc) -> tuple[str, str]:
 
 def _created_status(_: Doc) -> Doc:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def _not_here() -> MethodNotAllowed:
+    return MethodNotAllowed("the server does not allow this method on the requested resource")
 
 
 def not_found_path() -> NotFound:

@@ -10,8 +10,20 @@ Kinds defined at run time (CustomResourceDefinitions) are more rows of a Registr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Definition:
+    """What a CustomResourceDefinition says of one version of its kind. `schema` is the structural schema."""
+
+    name: str
+    schema: Mapping[str, Any]
+    columns: tuple[Mapping[str, Any], ...] = ()
+    scale: Mapping[str, str] | None = None
+    selectable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +38,8 @@ class Kind:
     categories: tuple[str, ...] = ()
     subresources: frozenset[str] = frozenset()
     stored_as: Kind | None = None
+    definition: Definition | None = None
+    """Set for kinds that are defined at run time."""
 
     @property
     def api_version(self) -> str:
@@ -133,8 +147,17 @@ CLUSTER_ROLE_BINDING = _kind(
     "rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", cluster=True, sub=""
 )
 ENDPOINT_SLICE = _kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", sub="")
+# Networking: stored, nobody routes anything
+NETWORK_POLICY = _kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", short="netpol", sub="")
+INGRESS = _kind("networking.k8s.io/v1", "Ingress", "ingresses", short="ing")
+INGRESS_CLASS = _kind("networking.k8s.io/v1", "IngressClass", "ingressclasses", cluster=True, sub="")
+# Kinds that users define
+CUSTOM_RESOURCE_DEFINITION = _kind(
+    "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", cluster=True,
+    short="crd crds", categories="api-extensions",
+)  # fmt: skip
 # Volcano
-VC_JOB = _kind("batch.volcano.sh/v1alpha1", "Job", "jobs", short="vcjob vj", sub="status scale")
+VC_JOB = _kind("batch.volcano.sh/v1alpha1", "Job", "jobs", short="vcjob vj")
 VC_CRON_JOB = _kind("batch.volcano.sh/v1alpha1", "CronJob", "cronjobs", short="vccronjob vccj")
 VC_COMMAND = _kind("bus.volcano.sh/v1alpha1", "Command", "commands", sub="")
 # Volcano writes the status of these two with the object itself: their CRDs have no status subresource.
@@ -159,6 +182,8 @@ class Registry:
     def __init__(self, kinds: Iterable[Kind] = BUILT_IN) -> None:
         self._by_resource: dict[tuple[str, str, str], Kind] = {}
         self._by_kind: dict[tuple[str, str], Kind] = {}
+        self.generation = 0
+        """Counts changes, so that what is derived from the kinds can be kept until the next one."""
         for kind in kinds:
             self.add(kind)
 
@@ -166,10 +191,12 @@ class Registry:
         return iter(self._by_resource.values())
 
     def add(self, kind: Kind) -> None:
+        self.generation += 1
         self._by_resource[kind.group, kind.version, kind.plural] = kind
         self._by_kind[kind.api_version, kind.kind] = kind
 
     def remove(self, kind: Kind) -> None:
+        self.generation += 1
         self._by_resource.pop((kind.group, kind.version, kind.plural), None)
         self._by_kind.pop((kind.api_version, kind.kind), None)
 

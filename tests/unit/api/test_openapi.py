@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.openapi import openapi_v2, openapi_v3, openapi_v3_index
-from fairlead.model.kinds import Kind, Registry
+from fairlead.api.descriptions import DESCRIPTIONS
+from fairlead.api.openapi import OpenApi, openapi_v2, openapi_v3, openapi_v3_index
+from fairlead.api.schema import schema_data
+from fairlead.model.kinds import Definition, Kind, Registry
 
 REGISTRY = Registry()
 GROUP_VERSIONS = sorted({("apis/" if kind.group else "api/") + kind.api_version for kind in REGISTRY})
@@ -52,14 +54,35 @@ def test_lists_carry_their_merge_keys() -> None:
     assert containers["x-kubernetes-patch-strategy"] == "merge"
 
 
-def test_no_schema_has_a_description() -> None:
-    assert b'"description":"' not in (openapi_v2(REGISTRY)).replace(b'"description":"OK"', b"")
+def test_what_scheduling_reads_is_described_and_every_description_has_its_field() -> None:
+    schemas = json.loads(openapi_v3(REGISTRY, "api/v1") or b"")["components"]["schemas"]
+    spec = schemas["io.k8s.api.core.v1.PodSpec"]["properties"]
+    for field in ("affinity", "nodeSelector", "tolerations", "schedulerName", "priorityClassName", "schedulingGates"):
+        assert spec[field]["description"]
+    types = schema_data()["types"]
+    for name, texts in DESCRIPTIONS.items():
+        assert set(texts) - {""} <= set(types[name]["properties"]), name
+
+
+def test_a_defined_kind_appears_with_its_own_schema() -> None:
+    registry = Registry()
+    openapi = OpenApi(registry)
+    assert openapi.v3("apis/example.com/v1") is None
+    before = openapi.v3_index()
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "description": "All of it."}}}
+    registry.add(Kind("example.com", "v1", "Thing", "things", definition=Definition("things.example.com", schema)))
+    document = json.loads(openapi.v3("apis/example.com/v1") or b"")
+    thing = document["components"]["schemas"]["com.example.v1.Thing"]
+    assert thing["properties"]["spec"]["description"] == "All of it."
+    assert thing["x-kubernetes-group-version-kind"] == [{"group": "example.com", "version": "v1", "kind": "Thing"}]
+    assert openapi.v3_index() != before
+    assert "com.example.v1.Thing" in json.loads(openapi.v2())["definitions"]
 
 
 def test_the_older_dialect_resolves_too_and_knows_no_all_of() -> None:
     document = json.loads(openapi_v2(REGISTRY))
     assert references(document) <= {f"#/definitions/{name}" for name in document["definitions"]}
-    assert b'"allOf"' not in openapi_v2(REGISTRY)
+    assert b'"allOf":[' not in openapi_v2(REGISTRY)
 
 
 def test_what_is_not_served_has_no_document() -> None:

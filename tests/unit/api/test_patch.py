@@ -137,7 +137,7 @@ def test_a_strategic_patch_with_a_wrong_type_complains_of_the_restoring(spec: An
 def test_a_strategic_patch_that_cannot_be_read_fails_as_in_the_original(patch: Any, message: str) -> None:
     with pytest.raises(ApiError) as refused:
         apply_patch(POD, pod(), patch, PatchType.STRATEGIC)
-    assert (refused.value.message, refused.value.code) == (message, 500)
+    assert (refused.value.message, refused.value.code) == (message, 400)
 
 
 def test_custom_resources_take_no_strategic_patch() -> None:

@@ -33,6 +33,9 @@ from fairlead.api.admission.quality import quality_of_service
 from fairlead.api.admission.service_addresses import keep_addresses, with_addresses
 from fairlead.api.admission.workload_defaults import WORKLOAD_DEFAULTS, mark_daemon_set, own_job
 from fairlead.api.admission.workloads import WORKLOAD_RULES, WORKLOAD_STEPS, check_workload_status
+from fairlead.api.custom.definitions import check_definition, check_definition_step, default_definition
+from fairlead.api.custom.rules import check_defined
+from fairlead.api.custom.structural import default_defined
 from fairlead.api.schema import is_custom, struct_of
 from fairlead.model import kinds as k
 
@@ -40,11 +43,14 @@ if TYPE_CHECKING:
     from fairlead.model.flow import Doc, DocView
     from fairlead.model.kinds import Kind
 
-_DEFAULTS = {**PLAIN_DEFAULTS, **WORKLOAD_DEFAULTS}
-_RULES = {**PLAIN_RULES, **WORKLOAD_RULES}
+_DEFAULTS = {
+    **PLAIN_DEFAULTS, **WORKLOAD_DEFAULTS, k.CUSTOM_RESOURCE_DEFINITION: default_definition,
+}  # fmt: skip
+_RULES = {**PLAIN_RULES, **WORKLOAD_RULES, k.CUSTOM_RESOURCE_DEFINITION: check_definition}
 _STEPS: dict[Kind, Callable[[Problems, Doc, Doc], None]] = {
     **PLAIN_STEPS,
     **WORKLOAD_STEPS,
+    k.CUSTOM_RESOURCE_DEFINITION: check_definition_step,
     k.POD: lambda problems, new, old: check_pod_update(problems, new["spec"], old["spec"]),
 }
 _STATUS_COUNTS = frozenset({k.DEPLOYMENT, k.REPLICA_SET, k.REPLICATION_CONTROLLER})
@@ -107,7 +113,7 @@ class Admission:
         elif kind is k.NAMESPACE:
             check_namespace_status(problems, prepared)
         elif kind is k.NODE or is_custom(kind):
-            _check_object(problems, kind, prepared)
+            _check_object(problems, kind, prepared, old)
         problems.raise_if_any(kind, prepared["metadata"]["name"])
         return prepared
 
@@ -165,6 +171,8 @@ def default(kind: Kind, doc: Doc) -> Doc:
     defaulter = _DEFAULTS.get(kind)
     if defaulter is not None:
         return defaulter(doc)
+    if kind.definition is not None:
+        return default_defined(kind, doc)
     if is_custom(kind) and (struct := struct_of(kind)) is not None:
         return default_custom(struct, doc)
     return doc
@@ -179,7 +187,7 @@ def check(kind: Kind, doc: Doc) -> None:
 
 def _check_update(kind: Kind, new: Doc, old: Doc) -> None:
     problems, step_problems = Problems(), Problems()
-    _check_object(problems, kind, new)
+    _check_object(problems, kind, new, old)
     check_metadata_update(problems, new["metadata"], old["metadata"])
     step = _STEPS.get(kind)
     if step is not None:
@@ -190,7 +198,7 @@ def _check_update(kind: Kind, new: Doc, old: Doc) -> None:
     first.raise_if_any(kind, new["metadata"]["name"])
 
 
-def _check_object(problems: Problems, kind: Kind, doc: Doc) -> None:
+def _check_object(problems: Problems, kind: Kind, doc: Doc, old: Doc | None = None) -> None:
     check_metadata(problems, kind, doc["metadata"])
     if kind is k.POD:
         check_pod_spec(problems, "spec", doc["spec"])
@@ -198,5 +206,7 @@ def _check_object(problems: Problems, kind: Kind, doc: Doc) -> None:
     rule = _RULES.get(kind)
     if rule is not None:
         rule(problems, doc)
+    elif kind.definition is not None:
+        check_defined(problems, kind, doc, old)
     elif is_custom(kind):
         check_custom(problems, kind, doc)

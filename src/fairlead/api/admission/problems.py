@@ -76,6 +76,10 @@ class Problems:
         if value is not None and value < 0:
             self.invalid(path, value, "must be greater than or equal to 0")
 
+    def add(self, reason: str, path: str, text: str) -> None:
+        """A problem that is worded already."""
+        self.found.append((reason, path, text))
+
     def _add(self, reason: str, path: str, text: str, detail: str) -> None:
         self.found.append((reason, path, f"{text}: {detail}" if detail else text))
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from fairlead.api.tables.columns import age_of, name
 
@@ -25,7 +28,7 @@ def value_at(doc: Any, path: str) -> Any:
     for member, index, quoted, key, wanted in _steps(path):
         if key:
             candidates = found if isinstance(found, list) else ()
-            found = next((one for one in candidates if one.get(key) == wanted), None)
+            found = next((one for one in candidates if isinstance(one, dict) and one.get(key) == wanted), None)
         elif index:
             found = found[int(index)] if isinstance(found, list) and len(found) > int(index) else None
         else:
@@ -35,7 +38,7 @@ def value_at(doc: Any, path: str) -> Any:
     return found
 
 
-def custom_cells(doc: Doc, now: float, columns: list[Doc]) -> list[Any]:
+def custom_cells(doc: Doc, now: float, columns: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Name, then what the columns find; dates as ages."""
     return [name(doc), *(_cell(value_at(doc, one["jsonPath"]), one["type"], now) for one in columns)]
 
@@ -44,7 +47,18 @@ def _cell(value: Any, kind: str, now: float) -> Any:
     if value is None:
         return None
     if kind == "date":
-        return age_of(value, now)
+        return _age(value, now)
     if kind == "string":
-        return value if isinstance(value, str) else str(value)
-    return value
+        return value if isinstance(value, str) else _as_text(value)
+    return value if isinstance(value, int | float) else None
+
+
+def _age(value: Any, now: float) -> Any:
+    try:
+        return age_of(value, now)
+    except (TypeError, ValueError):
+        return "<invalid>"
+
+
+def _as_text(value: Any) -> str:
+    return orjson.dumps(value).decode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.tables.columns import NONE, UNSET, age, name
+from fairlead.api.tables.columns import NONE, UNSET, age, name, selector_text
 from fairlead.model import kinds as k
 
 if TYPE_CHECKING:
@@ -135,6 +135,26 @@ def _some(texts: list[str]) -> str:
     return (",".join(texts[:3]) + more) or UNSET
 
 
+def _ingress(doc: Doc, now: float) -> list[Any]:
+    spec = doc.get("spec") or {}
+    rules, addresses = spec.get("rules") or (), ((doc.get("status") or {}).get("loadBalancer") or {}).get("ingress")
+    hosts = ",".join(rule.get("host") or "*" for rule in rules) or "*"
+    at = ",".join(one.get("ip") or one.get("hostname") or "" for one in addresses or ())
+    return [name(doc), spec.get("ingressClassName", NONE), hosts, at, "80, 443" if spec.get("tls") else "80",
+            age(doc, now)]  # fmt: skip
+
+
+def _ingress_class(doc: Doc, now: float) -> list[Any]:
+    spec = doc.get("spec") or {}
+    given = spec.get("parameters")
+    shown = f"{given['kind']}.{given['apiGroup']}/{given['name']}" if given and given.get("apiGroup") else NONE
+    return [name(doc), spec.get("controller", ""), shown, age(doc, now)]
+
+
+def _network_policy(doc: Doc, now: float) -> list[Any]:
+    return [name(doc), selector_text((doc.get("spec") or {}).get("podSelector")), age(doc, now)]
+
+
 OTHER_CELLS: dict[Kind, Cells] = {
     k.POD_DISRUPTION_BUDGET: _budget,
     k.PRIORITY_CLASS: _priority_class,
@@ -156,4 +176,8 @@ OTHER_CELLS: dict[Kind, Cells] = {
     k.ROLE_BINDING: _role_binding,
     k.CLUSTER_ROLE_BINDING: _role_binding,
     k.ENDPOINT_SLICE: _endpoint_slice,
+    k.CUSTOM_RESOURCE_DEFINITION: _created,
+    k.INGRESS: _ingress,
+    k.INGRESS_CLASS: _ingress_class,
+    k.NETWORK_POLICY: _network_policy,
 }

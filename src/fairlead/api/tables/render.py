@@ -7,7 +7,7 @@ definitions say, and whatever has neither shows its name and age.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +23,12 @@ from fairlead.model.kinds import POD
 if TYPE_CHECKING:
     from fairlead.api.tables.columns import Cells
     from fairlead.model.flow import Doc
-    from fairlead.model.kinds import Kind
+    from fairlead.model.kinds import Definition, Kind
 
 _CELLS: dict[Kind, Cells] = {POD: pod_cells, **CORE_CELLS, **WORKLOAD_CELLS, **OTHER_CELLS}
 _NAME = ["Name", "string", "name", 0]
+_DEFINED_NAME = {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}
+_AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
 def render_table(kind: Kind, docs: Iterable[Doc], *, now: float, include_object: str, metadata: Doc) -> Doc:
@@ -45,9 +47,26 @@ def _key(kind: Kind) -> str:
     return f"{kind.api_version}/{kind.kind}"
 
 
-@cache
 def column_definitions(kind: Kind) -> list[Doc]:
     """The header: what each column is called, holds, and whether only `-o wide` shows it."""
+    if kind.definition is None:
+        return _built_in_columns(kind)
+    return [_DEFINED_NAME, *map(_defined_column, _columns(kind.definition))]
+
+
+def _columns(definition: Definition) -> tuple[Mapping[str, Any], ...]:
+    return definition.columns or (_AGE,)
+
+
+def _defined_column(column: Mapping[str, Any]) -> Doc:
+    return {
+        "name": column["name"], "type": column["type"], "format": column.get("format", ""),
+        "description": column.get("description", ""), "priority": column.get("priority", 0),
+    }  # fmt: skip
+
+
+@cache
+def _built_in_columns(kind: Kind) -> list[Doc]:
     data = schema_data()
     if _key(kind) in data["columns"]:
         rows = data["columns"][_key(kind)]
@@ -65,6 +84,9 @@ def cells_of(kind: Kind) -> Cells:
     found = _CELLS.get(kind)
     if found is not None:
         return found
+    if kind.definition is not None:
+        columns = list(_columns(kind.definition))
+        return lambda doc, now: custom_cells(doc, now, columns)
     printed = schema_data()["printed"].get(_key(kind))
     if printed:
         return lambda doc, now: custom_cells(doc, now, printed)

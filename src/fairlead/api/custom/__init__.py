@@ -1,0 +1,1 @@
+"""Kinds that users define: CustomResourceDefinitions and the objects made under them."""

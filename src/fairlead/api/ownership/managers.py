@@ -1,0 +1,279 @@
+"""metadata.managedFields: the owners of an object's fields, kept as writes come.
+
+    apply    states a configuration: the manager owns what it states, gives up what it no longer states, and may not
+             change what others own unless it forces
+    update   anything else: the manager owns what it changed, whoever owned it before
+
+An object has owners from its first write by a client that says who it is, or from its first apply. What the
+cluster's own controllers make in bulk has none, because nobody would ever look (docs/decisions/0065).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from fairlead.api.ownership.fieldsets import NONE, SERVERS_OWN, Fields, compare, fields_of, from_wire, spoken, to_wire
+from fairlead.api.ownership.merging import merged, without
+from fairlead.api.ownership.shape import shape_of
+from fairlead.api.schema import struct_of
+from fairlead.errors import Conflict
+
+if TYPE_CHECKING:
+    from fairlead.api.ownership.shape import Shape
+    from fairlead.model.flow import Doc
+    from fairlead.model.kinds import Kind
+
+APPLY, UPDATE = "Apply", "Update"
+BEFORE_FIRST_APPLY, CLIENT_SIDE = "before-first-apply", "kubectl-client-side-apply"
+KUBECTL = "kubectl"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+OURSELVES = "fairlead"
+MOST_UPDATERS = 10
+"""Above this many update entries the oldest become one, as the original has it."""
+ANCIENT = "ancient-changes"
+
+
+class Owner(NamedTuple):
+    """Who: entries of one owner are one entry."""
+
+    manager: str
+    operation: str
+    api_version: str
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What, and since when."""
+
+    fields: Fields
+    time: str = ""
+
+
+Holdings = Mapping[Owner, Holding]
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """A writer at a moment."""
+
+    kind: Kind
+    manager: str
+    time: str
+    subresource: str = ""
+
+    def owner(self, operation: str) -> Owner:
+        return Owner(self.manager or OURSELVES, operation, self.kind.api_version, self.subresource)
+
+
+def read_holdings(entries: Any) -> dict[Owner, Holding]:
+    """The owners of an object. Raises ValueError for entries that make no sense."""
+    found: dict[Owner, Holding] = {}
+    for entry in entries or ():
+        if not isinstance(entry, dict) or entry.get("operation") not in (APPLY, UPDATE):
+            raise ValueError("metadata.managedFields has an entry without an operation")
+        owner = Owner(
+            str(entry.get("manager") or ""), entry["operation"], str(entry.get("apiVersion") or ""),
+            str(entry.get("subresource") or ""),
+        )  # fmt: skip
+        found[owner] = Holding(from_wire(entry.get("fieldsV1") or {}), str(entry.get("time") or ""))
+    return found
+
+
+def write_holdings(holdings: Holdings) -> list[Doc]:
+    ordered = sorted(
+        holdings.items(), key=lambda one: (one[0].operation, one[1].time, one[0].manager, one[0].api_version, one[0][3])
+    )
+    return [_entry(owner, holding) for owner, holding in ordered if holding.fields]
+
+
+def _entry(owner: Owner, holding: Holding) -> Doc:
+    entry: Doc = {"manager": owner.manager, "operation": owner.operation, "apiVersion": owner.api_version}
+    if holding.time:
+        entry["time"] = holding.time
+    entry |= {"fieldsType": "FieldsV1", "fieldsV1": to_wire(holding.fields)}
+    if owner.subresource:
+        entry["subresource"] = owner.subresource
+    return entry
+
+
+def with_holdings(doc: Doc, holdings: Holdings) -> Doc:
+    metadata = {key: value for key, value in doc["metadata"].items() if key != "managedFields"}
+    entries = write_holdings(holdings)
+    if entries:
+        metadata["managedFields"] = entries
+    return {**doc, "metadata": metadata}
+
+
+def empty_document(kind: Kind) -> Doc:
+    """A new object before anybody wrote into it: the structs that are always there."""
+    struct = struct_of(kind)
+    always = {} if struct is None or struct.custom else {name: make() for name, make in struct.always}
+    return {**always, "metadata": {}}
+
+
+# -- update -----------------------------------------------------------------------------------------------------------
+
+
+def track_update(writer: Ownership, old: Doc, new: Doc, given: Any = None) -> Doc:
+    """The new state with its owners. `given` is what the writer itself said about owners, which it may."""
+    known = _holdings(old)
+    said = _said(given)
+    holdings = known if said is None else said
+    difference = compare(_plain(old), _plain(new), shape_of(writer.kind))
+    changed = (difference.added | difference.modified) - SERVERS_OWN
+    if not changed and not difference.removed:
+        return with_holdings(new, holdings)
+    owner = writer.owner(UPDATE)
+    kept = {
+        each: replace(holding, fields=holding.fields - difference.removed - (NONE if each == owner else changed))
+        for each, holding in holdings.items()
+    }
+    mine = kept.get(owner, Holding(NONE))
+    if changed:
+        kept[owner] = Holding(mine.fields | changed, writer.time)
+    return with_holdings(new, _bounded(kept, writer))
+
+
+def _said(given: Any) -> dict[Owner, Holding] | None:
+    """What a client wrote into managedFields; None when it says nothing of use. One empty entry resets everything."""
+    if not isinstance(given, list) or not given:
+        return None
+    if given == [{}]:
+        return {}
+    try:
+        return read_holdings(given)
+    except ValueError:
+        return None
+
+
+def _bounded(holdings: dict[Owner, Holding], writer: Ownership) -> dict[Owner, Holding]:
+    updates = sorted((o for o in holdings if o.operation == UPDATE), key=lambda owner: holdings[owner].time)
+    surplus = updates[: max(0, len(updates) - MOST_UPDATERS)]
+    if len(surplus) < 1:
+        return holdings
+    old = [holdings.pop(owner) for owner in surplus]
+    ancient = Owner(ANCIENT, UPDATE, writer.kind.api_version)
+    gathered = frozenset[tuple[str, ...]]().union(*(one.fields for one in old))
+    before = holdings.get(ancient, Holding(NONE))
+    holdings[ancient] = Holding(before.fields | gathered, old[-1].time)
+    return holdings
+
+
+def _plain(doc: Doc) -> Doc:
+    """The document without what is only bookkeeping."""
+    metadata = doc.get("metadata") or {}
+    return {**doc, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
+
+
+def _holdings(doc: Doc) -> dict[Owner, Holding]:
+    return read_holdings((doc.get("metadata") or {}).get("managedFields"))
+
+
+# -- apply ------------------------------------------------------------------------------------------------------------
+
+
+class Applied(NamedTuple):
+    """The document to be admitted, and who will own what of it."""
+
+    doc: Doc
+    holdings: dict[Owner, Holding]
+    owner: Owner
+
+
+def apply_configuration(writer: Ownership, live: Doc | None, config: Doc, *, force: bool) -> Applied:
+    """What the live object (None: there is none yet) becomes when this configuration is applied."""
+    shape, owner = shape_of(writer.kind), writer.owner(APPLY)
+    stated = _owned_by_this_door(writer, fields_of(config, shape))
+    if live is None:
+        return Applied(config, {owner: Holding(stated, writer.time)}, owner)
+    holdings = _holdings(live) or _before_first_apply(writer, live, shape)
+    plain = _plain(live)
+    doc = merged(plain, config, shape)
+    others = {each: holding for each, holding in holdings.items() if each != owner}
+    before = holdings.get(owner, Holding(NONE)).fields
+    elsewhere = frozenset[tuple[str, ...]]().union(*(each.fields for each in others.values()))
+    doc = without(doc, shape, before - stated - elsewhere, stated | elsewhere)
+    difference = compare(plain, doc, shape)
+    changed = difference.added | difference.modified
+    fights = {each: holding.fields & changed for each, holding in others.items() if holding.fields & changed}
+    if fights and not force and not _was_kubectls_own(writer, live, fights, shape):
+        raise conflicts(fights)
+    kept = {
+        each: replace(holding, fields=holding.fields - fights.get(each, NONE) - difference.removed)
+        for each, holding in others.items()
+    }
+    if writer.manager == KUBECTL and _last_applied(live) is not None:
+        doc = _with_last_applied(doc, config)
+    same = owner in holdings and before == stated
+    kept[owner] = Holding(stated, holdings[owner].time if same and not changed else writer.time)
+    return Applied(doc, kept, owner)
+
+
+def _last_applied(live: Doc) -> Any:
+    return (live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
+
+
+def _was_kubectls_own(writer: Ownership, live: Doc, fights: Mapping[Owner, Fields], shape: Shape) -> bool:
+    """Whether kubectl only takes over what it applied itself before, from the client's side."""
+    said = _last_applied(live)
+    if writer.manager != KUBECTL or not isinstance(said, str):
+        return False
+    try:
+        earlier = orjson.loads(said)
+    except orjson.JSONDecodeError:
+        return False
+    own = fields_of(earlier, shape) if isinstance(earlier, dict) else NONE
+    return all(fields <= own for fields in fights.values())
+
+
+def _with_last_applied(doc: Doc, config: Doc) -> Doc:
+    """Keeps the note of client-side apply true, so that a user may go back to it."""
+    text = orjson.dumps(config, option=orjson.OPT_SORT_KEYS).decode() + "\n"
+    annotations = {**(doc["metadata"].get("annotations") or {}), LAST_APPLIED: text}
+    return {**doc, "metadata": {**doc["metadata"], "annotations": annotations}}
+
+
+def _owned_by_this_door(writer: Ownership, fields: Fields) -> Fields:
+    """Through the main door nobody owns the status, through the status door nobody owns anything else."""
+    if "status" not in writer.kind.subresources:
+        return fields
+    at_status = writer.subresource == "status"
+    return frozenset(path for path in fields if (path[0] == "f:status") == at_status)
+
+
+def _before_first_apply(writer: Ownership, live: Doc, shape: Shape) -> dict[Owner, Holding]:
+    """Who owned an object that nobody kept owners of: kubectl, if it left its mark, or somebody."""
+    annotations = (live["metadata"].get("annotations")) or {}
+    manager = CLIENT_SIDE if LAST_APPLIED in annotations else BEFORE_FIRST_APPLY
+    fields = compare({"metadata": {}}, _plain(live), shape).added - SERVERS_OWN
+    return {Owner(manager, UPDATE, writer.kind.api_version): Holding(fields, writer.time)}
+
+
+def conflicts(fights: Mapping[Owner, Fields]) -> Conflict:
+    """Who owns what the configuration would change."""
+    causes, texts, count = [], [], 0
+    for owner, fields in sorted(fights.items()):
+        who = _named(owner)
+        paths = [spoken(path) for path in sorted(fields)]
+        count += len(paths)
+        causes += [
+            {"reason": "FieldManagerConflict", "message": f"conflict with {who}", "field": path} for path in paths
+        ]
+        if len(paths) == 1:
+            texts.append(f"conflict with {who}: {paths[0]}")
+        else:
+            texts.append(f"conflicts with {who}:\n" + "\n".join(f"- {path}" for path in paths))
+    word = "conflict" if count == 1 else "conflicts"
+    return Conflict(f"Apply failed with {count} {word}: " + "\n".join(texts), details={"causes": causes})
+
+
+def _named(owner: Owner) -> str:
+    named = f'"{owner.manager}"'
+    if owner.subresource:
+        named += f' with subresource "{owner.subresource}"'
+    return named if owner.operation == APPLY else f"{named} using {owner.api_version}"
