@@ -199,7 +199,7 @@ def fill(
 ) -> NDArray[np.float64]:
     """What each queue (a row) deserves of each dimension (a column). `counted` are the dimensions of which something
     must be left for another step."""
-    deserved = np.zeros_like(request)
+    deserved = np.zeros(request.shape, dtype=np.float64)
     content = np.zeros(len(weights), dtype=np.bool_)
     remaining = total.copy()
     first = request.shape[1] > 2  # the original then counts names that come up for the first time as a change
