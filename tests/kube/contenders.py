@@ -140,12 +140,13 @@ async def until_bound(api: KubeApi, namespace: str, count: int, running: Contend
 
 
 async def _watched(api: KubeApi, namespace: str, version: str) -> AsyncIterator[WatchEvent]:
-    async with (
-        asyncio.timeout(PATIENCE),
-        aclosing(api.watch(POD, namespace=namespace, resource_version=version)) as watch,
-    ):
-        async for event in watch:
-            yield event
+    """A watch in which a long silence is a TimeoutError."""
+    async with aclosing(api.watch(POD, namespace=namespace, resource_version=version)) as watch:
+        while True:
+            try:
+                yield await asyncio.wait_for(anext(watch), PATIENCE)
+            except StopAsyncIteration:
+                return
 
 
 async def until_ready(api: KubeApi, namespace: str, running: Contender) -> None:
