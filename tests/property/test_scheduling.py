@@ -41,6 +41,7 @@ class World:
         self.stage = Stage(self.permit, DefaultPreemption())
         self.pods: dict[str, dict[str, Any]] = {}
         self.nodes: dict[str, dict[str, Any]] = {}
+        self.sizes: dict[str, int] = {}
         self.serial = 0
         self.heard = 0
 
@@ -68,8 +69,9 @@ class World:
             self.stage.tell(self.pods[name], happened=Happened.MODIFIED)
 
     def _node(self, name: str, cpu: int) -> None:
+        """A node that comes back while its pods are still known is as large as before."""
         if name not in self.nodes:
-            self.nodes[name] = node(name, cpu=str(cpu))
+            self.nodes[name] = node(name, cpu=str(self.sizes.setdefault(name, cpu)))
             self.stage.tell(self.nodes[name])
 
     def _lose(self, name: str) -> None:

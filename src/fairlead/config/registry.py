@@ -54,7 +54,8 @@ BUILT_IN: Mapping[str, str] = {
 METHOD_OF_POINT: Mapping[str, str] = {
     "preEnqueue": "admit", "queueSort": "queue_key", "preFilter": "prepare", "filter": "filter",
     "postFilter": "rescue", "preScore": "prepare_scores", "score": "score", "reserve": "reserve", "permit": "permit",
-    "preBind": "prebind", "bind": "bind", "postBind": "postbind",
+    "preBind": "prebind", "bind": "bind", "postBind": "postbind", "placementGenerate": "placements",
+    "placementScore": "score_placements",
 }  # fmt: skip
 """The extension points as our plugins spell them."""
 

@@ -44,7 +44,7 @@ def attempt(cycle: Cycle, evaluator: Evaluator, search: Search) -> Committed | F
     if isinstance(answer, Broken):
         return Failure(answer.status, answer.status.message)
     if isinstance(answer, Blocked):
-        return _rescue(cycle, answer.refusals)
+        return rescue(cycle, answer.refusals)
     return _commit(cycle, answer)
 
 
@@ -88,7 +88,7 @@ def refused_on_node(status: Status) -> Failure:
     return Failure(status, diagnosis.message, plugins, pending)
 
 
-def _rescue(cycle: Cycle, refusals: Refusals) -> Failure | Rescue:
+def rescue(cycle: Cycle, refusals: Refusals) -> Failure | Rescue:
     """PostFilter: nothing fits; can room be made?"""
     diagnosis = refusals.diagnosis
     plugins = cycle.profile.at("rescue")

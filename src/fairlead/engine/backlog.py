@@ -1,4 +1,4 @@
-"""Backlog: every pod that waits for a node, and the rules by which it gets its next chance. One for all profiles.
+"""Backlog: every pod or gang that waits for nodes, and the rules by which it gets its next chance.
 
                add                      pop                        bound, gone
       pod ────────────▶ active ───────────────────▶ in flight ──────────────────▶ (forgotten)
@@ -10,7 +10,8 @@
            └────────────────────────────────────────────┘
 
 Invariant: a pod is in exactly one of active, backoff, parked and in flight. The queues know pods by namespace and name,
-as the API does; pods in flight are known by uid, because a pod may be replaced by its namesake meanwhile.
+as the API does; pods in flight are known by uid, because a pod may be replaced by its namesake meanwhile. The members
+of a gang have one entry together (engine/gang_entries.py), whose key is the gang's.
 
 Nothing here looks at a clock or writes a log: `now` is an argument, and what a log or a metric wants to know is data.
 """
@@ -19,17 +20,19 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import floor, inf
 from typing import TYPE_CHECKING
 
+from fairlead.engine import standing
 from fairlead.engine.backoff import Backoff
 from fairlead.engine.entry import Entry, Place, Waiting
+from fairlead.engine.gang_entries import GangEntries
 from fairlead.engine.gates import Gates
 from fairlead.engine.hints import Hints
 from fairlead.engine.inflight import InFlight
 from fairlead.engine.nominator import Nominator
 from fairlead.engine.queues import Queues
 from fairlead.engine.requeue import Requeue, Requeuing
+from fairlead.engine.sweeps import Sweeps
 from fairlead.model.events import (
     ASSIGNED_POD,
     FORCE_ACTIVATE,
@@ -54,8 +57,6 @@ POP_FROM_BACKOFF = "PopFromBackoffQ"
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 _NOMINATING = frozenset({UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label})
 
-SWEEP_PERIOD = 30.0
-"""How often long-parked pods are looked for."""
 REMEMBERED_COMPLAINTS = 1000
 _QUEUE_NAMES = {Place.PARKED: "unschedulable", Place.ACTIVE: "the active", Place.BACKOFF: "the backoff"}
 
@@ -73,11 +74,11 @@ class Backlog:
     ) -> None:
         self._cluster = cluster
         self._sorter = _sorter_of(profiles)
-        self._limit = unschedulable_limit
+        self._sweeps = Sweeps(unschedulable_limit)
         self._extra = extra_interests or {}
-        self._next_sweep: float | None = None
         self._arrivals = 0
         self._queues = Queues(self._order, Backoff(initial_backoff, max_backoff))
+        self.gangs = GangEntries(profiles, cluster)
         self.in_flight = InFlight()
         self.nominator = Nominator(self._seen, self._waiting_pod)
         self.cycle = 0
@@ -97,7 +98,10 @@ class Backlog:
     # ---- pods come, change and go ----
 
     def add(self, pod: Pod, now: float) -> None:
-        self._to_active(self._entry_for(pod, now), UNSCHEDULABLE_POD_ADD.label, now)
+        entry = self._entry_for(pod, now)
+        self._to_active(entry, UNSCHEDULABLE_POD_ADD.label, now)
+        if entry.gang is not None and not entry.gated:
+            self.nominator.nominate(pod)
 
     def update(self, old: Pod, new: Pod, now: float) -> None:
         """A waiting pod changed. In flight, it will hear of it when it comes back; parked, its plugins are asked."""
@@ -106,7 +110,14 @@ class Backlog:
             for event in events:
                 self.in_flight.note(event, old, new)
             return
-        entry = self._queues.get(new.key)
+        if self.gangs.key(old) != self.gangs.key(new):
+            self.delete(old, now)
+            self.add(new, now)
+            return
+        entry = self._queues.get(self.gangs.key(new))
+        if entry is not None and entry.gang is not None:
+            self._member_changed(entry, events, old, new, now=now)
+            return
         if entry is None or entry.pod.uid != new.uid:
             self.nominator.clear(old.uid)
             self._to_active(self._entry_for(new, now), UNSCHEDULABLE_POD_UPDATE.label, now)
@@ -124,14 +135,62 @@ class Backlog:
 
     def delete(self, pod: Pod, now: float) -> None:
         self.nominator.clear(pod.uid)
-        entry = self._queues.get(pod.key)
-        if entry is not None:
+        entry = self._queues.get(self.gangs.key(pod))
+        if entry is not None and (entry.gang is None or not entry.gang.pending()):
             self._blame(entry, -1)
             self._queues.remove(entry)
+        elif entry is not None:
+            self._rearrange(entry, now)
+        self.gangs.left(pod)
 
     def _entry_for(self, pod: Pod, now: float) -> Entry:
+        """A new entry; for the member of a gang that waits already, the gang's."""
+        gang = self.gangs.joined(pod)
+        present = self._queues.get(gang.key) if gang is not None else None
+        if present is not None:
+            self._queues.replace_pod(present, self.gangs.first(present.pod, pod))
+            return present
         self._arrivals += 1
-        return Entry(pod, now, self._arrivals)
+        return Entry(pod, now, self._arrivals, gang=gang)
+
+    # ---- gangs ----
+
+    def gang_changed(self, key: str, now: float, *, group: bool = False) -> None:
+        """A member's place or the group itself changed: the gang may be more urgent now, or its gate may move."""
+        entry = self._queues.get(key)
+        if entry is None:
+            return
+        if group or entry.gated:
+            self._rearrange(entry, now)
+        else:
+            self._queues.reorder(entry)
+
+    def members(self, entry: Entry) -> list[Pod]:
+        """Members of a gang that are to be tried now: those whose gates are open, the most important first."""
+        assert entry.gang is not None
+        waiting = [
+            pod for pod in entry.gang.pending()
+            if pod.uid not in self.in_flight and self.hints.knows(pod.scheduler_name)
+        ]  # fmt: skip
+        return sorted((pod for pod in waiting if self._gates.refusal(pod) is None), key=lambda pod: -pod.priority)
+
+    def _member_changed(self, entry: Entry, events: Sequence[ClusterEvent], old: Pod, new: Pod, *, now: float) -> None:
+        self.nominator.update(old, new)
+        self._rearrange(entry, now)
+        if entry.place is Place.PARKED and not entry.gated:
+            self._reconsider(entry, events, old, new, now=now)
+
+    def _rearrange(self, entry: Entry, now: float) -> None:
+        """Somebody else may speak for the gang, it may be more urgent, and its gate may have opened or shut."""
+        assert entry.gang is not None
+        pod = self.gangs.face(entry.gang)
+        if pod is None:
+            return
+        self._queues.replace_pod(entry, pod)
+        if entry.gated:
+            self._to_active(entry, UNSCHEDULABLE_POD_UPDATE.label, now)
+        elif entry.place is not Place.PARKED and not self._admit(entry):
+            self._park(entry, UNSCHEDULABLE_POD_UPDATE.label)
 
     # ---- attempts ----
 
@@ -152,7 +211,7 @@ class Backlog:
     def take(self, pod: Pod, now: float) -> Entry | None:
         """One pod in particular, wherever it waits; None if it does not wait, or is gated."""
         self._activate(pod, now)
-        entry = self._queues.get(pod.key)
+        entry = self._queues.get(self.gangs.key(pod))
         if entry is None or entry.place is not Place.ACTIVE or not self._depart(entry):
             return None
         return entry
@@ -161,7 +220,7 @@ class Backlog:
         self._queues.remove(entry)
         self._blame(entry, -1)
         entry.attempts += 1
-        if entry.pod.uid in self.in_flight:
+        if entry.uid in self.in_flight:
             self.complaints.append(f"the same pod is tracked in multiple places in the scheduler: {entry.key}")
             return False
         entry.place = Place.IN_FLIGHT
@@ -175,15 +234,28 @@ class Backlog:
 
     def put_back(self, entry: Entry, now: float) -> None:
         """An attempt failed; the entry says whom to blame. What happened meanwhile is made up for."""
+        departed = entry.uid
+        entry = self._as_gang(entry)
         present = self._queues.get(entry.key)
         if present is not None:
             self.complaints.append(f"Pod {entry.key} is already present in {_QUEUE_NAMES[present.place]} queue")
-        else:
+        elif entry.gang is None or entry.gang.pending():
             self._count_failure(entry, now)
             self._blame(entry, 1)
-            strategy = self._requeuing.judge_all(entry, self.in_flight.since(entry.pod.uid))
+            strategy = self._requeuing.judge_all(entry, self.in_flight.since(departed))
             self._requeue(entry, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
-        self.done(entry.pod.uid)
+        self.done(departed)
+
+    def _as_gang(self, entry: Entry) -> Entry:
+        """A member that comes back from a failed binding joins those of its gang that still wait."""
+        gang = None if entry.gang is not None else self.gangs.joined(entry.pod)
+        if gang is None:
+            return entry
+        present = self._queues.get(gang.key)
+        if present is not None:
+            self._blame(present, -1)
+            self._queues.remove(present)
+        return entry.with_gang(gang, present)
 
     def _count_failure(self, entry: Entry, now: float) -> None:
         if entry.blamed:
@@ -242,7 +314,7 @@ class Backlog:
                 self.in_flight.note(FORCE_ACTIVATE, None, pod)
 
     def _activate(self, pod: Pod, now: float) -> bool:
-        entry = self._queues.get(pod.key)
+        entry = self._queues.get(self.gangs.key(pod))
         if entry is None or entry.place is Place.ACTIVE:
             return False
         admitted = entry.place is Place.BACKOFF
@@ -254,15 +326,8 @@ class Backlog:
         """Let those go whose backoff is over or who have been parked for too long."""
         for entry in self._queues.backoff.due(now):
             self._to_active(entry, BACKOFF_COMPLETE, now, admitted=True)
-        if self._next_sweep is None or now >= self._next_sweep:
-            self._sweep(now)
-
-    def _sweep(self, now: float) -> None:
-        """Look for long-parked pods, as of the last moment it was due, so that it does not matter who was late."""
-        start = now if self._next_sweep is None else self._next_sweep
-        due = start + SWEEP_PERIOD * floor((now - start) / SWEEP_PERIOD)
-        self._next_sweep = due + SWEEP_PERIOD
-        overdue = self._queues.parked.parked_before(due - self._limit)
+        cutoff = self._sweeps.cutoff(now)
+        overdue = self._queues.parked.parked_before(cutoff) if cutoff is not None else []
         for entry in overdue:
             entry.flushed = True
             entry.flushed_at = now
@@ -275,16 +340,8 @@ class Backlog:
             return now
         moments = [self._queues.backoff.next_due()]
         if (oldest := self._queues.parked.oldest()) is not None:
-            moments.append(self._sweep_of(oldest, now))
+            moments.append(self._sweeps.of(oldest, now))
         return min((max(now, moment) for moment in moments if moment is not None), default=None)
-
-    def _sweep_of(self, entry: Entry, now: float) -> float:
-        """The first sweep that finds an entry parked for too long."""
-        start = now if self._next_sweep is None else self._next_sweep
-        sweep = start + SWEEP_PERIOD * max(0, floor((entry.parked_since + self._limit - start) / SWEEP_PERIOD))
-        while not entry.parked_since < sweep - self._limit:
-            sweep += SWEEP_PERIOD
-        return sweep
 
     def reconfigure(
         self,
@@ -301,9 +358,10 @@ class Backlog:
         backoff = self._queues.backoff
         initial = backoff.backoff.initial if initial_backoff is None else initial_backoff
         backoff.backoff = Backoff(initial, backoff.backoff.max if max_backoff is None else max_backoff)
-        self._limit = self._limit if unschedulable_limit is None else unschedulable_limit
+        self._sweeps.limit = self._sweeps.limit if unschedulable_limit is None else unschedulable_limit
         self._extra = self._extra if extra_interests is None else extra_interests
         self._sorter = _sorter_of(profiles)
+        self.gangs.reconfigure(profiles)
         self.hints = self._requeuing.hints = Hints(profiles, self._extra)
         self._gates.profiles = profiles
         for entry in sorted(self._queues, key=lambda entry: entry.serial):
@@ -348,7 +406,7 @@ class Backlog:
 
     def _park(self, entry: Entry, label: str) -> None:
         present = self._queues.get(entry.key)
-        if present is not None and present is not entry and present.pod.uid == entry.pod.uid:
+        if present is not None and present is not entry and present.uid == entry.uid:
             self._blame(entry, -1)
             return
         if entry.gated:
@@ -366,10 +424,12 @@ class Backlog:
             self._queues.remove(present)
 
     def _order(self, entry: Entry) -> Order:
-        """The order of the active queue. All profiles share one rule; without any it is priority, then age."""
+        """The order of the active queue: gangs that have started and lack members, then the one rule that all profiles
+        share; without any it is priority, then age."""
+        urgency = -1.0 if entry.gang is not None and entry.gang.is_half_bound else 0.0
         if self._sorter is None:
-            return -entry.pod.priority, entry.since, entry.serial
-        return (*self._sorter.queue_key(entry.pod, entry.since), entry.serial)
+            return urgency, -entry.pod.priority, entry.since, entry.serial
+        return (urgency, *self._sorter.queue_key(entry.pod, entry.since), entry.serial)
 
     def _admit(self, entry: Entry) -> bool:
         refusal = self._gates.ask(entry)
@@ -396,33 +456,12 @@ class Backlog:
     def where(self, uid: str) -> Waiting | None:
         """Where a pod waits and for what; None if it does not."""
         if (flying := self.in_flight.get(uid)) is not None:
-            return Waiting(flying.place.value, flying.since, flying.attempts, message=flying.message)
-        entry = self._queues.by_uid(uid)
-        if entry is None:
+            return standing.in_flight(flying)
+        seat = self._cluster.pods.get(uid)
+        entry = self._queues.by_uid(uid) or (self._queues.get(self.gangs.key(seat.seen)) if seat is not None else None)
+        if entry is None or not entry.stands_for(uid):
             return None
-        until = self._queues.backoff.backoff.until(entry)
-        return Waiting(
-            queue="gated" if entry.gated else entry.place.value,
-            since=entry.since,
-            attempts=entry.attempts,
-            plugins=tuple(sorted(entry.blamed)),
-            gated_by=entry.gated_by,
-            backoff_until=None if until == -inf or entry.place is Place.ACTIVE else until,
-            wakes_on=self._wakes_on(entry),
-            retried_at=self._retried_at(entry),
-            message=entry.message,
-        )
-
-    def _wakes_on(self, entry: Entry) -> tuple[str, ...]:
-        if entry.place is not Place.PARKED:
-            return ()
-        plugins = frozenset({entry.gated_by}) if entry.gated else entry.blamed
-        return self.hints.labels(entry.pod.scheduler_name, plugins)
-
-    def _retried_at(self, entry: Entry) -> float | None:
-        if entry.place is Place.BACKOFF:
-            return self._queues.backoff.backoff.until(entry) + 1.0
-        return self._sweep_of(entry, entry.parked_since) if entry.place is Place.PARKED else None
+        return standing.in_queue(entry, self._queues.backoff.backoff, self.hints, self._sweeps)
 
     def counts(self) -> dict[str, int]:
         """How many pods wait in which queue: the gauge `pending_pods`."""
@@ -439,7 +478,7 @@ class Backlog:
     def check(self) -> None:
         """Recount; an AssertionError says what is wrong. A pod is in one queue, or in flight; the gauge is true."""
         self._queues.check()
-        assert not any(entry.pod.uid in self.in_flight for entry in self._queues), "a pod in flight waits in a queue"
+        assert not any(entry.uid in self.in_flight for entry in self._queues), "a pod in flight waits in a queue"
         blamed = Counter((plugin, entry.pod.scheduler_name) for entry in self._queues for plugin in entry.blamed)
         assert self.blamed == blamed, "the gauge of blamed plugins is not the sum of the entries"
 
@@ -449,6 +488,8 @@ class Backlog:
 
     def _waiting_pod(self, key: str) -> Pod | None:
         entry = self._queues.get(key)
+        if entry is None and (uid := self.gangs.waiting(key)) is not None and uid not in self.in_flight:
+            return self._seen(uid)
         return None if entry is None else entry.pod
 
 

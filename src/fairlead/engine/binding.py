@@ -3,6 +3,8 @@
     WAITING ──all allowed──▶ PREPARING ──errands done──▶ BINDING ──the API agreed──▶ ENDED (status is None)
        │ refused, timed out      │ an errand failed         │ refused
        └─────────────────────────┴──────────────────────────┴──────────────────────▶ ENDED (status says why)
+                                                                                       │ a gang keeps the place
+                                                                       tried again ◀── HELD
 
 It waits for nobody: it is advanced whenever replies or changes came in, and says when it wants to be looked at next.
 Meanwhile the pod is ASSUMED and the next one is being placed.
@@ -36,6 +38,7 @@ class Stage(Enum):
     PREPARING = "prebind"
     BINDING = "bind"
     ENDED = "ended"
+    HELD = "held"
 
 
 class OneWrite:
@@ -73,6 +76,8 @@ class Binding:
         }
         """Plugins that asked to wait: until when, and for how long that is."""
         self.past_permit = False
+        self.preempted = False
+        self.retry_at: float | None = None
         self._errands: list[Errand] = []
         self._plugin_of: dict[int, str] = {}
         self._binders = self._all_binders()
@@ -88,20 +93,31 @@ class Binding:
 
     def reject(self, plugin: str, message: str) -> bool:
         """Refuse a pod that waits; False if it does not (any more)."""
-        if self.stage is not Stage.WAITING or not self.waiting_for:
+        if self.stage is not Stage.HELD and (self.stage is not Stage.WAITING or not self.waiting_for):
             return False
         self._end(unschedulable(message).by(plugin))
         return True
 
     def preempt(self) -> bool:
         """Take the place away in memory, from a pod that waits or prepares: it is tried again after a backoff."""
-        if self.stage is Stage.WAITING:
+        if self.stage in (Stage.WAITING, Stage.HELD):
             self._end(failed("preempted"))
         elif self.stage is Stage.PREPARING:
             self._end(failed("preempted by DefaultPreemption"))
         else:
             return False
+        self.preempted = True
         return True
+
+    # ---- a place that is kept after a failure ----
+
+    def hold(self, until: float) -> None:
+        """The bind failed, but the place is kept, and tried again later."""
+        self.stage, self.retry_at = Stage.HELD, until
+
+    def give_up(self, status: Status) -> None:
+        self.past_permit = False
+        self._end(status)
 
     # ---- going on ----
 
@@ -141,6 +157,8 @@ class Binding:
         return writes
 
     def wake_at(self) -> float | None:
+        if self.stage is Stage.HELD:
+            return self.retry_at
         times = [until for until, _ in self.waiting_for.values()] if self.stage is Stage.WAITING else []
         times += [at for errand in self._errands if (at := errand.wake_at()) is not None]
         return min(times, default=None)

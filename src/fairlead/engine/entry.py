@@ -1,18 +1,22 @@
-"""Entry: a pod that waits, with all that the queue knows about it; and what it can tell about itself.
+"""Entry: a pod or a gang that waits, with all that the queue knows about it; and what it can tell about itself.
 
 An Entry lives from the moment its pod is added until the pod is bound or gone. It goes round with the pod: queue,
 attempt, queue again. Counters and times are changed by the Backlog only; a failed attempt leaves its verdict here
 (`refuse`) before the entry is put back.
+
+The entry of a gang stands for all members that wait; `pod` is then the first of them, which speaks for the others.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fairlead.model.pod import Pod
+    from fairlead.state.gangs import Gang
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -53,10 +57,24 @@ class Entry:
     place: Place = field(default=Place.NOWHERE)
     began: float = 0.0
     """When the current attempt began, by the meter's clock."""
+    gang: Gang | None = None
 
     @property
     def key(self) -> str:
-        return self.pod.key
+        return self.pod.key if self.gang is None else self.gang.key
+
+    @property
+    def uid(self) -> str:
+        return self.pod.uid if self.gang is None else self.gang.key
+
+    def stands_for(self, uid: str) -> bool:
+        return self.pod.uid == uid if self.gang is None else uid in self.gang.members
+
+    def faces(self) -> Iterable[Pod]:
+        """One waiting pod of each shape: whoever could tell whether an event helps."""
+        if self.gang is None:
+            return (self.pod,)
+        return {id(pod.shape): pod for pod in self.gang.pending()}.values() or (self.pod,)
 
     @property
     def gated(self) -> bool:
@@ -71,6 +89,16 @@ class Entry:
     def parked_since(self) -> float:
         """From when the time in the unschedulable queue is counted."""
         return self.since if self.flushed_at is None else max(self.since, self.flushed_at)
+
+    def with_gang(self, gang: Gang, other: Entry | None) -> Entry:
+        """This pod's entry turned into its gang's, with the blame of the entry that the gang had meanwhile."""
+        unschedulable, pending = self.unschedulable_plugins, self.pending_plugins
+        if other is not None:
+            unschedulable |= other.unschedulable_plugins
+            pending |= other.pending_plugins
+        return replace(
+            self, gang=gang, place=Place.NOWHERE, unschedulable_plugins=unschedulable, pending_plugins=pending
+        )
 
     def refuse(
         self, unschedulable: frozenset[str] = NOBODY, pending: frozenset[str] = NOBODY, *, message: str = ""

@@ -26,15 +26,31 @@ if TYPE_CHECKING:
     from fairlead.engine.binding import Binding
     from fairlead.engine.recorder import Recorder
     from fairlead.model.flow import Reply
+    from fairlead.model.group import PodGroup
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
+    from fairlead.state.gangs import Gang
+
+WHOLE_CLUSTER = "cluster"
+"""Where a gang's victims are, in the words of their events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """Who room is made for: a pod, or a gang that a pod speaks for. `key` is what is kept out of the queue."""
+
+    pod: Pod
+    key: str
+    uid: str
+    title: str = "pod"
+    group: PodGroup | None = None
 
 
 @dataclass(slots=True, eq=False)
 class Eviction:
-    """Room being made for one pod."""
+    """Room being made for one claimant."""
 
-    preemptor: Pod
+    claimant: Claimant
     node: str
     last: Pod | None
     awaited: set[Write] = field(default_factory=set)
@@ -52,13 +68,26 @@ class Evictions:
 
     def begin(self, preemptor: Pod, node: str, victims: Sequence[Pod], now: float) -> list[Write]:
         """Start evicting. Victims that are leaving already need no push."""
+        return self._begin(Claimant(preemptor, preemptor.uid, preemptor.uid), node, victims, now)
+
+    def begin_for_gang(self, gang: Gang, pod: Pod, victims: Sequence[Pod], now: float) -> list[Write]:
+        """The same for a gang, whose victims may be anywhere; one of its pods speaks for it."""
+        uid = gang.group.uid if gang.group is not None else pod.uid
+        return self._begin(Claimant(pod, gang.key, uid, "podgroup", gang.group), WHOLE_CLUSTER, victims, now)
+
+    def send_away(self, pod: Pod, why: str, now: float) -> list[Write]:
+        """Evict a pod for no other pod's sake."""
+        delete = Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, _only(pod))
+        return [_disruption(pod, f"{pod.scheduler_name}: {why}", now), delete]
+
+    def _begin(self, claimant: Claimant, node: str, victims: Sequence[Pod], now: float) -> list[Write]:
         self.victims.append(len(victims))
         going = [victim for victim in victims if not self._is_leaving(victim)]
         if not going:
             return []
-        eviction = Eviction(preemptor, node, going[-1])
-        self._cluster.preempting[preemptor.uid] = ""
-        writes = self._clear_lower_nominations(preemptor, node, now)
+        eviction = Eviction(claimant, node, going[-1])
+        self._cluster.preempting[claimant.key] = ""
+        writes = self._clear_lower_nominations(claimant.pod, node, now)
         for victim in going[:-1]:
             writes += self._evict(eviction, victim, now)
         return writes + (self._go_on(eviction, now) if not eviction.awaited else [])
@@ -72,8 +101,8 @@ class Evictions:
             eviction.awaited.discard(reply.write)
             if reply.error is not None and not isinstance(reply.error, NotFound):
                 self._end(eviction)
-                self._backlog.activate([eviction.preemptor], now)
-            elif not eviction.awaited and eviction.preemptor.uid in self._cluster.preempting:
+                self._backlog.activate([eviction.claimant.pod], now)
+            elif not eviction.awaited and eviction.claimant.key in self._cluster.preempting:
                 writes += self._go_on(eviction, now)
         return writes
 
@@ -83,14 +112,14 @@ class Evictions:
         if last is None:
             self._end(eviction)
             return []
-        self._cluster.preempting[eviction.preemptor.uid] = last.uid
+        self._cluster.preempting[eviction.claimant.key] = last.uid
         writes = self._evict(eviction, last, now)
         if not eviction.awaited:
             self._end(eviction)
         return writes
 
     def _end(self, eviction: Eviction) -> None:
-        self._cluster.preempting.pop(eviction.preemptor.uid, None)
+        self._cluster.preempting.pop(eviction.claimant.key, None)
 
     # ---- one victim ----
 
@@ -99,24 +128,26 @@ class Evictions:
         return seat is None or seat.seen.terminating
 
     def _evict(self, eviction: Eviction, victim: Pod, now: float) -> list[Write]:
-        note = f"Preempted by pod {eviction.preemptor.uid} on node {eviction.node}"
+        claimant = eviction.claimant
+        note = f"Preempted by {claimant.title} {claimant.uid} on node {eviction.node}"
         writes: list[Write] = []
         if self._send_back(victim):
             note += " (in kube-scheduler memory)."
         else:
             delete = Write(Verb.DELETE, kinds.POD, victim.namespace, victim.name, _only(victim))
-            writes += [_disruption(victim, eviction.preemptor, now), delete]
+            words = f"{claimant.pod.scheduler_name}: preempting to accommodate a higher priority {claimant.title}"
+            writes += [_disruption(victim, words, now), delete]
             eviction.awaited.add(delete)
             self._of_write[delete] = eviction
         return writes + self._recorder.record(
             victim,
             now=now,
-            controller=eviction.preemptor.scheduler_name,
+            controller=claimant.pod.scheduler_name,
             kind="Normal",
             reason="Preempted",
             action="Preempting",
             note=note,
-            related=eviction.preemptor,
+            related=claimant.pod if claimant.group is None else claimant.group,
         )
 
     def _send_back(self, victim: Pod) -> bool:
@@ -141,12 +172,12 @@ def _only(victim: Pod) -> dict[str, object]:
     return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": victim.uid}}
 
 
-def _disruption(victim: Pod, preemptor: Pod, now: float) -> Write:
+def _disruption(victim: Pod, words: str, now: float) -> Write:
     condition = {
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "PreemptionByScheduler",
-        "message": f"{preemptor.scheduler_name}: preempting to accommodate a higher priority pod",
+        "message": words,
         "observedGeneration": victim.generation,
         "lastProbeTime": None,
         "lastTransitionTime": timestamp(now),

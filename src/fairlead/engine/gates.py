@@ -34,6 +34,11 @@ class Gates:
             plugins = tuple(sorted(plugins, key=lambda plugin: plugin.name != entry.gated_by))
         return merge_admission(plugins, lambda plugin: self._answer(plugin, entry.pod))
 
+    def refusal(self, pod: Pod) -> Status | None:
+        """What stands between one pod and the queue, whoever speaks for it."""
+        profile = self.profiles.get(pod.scheduler_name)
+        return merge_admission(profile.at("admit") if profile else (), lambda plugin: self._answer(plugin, pod))
+
     def _answer(self, plugin: Plugin, pod: Pod) -> Status | None:
         """An error shuts the gate like any refusal, and so does a plugin that raises."""
         try:

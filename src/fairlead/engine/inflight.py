@@ -60,7 +60,7 @@ class InFlight:
         return departure.entry if departure else None
 
     def begin(self, entry: Entry) -> None:
-        self._pods[entry.pod.uid] = Departure(entry, self._dropped + len(self._events))
+        self._pods[entry.uid] = Departure(entry, self._dropped + len(self._events))
         self.counts[POD_POPPED] += 1
 
     def note(self, event: ClusterEvent, old: object, new: object) -> None:

@@ -22,6 +22,8 @@ from fairlead.model.events import (
 from fairlead.model.node import Node, node_changes
 from fairlead.model.pod import Pod, pod_changes
 from fairlead.state.cluster import Place
+from fairlead.state.gangs import gang_key
+from fairlead.state.shelves import GROUP_KINDS
 
 if TYPE_CHECKING:
     from fairlead.engine.backlog import Backlog
@@ -36,6 +38,7 @@ RESOURCES = {
     kinds.CSI_DRIVER: events.CSI_DRIVER,
     kinds.CSI_STORAGE_CAPACITY: events.CSI_STORAGE_CAPACITY,
     kinds.VOLUME_ATTACHMENT: events.VOLUME_ATTACHMENT,
+    **dict.fromkeys(GROUP_KINDS, events.POD_GROUP),
 }
 """The kinds whose changes are events of their own. Others (Services, budgets, namespaces) are only looked up."""
 
@@ -70,6 +73,14 @@ class Intake:
     # ---- pods ----
 
     def _pod(self, applied: Applied, now: float) -> None:
+        self._route_pod(applied, now)
+        pod = applied.new or applied.old
+        if pod.group_ref is None:
+            return
+        if applied.old is not None or pod.node_name or not self._serves(pod.scheduler_name):
+            self._backlog.gang_changed(gang_key(pod), now)
+
+    def _route_pod(self, applied: Applied, now: float) -> None:
         old, new = applied.old, applied.new
         if old is None:
             self._pod_added(new, now)
@@ -140,3 +151,7 @@ class Intake:
         else:
             action = ActionType.ADD if applied.old is None else ActionType.UPDATE
         self._backlog.move(ClusterEvent(RESOURCES[applied.kind], action), applied.old, applied.new, now)
+        if applied.kind in GROUP_KINDS:
+            group = applied.new or applied.old
+            if group is not None:
+                self._backlog.gang_changed(f"{group.api}:{group.key}", now, group=True)

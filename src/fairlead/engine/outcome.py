@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from fairlead.model import kinds
 from fairlead.model.documents import timestamp
 from fairlead.model.flow import PatchType, Verb, Write
+from fairlead.model.group import SCHEDULED_CONDITION
 
 if TYPE_CHECKING:
     from fairlead.framework.refusals import Refusals
     from fairlead.model.flow import Doc
+    from fairlead.model.group import PodGroup
     from fairlead.model.pod import Pod
     from fairlead.model.reasons import Status
 
@@ -49,6 +51,31 @@ def status_patch(
     body = {"metadata": {"uid": pod.uid}, "status": status}
     return Write(
         Verb.PATCH, kinds.POD, pod.namespace, pod.name, body, subresource="status", patch_type=PatchType.STRATEGIC
+    )
+
+
+def group_patch(group: PodGroup, refusal: Status | None, *, now: float) -> Write | None:
+    """The patch that says on a group whether it was scheduled; None if it says so already. Once it was, later cycles
+    for more members do not take that back."""
+    if refusal is None:
+        said = ("True", "Scheduled", "")
+    elif refusal.code.rejected:
+        said = ("False", "Unschedulable", refusal.message)
+    else:
+        said = ("False", "SchedulerError", refusal.message)
+    before = group.scheduled_condition
+    if before == said or (before is not None and before[0] == "True" and said[0] != "True"):
+        return None
+    condition: Doc = {
+        "type": SCHEDULED_CONDITION, "status": said[0], "reason": said[1], "message": said[2],
+        "observedGeneration": group.generation,
+    }  # fmt: skip
+    if before is None or before[0] != said[0]:
+        condition["lastTransitionTime"] = timestamp(now)
+    kind = kinds.POD_GROUP_BETA if group.version == "v1beta1" else kinds.POD_GROUP
+    body = {"metadata": {"uid": group.uid}, "status": {"conditions": [condition]}}
+    return Write(
+        Verb.PATCH, kind, group.namespace, group.name, body, subresource="status", patch_type=PatchType.STRATEGIC
     )
 
 

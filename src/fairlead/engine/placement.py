@@ -17,6 +17,7 @@ import numpy as np
 from fairlead.errors import ExtenderError, FairleadError
 from fairlead.framework.extender import PSEUDO_PLUGIN
 from fairlead.framework.refusals import UNJUDGED, Refusals, expected_on, judge_with
+from fairlead.framework.sums import shortage_with, sums_alone
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.reasons import Diagnosis, Status, Verdict, failed, unresolvable
 from fairlead.state.nodes import Feasible, Nodes
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from fairlead.framework.evaluate import Evaluator, Judgement
     from fairlead.framework.points import Preparation
     from fairlead.framework.remember import Contribution
+    from fairlead.framework.sums import Sums
     from fairlead.model.pod import Pod
 
 NO_NODES = "no nodes available to schedule pods"
@@ -82,10 +84,14 @@ class ScoreSheet:
 
 @dataclass(slots=True)
 class Search:
-    """What is carried from one attempt to the next: where the last sample ended; and who is nominated where."""
+    """What is carried from one attempt to the next: where the last sample ended; and who is nominated where. A gang
+    narrows the search to the rows `within` a part of the cluster; `wish` is the row a pod had before and should get
+    again if it still fits."""
 
     start: int = 0
     nominated: Mapping[int, Sequence[Pod]] = field(default_factory=dict)
+    within: NDArray[np.int32] | None = None
+    wish: int = -1
 
 
 def place(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | Blocked | Broken:
@@ -121,6 +127,7 @@ class _Attempt:
         self.refusals: dict[int, int] = {}
         """Rows whose verdict is not the plain one: refused because of nominated pods, or by an extender."""
         self.scores_prepared = False
+        self.total = len(self.table) if search.within is None else len(search.within)
 
     def run(self) -> Placed | Blocked | Broken:
         status = self.preparation.status
@@ -134,7 +141,7 @@ class _Attempt:
         quick = self._choose_from_ranking(judgement)
         if quick is not None:
             return quick
-        ok = judgement.ok
+        ok = judgement.ok if self.search.within is None else self._only_within(judgement.ok)
         if self.refusals:
             ok = ok.copy()
             ok[list(self.refusals)] = False
@@ -143,7 +150,7 @@ class _Attempt:
         feasible = self._ask_extenders(feasible)
         if not len(feasible):
             return self._blocked(judgement, judged, by_extender=found > 0)
-        count = len(self.table) if judged is None else len(judged)
+        count = self.total if judged is None else len(judged)
         if len(feasible) == 1:
             row = int(feasible[0])
             return Placed(row, feasible=1, judged=count, chosen=Candidate(row, 0))
@@ -153,23 +160,40 @@ class _Attempt:
 
     def _consider_nominated_pods(self) -> None:
         """A row must fit the pod with and without the pods of the same or higher priority that are nominated to it."""
+        if not self.search.nominated:
+            return
+        sums = sums_alone(self.cycle)
         for row in self.search.nominated:
             expected = expected_on(self.search.nominated, self.cycle.pod, row)
             if expected and self.table.alive[row]:
-                code = judge_with(self.cycle, self.evaluator, row, expected)
+                code = self._judge_with(expected, row, sums)
                 if code != FEASIBLE:
                     self.refusals[row] = code
 
+    def _judge_with(self, expected: Sequence[Pod], row: int, sums: Sums | None) -> int:
+        remembered = self.cycle.remembered
+        assert remembered is not None
+        if sums is None or remembered.static.codes[row] != FEASIBLE:
+            return judge_with(self.cycle, self.evaluator, row, expected)
+        verdict = shortage_with(sums, self.table, row, expected)
+        return FEASIBLE if verdict is None else self.evaluator.codes.code(verdict)
+
     def _nominated_row(self, judgement: Judgement) -> int | None:
         """The node that this pod itself is nominated to, if it (still) fits: then nothing else is looked at."""
-        name = self.cycle.pod.nominated_node
+        name, within = self.cycle.pod.nominated_node, self.search.within
         row = self.table.row_of.get(name) if name else None
-        if row is None or not judgement.ok[row] or row in self.refusals:
+        row = row if self.search.wish < 0 else self.search.wish
+        if row is None or not judgement.ok[row] or row in self.refusals or (within is not None and row not in within):
             return None
         rows = np.array([row], dtype=np.int32)
         return row if len(self._ask_extenders(rows)) else None
 
     # ---- which rows ----
+
+    def _only_within(self, ok: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        narrowed = np.zeros(len(ok), dtype=np.bool_)
+        narrowed[self.search.within] = ok[self.search.within]
+        return narrowed
 
     def _sample(self, ok: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
         """Feasible rows, as many as the profile wants to see, and the rows looked at (None: all)."""
@@ -177,6 +201,8 @@ class _Attempt:
         if profile.percentage is None and names is None and not profile.deterministic_ties:
             return np.flatnonzero(ok).astype(np.int32), None
         order = self.table.order()
+        if self.search.within is not None:
+            order = order[np.isin(order, self.search.within)]
         if names is not None:
             wanted = [row for name in names if (row := self.table.row_of.get(name)) is not None]
             order = order[np.isin(order, wanted)]
@@ -238,7 +264,12 @@ class _Attempt:
         if flat is None:
             return None
         offset, contributions = flat
-        ranked = remembered.ranked[: self.table.high]
+        ranked, within, feasible = remembered.ranked[: self.table.high], self.search.within, remembered.feasible
+        if within is not None:
+            ranked = ranked[within]
+            feasible = int(np.count_nonzero(ranked >= 0))
+            if feasible < 2:
+                return None
         best = int(ranked.argmax())
         ties = np.flatnonzero(ranked == ranked[best])
         if len(ties) > 1:
@@ -249,10 +280,10 @@ class _Attempt:
             second = int(ranked.argmax())
             ranked[best] = level
         chosen, runner_up = (
-            Candidate(row, int(ranked[row]) + offset, tuple((c.plugin, c.at(row, 0)) for c in contributions))
-            for row in (best, second)
+            Candidate(row, int(ranked[at]) + offset, tuple((c.plugin, c.at(row, 0)) for c in contributions))
+            for at, row in ((at, at if within is None else int(within[at])) for at in (best, second))
         )
-        return Placed(best, remembered.feasible, len(self.table), chosen, runner_up=runner_up)
+        return Placed(chosen.row, feasible, self.total, chosen, runner_up=runner_up)
 
     def _choose(self, feasible: NDArray[np.int32], judged: int) -> Placed:
         nodes = Nodes(self.table, feasible)
@@ -284,7 +315,7 @@ class _Attempt:
         return int(ties[self.cycle.rng.randrange(len(ties))] if len(ties) > 1 else ties[0])
 
     def _refused_early(self, status: Status) -> Blocked:
-        nodes = len(self.table)
+        nodes = self.total
         diagnosis = Diagnosis(
             total=nodes,
             counts={},
@@ -297,7 +328,11 @@ class _Attempt:
 
     def _blocked(self, judgement: Judgement, judged: NDArray[np.int32] | None, *, by_extender: bool) -> Blocked:
         codes = np.full(self.table.high, UNJUDGED, dtype=np.int32)
-        looked_at = np.flatnonzero(self.table.alive[: self.table.high]) if judged is None else judged
+        looked_at = judged
+        if looked_at is None:
+            looked_at = np.flatnonzero(self.table.alive[: self.table.high]).astype(np.int32)
+            if self.search.within is not None:
+                looked_at = self.search.within
         codes[looked_at] = self.evaluator.refusals(self.cycle, judgement)[looked_at]
         for row, code in self.refusals.items():
             codes[row] = code
@@ -307,10 +342,10 @@ class _Attempt:
         if by_extender:
             plugins.add(PSEUDO_PLUGIN)
         diagnosis = Diagnosis(
-            total=len(self.table),
+            total=self.total,
             counts=counts,
             absent=absent,
-            absent_count=len(self.table) - sum(counts.values()) if absent else 0,
+            absent_count=self.total - sum(counts.values()) if absent else 0,
             unschedulable_plugins=frozenset(plugins),
         )
         return self._answer(diagnosis, codes)

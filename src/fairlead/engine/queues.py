@@ -64,7 +64,7 @@ class Queues:
         if present is not None:
             self.remove(present)
         self._entries[entry.key] = entry
-        self._keys[entry.pod.uid] = entry.key
+        self._keys[entry.uid] = entry.key
         entry.place = place
 
     def remove(self, entry: Entry) -> None:
@@ -77,13 +77,13 @@ class Queues:
             self.parked.remove(entry.key)
         entry.place = Place.NOWHERE
         del self._entries[entry.key]
-        del self._keys[entry.pod.uid]
+        del self._keys[entry.uid]
 
     def replace_pod(self, entry: Entry, pod: Pod) -> None:
         """The same entry with a newer version of its pod."""
-        del self._keys[entry.pod.uid]
-        self._keys[pod.uid] = entry.key
+        del self._keys[entry.uid]
         entry.pod = pod
+        self._keys[entry.uid] = entry.key
         self.reorder(entry)
 
     def reorder(self, entry: Entry) -> None:
@@ -110,4 +110,4 @@ class Queues:
             assert len(listed) == len(queue), f"somebody is twice in {place.value}"
             placed = {entry.key: entry for entry in self._entries.values() if entry.place is place}
             assert listed == placed, f"{place.value} holds others than those whose place it is"
-        assert self._keys == {entry.pod.uid: key for key, entry in self._entries.items()}, "uids differ from entries"
+        assert self._keys == {entry.uid: key for key, entry in self._entries.items()}, "uids differ from entries"

@@ -55,7 +55,7 @@ class Recorder:
         reason: str,
         action: str,
         note: str,
-        related: Pod | None = None,
+        related: Pod | PodGroup | None = None,
     ) -> list[Write]:
         """The writes that tell of something that happened to a pod or a group (`kind` is Normal or Warning)."""
         self._sweep(now)
@@ -73,7 +73,7 @@ class Recorder:
         return [Write(Verb.PATCH, kinds.EVENT_V1, *where, body, patch_type=PatchType.STRATEGIC)]
 
     def _create(
-        self, key: Key, pod: Pod | PodGroup, now: float, *, controller: str, note: str, related: Pod | None
+        self, key: Key, pod: Pod | PodGroup, now: float, *, controller: str, note: str, related: Pod | PodGroup | None
     ) -> Write:
         kind, action, reason = key[:3]
         self._serial += 1
@@ -108,10 +108,10 @@ class Recorder:
 
 
 def _reference(pod: Pod | PodGroup) -> Doc:
-    kind = kinds.VC_POD_GROUP if isinstance(pod, PodGroup) else kinds.POD
+    version, kind = (f"{pod.api}/{pod.version}", "PodGroup") if isinstance(pod, PodGroup) else ("v1", "Pod")
     return {
-        "apiVersion": kind.api_version,
-        "kind": kind.kind,
+        "apiVersion": version,
+        "kind": kind,
         "namespace": pod.namespace,
         "name": pod.name,
         "uid": pod.uid,

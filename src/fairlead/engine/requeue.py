@@ -39,7 +39,7 @@ class Requeuing:
         if not blamed:
             return Requeue.AFTER_BACKOFF
         if event.is_wildcard:
-            for_all = new is None or (isinstance(new, Pod) and new.uid == entry.pod.uid)
+            for_all = new is None or (isinstance(new, Pod) and entry.stands_for(new.uid))
             return Requeue.AFTER_BACKOFF if for_all else Requeue.SKIP
         asked = self.hints.listeners(event).by_profile.get(entry.pod.scheduler_name)
         if asked is None:
@@ -47,7 +47,8 @@ class Requeuing:
         verdicts = (
             Requeue.IMMEDIATELY if registration.plugin in entry.pending_plugins else Requeue.AFTER_BACKOFF
             for registration in asked
-            if registration.plugin in blamed and self._says_queue(registration, entry.pod, event, old, new)
+            if registration.plugin in blamed
+            and any(self._says_queue(registration, pod, event, old, new) for pod in entry.faces())
         )
         return _best(verdicts, may_hurry=bool(entry.pending_plugins))
 

@@ -23,6 +23,8 @@ from fairlead.engine.binding import Binding, Stage, told_after_binding
 from fairlead.engine.entry import Entry
 from fairlead.engine.evictions import Evictions
 from fairlead.engine.explain import Explanations, waiting_in
+from fairlead.engine.explain_gang import GangExplanations, described
+from fairlead.engine.gang_driver import Desk, GangDriver
 from fairlead.engine.hints import DEFAULT_INTERESTS, EXTENDER
 from fairlead.engine.intake import Intake
 from fairlead.engine.outcome import Failure, status_patch
@@ -38,13 +40,14 @@ from fairlead.model.explanation import Explanation
 from fairlead.model.figures import Decision
 from fairlead.model.flow import Change, Reply, Watch, Write
 from fairlead.state.cluster import Cluster, Place
-from fairlead.state.shelves import COMPILERS
+from fairlead.state.shelves import COMPILERS, OPTIONAL
 
 if TYPE_CHECKING:
     from fairlead.framework.job import Task
     from fairlead.framework.meter import Meter
     from fairlead.framework.plugin import Interest
     from fairlead.framework.profile import Profile
+    from fairlead.model.gang_explanation import GangExplanation
     from fairlead.model.pod import Pod
 
 LIVING_PODS = Watch(kinds.POD, field_selector="status.phase!=Succeeded,status.phase!=Failed")
@@ -69,7 +72,11 @@ class Scheduler:
         self.options = options or Options()
         self.name = self.options.name
         pods = Watch(kinds.POD) if any(profile.rounds for profile in profiles) else LIVING_PODS
-        self.watches: Sequence[Watch] = (pods, Watch(kinds.NODE), *(Watch(kind) for kind in COMPILERS))
+        self.watches: Sequence[Watch] = (
+            pods,
+            Watch(kinds.NODE),
+            *(Watch(kind, optional=kind in OPTIONAL) for kind in COMPILERS),
+        )
         self.cluster = Cluster()
         self.profiles: Mapping[str, Profile] = {profile.name: profile for profile in profiles}
         self.evaluators = {profile.name: Evaluator(profile) for profile in profiles}
@@ -88,6 +95,7 @@ class Scheduler:
             assumed_pod_goes=self._assumed_pod_goes,
         )
         self.explanations = Explanations(self.cluster.table)
+        self.gang_explanations = GangExplanations(self.cluster.table)
         self.decisions: deque[Decision] = deque(maxlen=100_000)
         self.meter: Meter | None = None
         """Whoever wants times measured brings a clock."""
@@ -99,8 +107,18 @@ class Scheduler:
         self._rng = Random(self.options.seed)
         self.drivers: list[RoundDriver] = []
         self._follow_rounds(profiles)
+        self.gangs = GangDriver(self._desk())
         self._writes: list[Write] = []
         self._now = 0.0
+
+    def _desk(self) -> Desk:
+        return Desk(
+            cluster=self.cluster, backlog=self.backlog, bindings=self.bindings, recorder=self._recorder,
+            evictions=self.evictions, explanations=self.gang_explanations, search=self._search, rng=self._rng,
+            profile=lambda name: self.profiles.get(name), evaluator=lambda name: self.evaluators[name],
+            nominated=self._nominated_by_row, meter=lambda: self.meter, begin=self._begin_binding,
+            report=self._report, advance=lambda binding: self._advance(binding, ()), end=self._end_binding,
+        )  # fmt: skip
 
     # ---- the Controller ----
 
@@ -112,6 +130,7 @@ class Scheduler:
         self.backlog.flush(now)
         if changes:
             self._look_after_bindings(self._preparing())
+        self._writes += self.gangs.look_after(now)
         self._look_after_bindings(self._due(now))
         for _ in range(self.options.slice):
             entry = self.backlog.pop(now)
@@ -123,9 +142,7 @@ class Scheduler:
 
     def wake_at(self) -> float | None:
         times = [at for binding in self.bindings.values() if (at := binding.wake_at()) is not None]
-        queue = self.backlog.wake_at(self._now)
-        if queue is not None:
-            times.append(queue)
+        times += [at for at in (self.backlog.wake_at(self._now), self.gangs.wake_at()) if at is not None]
         times += [at for driver in self.drivers if (at := driver.wake_at(self._now)) is not None]
         return min(times, default=None)
 
@@ -150,6 +167,14 @@ class Scheduler:
             message=waiting.message if waiting else "", node=pod.node_name,
             total_nodes=len(self.cluster.table), waiting=waiting_in(waiting) if waiting else None,
         )  # fmt: skip
+
+    def explain_group(self, namespace: str, name: str) -> GangExplanation | None:
+        """All that is known about one group, of whatever API: its last attempt, or what it waits for."""
+        for gang in self.cluster.gangs.named(namespace, name):
+            known = self.gang_explanations.of(gang.key)
+            waiting = next((found for uid in gang.members if (found := self.backlog.where(uid)) is not None), None)
+            return described(gang, known, waiting)
+        return None
 
     def reconfigure(
         self, profiles: Sequence[Profile], *, initial_backoff: float | None = None, max_backoff: float | None = None
@@ -206,6 +231,9 @@ class Scheduler:
     # ---- one attempt ----
 
     def _schedule(self, entry: Entry) -> None:
+        if entry.gang is not None:
+            self._writes += self.gangs.schedule(entry, self._now)
+            return
         pod = entry.pod
         profile = self.profiles.get(pod.scheduler_name)
         if profile is None or self._is_beyond_scheduling(pod):
@@ -213,7 +241,9 @@ class Scheduler:
             return
         cycle = Cycle(pod=pod, cluster=self.cluster, profile=profile, now=self._now, rng=self._rng)
         self._search.nominated = self._nominated_by_row()
-        outcome = self._attempt(entry, cycle)
+        self._conclude(entry, cycle, self._attempt(entry, cycle))
+
+    def _conclude(self, entry: Entry, cycle: Cycle, outcome: Committed | Failure | Rescue) -> None:
         if isinstance(outcome, Committed):
             self._begin_binding(entry, cycle, outcome)
         elif isinstance(outcome, Rescue):
@@ -272,19 +302,24 @@ class Scheduler:
             self.backlog.done(binding.pod.uid)
         if binding.stage is Stage.ENDED:
             self._end_binding(binding)
+        elif binding.stage is Stage.WAITING and binding.entry.pod.group_ref is not None:
+            self.gangs.permitted(binding)
 
     def _end_binding(self, binding: Binding) -> None:
         pod = binding.pod
-        self.bindings.pop(pod.uid, None)
         if binding.status is not None:
-            self._binding_failed(binding)
+            if not self.gangs.holds(binding, self._now):
+                self.bindings.pop(pod.uid, None)
+                self._binding_failed(binding)
+                self.gangs.refused(binding)
             return
+        self.bindings.pop(pod.uid, None)
         self.backlog.done(pod.uid)
         note = f"Successfully assigned {pod.key} to {binding.node_name}"
         self._record(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
         self.explanations.bound(pod.uid)
         told_after_binding(binding.cycle, binding.row)
-        self._decide(binding.entry, "scheduled", node=binding.node_name)
+        self._decide(binding.entry, pod, "scheduled", node=binding.node_name)
 
     def _binding_failed(self, binding: Binding) -> None:
         """The place is given up; that is news for others, and for this pod unless it was refused."""
@@ -310,7 +345,7 @@ class Scheduler:
             patch = status_patch(seat.seen, now=self._now, reason="SchedulerError", message=message)
             if patch is not None:
                 self._writes.append(patch)
-        self._decide(binding.entry, "error", message=message)
+        self._decide(binding.entry, binding.pod, "error", message=message)
 
     # ---- failure ----
 
@@ -322,6 +357,10 @@ class Scheduler:
         pod = entry.pod = seat.seen
         entry.refuse(failure.unschedulable_plugins, failure.pending_plugins, message=failure.message)
         self.backlog.put_back(entry, self._now)
+        self._report(entry, pod, failure)
+
+    def _report(self, entry: Entry, pod: Pod, failure: Failure) -> None:
+        """Say everywhere why a pod has no node: on itself, in an event, in its explanation."""
         self.backlog.nominator.nominate(pod, failure.nominated)
         self._record(pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=failure.message)
         patch = status_patch(
@@ -334,7 +373,7 @@ class Scheduler:
             pod, now=self._now, attempts=entry.attempts, verdict="Unschedulable" if rejected else "Error",
             message=failure.message, refusals=failure.refusals, nominated=self.backlog.nominator.node_of(pod.uid),
         )  # fmt: skip
-        self._decide(entry, "unschedulable" if rejected else "error", message=failure.message)
+        self._decide(entry, pod, "unschedulable" if rejected else "error", message=failure.message)
 
     def _make_room(self, entry: Entry, rescue: Rescue) -> None:
         """Evictions begin; the pod goes back to the queue with the promise of a node."""
@@ -379,8 +418,27 @@ class Scheduler:
         for binding in bindings:
             if binding.stage is Stage.ENDED:
                 self._end_binding(binding)
+            elif binding.stage is Stage.HELD:
+                self._try_again(binding)
             else:
                 self._advance(binding, ())
+
+    def _try_again(self, binding: Binding) -> None:
+        """A gang's member whose bind failed: the same place once more if it still fits, before anybody else comes."""
+        entry, pod = binding.entry, binding.pod
+        self.bindings.pop(pod.uid, None)
+        undo(binding.cycle, binding.row)
+        seat = self.cluster.pods.get(pod.uid)
+        profile = self.profiles.get(pod.scheduler_name)
+        if seat is None or profile is None:
+            self.backlog.done(pod.uid)
+            return
+        entry.pod = seat.seen
+        cycle = Cycle(pod=seat.seen, cluster=self.cluster, profile=profile, now=self._now, rng=self._rng)
+        self._search.nominated, self._search.wish = self._nominated_by_row(), binding.row
+        outcome = self._attempt(entry, cycle)
+        self._search.wish = -1
+        self._conclude(entry, cycle, outcome)
 
     # ---- telling ----
 
@@ -389,8 +447,7 @@ class Scheduler:
             pod, now=self._now, controller=pod.scheduler_name, kind=kind, reason=reason, action=action, note=note
         )
 
-    def _decide(self, entry: Entry, result: str, *, node: str = "", message: str = "") -> None:
-        pod = entry.pod
+    def _decide(self, entry: Entry, pod: Pod, result: str, *, node: str = "", message: str = "") -> None:
         waited = self._now - (entry.first_attempt if entry.first_attempt is not None else self._now)
         decision = Decision(
             self._now, pod.scheduler_name, pod.key, pod.uid, result,

@@ -15,6 +15,8 @@ selection of nodes at once, in columns; framework/lift.py turns a plain function
 | `reserve`, `unreserve` | Reserve, Unreserve | the pod is about to be placed; it is not after all |
 | `permit` | Permit | bind now, later, or not at all |
 | `prebind`, `bind`, `postbind` | PreBind, Bind, PostBind | the way to the API |
+| `placements`, `score_placements` | PlacementGenerate, PlacementScore | where may a whole gang go, how good is it |
+| `rescue_gang` | PodGroupPostFilter | a gang does not fit: can room be made for all of it? |
 
 `scope` is a promise about what an answer depends on. It lets answers be kept and only changed rows be judged again, so
 that equal pods cost nearly the same on 500 nodes and on 50,000. Saying nothing promises nothing and is always safe.
@@ -32,12 +34,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
+    from fairlead.framework.gang import GangCase, GangRescued, GangRules, Placement, Proposal
     from fairlead.framework.refusals import Refusals
+    from fairlead.framework.sums import Sums
     from fairlead.model.events import ClusterEvent
     from fairlead.model.flow import Reply, Write
     from fairlead.model.pod import Pod
     from fairlead.model.reasons import Reject, Status, Verdict
     from fairlead.state.cluster import Cluster
+    from fairlead.state.gangs import Gang
     from fairlead.state.nodes import Nodes
 
 
@@ -118,6 +123,9 @@ class Plugin:
     scores_flat: bool = False
     """Whether `score` always answers with one number for all rows."""
 
+    gang_rules: GangRules | None = None
+    """Said by the plugin that makes a profile schedule groups as wholes; None leaves their members to themselves."""
+
     def events(self) -> Sequence[Interest] | None:
         """What may wake a pod that this plugin refused. None: anything."""
         return None
@@ -175,6 +183,11 @@ class Plugin:
         A property test holds the two together."""
         raise NotImplementedError
 
+    def sums(self, cycle: Cycle) -> Sums | None:
+        """If all that `filter` asks of what lies on a node is that sums of requests stay within bounds: the sums, and
+        trials become arithmetic (framework/sums.py). None: it asks for more."""
+        return None
+
     def score_row(self, cycle: Cycle, row: int) -> int:
         """What `score` says of a single row; see `filter_row`."""
         raise NotImplementedError
@@ -200,10 +213,23 @@ class Plugin:
     def postbind(self, cycle: Cycle, row: int) -> None:
         raise NotImplementedError
 
+    # ---- gangs ----
+
+    def placements(self, gang: Gang, cluster: Cluster) -> Sequence[Placement] | Status | None:
+        """The parts of the cluster that may take a gang, each as a whole; None if any nodes will do."""
+        raise NotImplementedError
+
+    def score_placements(self, gang: Gang, proposals: Sequence[Proposal], cluster: Cluster) -> Sequence[int] | Status:
+        """0..100 for each placement that could take the gang."""
+        raise NotImplementedError
+
+    def rescue_gang(self, case: GangCase) -> GangRescued:
+        raise NotImplementedError
+
 
 POINTS = (
     "admit", "queue_key", "prepare", "filter", "rescue", "prepare_scores", "score", "normalise", "reserve", "permit",
-    "prebind", "bind", "postbind", "added", "removed",
+    "prebind", "bind", "postbind", "added", "removed", "placements", "score_placements", "rescue_gang",
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from fairlead.model.reasons import Code, Status, failed, unresolvable, unschedul
 if TYPE_CHECKING:
     from fairlead.framework.plugin import Plugin
 
+ASKED_TO_WAIT = "one or more plugins asked to wait and no plugin rejected pod"
 MAX_WAIT = 15 * 60.0
 """No Permit plugin keeps a pod waiting longer."""
 
@@ -107,22 +108,26 @@ class Permission:
 
     status: Status | None = None
     waits: tuple[tuple[str, float], ...] = ()
+    message: str = ""
+    """Why it waits, in the words of the last one that asked for it."""
 
 
 def merge_permits(plugins: Sequence[Plugin], answer: Callable[[Plugin], Status | Wait | None]) -> Permission:
     """Permit. A refusal counts at once; waits are collected, none longer than a quarter of an hour."""
     waits: list[tuple[str, float]] = []
+    message = ""
     for plugin in plugins:
         said = answer(plugin)
         if said is None:
             continue
         if isinstance(said, Wait):
             waits.append((plugin.name, min(said.timeout, MAX_WAIT)))
+            message = f"{said.reason}, {ASKED_TO_WAIT}" if said.reason else ASKED_TO_WAIT
         elif said.code.rejected:
             return Permission(status=said.by(plugin.name))
         elif not said.ok:
             return Permission(status=failed(f'running Permit plugin "{plugin.name}": {said.message}'))
-    return Permission(waits=tuple(waits))
+    return Permission(waits=tuple(waits), message=message)
 
 
 def merge_admission(plugins: Sequence[Plugin], answer: Callable[[Plugin], Status | None]) -> Status | None:

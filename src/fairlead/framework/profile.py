@@ -54,17 +54,18 @@ class Profile:
     extenders: tuple[Extender, ...] = ()
     rounds: Rounds | None = None
     """Where it is not None, pods are placed in rounds, and the points above are not asked."""
+    gangs: GangRules | None = field(init=False, default=None)
+    """How groups are scheduled as wholes, as one of the plugins says; None takes their members one by one."""
+
+    def __post_init__(self) -> None:
+        rules = (plugin.gang_rules for plugin in self.plugins() if plugin.gang_rules is not None)
+        object.__setattr__(self, "gangs", next(rules, None))
 
     def at(self, point: str) -> tuple[Plugin, ...]:
         return self.points.get(point, ())
 
     def weight(self, plugin: Plugin) -> int:
         return self.weights.get(plugin.name) or plugin.weight
-
-    @property
-    def gangs(self) -> GangRules | None:
-        """How groups are scheduled as wholes; None if this profile takes their members one by one."""
-        return next((plugin.gang_rules for plugin in self.plugins() if plugin.gang_rules is not None), None)
 
     def plugins(self) -> tuple[Plugin, ...]:
         """Every plugin once, in order of first mention."""

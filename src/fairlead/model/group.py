@@ -100,6 +100,7 @@ class PodGroup:
     topology_preferred: bool = False
     """One domain of the topology key if possible, else anywhere."""
     generation: int = 0
+    version: str = ""
     scheduled_condition: tuple[str, str, str] | None = None
     """Status, reason and message of the condition PodGroupScheduled, if there is one."""
 
@@ -134,6 +135,7 @@ def compile_group(document: Mapping[str, Any]) -> PodGroup:
         priority_class=spec.get("priorityClassName") or "",
         terminating=bool(metadata.get("deletionTimestamp")),
         generation=metadata.get("generation") or 0,
+        version=(document.get("apiVersion") or "").partition("/")[2],
         scheduled_condition=_scheduled(status.get("conditions") or ()),
         **(_READERS[api](spec) | _wished_topology(metadata.get("annotations") or EMPTY)),
         **(_volcano_status(status) if api == VOLCANO_GROUP_API else {}),

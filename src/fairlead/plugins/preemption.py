@@ -18,13 +18,17 @@ import numpy as np
 from fairlead.errors import ExtenderError
 from fairlead.framework.extender import Victims
 from fairlead.framework.plugin import Hint, Interest, Plugin, Rescued
+from fairlead.framework.sums import sums_alone
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.events import POD, ActionType, ClusterEvent
 from fairlead.model.reasons import SUCCESS, Status, Verdict, fit_message, unresolvable, unschedulable
+from fairlead.plugins.gang_victims import rescue_gang
 from fairlead.plugins.victims import Candidate, budgets_of, select_victims
+from fairlead.state.gangs import gang_key
 
 if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
+    from fairlead.framework.gang import GangCase, GangRescued
     from fairlead.framework.refusals import Refusals
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
@@ -52,13 +56,16 @@ class DefaultPreemption(Plugin):
 
     def admit(self, pod: Pod, cluster: Cluster) -> Status | None:
         """Not while its victims are being evicted, unless the last of them is on its way already."""
-        if pod.uid not in cluster.preempting:
+        if not cluster.preempting:
             return None
-        last = cluster.preempting[pod.uid]
+        key, title = (pod.uid, "pod") if pod.uid in cluster.preempting else (gang_key(pod), "pod group")
+        if key not in cluster.preempting:
+            return None
+        last = cluster.preempting[key]
         seat = cluster.pods.get(last) if last else None
         if last and (seat is None or seat.seen.terminating):
             return None
-        return unresolvable("waiting for the preemption for this pod to be finished")
+        return unresolvable(f"waiting for the preemption for this {title} to be finished")
 
     def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
         self.attempts += 1
@@ -83,10 +90,23 @@ class DefaultPreemption(Plugin):
         alternatives = tuple((name(candidate.row), candidate.victims) for candidate in best)
         return Rescued(SUCCESS, name(chosen.row), chosen.victims, alternatives)
 
+    def rescue_gang(self, case: GangCase) -> GangRescued:
+        self.attempts += 1
+        return rescue_gang(case)
+
     # ---- eligibility ----
 
     def _ineligible(self, cycle: Cycle, refusals: Refusals) -> str:
         pod = cycle.pod
+        rules = cycle.profile.gangs if pod.group_ref is not None else None
+        if rules is not None:
+            gang = cycle.cluster.gangs.of(pod)
+            if gang is None or gang.group is None:
+                return "pod group for pod not found"
+            if gang.group.topology_key:
+                return "not eligible due to placement-based pod group scheduling limitation"
+            if rules.rescues_whole:
+                return "not eligible due to workload aware preemption enabled"
         if pod.shape.preemption_policy == "Never":
             return "not eligible due to preemptionPolicy=Never."
         row = cycle.cluster.table.row_of.get(pod.nominated_node) if pod.nominated_node else None
@@ -116,11 +136,11 @@ class DefaultPreemption(Plugin):
             return [], failures
         offset = cycle.rng.randrange(len(rows))
         wanted = min(len(rows), max(len(rows) * self._percentage // 100, self._absolute))
-        budgets = budgets_of(cycle.cluster)
+        budgets, sums = budgets_of(cycle.cluster), sums_alone(cycle)
         peaceful: list[Candidate] = []
         violating: list[Candidate] = []
         for row in (*rows[offset:].tolist(), *rows[:offset].tolist()):
-            answer = select_victims(cycle, refusals, row, budgets)
+            answer = select_victims(cycle, refusals, row, budgets, sums)
             if isinstance(answer, Verdict):
                 failures[row] = answer
                 continue

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Gang:
     """`members` are by uid, in the order in which they came."""
 
-    __slots__ = ("api", "counts", "group", "key", "members", "name", "namespace", "proposed")
+    __slots__ = ("api", "counts", "group", "key", "members", "name", "namespace", "proposed", "sent_away")
 
     def __init__(self, key: str, api: str, namespace: str, name: str) -> None:
         self.key = key
@@ -37,6 +37,8 @@ class Gang:
         self.members: dict[str, Seat] = {}
         self.counts: Counter[Place] = Counter()
         self.proposed = 0
+        self.sent_away: set[str] = set()
+        """Members that were evicted because the gang did not become whole: they do not count any more."""
 
     def __repr__(self) -> str:
         return f"<Gang {self.key}: {dict(self.counts)}>"
@@ -52,7 +54,9 @@ class Gang:
     def scheduled(self) -> int:
         """Members that hold a place: promised or bound, and those an attempt is just proposing."""
         counts = self.counts
-        return counts[Place.ASSUMED] + counts[Place.BOUND] + counts[Place.RELEASING] + self.proposed
+        return (
+            counts[Place.ASSUMED] + counts[Place.BOUND] + counts[Place.RELEASING] + self.proposed - len(self.sent_away)
+        )
 
     @property
     def is_whole(self) -> bool:
@@ -61,7 +65,7 @@ class Gang:
     @property
     def is_half_bound(self) -> bool:
         """Some members have started and the minimum has not: nothing is more urgent than the others."""
-        return 0 < self.counts[Place.BOUND] and self.scheduled < self.minimum
+        return self.counts[Place.BOUND] > len(self.sent_away) and self.scheduled < self.minimum
 
     def pending(self) -> list[Pod]:
         """Members without a place that are not leaving, in the order in which they came."""
@@ -88,6 +92,10 @@ class Gangs:
     def get(self, key: str) -> Gang | None:
         return self._gangs.get(key)
 
+    def named(self, namespace: str, name: str) -> list[Gang]:
+        """Gangs of one name; groups of several APIs may share it."""
+        return [gang for gang in self if (gang.namespace, gang.name) == (namespace, name)]
+
     def of(self, pod: Pod) -> Gang | None:
         """The gang that a pod belongs to; None if it stands alone."""
         return self._gangs.get(gang_key(pod)) if pod.group_ref is not None else None
@@ -105,6 +113,7 @@ class Gangs:
 
     def leave(self, gang: Gang, seat: Seat) -> None:
         del gang.members[seat.seen.uid]
+        gang.sent_away.discard(seat.seen.uid)
         self._lower(gang, seat.place)
         self._drop_if_empty(gang)
 

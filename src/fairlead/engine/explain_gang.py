@@ -1,0 +1,93 @@
+"""From the attempt at a gang to one GangExplanation. The last attempt of each gang is kept, for a bounded number."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fairlead.model.gang_explanation import Domain, GangExplanation, Spared
+
+if TYPE_CHECKING:
+    from fairlead.engine.assembly import Result
+    from fairlead.engine.entry import Waiting
+    from fairlead.state.gangs import Gang
+    from fairlead.state.table import NodeTable
+
+_KEPT = 5_000
+_NAMED = 100
+"""How many domains and possible victims are named."""
+
+
+class GangExplanations:
+    def __init__(self, table: NodeTable) -> None:
+        self._table = table
+        self._kept: OrderedDict[str, GangExplanation] = OrderedDict()
+
+    def of(self, key: str) -> GangExplanation | None:
+        return self._kept.get(key)
+
+    def keep(self, gang: Gang, result: Result, *, now: float, attempts: int, scheduler: str) -> None:
+        explanation = GangExplanation(
+            namespace=gang.namespace,
+            name=gang.name,
+            api=gang.api,
+            scheduler=scheduler,
+            verdict=_verdict(result),
+            message="" if result.status is None else result.status.message,
+            at=now,
+            attempts=attempts,
+            minimum=gang.minimum,
+            members=len(gang),
+            scheduled=gang.scheduled,
+            fits=self._fits(result),
+            where=self._where(result),
+            level=result.tried[0].level if result.tried else "",
+            domains=tuple(
+                Domain(tried.name, tried.fits) for tried in sorted(result.tried, key=lambda t: -t.fits)[:_NAMED]
+            ),
+            blockers=_blockers(result),
+            considered=_considered(result),
+        )
+        self._kept[gang.key] = explanation
+        self._kept.move_to_end(gang.key)
+        if len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+
+    def _fits(self, result: Result) -> int:
+        best = max((tried.fits for tried in result.tried), default=0)
+        return max(best, len(result.placed))
+
+    def _where(self, result: Result) -> dict[str, int]:
+        rows = Counter(member.placed.row for member in result.members if member.placed is not None)
+        return {self._table.name(row): count for row, count in rows.items()}
+
+
+def described(gang: Gang, known: GangExplanation | None, waiting: Waiting | None) -> GangExplanation:
+    """What is known of a gang, as it stands now."""
+    gated = waiting is not None and waiting.queue == "gated"
+    if known is None or gated:
+        known = GangExplanation(
+            gang.namespace, gang.name, gang.api, known.scheduler if known else "", "Gated" if gated else "Waiting",
+            message=waiting.message if waiting is not None else "",
+        )  # fmt: skip
+    return replace(known, minimum=gang.minimum, members=len(gang), scheduled=gang.scheduled)
+
+
+def _verdict(result: Result) -> str:
+    if result.status is None:
+        return "Scheduled"
+    if not result.status.code.rejected:
+        return "Error"
+    return "Preempting" if result.waiting else "Unschedulable"
+
+
+def _blockers(result: Result) -> tuple[tuple[str, int], ...]:
+    texts = Counter(member.failure.message for member in result.members if member.failure is not None)
+    return tuple(texts.most_common(_NAMED))
+
+
+def _considered(result: Result) -> tuple[Spared, ...]:
+    if result.rescue is None:
+        return ()
+    return tuple(Spared(c.name, c.priority, c.rule) for c in result.rescue.considered[:_NAMED])

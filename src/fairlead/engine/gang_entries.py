@@ -1,0 +1,65 @@
+"""GangEntries: which waiting pods share an entry of the queue, and who of them speaks for the others.
+
+A group is one entry: it is admitted, tried, put off and woken as one. The entry holds no list of members, because the
+cluster's Gang has it, always up to date; what is needed here is the key under which a pod is queued, and the member
+that stands for all where a rule looks at a pod (its priority, its gates, what it asks for).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from fairlead.state.gangs import gang_key
+
+if TYPE_CHECKING:
+    from fairlead.framework.profile import Profile
+    from fairlead.model.pod import Pod
+    from fairlead.state.cluster import Cluster
+    from fairlead.state.gangs import Gang
+
+
+class GangEntries:
+    def __init__(self, profiles: Mapping[str, Profile], cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._uids: dict[str, str] = {}
+        self.reconfigure(profiles)
+
+    def reconfigure(self, profiles: Mapping[str, Profile]) -> None:
+        self._serving = frozenset(name for name, profile in profiles.items() if profile.gangs is not None)
+
+    def key(self, pod: Pod) -> str:
+        """The key of the entry that a pod waits in."""
+        if pod.group_ref is None or pod.scheduler_name not in self._serving:
+            return pod.key
+        return gang_key(pod)
+
+    def joined(self, pod: Pod) -> Gang | None:
+        """The gang that a pod waits with; None if it waits alone."""
+        if pod.group_ref is None or pod.scheduler_name not in self._serving:
+            return None
+        gang = self._cluster.gangs.of(pod)
+        if gang is not None:
+            self._uids[pod.key] = pod.uid
+        return gang
+
+    def left(self, pod: Pod) -> None:
+        if self._uids.get(pod.key) == pod.uid:
+            del self._uids[pod.key]
+
+    def waiting(self, key: str) -> str | None:
+        """The uid of a member that waits, by namespace and name."""
+        return self._uids.get(key)
+
+    def face(self, gang: Gang) -> Pod | None:
+        """The member that speaks for those that wait; None if none does."""
+        waiting = gang.pending()
+        return min(waiting, key=_rank) if waiting else None
+
+    def first(self, one: Pod, other: Pod) -> Pod:
+        return other if _rank(other) < _rank(one) or one.uid == other.uid else one
+
+
+def _rank(pod: Pod) -> tuple[bool, int]:
+    """Who has no gates comes first, then who has the higher priority."""
+    return bool(pod.gates), -pod.priority

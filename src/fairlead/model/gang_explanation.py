@@ -1,0 +1,102 @@
+"""GangExplanation: the whole answer for one group, from the attempt that decided.
+
+How many of how many members found a place and where, which level of the topology lacks room and which of its domains
+comes closest, and who might have been evicted and was not, with the rule that protected each. CLI, REST and Python show
+this one object; docs/gangs.md describes its JSON form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fairlead.model.documents import timestamp
+from fairlead.model.explanation import SCHEMA
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Doc
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A domain of the topology that the group names, and how many members it could take."""
+
+    name: str
+    fits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """A pod or group that might have had to go: what came of it, and by which rule."""
+
+    name: str
+    priority: int
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class GangExplanation:
+    namespace: str
+    name: str
+    api: str
+    scheduler: str
+    verdict: str
+    """`Scheduled`, `Unschedulable`, `Preempting`, `Error`, `Gated` or `Waiting`."""
+    message: str = ""
+    at: float | None = None
+    attempts: int = 0
+    minimum: int = 1
+    members: int = 0
+    scheduled: int = 0
+    """Members that hold a place now."""
+    fits: int = 0
+    """Members that found a place in the attempt."""
+    where: Mapping[str, int] = field(default_factory=dict)
+    """Node to number of members, of that attempt."""
+    level: str = ""
+    domains: tuple[Domain, ...] = ()
+    """The best first."""
+    blockers: tuple[tuple[str, int], ...] = ()
+    """What members were told, with how many were told so."""
+    considered: tuple[Spared, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """One sentence."""
+        placed = f"{self.fits} of {self.members} members fit"
+        if self.verdict == "Scheduled":
+            return f"{self.scheduled} of {self.members} members have places, {self.minimum} are needed"
+        if self.level and self.domains:
+            best, needed = self.domains[0], self.minimum - self.scheduled
+            if best.fits < needed:
+                return f"needs {needed} in one {self.level}; best {self.level} {best.name} has room for {best.fits}"
+        return f"{placed}, {self.minimum} are needed"
+
+    def to_document(self) -> Doc:
+        doc: Doc = {
+            "apiVersion": SCHEMA,
+            "kind": "GangExplanation",
+            "podGroup": {"apiGroup": self.api, "namespace": self.namespace, "name": self.name},
+            "scheduler": self.scheduler,
+            "verdict": self.verdict,
+            "summary": self.summary,
+            "message": self.message,
+            "attempts": self.attempts,
+            "members": {
+                "known": self.members, "needed": self.minimum, "placed": self.scheduled, "fitting": self.fits,
+            },
+            "where": dict(self.where),
+        }  # fmt: skip
+        if self.at is not None:
+            doc["at"] = timestamp(self.at)
+        if self.level:
+            domains = [{"name": domain.name, "fits": domain.fits} for domain in self.domains]
+            doc["topology"] = {"level": self.level, "domains": domains}
+        if self.blockers:
+            doc["blockers"] = [{"message": text, "members": count} for text, count in self.blockers]
+        if self.considered:
+            doc["considered"] = [
+                {"name": spared.name, "priority": spared.priority, "rule": spared.rule} for spared in self.considered
+            ]
+        return doc

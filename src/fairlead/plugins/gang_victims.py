@@ -1,0 +1,157 @@
+"""Who would have to go so that a whole gang fits: schedule it once without them, then give back who is not in the way.
+
+All pods of lower priority are taken away, the gang is placed, and stays where it was placed while the others come back
+one by one, the most important first and those whose budget would be violated before the others. A group that wants to
+be disrupted as a whole goes and comes back as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.framework.gang import Considered, GangRescued, Unit
+from fairlead.model import kinds
+from fairlead.model.pod import NATIVE_GROUP_API
+from fairlead.model.reasons import SUCCESS, Status, unresolvable, unschedulable
+from fairlead.plugins.gosort import go_sort
+from fairlead.plugins.victims import budgets_of, split_by_budget
+from fairlead.state.statement import Statement
+
+if TYPE_CHECKING:
+    from fairlead.framework.gang import GangCase
+    from fairlead.model.pod import Pod
+    from fairlead.state.cluster import Cluster
+    from fairlead.state.gangs import Gang
+
+NO_VICTIMS = "No preemption victims found for incoming preemptor"
+_NAMED = 100
+
+
+def rescue_gang(case: GangCase) -> GangRescued:
+    """Whom to evict for a gang, or why that does not help."""
+    if any(pod.shape.preemption_policy == "Never" for pod in case.pods):
+        return GangRescued(unschedulable("not eligible due to preemptionPolicy=Never."))
+    priority = gang_priority(case.gang, case.pods, case.cluster)
+    units = list(_units(case.cluster, case.gang))
+    potential = [unit for unit in units if unit.priority < priority]
+    protected = _protected(units, priority)
+    if not potential:
+        return GangRescued(unresolvable(NO_VICTIMS), considered=protected)
+    statement = Statement(case.cluster)
+    try:
+        return _select(case, potential, protected, statement)
+    finally:
+        statement.rollback()
+
+
+def _select(
+    case: GangCase, potential: list[Unit], protected: tuple[Considered, ...], statement: Statement
+) -> GangRescued:
+    for unit in potential:
+        _take_away(unit, statement)
+    where = case.fits()
+    if isinstance(where, Status):
+        in_vain = tuple(_considered(unit, "its eviction would not make enough room") for unit in potential[:_NAMED])
+        return GangRescued(where, considered=in_vain + protected)
+    for pod, row in where:
+        statement.assign(pod, row)
+    violating, others = _split(by_importance(potential, case.now), case.cluster)
+    victims: list[Unit] = []
+    said: list[Considered] = []
+    for unit, in_budget in [*((unit, False) for unit in violating), *((unit, True) for unit in others)]:
+        if _comes_back(case, unit, where, statement):
+            said.append(_considered(unit, "the gang fits without its eviction"))
+        else:
+            victims.append(unit)
+            said.append(_considered(unit, "evicted" if in_budget else "evicted although it violates a budget"))
+    pods = [pod for unit in by_importance(victims, case.now) for pod, _ in unit.pods]
+    return GangRescued(SUCCESS, tuple(pods), tuple(where), tuple(said[:_NAMED]) + protected)
+
+
+def _comes_back(case: GangCase, unit: Unit, where: Sequence[tuple[Pod, int]], statement: Statement) -> bool:
+    """Put a unit back, if the members of the gang can stay where they are."""
+    for pod, row in unit.pods:
+        statement.assign(pod, row)
+    rows = {row for _, row in unit.pods}
+    neighbours = [(pod, row) for pod, row in where if row in rows or _looks_further(pod)]
+    if case.still_fits(neighbours, statement):
+        return True
+    _take_away(unit, statement)
+    return False
+
+
+def _looks_further(pod: Pod) -> bool:
+    """Whether what runs on other nodes matters to a pod."""
+    shape = pod.shape
+    return bool(shape.pod_affinity or shape.pod_anti_affinity or shape.spread)
+
+
+def _take_away(unit: Unit, statement: Statement) -> None:
+    for pod, row in unit.pods:
+        statement.evict(pod, row)
+
+
+def gang_priority(gang: Gang, pods: Sequence[Pod], cluster: Cluster) -> int:
+    """A native group's own priority; else that of its class, or its most important member's."""
+    group = gang.group
+    if group is not None and group.api == NATIVE_GROUP_API:
+        return group.priority
+    known = cluster.shelves.of(kinds.PRIORITY_CLASS).get(group.priority_class) if group is not None else None
+    return known.value if known is not None else max((pod.priority for pod in pods), default=0)
+
+
+# ---- units ----
+
+
+def _units(cluster: Cluster, claimant: Gang) -> Iterable[Unit]:
+    """Everything that holds a place, apart from the gang itself, as it would have to go."""
+    whole: set[str] = set()
+    for pod, row in cluster.seated():
+        gang = cluster.gangs.of(pod)
+        if gang is None or gang.group is None or not gang.group.whole_disruption:
+            if gang is not claimant:
+                yield Unit(((pod, row),), pod.priority)
+        elif gang is not claimant and gang.key not in whole:
+            whole.add(gang.key)
+            pods = tuple((seat.pod, seat.row) for seat in gang.seated())
+            yield Unit(pods, gang_priority(gang, [pod for pod, _ in pods], cluster), f"{gang.namespace}/{gang.name}")
+
+
+def by_importance(units: Iterable[Unit], now: float) -> list[Unit]:
+    """Higher priority first; groups before pods; older pods; larger, then older groups."""
+
+    def more_important(a: Unit, b: Unit) -> bool:
+        if a.priority != b.priority:
+            return a.priority > b.priority
+        if bool(a.group) != bool(b.group):
+            return bool(a.group)
+        if a.group and len(a.pods) != len(b.pods):
+            return len(a.pods) > len(b.pods)
+        return _start(a, now) < _start(b, now)
+
+    return go_sort(list(units), more_important)
+
+
+def _start(unit: Unit, now: float) -> float:
+    return min(pod.start_time if pod.start_time is not None else now for pod, _ in unit.pods)
+
+
+def _split(units: Sequence[Unit], cluster: Cluster) -> tuple[list[Unit], list[Unit]]:
+    """Units of which a pod's eviction would violate a budget, and the others."""
+    violating, _ = split_by_budget([pod for unit in units for pod, _ in unit.pods], budgets_of(cluster))
+    marked = {pod.uid for pod in violating}
+    hurt = [unit for unit in units if any(pod.uid in marked for pod, _ in unit.pods)]
+    return hurt, [unit for unit in units if unit not in hurt] if hurt else list(units)
+
+
+# ---- explaining ----
+
+
+def _protected(units: Sequence[Unit], priority: int) -> tuple[Considered, ...]:
+    others = [unit for unit in units if unit.priority >= priority]
+    return tuple(_considered(unit, f"its priority is not lower than {priority}") for unit in others[:_NAMED])
+
+
+def _considered(unit: Unit, rule: str) -> Considered:
+    return Considered(unit.group or unit.pods[0][0].key, unit.priority, rule)

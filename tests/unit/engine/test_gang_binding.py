@@ -1,0 +1,158 @@
+"""Binding a gang: places are kept after a failure, half-bound gangs come first, time runs out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.engine.binding import Stage as BindingStage
+from fairlead.errors import Conflict
+from fairlead.framework.profile import profile_of
+from fairlead.model.flow import Happened, Reply, Verb
+from fairlead.plugins.gang import GangScheduling
+from fairlead.state.cluster import Place
+from tests.unit.engine.gang_stage import confirm, gang_stage, group, member, members
+from tests.unit.engine.stage import Stage, deleting, node, pod, standard
+
+
+def _refuse_bind_of(stage: Stage, name: str) -> None:
+    """The API refuses one bind and agrees to all other writes."""
+    replies = [
+        Reply(w, {}, Conflict("not now") if w.subresource == "binding" and w.name == name else None)
+        for w in stage._unanswered
+    ]
+    stage._unanswered = []
+    stage.run(replies=replies)
+
+
+def _started(minimum: int = 2, **more: Any) -> tuple[Stage, list[dict[str, Any]]]:
+    """A gang of two on one node, one of whose binds failed."""
+    stage = gang_stage(nodes=1, **more)
+    docs = members("g", 2, cpu="2")
+    stage.tell(group("g", minimum), *docs)
+    _refuse_bind_of(stage, "g-1")
+    confirm(stage, docs[:1])
+    return stage, docs
+
+
+def test_a_failed_bind_keeps_the_members_place() -> None:
+    stage, _ = _started()
+    assert stage.cluster.pods["uid-g-1"].place is Place.ASSUMED
+    assert stage.scheduler.bindings["uid-g-1"].stage is BindingStage.HELD
+    stage.tell(pod("thief", cpu="2"))
+    assert "thief" not in stage.binds()
+    assert stage.conditions("g-1")[-1]["reason"] == "SchedulerError"
+
+
+def test_the_member_is_bound_again_where_it_was() -> None:
+    stage, _ = _started()
+    stage.tell(pod("thief", cpu="2"))
+    stage.writes.clear()
+    stage.run(after=2.0)
+    assert stage.binds() == {"g-1": "n0"}
+
+
+def test_the_held_place_moves_if_its_node_goes() -> None:
+    stage = gang_stage(nodes=1)
+    docs = members("g", 2, cpu="2")
+    stage.tell(group("g", 2), *docs)
+    _refuse_bind_of(stage, "g-1")
+    other = node("n9")
+    stage.tell(other)
+    stage.gone(node("n0"))
+    stage.writes.clear()
+    stage.run(after=2.0)
+    assert stage.binds() == {"g-1": "n9"}
+
+
+def test_a_deleted_member_gives_its_held_place_back() -> None:
+    stage, docs = _started()
+    stage.gone(docs[1])
+    assert "uid-g-1" not in stage.scheduler.bindings
+    stage.tell(pod("other", cpu="2"))
+    assert "other" in stage.binds()
+
+
+def test_a_member_of_a_basic_group_is_not_held() -> None:
+    stage = gang_stage(nodes=1)
+    stage.tell(group("g"), *members("g", 1))
+    _refuse_bind_of(stage, "g-0")
+    assert stage.cluster.pods["uid-g-0"].place is Place.PENDING
+    assert stage.backlog.where("uid-g-0").queue == "backoff"
+
+
+def test_a_gang_found_half_bound_comes_before_everything_else() -> None:
+    stage = gang_stage()
+    docs = members("g", 2, cpu="4")
+    stage.tell(
+        *(pod(f"important-{i}", cpu="4", priority=1000) for i in range(3)), docs[1],
+        {**docs[0], "spec": {**docs[0]["spec"], "nodeName": "n0"}}, group("g", 2), node("n0"), node("n1"),
+    )  # fmt: skip
+    assert list(stage.binds()) == ["g-1"]
+
+
+def test_time_runs_out_and_it_is_reported() -> None:
+    stage, _ = _started()
+    for _ in range(20):
+        stage.run(after=20.0)
+        _refuse_bind_of(stage, "g-1")
+    told = stage.events("GangIncomplete")
+    assert told[0]["note"] == "1 of 2 members started, and no more within 300s"
+    assert told[0]["regarding"]["name"] == "g-1"
+    assert not [w for w in stage.writes if w.verb is Verb.DELETE]
+    assert stage.cluster.pods["uid-g-1"].place is Place.ASSUMED
+
+
+def test_time_runs_out_and_started_members_are_evicted() -> None:
+    stage, docs = _started(gang=GangScheduling(timeout=60.0, evicts=True))
+    for _ in range(5):
+        stage.run(after=20.0)
+        _refuse_bind_of(stage, "g-1")
+    deleted = [w for w in stage.writes if w.verb is Verb.DELETE]
+    assert [w.name for w in deleted] == ["g-0"]
+    assert stage.conditions("g-0")[-1]["type"] == "DisruptionTarget"
+    assert stage.cluster.pods["uid-g-1"].place is Place.PENDING
+    stage.tell({**deleting(docs[0]), "spec": {**docs[0]["spec"], "nodeName": "n0"}}, happened=Happened.MODIFIED)
+    stage.gone({**docs[0], "spec": {**docs[0]["spec"], "nodeName": "n0"}})
+    stage.tell(member("g-2", "g", cpu="2"))
+    stage.run(after=20.0)
+    assert {"g-1", "g-2"} <= set(stage.binds())
+
+
+def test_a_groups_own_timeout_counts() -> None:
+    own = {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "default", "uid": "uid-x"},
+        "spec": {"minMember": 2, "scheduleTimeoutSeconds": 30},
+    }  # fmt: skip
+    docs = [pod(f"g-{i}") for i in range(2)]
+    for doc in docs:
+        doc["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "g"}
+    stage = gang_stage(nodes=1, gang=GangScheduling(evicts=True))
+    stage.tell(own, *docs)
+    _refuse_bind_of(stage, "g-1")
+    confirm(stage, docs[:1])
+    for _ in range(3):
+        stage.run(after=15.0)
+        _refuse_bind_of(stage, "g-1")
+    assert [w.name for w in stage.writes if w.verb is Verb.DELETE] == ["g-0"]
+
+
+def test_volcano_and_coscheduling_groups_are_gangs_too() -> None:
+    volcano = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
+        "metadata": {"name": "v", "namespace": "default", "uid": "uid-v"}, "spec": {"minMember": 3},
+    }  # fmt: skip
+    docs = [pod(f"v-{i}", cpu="2") for i in range(3)]
+    for doc in docs:
+        doc["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "v"}
+    stage = gang_stage(nodes=1)
+    stage.tell(volcano, *docs)
+    assert not stage.binds()
+    stage.tell(node("n1"))
+    assert len(stage.binds()) == 3
+
+
+def test_without_the_plugin_members_go_one_by_one() -> None:
+    stage = Stage(nodes=1, profiles=[profile_of("default-scheduler", standard())])
+    stage.tell(group("g", 9), *members("g", 5))
+    assert len(stage.binds()) == 4

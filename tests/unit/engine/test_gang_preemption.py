@@ -1,0 +1,141 @@
+"""Core §7.7: room is made for a whole gang or for none of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.model.flow import Verb
+from fairlead.plugins.gang import GangScheduling
+from tests.unit.engine.gang_stage import gang_stage, group, member, members
+from tests.unit.engine.stage import Stage, deleting, pod
+
+
+def _deleted(stage: Stage) -> list[str]:
+    return [w.name for w in stage.writes if w.verb is Verb.DELETE]
+
+
+def _all_victims_go(stage: Stage, docs: list[dict[str, Any]]) -> None:
+    """Replies and the watch, until nothing more is deleted."""
+    gone: set[str] = set()
+    for _ in range(6):
+        stage.answer()
+        for doc in docs:
+            name = doc["metadata"]["name"]
+            if name in _deleted(stage) and name not in gone:
+                gone.add(name)
+                stage.gone(doc)
+    stage.run(after=15.0)
+
+
+def test_7_7_the_fewest_necessary_are_evicted_and_every_member_is_promised_a_node() -> None:
+    stage = gang_stage(nodes=2)
+    small = [pod(f"small-{i}", cpu="2", on=f"n{i % 2}") for i in range(4)]
+    stage.tell(*small)
+    stage.tell(group("g", 2, priority=10), *members("g", 2, cpu="2"))
+    assert not stage.binds()
+    nominated = {stage.backlog.nominator.node_of(f"uid-g-{i}") for i in range(2)}
+    assert "" not in nominated
+    _all_victims_go(stage, small)
+    assert len(_deleted(stage)) == 2
+    assert sorted(stage.binds()) == ["g-0", "g-1"]
+
+
+def test_7_7_nobody_is_evicted_for_a_gang_that_would_still_not_fit() -> None:
+    stage = gang_stage(nodes=2)
+    stage.tell(*(pod(f"small-{i}", cpu="2", on=f"n{i % 2}") for i in range(4)))
+    stage.tell(group("g", 5, priority=10), *members("g", 5, cpu="2"))
+    assert not _deleted(stage)
+    explanation = stage.scheduler.explain_group("default", "g")
+    assert {c.rule for c in explanation.considered} == {"its eviction would not make enough room"}
+    assert int(stage.cluster.table.pod_count.sum()) == 4
+
+
+def test_7_7_pods_of_the_same_priority_are_safe() -> None:
+    stage = gang_stage(nodes=1)
+    stage.tell(pod("peer", cpu="4", on="n0", priority=10))
+    stage.tell(group("g", 1, priority=10), *members("g", 1, cpu="2"))
+    assert not _deleted(stage)
+    explanation = stage.scheduler.explain_group("default", "g")
+    assert explanation.message.endswith("No preemption victims found for incoming preemptor")
+    assert [(c.name, c.rule) for c in explanation.considered] == [("default/peer", "its priority is not lower than 10")]
+
+
+def test_7_7_a_group_that_is_disrupted_as_a_whole_goes_as_a_whole() -> None:
+    stage = gang_stage(nodes=2)
+    victims = [member(f"v-{i}", "v", cpu="2", on=f"n{i % 2}") for i in range(4)]
+    stage.tell(group("v", 4, whole=True), *victims)
+    stage.tell(group("g", 1, priority=10), *members("g", 1, cpu="2"))
+    _all_victims_go(stage, victims)
+    assert sorted(_deleted(stage)) == ["v-0", "v-1", "v-2", "v-3"]
+
+
+def test_7_7_a_pod_in_a_budget_is_spared_if_another_will_do() -> None:
+    budget = {
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": "default", "uid": "uid-b"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "db"}}}, "status": {"disruptionsAllowed": 0},
+    }  # fmt: skip
+    guarded = pod("guarded", cpu="2", on="n0")
+    guarded["metadata"]["labels"] = {"app": "db"}
+    stage = gang_stage(nodes=1)
+    stage.tell(budget, guarded, pod("plain", cpu="2", on="n0"))
+    stage.tell(group("g", 1, priority=10), *members("g", 1, cpu="2"))
+    assert _deleted(stage) == ["plain"]
+
+
+def test_7_7_preemption_policy_never_of_one_member_is_enough() -> None:
+    stage = gang_stage(nodes=1)
+    stage.tell(pod("low", cpu="4", on="n0"))
+    polite = member("g-0", "g", preemptionPolicy="Never")
+    stage.tell(group("g", 1, priority=10), polite)
+    assert not _deleted(stage)
+
+
+def test_7_7_members_wait_while_the_victims_go() -> None:
+    stage = gang_stage(nodes=1)
+    low = pod("low", cpu="4", on="n0")
+    stage.tell(low)
+    stage.tell(group("g", 1, priority=10), *members("g", 1))
+    stage.tell(member("g-1", "g"))
+    assert stage.backlog.where("uid-g-0").message == ("waiting for the preemption for this pod group to be finished")
+    assert len(_deleted(stage)) == 1
+
+
+def test_7_7_victims_are_told_by_whom() -> None:
+    stage = gang_stage(nodes=1)
+    stage.tell(pod("low", cpu="4", on="n0"))
+    stage.tell(group("g", 1, priority=10, uid="group-uid"), *members("g", 1))
+    event = stage.events("Preempted")[0]
+    assert event["note"] == "Preempted by podgroup group-uid on node cluster"
+    assert event["related"]["kind"] == "PodGroup"
+    assert stage.conditions("low")[-1]["message"] == (
+        "default-scheduler: preempting to accommodate a higher priority podgroup"
+    )
+
+
+def test_7_7_groups_with_topology_constraints_do_not_preempt() -> None:
+    stage = gang_stage(nodes=1)
+    stage.tell(pod("low", cpu="4", on="n0"))
+    stage.tell(group("g", 1, priority=10, key="kubernetes.io/hostname"), *members("g", 1))
+    assert not _deleted(stage)
+    assert stage.scheduler.explain_group("default", "g").message.endswith(
+        "workload aware preemption is not supported for pod groups with scheduling constraints"
+    )
+
+
+def test_7_5_members_may_also_be_rescued_one_by_one() -> None:
+    stage = gang_stage(nodes=2, gang=GangScheduling(rescues_whole=False))
+    low = [pod(f"low-{i}", cpu="4", on=f"n{i}") for i in range(2)]
+    stage.tell(*low)
+    stage.tell(group("g", 2), *members("g", 2, cpu="3", priority=10))
+    assert stage.backlog.nominator.node_of("uid-g-0") != stage.backlog.nominator.node_of("uid-g-1")
+    _all_victims_go(stage, low)
+    assert sorted(_deleted(stage)) == ["low-0", "low-1"]
+    assert sorted(stage.binds()) == ["g-0", "g-1"]
+
+
+def test_a_leaving_victim_is_not_pushed() -> None:
+    stage = gang_stage(nodes=1)
+    stage.tell(deleting(pod("low", cpu="4", on="n0")))
+    stage.tell(group("g", 1, priority=10), *members("g", 1))
+    assert not _deleted(stage)
