@@ -2,6 +2,8 @@
 
 `check` says whether a file can be used, `effective` shows it with everything filled in, `diff` shows what a change of
 files changes in effect. A wrong file is told with file, line, path of the field and a suggestion, and exit code 1.
+Which dialect a file is in, kube-scheduler's or Volcano's, is seen from its keys; what is Volcano's is in
+volcano_config.py.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
+from fairlead.cli.volcano_config import check_volcano, diff_volcano, effective_volcano, volcano_source
 from fairlead.config.gates import Gates, parse_feature_gates
 from fairlead.config.kube import default_kube_config
 from fairlead.config.kube_document import Difference, diff, to_document
@@ -47,9 +50,21 @@ def config_group() -> None:
 
 @config_group.command("check")
 @click.argument("file", type=click.Path())
+@click.option("--queues", metavar="FILE", type=click.Path(),
+              help="Volcano: Queues (and Nodes) in YAML, to be checked with the configuration.")  # fmt: skip
+@click.option("--compatible", is_flag=True, help="Volcano: overlook what the original overlooks, and say what it is.")
+@click.option("--strict", is_flag=True, help="Volcano: exit code 1 for traps too.")
 @_gates
-def check_command(file: str, gates: Gates) -> None:
-    """Say whether FILE (KubeSchedulerConfiguration, or a legacy Policy) can be used."""
+def check_command(file: str, queues: str | None, compatible: bool, strict: bool, gates: Gates) -> None:
+    """Say whether FILE can be used.
+
+    FILE is a KubeSchedulerConfiguration, a legacy Policy, or a volcano-scheduler.conf (or the ConfigMap with one; or
+    the name of a preset: default, shipped, kube-batch). For Volcano it also tells the traps in it: what is legal and
+    will not do what one would expect.
+    """
+    source = volcano_source(file)
+    if source is not None:
+        sys.exit(check_volcano(source, queues=queues, compatible=compatible, strict=strict))
     config = _read(file, gates)
     names = ", ".join(profile.scheduler_name for profile in config.profiles)
     click.echo(f"{file}: fine; {len(config.profiles)} profile{'s'[: len(config.profiles) != 1]}: {names}")
@@ -64,6 +79,9 @@ def effective_command(file: str | None, output: str, gates: Gates) -> None:
 
     `-o points` shows which plugins run at which extension point, in order, with the weights of scores.
     """
+    source = volcano_source(file) if file else None
+    if source is not None:
+        sys.exit(effective_volcano(source, output=output))
     config = _read(file, gates) if file else default_kube_config(gates=gates)
     if output == "points":
         click.echo("\n\n".join(_points_text(profile) for profile in config.profiles))
@@ -82,7 +100,11 @@ def effective_command(file: str | None, output: str, gates: Gates) -> None:
 @_gates
 def diff_command(before: str, after: str, output: str, gates: Gates) -> None:
     """Show where the effective configurations of two files differ. Exit code 0 either way; 1 for a wrong file."""
-    differences = diff(_read(before, gates), _read(after, gates))
+    sources = volcano_source(before), volcano_source(after)
+    if sources[0] is not None and sources[1] is not None:
+        differences = diff_volcano(sources[0], sources[1])
+    else:
+        differences = diff(_read(before, gates), _read(after, gates))
     if output == "text":
         click.echo("\n".join(map(_difference_text, differences)) if differences else "no difference in effect")
         return

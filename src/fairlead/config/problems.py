@@ -87,6 +87,10 @@ class Problems:
     def __len__(self) -> int:
         return len(self._found)
 
+    def errors(self) -> list[ConfigError]:
+        """What was noted, for those who only want to mention it."""
+        return [error for _, _, error, _ in self._found]
+
     def raise_if_any(self) -> None:
         if self._found:
             raise ConfigErrors([error for _, _, error, _ in self._distinct()], self._original())

@@ -1,0 +1,188 @@
+"""`fairlead config` for Volcano's dialect: is the file right, which traps are in it, and what does it come to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+import yaml
+
+from fairlead.config.kube import read_text
+from fairlead.config.kube_document import Difference
+from fairlead.config.problems import dotted
+from fairlead.config.source import Source, parse_source
+from fairlead.config.volcano import is_volcano_config, volcano_config_from
+from fairlead.config.volcano_presets import PRESETS
+from fairlead.config.volcano_traps import Trap, traps_of
+from fairlead.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fairlead.config.volcano_records import VolcanoConfig
+    from fairlead.model.policy import Queue
+
+
+def volcano_source(file: str) -> Source | None:
+    """The file, if it is in Volcano's dialect; None for another dialect, or one that cannot be read at all."""
+    if file in PRESETS:
+        return parse_source(PRESETS[file], file)
+    try:
+        source = parse_source(read_text(file), file)
+    except ConfigError:
+        return None
+    return source if is_volcano_config(source) else None
+
+
+def check_volcano(source: Source, *, queues: str | None, compatible: bool, strict: bool) -> int:
+    """Tells, and returns the exit code."""
+    try:
+        config = _usable(source, compatible=compatible)
+        known, total = _queues_in(queues) if queues else ([], None)
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        return 1
+    for notice in config.notices:
+        click.echo(f"overlooked: {notice}", err=True)
+    traps = traps_of(config)
+    if known:
+        from fairlead.config.volcano_queue_traps import traps_of_queues
+
+        traps += traps_of_queues(config, known, total)
+    for trap in traps:
+        click.echo(_trap_text(config, trap))
+    said = f"{len(traps)} trap{'s'[: len(traps) != 1]}" if traps else "no traps"
+    plugins = ", ".join(plugin.name for plugin in config.plugins())
+    click.echo(f"{source.file}: fine, {said}; actions: {', '.join(config.actions)}; plugins: {plugins}")
+    return 1 if strict and traps else 0
+
+
+def _usable(source: Source, *, compatible: bool) -> VolcanoConfig:
+    """A configuration whose plugins can be made: they are, to find out."""
+    from fairlead.config.volcano_build import profile_of_volcano
+
+    config = volcano_config_from(source, compatible=compatible)
+    profile_of_volcano(config)
+    return config
+
+
+def _trap_text(config: VolcanoConfig, trap: Trap) -> str:
+    file = config.source.file if config.source is not None else ""
+    if trap.path[:1] == ("queue",):
+        where = f"queue {trap.path[1]}"
+    else:
+        line = config.line(trap.path) if trap.path else None
+        where = f"{file}:{line}" if line else file
+        plugin = next((one for one in config.plugins() if one.path and trap.path[: len(one.path)] == one.path), None)
+        if plugin is not None:
+            where += f": {plugin.name}"
+        elif trap.path:
+            where += f": {dotted(trap.path)}"
+    return f"{where}: {trap.what}\n    why: {trap.why}\n    fix: {trap.fix}"
+
+
+def _queues_in(path: str) -> tuple[list[Queue], Mapping[str, int] | None]:
+    """The queues of a YAML file, and what its nodes have together, if there are any."""
+    from fairlead.model.documents import read_units
+    from fairlead.model.policy import compile_queue
+
+    queues, total, nodes = [], dict[str, int](), 0
+    for document in _documents(path):
+        if document.get("kind") == "Queue":
+            queues.append(compile_queue(document))
+        elif document.get("kind") == "Node":
+            nodes += 1
+            for name, amount in read_units((document.get("status") or {}).get("allocatable"), "allocatable").items():
+                total[name] = total.get(name, 0) + amount
+    if not queues:
+        raise ConfigError("has no Queue in it", file=path)
+    return queues, total if nodes else None
+
+
+def _documents(path: str) -> Iterator[dict[str, Any]]:
+    try:
+        found = list(yaml.safe_load_all(read_text(path)))
+    except yaml.YAMLError as error:
+        raise ConfigError(f"yaml: {error}", file=path) from None
+    for document in found:
+        for one in document.get("items") or [document] if isinstance(document, dict) else ():
+            if isinstance(one, dict):
+                yield one
+
+
+# ---- effective ----
+
+
+def effective_volcano(source: Source, *, output: str) -> int:
+    try:
+        config = volcano_config_from(source)
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        return 1
+    document = effective_document(config)
+    if output == "json":
+        click.echo(json.dumps(document, indent=2))
+    elif output == "points":
+        click.echo("\n".join(_points(config)))
+    else:
+        click.echo(yaml.safe_dump(document, sort_keys=False), nl=False)
+    return 0
+
+
+def effective_document(config: VolcanoConfig) -> dict[str, Any]:
+    """The configuration in its own format, in one spelling; what has its default is left out."""
+    tiers = []
+    for tier in config.tiers:
+        plugins = []
+        for plugin in tier:
+            entry: dict[str, Any] = {"name": plugin.name, **plugin.switches}
+            plugins.append(entry | ({"arguments": dict(plugin.arguments)} if plugin.arguments else {}))
+        tiers.append({"plugins": plugins})
+    document: dict[str, Any] = {"actions": ", ".join(config.actions), "tiers": tiers}
+    if config.configurations:
+        document["configurations"] = [
+            {"name": name, "arguments": dict(arguments)} for name, arguments in config.configurations.items()
+        ]
+    return document | ({"metrics": dict(config.metrics)} if config.metrics else {})
+
+
+def _points(config: VolcanoConfig) -> Iterator[str]:
+    """Who is asked at which point, tier by tier."""
+    from fairlead.config.volcano_build import profile_of_volcano
+    from fairlead.framework.tiers import SWITCHES
+
+    profile = profile_of_volcano(config)
+    assert profile.rounds is not None
+    width = max(map(len, SWITCHES))
+    yield f"actions {', '.join(config.actions)}"
+    for point in SWITCHES:
+        tiers = [[one.plugin.name for one in tier if one.speaks_at(point)] for tier in profile.rounds.tiers]
+        names = " | ".join(", ".join(tier) or "-" for tier in tiers)
+        yield f"  {point:<{width}}  {names}"
+
+
+# ---- diff ----
+
+
+def diff_volcano(before: Source, after: Source) -> list[Difference]:
+    one, other = (dict(_facts(volcano_config_from(source))) for source in (before, after))
+    return [
+        Difference(path, one.get(path), other.get(path))
+        for path in dict.fromkeys((*one, *other))
+        if one.get(path) != other.get(path)
+    ]
+
+
+def _facts(config: VolcanoConfig) -> Iterator[tuple[str, Any]]:
+    """What a configuration says, by name and not by position, so that a plugin in between changes nothing else."""
+    yield "actions", ", ".join(config.actions)
+    for at, tier in enumerate(config.tiers):
+        yield f"tiers[{at}]", ", ".join(plugin.name for plugin in tier)
+        for plugin in tier:
+            yield from ((f"{plugin.name}.{switch}", value) for switch, value in plugin.switches.items())
+            yield from ((f"{plugin.name}.arguments.{name}", value) for name, value in plugin.arguments.items())
+    for action, arguments in config.configurations.items():
+        yield from ((f"{action}.arguments.{name}", value) for name, value in arguments.items())
+    yield from ((f"metrics.{name}", value) for name, value in config.metrics.items())

@@ -1,0 +1,125 @@
+"""From a VolcanoConfig to a Profile that works in rounds: the last step before scheduling.
+
+Plugins are made from the catalogue, or from `module:Name`, a TierPlugin of the user's own. One that Volcano has and
+this house has not is an error, because a rule that silently does not hold is worse than a scheduler that does not
+start; a compatible configuration skips it, as the original skips names that it does not know.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from fairlead.config.problems import Problems, Stage
+from fairlead.config.source import document_source
+from fairlead.engine.rounds import ACTIONS
+from fairlead.errors import ConfigError
+from fairlead.framework.profile import Profile, Rounds
+from fairlead.framework.tiers import Enabled, TierPlugin
+from fairlead.plugins.binder import DefaultBinder
+from fairlead.plugins.volcano.arguments import Arguments
+from fairlead.plugins.volcano.catalogue import tier_plugin
+from fairlead.plugins.volume_binding import VolumeBinding
+
+if TYPE_CHECKING:
+    from fairlead.config.volcano_records import ListedPlugin, VolcanoConfig
+    from fairlead.framework.plugin import Plugin
+
+
+@dataclass(frozen=True, slots=True)
+class VolcanoOptions:
+    """What Volcano takes as flags. The first scheduler name is also the profile's."""
+
+    scheduler_names: Sequence[str] = ("volcano",)
+    period: float = 1.0
+    default_queue: str = "default"
+    percentage_of_nodes: int = 0
+    minimum_feasible_nodes: int = 100
+    minimum_percentage: int = 5
+    slice: int | None = None
+
+
+def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = None) -> Profile:
+    """The profile that a configuration describes; its plugins are new. Raises ConfigErrors."""
+    options = options or VolcanoOptions()
+    problems = Problems(config.source or document_source({}))
+    tiers = tuple(
+        tuple(enabled for plugin in tier if (enabled := _enabled(plugin, config, problems)) is not None)
+        for tier in config.tiers
+    )
+    actions = _actions(config, problems)
+    problems.raise_if_any()
+    rounds = Rounds(
+        actions,
+        tiers,
+        configurations=config.configurations,
+        period=options.period,
+        compatible=config.compatible,
+        default_queue=options.default_queue,
+        percentage=options.percentage_of_nodes,
+        min_feasible=options.minimum_feasible_nodes,
+        min_percentage=options.minimum_percentage,
+        scheduler_names=tuple(options.scheduler_names),
+    )
+    if options.slice is not None:
+        rounds = replace(rounds, slice=options.slice)
+    return Profile(options.scheduler_names[0], _binding_points(config), rounds=rounds)
+
+
+def _actions(config: VolcanoConfig, problems: Problems) -> tuple[str, ...]:
+    """Those that can run; all of them are known to the format."""
+    for name in config.actions:
+        if name not in ACTIONS:
+            problems.note(Stage.BUILDING, ("actions",), f'action "{name}" is not built', original="")
+    return config.actions
+
+
+def _enabled(plugin: ListedPlugin, config: VolcanoConfig, problems: Problems) -> Enabled | None:
+    try:
+        made = _made(plugin)
+    except ConfigError as error:
+        problems.note(Stage.BUILDING, (*plugin.path, "name"), error.message, hint=error.hint or "", original="")
+        return None
+    if made is None:
+        if not config.compatible:
+            message = f'plugin "{plugin.name}" is not built'
+            problems.note(Stage.BUILDING, (*plugin.path, "name"), message, original="")
+        return None
+    return Enabled(made, plugin.switches)
+
+
+def _made(plugin: ListedPlugin) -> TierPlugin | None:
+    if ":" not in plugin.name:
+        return tier_plugin(plugin.name, plugin.arguments, plugin.switches)
+    module_name, _, attribute = plugin.name.partition(":")
+    try:
+        factory = getattr(importlib.import_module(module_name), attribute)
+        made = _from_factory(factory, plugin.arguments)
+    except Exception as error:
+        message = f'plugin "{plugin.name}" cannot be made: {type(error).__name__}: {error}'
+        raise ConfigError(message, hint="is the directory on the Python path?") from error
+    if not isinstance(made, TierPlugin):
+        raise ConfigError(f'plugin "{plugin.name}" is a {type(made).__name__} and no TierPlugin')
+    made.name = made.name or plugin.name
+    return made
+
+
+def _from_factory(factory: Any, arguments: Mapping[str, Any]) -> Any:
+    """`of(arguments)` where a class has one, as ours have; else it is called without any."""
+    of = getattr(factory, "of", None)
+    return of(Arguments(arguments)) if of is not None else factory()
+
+
+def _binding_points(config: VolcanoConfig) -> dict[str, tuple[Plugin, ...]]:
+    """What happens to a placement after the round: volumes are bound, if they are looked at, and then the pod."""
+    binder = DefaultBinder()
+    predicates = config.find("predicates")
+    if predicates is None:
+        return {"bind": (binder,)}
+    arguments = Arguments(predicates.arguments)
+    if not arguments.flag("predicate.VolumeBindingEnable", default=True):
+        return {"bind": (binder,)}
+    volumes = VolumeBinding(bind_timeout=arguments.whole("volumebinding.bindTimeoutSeconds", 600))
+    return {"reserve": (volumes,), "prebind": (volumes,), "bind": (binder,)}
