@@ -7,28 +7,52 @@ nothing) and, as in the original, knows neither pod-level requests nor resizes i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairlead.framework.plugin import Hint, Interest, Plugin, Scope
+from fairlead.framework.sums import room_on
 from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quantity import is_extended, is_scalar
 from fairlead.model.reasons import SKIP, Reason, Reject, Status, Verdict
 from fairlead.plugins.normalise import BrokenLine, rounded
+from fairlead.plugins.placement_fit import most_allocated
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
+    from fairlead.framework.gang import Proposal
+    from fairlead.state.cluster import Cluster
+    from fairlead.state.gangs import Gang
     from fairlead.state.table import NodeTable
 
 CPU_AND_MEMORY = (("cpu", 1), ("memory", 1))
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
+_TOO_MANY_PODS = "Too many pods"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a pod asks for, and what is said of a node that lacks it."""
+
+    asked: Mapping[str, int]
+    plugin: str
+
+    def shortage(self, allocatable: Mapping[str, int], free: Mapping[str, int], slots: int) -> Verdict | None:
+        reasons = [_TOO_MANY_PODS] if slots < 1 else []
+        final = False
+        for resource, amount in self.asked.items():
+            if amount > free[resource]:
+                reasons.append(f"Insufficient {resource}")
+                final |= amount > allocatable[resource]
+        return Verdict(self.plugin, tuple(reasons), final) if reasons else None
 
 
 class NodeResourcesFit(Plugin):
@@ -37,7 +61,7 @@ class NodeResourcesFit(Plugin):
     name = "NodeResourcesFit"
     scope = Scope.ROW
     reads = frozenset({"spec"})
-    _TOO_MANY = Reason(name, "Too many pods")
+    _TOO_MANY = Reason(name, _TOO_MANY_PODS)
 
     def __init__(
         self,
@@ -65,11 +89,16 @@ class NodeResourcesFit(Plugin):
     def prepare(self, cycle: Cycle) -> Status | None:
         """The request vector, without what is ignored."""
         request = cycle.pod.shape.fit_request
-        cycle.notes[self.name] = {r: amount for r, amount in request.items() if amount > 0 and not self._ignores(r)}
+        asked = {r: amount for r, amount in request.items() if amount > 0 and not self._ignores(r)}
+        cycle.notes[self.name] = Request(asked, self.name)
         return None
 
+    def sums(self, cycle: Cycle) -> Request:
+        note: Request = cycle.notes[self.name]
+        return note
+
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
-        asked: Mapping[str, int] = cycle.notes[self.name]
+        asked = self.sums(cycle).asked
         yield Reject(self._TOO_MANY, nodes.take(nodes.table.pod_count) + 1 > nodes.allocatable("pods"))
         for resource, amount in asked.items():
             allocatable = nodes.allocatable(resource)
@@ -88,18 +117,8 @@ class NodeResourcesFit(Plugin):
         return resource in self._ignored_resources or resource.split("/", 1)[0] in self._ignored_groups
 
     def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
-        asked: Mapping[str, int] = cycle.notes[self.name]
-        table = cycle.cluster.table
-        reasons = []
-        final = False
-        if int(table.pod_count[row]) + 1 > int(table.allocatable_column("pods")[row]):
-            reasons.append(self._TOO_MANY.text)
-        for resource, amount in asked.items():
-            allocatable = int(table.allocatable_column(resource)[row])
-            if amount > allocatable - int(table.requested_column(resource)[row]):
-                reasons.append(self._reason(resource).text)
-                final |= amount > allocatable
-        return Verdict(self.name, tuple(reasons), final) if reasons else None
+        request = self.sums(cycle)
+        return request.shortage(*room_on(cycle.cluster.table, row, request.asked))
 
     # ---- score ----
 
@@ -150,6 +169,12 @@ class NodeResourcesFit(Plugin):
             return np.minimum(wanted, capacity) * 100 // divisor
         assert self._line is not None
         return self._line(np.where(wanted > capacity, 100, wanted * 100 // divisor))
+
+
+    # ---- gangs ----
+
+    def score_placements(self, gang: Gang, proposals: Sequence[Proposal], cluster: Cluster) -> Sequence[int]:
+        return most_allocated(self._resources, proposals, cluster.table, counts=_is_scored, used=_used_column)
 
 
 class NodeResourcesBalancedAllocation(Plugin):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.framework.refusals import expected_on, judge_twice, trial_statement
+from fairlead.framework.sums import Sums, room_on
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model import kinds
 from fairlead.model.reasons import Verdict
@@ -41,13 +42,15 @@ def budgets_of(cluster: Cluster) -> tuple[DisruptionBudget, ...]:
 
 
 def select_victims(
-    cycle: Cycle, refusals: Refusals, row: int, budgets: Sequence[DisruptionBudget]
+    cycle: Cycle, refusals: Refusals, row: int, budgets: Sequence[DisruptionBudget], sums: Sums | None = None
 ) -> Candidate | Verdict:
-    """The victims on a row, or why evictions do not help there."""
+    """The victims on a row, or why evictions do not help there. With `sums`, by arithmetic instead of a trial."""
     preemptor = cycle.pod
     potential = [pod for pod in cycle.cluster.table.pods[row] if pod.priority < preemptor.priority]
     if not potential:
         return Verdict("DefaultPreemption", (NO_VICTIMS,), final=True)
+    if sums is not None and not _needs_a_trial(cycle, refusals, row):
+        return _victims_by_sums(cycle, sums, row, potential, budgets)
     trial = cycle.copy()
     statement = trial_statement(trial)
     expected = expected_on(refusals.nominated, preemptor, row)
@@ -73,6 +76,41 @@ def select_victims(
         return Candidate(row, tuple(victims), violations)
     finally:
         statement.rollback()
+
+
+def _needs_a_trial(cycle: Cycle, refusals: Refusals, row: int) -> bool:
+    """Rows with promised pods, and those that a look at the node itself refuses too, are tried in full."""
+    remembered = cycle.remembered
+    assert remembered is not None
+    return bool(remembered.static.codes[row] != FEASIBLE or expected_on(refusals.nominated, cycle.pod, row))
+
+
+def _victims_by_sums(
+    cycle: Cycle, sums: Sums, row: int, potential: list[Pod], budgets: Sequence[DisruptionBudget]
+) -> Candidate | Verdict:
+    """The same as a trial, step by step, with numbers in place of a table that pretends."""
+    allocatable, free, slots = room_on(cycle.cluster.table, row, sums.asked)
+    for pod in potential:
+        for resource in free:
+            free[resource] += pod.shape.request.get(resource, 0)
+    slots += len(potential)
+    refusal = sums.shortage(allocatable, free, slots)
+    if refusal is not None:
+        return refusal
+    violating, others = split_by_budget(by_importance(potential, cycle.now), budgets)
+    victims: list[Pod] = []
+    violations = 0
+    for group in (violating, others):
+        for pod in group:
+            left = {resource: free[resource] - pod.shape.request.get(resource, 0) for resource in free}
+            if sums.shortage(allocatable, left, slots - 1) is None:
+                free, slots = left, slots - 1
+            else:
+                victims.append(pod)
+                violations += group is violating
+    if violating and others:
+        victims = by_importance(victims, cycle.now)
+    return Candidate(row, tuple(victims), violations)
 
 
 def by_importance(pods: Iterable[Pod], now: float) -> list[Pod]:
