@@ -22,10 +22,13 @@ from fairlead.framework.round import Choices, Witness
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.sim.replay import Difference
+from fairlead.sim.volcano_room import Ahead, as_shown, as_taken, as_tried
 from fairlead.state.cluster import Cluster
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from fairlead.framework.profile import Rounds
     from fairlead.framework.round import Job, QueueState, Round, SubJob, Task
     from fairlead.model.flow import Doc
@@ -74,9 +77,9 @@ class Guide(Choices, Witness):
         return next((name for name in names if node in self.round.topology.nodes_of(name)), names[0])
 
     def walk(self, what: str, items: Sequence[Item]) -> Iterable[Item]:
-        if what != "hypernodes":
-            return items
-        return self._hyper_nodes_as_tried(items)
+        if what == "starving":
+            return as_taken(items, self._ahead)  # type: ignore[arg-type, return-value]
+        return self._hyper_nodes_as_tried(items) if what == "hypernodes" else items
 
     def _hyper_nodes_as_tried(self, items: Sequence[Item]) -> Iterator[Item]:
         """Each time the one that the next recorded step is in. A trial that placed nothing was in one that no step
@@ -100,6 +103,16 @@ class Guide(Choices, Witness):
                 break
             nodes.add(step.get("node", ""))
         return nodes
+
+    def ranked(self, task: Task, rows: NDArray[np.int32], scores: NDArray[np.float64]) -> Iterable[int]:
+        return as_tried(task, rows, scores, self._ahead)
+
+    def suspects(self, task: Task, row: int, tasks: Sequence[Task]) -> Sequence[Task]:
+        return as_shown(task, row, tasks, self._ahead())
+
+    def _ahead(self) -> Ahead:
+        assert self.round is not None
+        return Ahead(self.round, self._steps, self.at)
 
     # ---- what happens ----
 

@@ -1,0 +1,156 @@
+"""Following how a recorded round made room: which of several equal nodes it tried, and whom it was shown there first.
+
+Volcano tries equal nodes in any order, and shows its plugins those who could be evicted in any order; gang and drf
+take the first that they may, so who is evicted, and whether a node works at all, depends on it. A recorded round is
+followed by looking for an order that gives what was recorded next; where none does, ours stands and the two part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, permutations
+from random import Random
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.engine.actions.making_room import suffice
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.round import Job, Round, Task
+    from fairlead.model.flow import Doc
+
+_TOLERANCE = 1e-6
+_ORDERS = 1000
+_FEW = 6
+
+
+def as_tried(
+    task: Task, rows: NDArray[np.int32], scores: NDArray[np.float64], ahead_now: Callable[[], Ahead]
+) -> Iterator[int]:
+    """Rows best first; among equals, each time the one that the next recorded step is on."""
+    order = np.argsort(-scores, kind="stable")
+    left = list(zip(rows[order].tolist(), scores[order].tolist(), strict=True))
+    while left:
+        equal = [row for row, score in left if score >= left[0][1] - _TOLERANCE]
+        next_row = ahead_now().row_for(task)
+        chosen = next_row if next_row in equal else equal[0]
+        left = [(row, score) for row, score in left if row != chosen]
+        yield chosen
+
+
+def as_taken(jobs: Sequence[Job], ahead_now: Callable[[], Ahead]) -> Iterator[Job]:
+    """Jobs that evict within themselves: each time the one that the next recorded step is for, or, where that tells
+    nothing, one for which nothing is recorded."""
+    left = list(jobs)
+    while left:
+        ahead = ahead_now()
+        wanting = ahead.wanting()
+        named = ahead.next_wanting()
+        chosen = next((job for job in left if named in _names(job)), None)
+        if chosen is None:
+            chosen = next((job for job in left if not wanting & _names(job)), left[0])
+        left.remove(chosen)
+        yield chosen
+
+
+def as_shown(task: Task, row: int, tasks: Sequence[Task], ahead: Ahead) -> Sequence[Task]:
+    """An order that makes the recorded ones go next, or, where none of this row did, that makes the row not work."""
+    gone = ahead.gone_for(task, row)
+    if not gone and ahead.row_for(task) == row:
+        return tasks
+    by_name = {other.name: other for other in tasks}
+    if any(name not in by_name for name in gone):
+        return tasks
+    first = [by_name[name] for name in gone]
+    rest = [other for other in tasks if other.name not in gone]
+    for tail in _orders(rest):
+        order = [*first, *tail]
+        if ahead.agrees(task, row, order, gone):
+            return order
+    for other_order in _orders(tasks):
+        if ahead.agrees(task, row, other_order, gone):
+            return other_order
+    return [*first, *rest]
+
+
+class Ahead:
+    """What the recording does next."""
+
+    def __init__(self, round: Round, steps: Sequence[Doc], at: int) -> None:
+        self._round = round
+        self._steps = steps
+        self._at = at
+
+    def _next(self) -> Doc:
+        return self._steps[self._at] if self._at < len(self._steps) else {}
+
+    def row_for(self, task: Task) -> int:
+        """The row that room is made on next for a task; -1 if for none."""
+        step = self._next()
+        if step.get("do") == "evict" and step.get("for") == task.name:
+            return self._row_of(step["pod"])
+        if step.get("do") == "pipeline" and step["pod"] == task.name:
+            return self._round.cluster.table.row_of[step["node"]]
+        return -1
+
+    def gone_for(self, task: Task, row: int) -> list[str]:
+        """Who is evicted next from a row for a task."""
+        gone = []
+        for step in self._steps[self._at :]:
+            if step.get("do") != "evict" or step.get("for") != task.name or self._row_of(step["pod"]) != row:
+                break
+            gone.append(step["pod"])
+        return gone
+
+    def _row_of(self, name: str) -> int:
+        rows = (task.row for job in self._round.jobs.values() for task in job.tasks.values() if task.name == name)
+        return next(rows, -1)
+
+    def next_wanting(self) -> str:
+        step = self._next()
+        return str(step.get("for") or step.get("pod") or "")
+
+    def wanting(self) -> set[str]:
+        """Who gets room, or is tried for, until the action ends."""
+        named = set()
+        for step in self._steps[self._at :]:
+            if step.get("action") != self._next().get("action"):
+                break
+            named.add(str(step.get("for") or step.get("pod") or ""))
+        return named
+
+    def agrees(self, task: Task, row: int, order: Sequence[Task], gone: Sequence[str]) -> bool:
+        """Whether, shown in this order, those recorded are the first to go; or the row does not work if none are."""
+        round = self._round
+        ask = round.tiers.reclaimable if self._next().get("action") == "reclaim" else round.tiers.preemptable
+        victims = ask(task, order)
+        if not gone:
+            return not suffice(round, task, row, victims)
+        if not suffice(round, task, row, victims):
+            return False
+        heap = round.victims_heap(victims, task)
+        popped = [heap.pop().name for _ in range(min(len(gone), len(heap)))]
+        return popped == list(gone)
+
+
+def _names(job: Job) -> set[str]:
+    return {task.name for task in job.tasks.values()}
+
+
+def _orders(tasks: Sequence[Task]) -> Iterable[Sequence[Task]]:
+    """All orders of few, and many orders of many."""
+    if len(tasks) <= _FEW:
+        return islice(permutations(tasks), _ORDERS)
+    return _shuffled(tasks)
+
+
+def _shuffled(tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
+    yield tasks
+    rng = Random(0)
+    for _ in range(_ORDERS):
+        order = list(tasks)
+        rng.shuffle(order)
+        yield order
