@@ -183,7 +183,8 @@ def allocate_now(round: Round, task: Task, row: int) -> None:
     round.witness.placed(task, pipelined=False)
     if round.tiers.job_ready(job):
         for allocated in list(job.in_status(TaskStatus.ALLOCATED)):
-            bind(round, allocated)
+            if not bind(round, allocated):
+                break
 
 
 def evict_now(round: Round, task: Task, reason: str) -> None:
@@ -212,10 +213,22 @@ def bind(round: Round, task: Task) -> bool:
     seat = cluster.pods.get(task.uid)
     if seat is None or seat.place is not Place.PENDING or not cluster.table.alive[task.row]:
         return False
+    if round.compatible and not _has_room(round, task):
+        return False
     _set_status(task, TaskStatus.BINDING)
     round.sandbox.keep(task.pod)
     round.outcome.binds.append((task, task.row))
     return True
+
+
+def _has_room(round: Round, task: Task) -> bool:
+    """Whether a row has idle what a task asks for, leaving aside what is only placed within the round. It may not, for
+    a pod that asks for nothing, where a node has shrunk below what lies on it; the original does not bind it then."""
+    room = round.books.at(round.books.idle, task.row)
+    for other in round.books.tasks_on(task.row):
+        if other.status is TaskStatus.ALLOCATED:
+            room.add(other.request)
+    return task.request.less_equal(room)
 
 
 def _set_status(task: Task, status: TaskStatus) -> None:

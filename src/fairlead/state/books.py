@@ -5,11 +5,11 @@
     Pipelined                                  +req
     any other      -req    +req
 
-A task that is Binding is refused if it does not fit what is idle. What will be idle is idle + releasing - pipelined.
-Columns are float64 in Volcano's units over the rows of the table, and are made when a round opens: a round keeps books
-of its own, so that what it only tries is nobody else's business.
+What will be idle is idle + releasing - pipelined. Columns are float64 in Volcano's units over the rows of the table,
+and are made when a round opens: a round keeps books of its own, so that what it only tries is nobody else's business.
 
-Invariant: each column is the sum over `entries` of what the table above says, and idle + used is what is allocatable.
+Invariant: each column is the sum over the tasks in `on` of what the table above says, and idle + used is what is
+allocatable.
 """
 
 from __future__ import annotations
@@ -73,12 +73,9 @@ class Books(Generic[AnyBooked]):
     # ---- writing ----
 
     def put(self, task: AnyBooked, row: int) -> bool:
-        """Book a task on a row under its status. False, and nothing booked, if it is there already, or if it is
-        Binding and does not fit."""
+        """Book a task on a row under its status. False, and nothing booked, if it is there already."""
         booked = self._booked_as[row]
         if task.key in booked:
-            return False
-        if task.status is TaskStatus.BINDING and not self.fits_idle_at(task.request, row):
             return False
         booked[task.key] = task.status
         self.on[row][task.key] = task
