@@ -157,6 +157,27 @@ def compile_disruption_budget(document: Mapping[str, Any]) -> DisruptionBudget:
 
 
 @dataclass(frozen=True, slots=True)
+class NamespaceQuota:
+    """What a namespace may use, and what it uses. Fractions of anything but cpu are rounded up."""
+
+    namespace: str
+    name: str
+    hard: Mapping[str, int]
+    used: Mapping[str, int]
+
+
+@compiler("ResourceQuota")
+def compile_quota(document: Mapping[str, Any]) -> NamespaceQuota:
+    metadata, status = document["metadata"], document.get("status") or {}
+    return NamespaceQuota(
+        namespace=metadata.get("namespace") or "",
+        name=metadata["name"],
+        hard=read_units(status.get("hard"), "status.hard"),
+        used=read_units(status.get("used"), "status.used"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadSelector:
     """What a Service, ReplicationController, ReplicaSet or StatefulSet selects. `labels` is the plain map of the first
     two (None if there is none, and then nothing is selected)."""

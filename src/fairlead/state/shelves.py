@@ -27,6 +27,7 @@ COMPILERS: Mapping[Kind, Callable[[Doc], Any]] = {
     kinds.CSI_STORAGE_CAPACITY: claims.compile_storage_capacity,
     kinds.VOLUME_ATTACHMENT: claims.compile_volume_attachment,
     kinds.POD_DISRUPTION_BUDGET: policy.compile_disruption_budget,
+    kinds.RESOURCE_QUOTA: policy.compile_quota,
     kinds.PRIORITY_CLASS: policy.compile_priority_class,
     kinds.SERVICE: policy.compile_workload_selector,
     kinds.REPLICATION_CONTROLLER: policy.compile_workload_selector,

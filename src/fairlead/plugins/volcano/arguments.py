@@ -6,7 +6,7 @@ true and false may be spelt out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 _SPELT = {"true": True, "false": False}
@@ -52,6 +52,9 @@ class Arguments:
 
     def raw(self, name: str) -> Any:
         return self._given.get(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (str(name) for name in self._given)
 
     def items(self) -> list[tuple[str, Any]]:
         return [(str(name), value) for name, value in self._given.items()]

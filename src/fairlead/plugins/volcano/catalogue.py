@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.binpack import BinPack
 from fairlead.plugins.volcano.capacity import capacity
+from fairlead.plugins.volcano.cdp import CooldownProtection
 from fairlead.plugins.volcano.conformance import Conformance
 from fairlead.plugins.volcano.drf import drf
 from fairlead.plugins.volcano.gang import Gang
@@ -15,9 +16,15 @@ from fairlead.plugins.volcano.network_topology import NetworkTopologyAware
 from fairlead.plugins.volcano.nodegroup import NodeGroup
 from fairlead.plugins.volcano.nodeorder import NodeOrder
 from fairlead.plugins.volcano.overcommit import Overcommit
+from fairlead.plugins.volcano.pdb import DisruptionBudgets
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
 from fairlead.plugins.volcano.proportion import Proportion
+from fairlead.plugins.volcano.resource_strategy_fit import ResourceStrategyFit
+from fairlead.plugins.volcano.resourcequota import ResourceQuotas
+from fairlead.plugins.volcano.sla import Sla
+from fairlead.plugins.volcano.tdm import TimeDivision
+from fairlead.plugins.volcano.usage import Usage
 
 if TYPE_CHECKING:
     from fairlead.framework.tiers import TierPlugin
@@ -26,14 +33,21 @@ HIERARCHY = "enableHierarchy"
 
 _PLAIN: Mapping[str, Callable[[Arguments], TierPlugin]] = {
     "binpack": BinPack.of,
+    "cdp": lambda _: CooldownProtection(),
     "conformance": lambda _: Conformance(),
     "gang": lambda _: Gang(),
     "network-topology-aware": NetworkTopologyAware.of,
     "nodeorder": NodeOrder.of,
     "overcommit": Overcommit.of,
+    "pdb": lambda _: DisruptionBudgets(),
     "predicates": Predicates.of,
     "priority": lambda _: Priority(),
     "proportion": Proportion.of,
+    "resource-strategy-fit": ResourceStrategyFit.of,
+    "resourcequota": lambda _: ResourceQuotas(),
+    "sla": Sla.of,
+    "tdm": TimeDivision.of,
+    "usage": Usage.of,
 }
 _HIERARCHICAL: Mapping[str, Callable[..., TierPlugin]] = {"capacity": capacity, "drf": drf, "nodegroup": NodeGroup.of}
 """Those that a switch makes follow the tree of queues."""

@@ -1,0 +1,41 @@
+"""cdp: cooldown protection. A pod that started running a short while ago is not evicted yet.
+
+How short is the pod's own label or annotation. The time counts from when its kubelet took it on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.framework.tiers import TierPlugin
+from fairlead.model.durations import parse_duration
+
+if TYPE_CHECKING:
+    from fairlead.framework.round import Round, Task
+
+_COOLDOWN = "volcano.sh/cooldown-time"
+
+
+class CooldownProtection(TierPlugin):
+    name = "cdp"
+    timed = True
+
+    def open(self, round: Round) -> None:
+        self._now = round.now
+
+    def preemptable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
+        return [task for task in candidates if not self._is_protected(task)]
+
+    def reclaimable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
+        return self.preemptable(evictor, candidates)
+
+    def _is_protected(self, task: Task) -> bool:
+        pod = task.pod
+        text = pod.labels.get(_COOLDOWN, pod.annotations.get(_COOLDOWN))
+        if text is None or pod.phase != "Running" or pod.start_time is None:
+            return False
+        try:
+            return pod.start_time + parse_duration(text) > self._now
+        except ValueError:
+            return False

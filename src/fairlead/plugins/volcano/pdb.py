@@ -1,0 +1,51 @@
+"""pdb: victims are chosen so that no disruption budget is overdrawn.
+
+Pods without labels are in no budget, so they may be victims; the original leaves them out of every choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.framework.tiers import TierPlugin
+from fairlead.model import kinds
+
+if TYPE_CHECKING:
+    from fairlead.framework.round import Round, Task
+    from fairlead.model.policy import DisruptionBudget
+
+
+class DisruptionBudgets(TierPlugin):
+    name = "pdb"
+
+    def open(self, round: Round) -> None:
+        self._compatible = round.compatible
+        self._budgets: list[DisruptionBudget] = list(round.cluster.shelves.of(kinds.POD_DISRUPTION_BUDGET).values())
+
+    def preemptable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
+        return self._within_budget(candidates)
+
+    def reclaimable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
+        return self._within_budget(candidates)
+
+    def victim_tasks(self, tasks: Sequence[Task]) -> list[Task]:
+        return self._within_budget(tasks)
+
+    def _within_budget(self, candidates: Sequence[Task]) -> list[Task]:
+        """One after the other draws on all budgets that cover it, also if it is then not chosen."""
+        left = [budget.disruptions_allowed for budget in self._budgets]
+        victims = []
+        for task in candidates:
+            if not task.pod.labels and self._compatible:
+                continue
+            covering = [at for at, budget in enumerate(self._budgets) if _covers(budget, task)]
+            for at in covering:
+                left[at] -= 1
+            if all(left[at] >= 0 for at in covering):
+                victims.append(task)
+        return victims
+
+
+def _covers(budget: DisruptionBudget, task: Task) -> bool:
+    return budget.covers(task.namespace, task.pod.labels) and task.name not in budget.disrupted_pods

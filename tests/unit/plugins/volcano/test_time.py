@@ -1,0 +1,150 @@
+"""Plugins that go by the clock: sla, tdm and cdp."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from fairlead.framework.tiers import Vote
+from fairlead.plugins.volcano.arguments import Arguments
+from fairlead.plugins.volcano.cdp import CooldownProtection
+from fairlead.plugins.volcano.sla import Sla
+from fairlead.plugins.volcano.tdm import TimeDivision, most_evicted
+from tests.unit.plugins.volcano.yard import NOW, Yard, refusals, scores, task
+
+ZONE = "volcano.sh/revocable-zone"
+PREEMPTABLE = "volcano.sh/preemptable"
+
+
+def at(text: str) -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+
+
+# ---- sla ----
+
+
+def test_6_11_a_deadline_comes_before_none_and_an_earlier_one_first() -> None:
+    yard = Yard().queue("default").group("none", created="2026-01-01T00:00:00Z")
+    yard.group("late", created="2026-01-01T00:00:00Z", annotations={"sla-waiting-time": "2h"})
+    yard.group("soon", created="2026-01-01T00:30:00Z", annotations={"volcano.sh/sla-waiting-time": "1h"})
+    plugin = Sla()
+    jobs = yard.round(plugin).jobs
+    none, late, soon = (jobs[f"default/{name}"] for name in ("none", "late", "soon"))
+    assert plugin.job_order(soon, late) < 0 < plugin.job_order(none, soon)
+    assert plugin.job_order(none, none) == 0
+
+
+def test_6_11_who_waited_long_enough_is_let_in() -> None:
+    yard = Yard().queue("default").group("job", created="2026-01-01T00:00:00Z")
+    plugin = Sla.of(Arguments({"sla-waiting-time": "1h"}))
+    for now, vote in (("2026-01-01T00:59:59", Vote.ABSTAIN), ("2026-01-01T01:00:00", Vote.PERMIT)):
+        job = yard.round(plugin, now=at(now)).jobs["default/job"]
+        assert plugin.job_enqueueable(job) is vote
+        assert plugin.job_pipelined(job) is vote
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-1h", "0s"])
+def test_what_is_no_time_promises_nothing(text: str) -> None:
+    yard = Yard().queue("default").group("job", created="2026-01-01T00:00:00Z")
+    plugin = Sla.of(Arguments({"sla-waiting-time": text}))
+    assert plugin.job_enqueueable(yard.round(plugin).jobs["default/job"]) is Vote.ABSTAIN
+
+
+# ---- tdm ----
+
+
+def zones() -> Yard:
+    yard = Yard().node("own").node("night", {ZONE: "night"}).node("odd", {ZONE: "odd"}).queue("default")
+    yard.group("lender").group("borrower", annotations={PREEMPTABLE: "true"})
+    yard.pod("steady", "lender", annotations={PREEMPTABLE: "false"})
+    yard.pod("guest", "borrower", annotations={PREEMPTABLE: "true"})
+    return yard
+
+
+def night() -> TimeDivision:
+    return TimeDivision.of(Arguments({"tdm.revocable-zone.night": "20:00-06:00", "tdm.evict.period": "2m"}))
+
+
+def test_6_12_a_zone_is_lent_at_its_hours_to_those_who_may_be_evicted() -> None:
+    plugin = night()
+    round = zones().round(plugin, now=at("2026-01-01T22:00:00"))
+    assert refusals(plugin, round, "guest") == {"odd": ["revocable zone odd not support"]}
+    assert refusals(plugin, round, "steady") == {
+        "odd": ["revocable zone odd not support"],
+        "night": ["not allow to dispatch to revocable node"],
+    }
+    assert scores(plugin, round, "guest") == {"own": 0, "night": 100, "odd": 0}
+    assert scores(plugin, round, "steady") == {"own": 0, "night": 0, "odd": 0}
+
+
+def test_6_12_a_zone_is_closed_outside_its_hours() -> None:
+    plugin = night()
+    round = zones().round(plugin, now=at("2026-01-01T12:00:00"))
+    assert refusals(plugin, round, "guest")["night"] == ["current time beyond revocable zone night:20:00-06:00"]
+
+
+def test_6_12_who_may_be_evicted_comes_after_who_may_not_and_never_starves() -> None:
+    plugin = night()
+    jobs = zones().round(plugin).jobs
+    lender, borrower = jobs["default/lender"], jobs["default/borrower"]
+    assert plugin.job_order(lender, borrower) < 0
+    assert plugin.job_starving(lender)
+    assert not plugin.job_starving(borrower)
+
+
+def test_6_12_guests_are_evicted_when_the_hours_are_over_a_few_at_a_time() -> None:
+    yard = zones().group("borrower", annotations={PREEMPTABLE: "true", "volcano.sh/jdb-max-unavailable": "50%"})
+    for number in range(3):
+        yard.pod(f"g{number}", "borrower", on="night", annotations={PREEMPTABLE: "true"})
+    plugin = night()
+    day = at("2026-01-01T12:00:00")
+    round = yard.round(plugin, now=day)
+    assert len(plugin.victim_tasks([])) == 1, "of 4 tasks 2 may be missing, and one is"
+    assert plugin.victim_tasks([]) == [], "not again within the period"
+    plugin.open(yard.round(plugin, now=day + 121))
+    assert len(plugin.victim_tasks([])) == 1
+    assert task(round, "g0").job is round.jobs["default/borrower"]
+
+
+def test_6_12_a_steady_pod_preempts_guests_on_nodes_of_its_own() -> None:
+    yard = zones().pod("g1", "borrower", on="own", annotations={PREEMPTABLE: "true"})
+    yard.pod("g2", "borrower", on="night", annotations={PREEMPTABLE: "true"})
+    plugin = night()
+    round = yard.round(plugin)
+    candidates = [task(round, "g1"), task(round, "g2")]
+    assert [victim.name for victim in plugin.preemptable(task(round, "steady"), candidates)] == ["g1"]
+    assert plugin.preemptable(task(round, "guest"), candidates) == []
+
+
+@pytest.mark.parametrize(
+    ("annotations", "most"),
+    [
+        ({}, 1),
+        ({"volcano.sh/jdb-min-available": "1"}, 2),
+        ({"volcano.sh/jdb-min-available": "5"}, 1),
+        ({"volcano.sh/jdb-max-unavailable": "1"}, 0),
+        ({"volcano.sh/jdb-max-unavailable": "3"}, 2),
+    ],
+)
+def test_6_12_budgets_say_how_many_go_at_once(annotations: dict[str, str], most: int) -> None:
+    yard = Yard().node("n").queue("default").group("job", annotations=annotations)
+    for number in range(3):
+        yard.pod(f"p{number}", "job", on="n")
+    yard.pod("waiting", "job")
+    assert most_evicted(yard.round().jobs["default/job"]) == most
+
+
+# ---- cdp ----
+
+
+def test_6_18_a_pod_that_just_started_is_left_alone() -> None:
+    yard = Yard().node("n").queue("default").group("job").pod("x", "job")
+    for name, started in (("fresh", "2027-01-15T07:59:30Z"), ("old", "2027-01-15T07:00:00Z")):
+        yard.pod(name, "job", on="n", labels={"volcano.sh/cooldown-time": "5m"}, status={"startTime": started})
+    yard.pod("plain", "job", on="n", status={"startTime": "2027-01-15T07:59:30Z"})
+    plugin = CooldownProtection()
+    round = yard.round(plugin, now=NOW)
+    candidates = [task(round, name) for name in ("fresh", "old", "plain")]
+    assert [victim.name for victim in plugin.preemptable(task(round, "x"), candidates)] == ["old", "plain"]
+    assert [victim.name for victim in plugin.reclaimable(task(round, "x"), candidates)] == ["old", "plain"]
