@@ -105,7 +105,23 @@ class Guide(Choices, Witness):
         return nodes
 
     def ranked(self, task: Task, rows: NDArray[np.int32], scores: NDArray[np.float64]) -> Iterable[int]:
+        self._check_scores_ahead(task)
         return as_tried(task, rows, scores, self._ahead)
+
+    def _check_scores_ahead(self, task: Task) -> None:
+        """The scores by which nodes are tried are recorded with the placement that the trials lead to."""
+        for step in self._steps[self.at :]:
+            if step.get("do") == "pipeline" and step["pod"] == task.name and "scores" in step:
+                _check_scores(step["scores"], self._scores_of(task), task)
+            if step.get("do") != "discard" and step.get("for") != task.name:
+                return
+
+    def _scores_of(self, task: Task) -> dict[str, float]:
+        assert self.round is not None
+        table, scores = self.round.cluster.table, self.round.scores
+        if scores is None or scores.task is not task:
+            return {}
+        return {table.name(int(row)): float(total) for row, total in zip(scores.rows, scores.totals, strict=True)}
 
     def suspects(self, task: Task, row: int, tasks: Sequence[Task]) -> Sequence[Task]:
         return as_shown(task, row, tasks, self._ahead())
@@ -123,10 +139,7 @@ class Guide(Choices, Witness):
         assert self.round is not None
         table = self.round.cluster.table
         step = self._peek()
-        mine: dict[str, float] = {}
-        scores = self.round.scores
-        if scores is not None and scores.task is task:
-            mine = {table.name(int(row)): float(total) for row, total in zip(scores.rows, scores.totals, strict=True)}
+        mine = self._scores_of(task)
         recorded = step.get("scores")
         if step.get("pod") == task.name and recorded is not None:
             _check_scores(recorded, mine, task)
