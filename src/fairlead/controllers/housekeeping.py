@@ -1,13 +1,14 @@
 """The controllers that every embedded cluster runs, together as one: what a controller manager does.
 
-They go by the names of kube-controller-manager, so that some can be left out for a real one to take over. Owners come
+They go by the names of kube-controller-manager, so that some can be left out for a real one to take over; those of
+Volcano, which have nothing to do until somebody makes a Queue or a PodGroup, have `volcano-` before theirs. Owners come
 before what they own, so that within one instant of virtual time a wish becomes pods in few turns. The simulated
 kubelets and the scheduler are the caller's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -23,9 +24,11 @@ from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespaces import Namespaces, ServiceAccounts
 from fairlead.controllers.node_lifecycle import NodeLifecycle
 from fairlead.controllers.pod_eviction import PodEviction
+from fairlead.controllers.podgroups import PodGroups
 from fairlead.controllers.replicaset import ReplicaSets, ReplicationControllers
 from fairlead.controllers.resource_quota import ResourceQuotas
 from fairlead.controllers.stateful_set import StatefulSets
+from fairlead.controllers.volcano_queues import VolcanoQueues
 from fairlead.controllers.volume_binder import VolumeBinder
 from fairlead.controllers.volume_provisioner import VolumeProvisioner
 from fairlead.errors import ConfigError
@@ -42,6 +45,7 @@ class _Means:
     view: DocView
     registry: Registry | None
     announce: bool
+    volcano_names: Sequence[str] = ("volcano",)
 
 
 _MAKERS: Mapping[str, Callable[[_Means], Member]] = {
@@ -62,6 +66,8 @@ _MAKERS: Mapping[str, Callable[[_Means], Member]] = {
     "persistentvolume-binder-controller": lambda m: VolumeBinder(m.view, announce=m.announce),
     "volume-provisioner": lambda m: VolumeProvisioner(m.view, announce=m.announce),
     "disruption-controller": lambda m: Disruptions(m.view, registry=m.registry, announce=m.announce),
+    "volcano-podgroup-controller": lambda m: PodGroups(m.view, scheduler_names=m.volcano_names),
+    "volcano-queue-controller": lambda m: VolcanoQueues(m.view, announce=m.announce),
 }
 
 ALL_CONTROLLERS: tuple[str, ...] = tuple(_MAKERS)
@@ -98,8 +104,10 @@ def housekeepers(
     registry: Registry | None = None,
     announce: bool = True,
     names: Collection[str] = ALL_CONTROLLERS,
+    volcano_names: Sequence[str] = ("volcano",),
 ) -> list[Controller]:
-    """`announce` False leaves out the Events that these controllers write about what they did."""
-    means = _Means(view, registry, announce)
+    """`announce` False leaves out the Events that these controllers write about what they did; `volcano_names` are the
+    schedulers whose pods need PodGroups."""
+    means = _Means(view, registry, announce, volcano_names)
     members = [make(means) for name, make in _MAKERS.items() if name in names]
     return [Committee("controller-manager", members)] if members else []

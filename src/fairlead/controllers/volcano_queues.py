@@ -1,0 +1,216 @@
+"""Queues of Volcano: how many groups each has in which phase, whether it is open, and that some are there at all.
+
+                   OpenQueue                    CloseQueue              otherwise
+    Open, ""    ──▶ Open           Closed if it has no groups, else Closing   Open
+    Closing     ──▶ Open           the same                                   Closed once it has no groups
+    Closed      ──▶ Open           Closed                                     Closed
+    Unknown     ──▶ Open           the same                                   Unknown
+
+Commands of the kind `Command` drive it. A queue under a closed parent is closed and marked; the mark opens it again
+with the parent, and only the mark: a queue that was closed by hand stays closed. `root` is never closed.
+
+Invariant: a Command is deleted before it is obeyed, so that it is obeyed once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from fairlead.controllers.workqueue import Reconciler
+from fairlead.controllers.writes import announcement, create, delete, key_of, patch, patch_status
+from fairlead.errors import FairleadError
+from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Watch, Write
+from fairlead.model.kinds import VC_COMMAND, VC_POD_GROUP, VC_QUEUE
+
+ROOT = "root"
+DEFAULT = "default"
+CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
+OPEN, CLOSING, CLOSED, UNKNOWN = "Open", "Closing", "Closed", "Unknown"
+_OPEN_QUEUE, _CLOSE_QUEUE = "OpenQueue", "CloseQueue"
+_COUNTED = ("pending", "running", "unknown", "inqueue", "completed")
+_TRIES = 15
+
+
+class QueueIsHeldClosed(FairleadError):
+    """A queue cannot be opened while its parent is closed."""
+
+
+def next_state(state: str, action: str, *, groups: int) -> str:
+    """The table above."""
+    drained = CLOSED if not groups else CLOSING
+    if action == _OPEN_QUEUE:
+        return OPEN
+    if action == _CLOSE_QUEUE:
+        return CLOSED if state == CLOSED else drained
+    if state in ("", OPEN):
+        return OPEN
+    if state == CLOSING:
+        return drained
+    return state if state == CLOSED else UNKNOWN
+
+
+class VolcanoQueues(Reconciler[str]):
+    """The key is a queue's name, or `command:<namespace>/<name>`."""
+
+    name = "volcano-queue-controller"
+    watches: Sequence[Watch] = (Watch(VC_QUEUE), Watch(VC_POD_GROUP), Watch(VC_COMMAND))
+
+    def __init__(self, view: DocView, *, announce: bool = True) -> None:
+        super().__init__(view)
+        self._announce = announce
+        self._groups: dict[str, tuple[str, str]] = {}  # uid -> queue and phase
+        self._counts: dict[str, Counter[str]] = {}  # queue -> groups by phase
+        self._children: dict[str, set[str]] = {}
+        self._parent: dict[str, str] = {}
+        self._wishes: dict[str, str] = {}  # queue -> the action that a Command asked for
+        self._commands: dict[str, tuple[str, str]] = {}  # Commands being deleted -> queue and action
+
+    def observe(self, change: Change) -> None:
+        doc, gone = change.doc, change.happened is Happened.DELETED
+        if change.kind is VC_POD_GROUP:
+            self._observe_group(doc, gone=gone)
+        elif change.kind is VC_QUEUE:
+            self._observe_queue(doc, gone=gone)
+        elif not gone and (doc.get("target") or {}).get("kind") == VC_QUEUE.kind:
+            namespace, name = key_of(doc)
+            self.queue.add(f"command:{namespace}/{name}")
+
+    def _observe_group(self, group: Doc, *, gone: bool) -> None:
+        uid = group["metadata"]["uid"]
+        old = self._groups.pop(uid, None)
+        phase = (group.get("status") or {}).get("phase") or "Pending"
+        new = None if gone else ((group.get("spec") or {}).get("queue") or DEFAULT, phase)
+        if new is not None:
+            self._groups[uid] = new
+        if old == new:
+            return
+        for place, by in ((old, -1), (new, 1)):
+            if place is not None:
+                self._counts.setdefault(place[0], Counter())[place[1]] += by
+                self.queue.add(place[0])
+
+    def _observe_queue(self, queue: Doc, *, gone: bool) -> None:
+        name = queue["metadata"]["name"]
+        self._children.get(self._parent.pop(name, ""), set()).discard(name)
+        if gone:
+            self._wishes.pop(name, None)
+        else:
+            self._parent[name] = (queue.get("spec") or {}).get("parent") or ROOT
+            self._children.setdefault(self._parent[name], set()).add(name)
+            self.queue.add(name)
+        for child in self._children.get(name, ()):
+            self.queue.add(child)
+
+    # Visits
+
+    def visit(self, key: str, now: float) -> Iterable[Write]:
+        if key.startswith("command:"):
+            return self._take_command(key)
+        queue = self.view.get(VC_QUEUE, "", key)
+        if queue is None or queue["metadata"].get("deletionTimestamp"):
+            return ()
+        return self._balance(key, queue)
+
+    def _take_command(self, key: str) -> Iterator[Write]:
+        namespace, name = key.removeprefix("command:").split("/", 1)
+        command = self.view.get(VC_COMMAND, namespace, name)
+        if command is not None and not command["metadata"].get("deletionTimestamp"):
+            self._commands[key] = ((command.get("target") or {}).get("name") or "", command.get("action") or "")
+            yield delete(VC_COMMAND, command)
+
+    def welcomed(self, key: str, reply: Reply, now: float) -> Iterable[Write]:
+        if reply.write.kind is not VC_COMMAND or key not in self._commands:
+            return
+        name, action = self._commands.pop(key)
+        if name == ROOT and action == _CLOSE_QUEUE:
+            return
+        self._wishes[name] = action
+        self.queue.add(name)
+        queue = self.view.get(VC_QUEUE, "", name)
+        if self._announce and queue is not None:
+            message = f"Start to execute command {action}, and clean it up to make sure executed not more than once."
+            yield announcement(
+                VC_QUEUE, queue, reason="CommandIssued", message=message, now=now, component=self.name
+            )  # fmt: skip
+
+    def _balance(self, name: str, queue: Doc) -> Iterator[Write]:
+        spec, status = queue.get("spec") or {}, queue.get("status") or {}
+        state, action, mark = self._decision(name, queue)
+        groups = sum(self._counts.get(name, Counter()).values())
+        wanted: Doc = {"state": next_state(state, action, groups=groups)}
+        counts = self._counts.get(name, Counter())
+        for phase in _COUNTED:
+            wanted[phase] = counts[phase.capitalize()]
+        if any(status.get(field, 0) != value for field, value in wanted.items()):
+            # The definition requires `allocated`, which is the scheduler's to fill.
+            required: Doc = {} if "allocated" in status else {"allocated": {}}
+            yield patch_status(VC_QUEUE, queue, required | {k: v if v else None for k, v in wanted.items()})
+        changes: Doc = {}
+        if name != ROOT and not spec.get("parent"):
+            changes["spec"] = {"parent": ROOT}
+        if mark is not None and _mark(queue) != mark:
+            changes["metadata"] = {"annotations": {CLOSED_BY_PARENT: mark}}
+        if changes:
+            yield patch(VC_QUEUE, queue, changes)
+
+    def _decision(self, name: str, queue: Doc) -> tuple[str, str, str | None]:
+        """The state as it is, what is to be done with it, and the mark to leave."""
+        state = (queue.get("status") or {}).get("state") or ""
+        held = self._is_held_closed(name, queue)
+        wish = self._wishes.get(name, "")
+        if wish == _OPEN_QUEUE and held:
+            if self.queue.failures(name) + 1 < _TRIES:
+                raise QueueIsHeldClosed(f"queue {name} cannot be opened while its parent is closed")
+            wish = ""
+        self._wishes.pop(name, None)
+        if wish == _OPEN_QUEUE:
+            return state, wish, "false" if _mark(queue) else None
+        if wish:
+            return state, wish, None
+        if held and state in ("", OPEN):
+            return state, _CLOSE_QUEUE, "true"
+        if not held and _mark(queue) == "true" and state in (CLOSING, CLOSED):
+            return state, _OPEN_QUEUE, "false"
+        return state, "", None
+
+    def _is_held_closed(self, name: str, queue: Doc) -> bool:
+        parent = (queue.get("spec") or {}).get("parent") or ROOT
+        above = self.view.get(VC_QUEUE, "", parent) if name != ROOT and parent != name else None
+        return above is not None and (above.get("status") or {}).get("state") in (CLOSING, CLOSED)
+
+
+def _mark(queue: Doc) -> str:
+    text: str = (queue["metadata"].get("annotations") or {}).get(CLOSED_BY_PARENT, "")
+    return text
+
+
+class FirstQueues(Reconciler[str]):
+    """Sees to it that there is a root and a queue for groups that name none; both are made when they are missing."""
+
+    name = "volcano-first-queues"
+    watches: Sequence[Watch] = (Watch(VC_QUEUE),)
+
+    def __init__(self, view: DocView, *, default: str = DEFAULT) -> None:
+        super().__init__(view)
+        self._wanted = (ROOT, default)
+        for name in self._wanted:
+            self.queue.add(name)
+
+    def observe(self, change: Change) -> None:
+        name = change.doc["metadata"]["name"]
+        if change.happened is Happened.DELETED and name in self._wanted:
+            self.queue.add(name)
+
+    def visit(self, key: str, now: float) -> Iterable[Write]:
+        if self.view.get(VC_QUEUE, "", key) is None:
+            spec = {"weight": 1, "reclaimable": key != ROOT}
+            yield create(
+                VC_QUEUE,
+                {
+                    "apiVersion": VC_QUEUE.api_version,
+                    "kind": VC_QUEUE.kind,
+                    "metadata": {"name": key},
+                    "spec": spec,
+                },
+            )

@@ -1,0 +1,157 @@
+"""Queues of Volcano: counts, the state machine as a table, Commands, parents that hold their children closed."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.controllers.volcano_queues import CLOSED_BY_PARENT, FirstQueues, VolcanoQueues, next_state
+from fairlead.model import kinds
+from fairlead.model.flow import Doc, Verb, Write
+from fairlead.testing.builders import podgroup, queue
+from fairlead.testing.harness import Harness
+
+
+def cluster() -> Harness:
+    return Harness(
+        schedulers=[],
+        controllers=[VolcanoQueues, FirstQueues],
+        housekeeping="none",
+    )
+
+
+def status(cluster: Harness, name: str) -> Doc:
+    found = cluster.get(kinds.VC_QUEUE, name)
+    assert found is not None
+    return dict(found.get("status") or {})
+
+
+def command(cluster: Harness, action: str, name: str) -> None:
+    target = {"apiVersion": kinds.VC_QUEUE.api_version, "kind": "Queue", "name": name, "uid": "any"}
+    body = {
+        "apiVersion": kinds.VC_COMMAND.api_version,
+        "kind": "Command",
+        "metadata": {"generateName": f"{name}-{action.lower()}-", "namespace": "default"},
+        "action": action,
+        "target": target,
+    }
+    cluster.perform(Write(Verb.CREATE, kinds.VC_COMMAND, "default", "", body))
+    cluster.run(1)
+
+
+def group_in(cluster: Harness, name: str, queue_name: str, phase: str) -> None:
+    cluster.apply({**podgroup(name).in_queue(queue_name).doc(), "status": {"phase": phase}})
+
+
+@pytest.mark.parametrize(
+    ("state", "action", "groups", "becomes"),
+    [
+        ("", "", 0, "Open"),
+        ("Open", "", 3, "Open"),
+        ("Open", "CloseQueue", 0, "Closed"),
+        ("Open", "CloseQueue", 1, "Closing"),
+        ("Closing", "", 1, "Closing"),
+        ("Closing", "", 0, "Closed"),
+        ("Closing", "OpenQueue", 1, "Open"),
+        ("Closing", "CloseQueue", 0, "Closed"),
+        ("Closed", "", 5, "Closed"),
+        ("Closed", "CloseQueue", 5, "Closed"),
+        ("Closed", "OpenQueue", 0, "Open"),
+        ("Unknown", "", 0, "Unknown"),
+        ("Unknown", "OpenQueue", 0, "Open"),
+        ("Unknown", "CloseQueue", 2, "Closing"),
+    ],
+)
+def test_the_state_machine_of_section_12(state: str, action: str, groups: int, becomes: str) -> None:
+    assert next_state(state, action, groups=groups) == becomes
+
+
+def test_root_and_default_are_made_and_opened() -> None:
+    world = cluster()
+    world.run(1)
+    assert {name: status(world, name)["state"] for name in ("root", "default")} == {"root": "Open", "default": "Open"}
+    root, default = world.get(kinds.VC_QUEUE, "root"), world.get(kinds.VC_QUEUE, "default")
+    assert root is not None
+    assert default is not None
+    assert (root["spec"]["reclaimable"], default["spec"]["reclaimable"]) == (False, True)
+    assert (root["spec"].get("parent"), default["spec"]["parent"]) == (None, "root")
+
+
+def test_groups_are_counted_by_phase() -> None:
+    world = cluster()
+    world.apply(queue("q"))
+    for at, phase in enumerate(("Pending", "Inqueue", "Running", "Running", "Completed", "Unknown")):
+        group_in(world, f"g{at}", "q", phase)
+    world.run(1)
+    expected = {"pending": 1, "inqueue": 1, "running": 2, "completed": 1, "unknown": 1, "state": "Open"}
+    assert {key: value for key, value in status(world, "q").items() if key != "allocated"} == expected
+    world.delete(kinds.VC_POD_GROUP, "g2")
+    world.patch(kinds.VC_POD_GROUP, "g1", {"status": {"phase": "Running"}})
+    world.run(1)
+    assert status(world, "q").get("inqueue") is None
+    assert status(world, "q")["running"] == 2
+
+
+def test_a_command_closes_a_queue_and_is_gone() -> None:
+    world = cluster()
+    world.apply(queue("q"))
+    group_in(world, "g", "q", "Running")
+    world.run(1)
+    command(world, "CloseQueue", "q")
+    assert status(world, "q")["state"] == "Closing"
+    assert not world.list(kinds.VC_COMMAND)
+    assert ("CommandIssued") in [reason for reason, _ in world.events("q")]
+    world.delete(kinds.VC_POD_GROUP, "g")
+    world.run(1)
+    assert status(world, "q")["state"] == "Closed"
+    command(world, "OpenQueue", "q")
+    assert status(world, "q")["state"] == "Open"
+
+
+def test_root_cannot_be_closed() -> None:
+    world = cluster()
+    world.run(1)
+    command(world, "CloseQueue", "root")
+    assert status(world, "root")["state"] == "Open"
+
+
+def test_a_parent_takes_its_children_along_and_only_those_it_closed() -> None:
+    world = cluster()
+    world.apply(queue("p"), queue("a").having(parent="p"), queue("b").having(parent="p"), queue("c").having(parent="a"))
+    world.run(1)
+    command(world, "CloseQueue", "b")
+    command(world, "CloseQueue", "p")
+    assert {name: status(world, name)["state"] for name in "pabc"} == dict.fromkeys("pabc", "Closed")
+    marked = world.get(kinds.VC_QUEUE, "a")
+    assert marked is not None
+    assert marked["metadata"]["annotations"][CLOSED_BY_PARENT] == "true"
+    command(world, "OpenQueue", "p")
+    assert {name: status(world, name)["state"] for name in "pabc"} == {
+        "p": "Open",
+        "a": "Open",
+        "b": "Closed",
+        "c": "Open",
+    }
+
+
+def test_a_child_does_not_open_under_a_closed_parent_and_the_wish_is_given_up_in_the_end() -> None:
+    world = cluster()
+    world.apply(queue("p"), queue("a").having(parent="p"))
+    world.run(1)
+    command(world, "CloseQueue", "p")
+    command(world, "OpenQueue", "a")
+    assert status(world, "a")["state"] == "Closed"
+    world.run(3600)
+    assert status(world, "a")["state"] == "Closed"
+
+
+def test_a_queue_that_moves_under_a_closed_parent_is_closed() -> None:
+    world = cluster()
+    world.apply(queue("p"), queue("a"))
+    world.run(1)
+    command(world, "CloseQueue", "p")
+    world.patch(kinds.VC_QUEUE, "a", {"spec": {"parent": "p"}})
+    world.run(1)
+    assert status(world, "a")["state"] == "Closed"
+    world.patch(kinds.VC_QUEUE, "a", {"spec": {"parent": "root"}})
+    world.run(1)
+    assert status(world, "a")["state"] == "Open"
