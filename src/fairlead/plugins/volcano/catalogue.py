@@ -20,9 +20,11 @@ from fairlead.plugins.volcano.pdb import DisruptionBudgets
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
 from fairlead.plugins.volcano.proportion import Proportion
+from fairlead.plugins.volcano.rescheduling import Rescheduling
 from fairlead.plugins.volcano.resource_strategy_fit import ResourceStrategyFit
 from fairlead.plugins.volcano.resourcequota import ResourceQuotas
 from fairlead.plugins.volcano.sla import Sla
+from fairlead.plugins.volcano.task_topology import TaskTopology
 from fairlead.plugins.volcano.tdm import TimeDivision
 from fairlead.plugins.volcano.usage import Usage
 
@@ -43,9 +45,11 @@ _PLAIN: Mapping[str, Callable[[Arguments], TierPlugin]] = {
     "predicates": Predicates.of,
     "priority": lambda _: Priority(),
     "proportion": Proportion.of,
+    "rescheduling": Rescheduling.of,
     "resource-strategy-fit": ResourceStrategyFit.of,
     "resourcequota": lambda _: ResourceQuotas(),
     "sla": Sla.of,
+    "task-topology": TaskTopology.of,
     "tdm": TimeDivision.of,
     "usage": Usage.of,
 }

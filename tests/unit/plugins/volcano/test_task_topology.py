@@ -1,0 +1,144 @@
+"""task-topology: buckets of roles; and rescheduling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairlead.model.tasks import TaskStatus
+from fairlead.plugins.volcano.arguments import Arguments
+from fairlead.plugins.volcano.buckets import JobBuckets, rules_of
+from fairlead.plugins.volcano.rescheduling import Rescheduling
+from fairlead.plugins.volcano.task_topology import TaskTopology
+from fairlead.plugins.volcano.usage import NodeUsage
+from tests.unit.plugins.volcano.test_smaller_plugins import Measured
+from tests.unit.plugins.volcano.yard import NOW, Yard, scores, task
+
+TOPOLOGY = "volcano.sh/task-topology"
+
+
+def training(*, ps: int = 2, worker: int = 4, **annotations: str) -> Yard:
+    yard = Yard().node("a", cpu="8").node("b", cpu="8").queue("default")
+    said = {f"{TOPOLOGY}-{key.replace('_', '-')}": value for key, value in annotations.items()}
+    yard.group("job", annotations=said)
+    for role, count in (("ps", ps), ("worker", worker)):
+        for number in range(count):
+            role_of = {"volcano.sh/task-spec": role}
+            yard.pod(f"job-{role}-{number}", "job", asks={"cpu": "1"}, annotations=role_of)
+    return yard
+
+
+def buckets_of(yard: Yard) -> list[list[str]]:
+    round = yard.round()
+    job = round.jobs["default/job"]
+    rules = rules_of(job)
+    assert rules is not None
+    names = {int(row): round.cluster.table.name(int(row)) for row in round.rows}
+    found = JobBuckets(rules, job.tasks.values(), names).of
+    listed: dict[int, list[str]] = {}
+    for uid, bucket in found.items():
+        listed.setdefault(bucket.place, []).append(uid.removeprefix("job-"))
+    return [sorted(names) for names in listed.values()]
+
+
+def test_6_14_servers_keep_apart_and_workers_spread_over_them() -> None:
+    yard = training(affinity="ps,worker", anti_affinity="ps")
+    assert sorted(buckets_of(yard)) == [["ps-0", "worker-0", "worker-2"], ["ps-1", "worker-1", "worker-3"]]
+
+
+def test_6_14_a_role_that_likes_itself_stays_together() -> None:
+    assert buckets_of(training(ps=0, affinity="worker")) == [["worker-0", "worker-1", "worker-2", "worker-3"]]
+
+
+@pytest.mark.parametrize("said", ["ps,nobody", "ps,ps"])
+def test_6_14_a_role_that_there_is_not_or_twice_makes_the_job_be_ignored(said: str) -> None:
+    assert rules_of(training(affinity=said).round().jobs["default/job"]) is None
+
+
+def test_6_14_tasks_on_nodes_make_the_first_buckets() -> None:
+    yard = training(affinity="ps,worker", anti_affinity="ps")
+    yard.pod("job-ps-9", "job", on="b", annotations={"volcano.sh/task-spec": "ps"})
+    assert "ps-9" in buckets_of(yard)[0]
+
+
+def test_6_14_tasks_come_bucket_by_bucket_and_in_the_users_order() -> None:
+    plugin = TaskTopology()
+    yard = training(affinity="ps,worker", anti_affinity="ps", task_order="worker,ps")
+    round = yard.pod("job-other-0", "job", annotations={"volcano.sh/task-spec": "other"}).round(plugin)
+    worker, ps = task(round, "job-worker-0"), task(round, "job-ps-0")
+    other = task(round, "job-other-0")
+    assert plugin.task_order(worker, ps) < 0 < plugin.task_order(ps, worker)
+    assert plugin.task_order(worker, other) < 0
+    assert plugin.task_order(other, other) == 0
+
+
+def test_6_14_a_node_is_as_good_as_much_of_the_bucket_fits() -> None:
+    plugin = TaskTopology()
+    yard = training(ps=0, affinity="worker").node("small", cpu="2").node("tiny", cpu="500m")
+    round = yard.round(plugin)
+    assert scores(plugin, round, "job-worker-0") == {"a": 100, "b": 100, "small": 50, "tiny": 0}
+
+
+def test_6_14_who_is_placed_draws_the_others() -> None:
+    plugin = TaskTopology()
+    round = training(ps=0, affinity="worker").round(plugin)
+    placed = task(round, "job-worker-0")
+    _move(round, placed, TaskStatus.ALLOCATED, row=0)
+    plugin.allocated(placed)
+    assert scores(plugin, round, "job-worker-1") == {"a": 100, "b": 75}
+
+
+def _move(round: Any, moved: Any, status: TaskStatus, *, row: int) -> None:
+    moved.job.move(moved, status)
+    moved.row = row
+
+
+@pytest.mark.parametrize(("compatible", "after"), [(False, {"a": 100, "b": 100}), (True, {"a": 100, "b": 75})])
+def test_11_24_a_task_that_was_only_tried_is_taken_back(compatible: bool, after: dict[str, float]) -> None:
+    plugin = TaskTopology()
+    round = training(ps=0, affinity="worker").round(plugin, compatible=compatible)
+    placed = task(round, "job-worker-0")
+    _move(round, placed, TaskStatus.ALLOCATED, row=0)
+    plugin.allocated(placed)
+    _move(round, placed, TaskStatus.PENDING, row=0)
+    plugin.deallocated(placed)
+    assert scores(plugin, round, "job-worker-1") == after
+
+
+# ---- rescheduling ----
+
+
+def unbalanced() -> tuple[Yard, Measured]:
+    yard = Yard().node("hot", cpu="10").node("cold", cpu="10").queue("default").group("job")
+    for number, priority in ((0, 10), (1, 1), (2, 5)):
+        yard.pod(f"p{number}", "job", on="hot", asks={"cpu": "2"}, priority=priority)
+    return yard, Measured(hot=NodeUsage(90, 20, NOW), cold=NodeUsage(5, 5, NOW))
+
+
+def relieving(source: Measured, **targets: int) -> Rescheduling:
+    params = {"thresholds": {"cpu": 30, "memory": 30, "pod": 30}, "targetThresholds": {"cpu": 60} | targets}
+    strategies = [{"name": "lowNodeUtilization", "params": params}]
+    return Rescheduling.of(Arguments({"interval": "2m", "strategies": strategies}), source)
+
+
+def test_6_17_lesser_pods_leave_a_busy_node_until_it_is_not() -> None:
+    yard, source = unbalanced()
+    plugin = relieving(source)
+    round = yard.round(plugin)
+    running = [task(round, f"p{number}") for number in range(3)]
+    assert [victim.name for victim in plugin.victim_tasks(running)] == ["p1", "p2"]
+    assert plugin.victim_tasks(running) == [], "not again within the interval"
+    plugin.open(yard.round(plugin, now=NOW + 121))
+    assert plugin.victim_tasks(running)
+
+
+def test_6_17_nothing_moves_unless_some_are_busy_and_some_are_not() -> None:
+    yard, _ = unbalanced()
+    for usage in (NodeUsage(50, 20, NOW), NodeUsage(10, 10, NOW)):
+        plugin = relieving(Measured(hot=usage, cold=NodeUsage(5, 5, NOW)))
+        round = yard.round(plugin)
+        assert plugin.victim_tasks([task(round, "p0")]) == []
+    silent = Rescheduling()
+    yard.round(silent)
+    assert silent.victim_tasks([]) == []
