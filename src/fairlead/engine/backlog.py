@@ -27,14 +27,14 @@ from fairlead.engine.backoff import Backoff
 from fairlead.engine.entry import Entry, Place, Waiting
 from fairlead.engine.gang_entries import GangEntries
 from fairlead.engine.gates import Gates
+from fairlead.engine.gatewatch import GateWatch, Note
 from fairlead.engine.hints import Hints
 from fairlead.engine.inflight import InFlight
 from fairlead.engine.nominator import Nominator
-from fairlead.engine.queues import Queues
+from fairlead.engine.queues import Queues, sorter_of
 from fairlead.engine.requeue import Requeue, Requeuing
 from fairlead.engine.sweeps import Sweeps
 from fairlead.model.events import (
-    ASSIGNED_POD,
     FORCE_ACTIVATE,
     UNSCHEDULABLE_POD,
     UNSCHEDULABLE_POD_ADD,
@@ -42,11 +42,11 @@ from fairlead.model.events import (
     ActionType,
     ClusterEvent,
 )
-from fairlead.model.pod import Pod, pod_changes
+from fairlead.model.pod import Pod, pod_events
 
 if TYPE_CHECKING:
     from fairlead.engine.heap import Order
-    from fairlead.framework.plugin import Interest, Plugin
+    from fairlead.framework.plugin import Interest
     from fairlead.framework.profile import Profile
     from fairlead.state.cluster import Cluster
 
@@ -73,7 +73,7 @@ class Backlog:
         extra_interests: Mapping[str, Sequence[Interest]] | None = None,
     ) -> None:
         self._cluster = cluster
-        self._sorter = _sorter_of(profiles)
+        self._sorter = sorter_of(profiles)
         self._sweeps = Sweeps(unschedulable_limit)
         self._extra = extra_interests or {}
         self._arrivals = 0
@@ -91,6 +91,7 @@ class Backlog:
         """What went wrong without stopping anything, for the log. Whoever reads them takes them off."""
         self.hints = Hints(profiles, self._extra)
         self._gates = Gates(profiles, cluster, self.complaints)
+        self._gate_watch = GateWatch()
         self.hints_asked: Counter[tuple[str, str, str]] = Counter()
         """(plugin, event label, `Queue`, `QueueSkip` or `Error`): how often a hint said what."""
         self._requeuing = Requeuing(self.hints, self.hints_asked, self.complaints)
@@ -105,7 +106,7 @@ class Backlog:
 
     def update(self, old: Pod, new: Pod, now: float) -> None:
         """A waiting pod changed. In flight, it will hear of it when it comes back; parked, its plugins are asked."""
-        events = _events_between(old, new)
+        events = pod_events(old, new)
         if new.uid in self.in_flight:
             for event in events:
                 self.in_flight.note(event, old, new)
@@ -196,11 +197,13 @@ class Backlog:
 
     def has_active(self) -> bool:
         """Whether `pop` would return something."""
+        self._settle()
         return self._queues.first() is not None
 
     def pop(self, now: float) -> Entry | None:
         """The next pod to try. When nobody is active, one that a plugin refused need not wait for its backoff to end;
         one that met an error does."""
+        self._settle()
         while (entry := self._queues.first()) is not None:
             if entry.place is Place.BACKOFF:
                 self.incoming[Place.ACTIVE.value, POP_FROM_BACKOFF] += 1
@@ -287,6 +290,8 @@ class Backlog:
             if not plugins:
                 return 0
             candidates = self._queues.parked.blaming(plugins)
+            if self._queues.parked.gates_any(plugins):
+                self._gate_watch.note(Note(event, old, new, only), now)
         if only is not None:
             candidates = [entry for entry in candidates if only(entry.pod)]
         return self._move(candidates, event, old, new, now=now)
@@ -294,8 +299,6 @@ class Backlog:
     def _move(self, entries: Iterable[Entry], event: ClusterEvent, old: object, new: object, *, now: float) -> int:
         moved = 0
         for entry in entries:
-            if entry.gated and not self._may_open(entry, event):
-                continue
             strategy = self._requeuing.judge(entry, event, old, new)
             if strategy is not Requeue.SKIP:
                 self._queues.remove(entry)
@@ -303,9 +306,14 @@ class Backlog:
         self.in_flight.note(event, old, new)
         return moved
 
-    def _may_open(self, entry: Entry, event: ClusterEvent) -> bool:
-        """A gated pod needs to hear only what its gate listens to."""
-        return event.is_wildcard or entry.gated_by in self.hints.listeners(event).plugins
+    def _settle(self) -> None:
+        """Let those go whose gate has opened meanwhile. A gated pod hears only what its gate listens to."""
+        if self._gate_watch:
+            now = self._gate_watch.noted_at
+            watch = self._gate_watch.opened(self._queues.parked, self._gates, self.hints, self._requeuing)
+            for entry, strategy, label in watch:
+                self._queues.remove(entry)
+                self._requeue(entry, strategy, label, now)
 
     def activate(self, pods: Iterable[Pod], now: float) -> None:
         """Do not let these wait any longer. One in flight is remembered; a gated one stays gated."""
@@ -324,6 +332,7 @@ class Backlog:
 
     def flush(self, now: float) -> None:
         """Let those go whose backoff is over or who have been parked for too long."""
+        self._settle()
         for entry in self._queues.backoff.due(now):
             self._to_active(entry, BACKOFF_COMPLETE, now, admitted=True)
         cutoff = self._sweeps.cutoff(now)
@@ -360,7 +369,7 @@ class Backlog:
         backoff.backoff = Backoff(initial, backoff.backoff.max if max_backoff is None else max_backoff)
         self._sweeps.limit = self._sweeps.limit if unschedulable_limit is None else unschedulable_limit
         self._extra = self._extra if extra_interests is None else extra_interests
-        self._sorter = _sorter_of(profiles)
+        self._sorter = sorter_of(profiles)
         self.gangs.reconfigure(profiles)
         self.hints = self._requeuing.hints = Hints(profiles, self._extra)
         self._gates.profiles = profiles
@@ -455,6 +464,7 @@ class Backlog:
 
     def where(self, uid: str) -> Waiting | None:
         """Where a pod waits and for what; None if it does not."""
+        self._settle()
         if (flying := self.in_flight.get(uid)) is not None:
             return standing.in_flight(flying)
         seat = self._cluster.pods.get(uid)
@@ -465,6 +475,7 @@ class Backlog:
 
     def counts(self) -> dict[str, int]:
         """How many pods wait in which queue: the gauge `pending_pods`."""
+        self._settle()
         return self._queues.counts()
 
     def pending(self) -> Iterator[Entry]:
@@ -472,8 +483,7 @@ class Backlog:
         return iter(self._queues)
 
     def summary(self) -> str:
-        queues = self._queues
-        return f"activeQ:{len(queues.active)}; backoffQ:{len(queues.backoff)}; unschedulablePods:{len(queues.parked)}"
+        return self._queues.summary()
 
     def check(self) -> None:
         """Recount; an AssertionError says what is wrong. A pod is in one queue, or in flight; the gauge is true."""
@@ -491,12 +501,3 @@ class Backlog:
         if entry is None and (uid := self.gangs.waiting(key)) is not None and uid not in self.in_flight:
             return self._seen(uid)
         return None if entry is None else entry.pod
-
-
-def _sorter_of(profiles: Mapping[str, Profile]) -> Plugin | None:
-    return next((plugin for profile in profiles.values() for plugin in profile.at("queue_key")), None)
-
-
-def _events_between(old: Pod, new: Pod) -> list[ClusterEvent]:
-    resource = ASSIGNED_POD if new.node_name else UNSCHEDULABLE_POD
-    return [ClusterEvent(resource, action) for action in pod_changes(old, new)]

@@ -34,6 +34,15 @@ class Gates:
             plugins = tuple(sorted(plugins, key=lambda plugin: plugin.name != entry.gated_by))
         return merge_admission(plugins, lambda plugin: self._answer(plugin, entry.pod))
 
+    def is_shut(self, entry: Entry) -> bool:
+        """Whether the gate that holds an entry still does; the others are not asked."""
+        profile = self.profiles.get(entry.pod.scheduler_name)
+        for plugin in profile.at("admit") if profile else ():
+            if plugin.name == entry.gated_by:
+                answer = self._answer(plugin, entry.pod)
+                return answer is not None and not answer.ok
+        return False
+
     def refusal(self, pod: Pod) -> Status | None:
         """What stands between one pod and the queue, whoever speaks for it."""
         profile = self.profiles.get(pod.scheduler_name)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from fairlead.model import events, kinds
 from fairlead.model.events import (
-    ASSIGNED_POD,
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
@@ -20,7 +19,7 @@ from fairlead.model.events import (
     ClusterEvent,
 )
 from fairlead.model.node import Node, node_changes
-from fairlead.model.pod import Pod, pod_changes
+from fairlead.model.pod import Pod, pod_events
 from fairlead.state.cluster import Place
 from fairlead.state.gangs import gang_key
 from fairlead.state.shelves import GROUP_KINDS
@@ -87,8 +86,8 @@ class Intake:
         elif new is None:
             self._pod_deleted(old, applied.was, now)
         elif old.node_name:
-            for action in pod_changes(old, new):
-                self._backlog.move(ClusterEvent(ASSIGNED_POD, action), old, new, now)
+            for event in pod_events(old, new):
+                self._backlog.move(event, old, new, now)
         elif new.node_name:
             self._backlog.move(ASSIGNED_POD_ADD, None, new, now)
             if self._serves(old.scheduler_name):

@@ -17,6 +17,8 @@ from fairlead.engine.heap import KeyedHeap
 if TYPE_CHECKING:
     from fairlead.engine.entry import Entry
 
+_GATE = "\0gate "
+"""Gated entries are filed under the gate that holds them, and not under whom they blame besides."""
 ORPHANS = "\0orphans"
 """Where entries without a profile are filed; no plugin has this name."""
 
@@ -46,7 +48,7 @@ class Parked:
         """Park an entry, or file a parked one anew."""
         key = entry.key
         self.remove(key)
-        names = (ORPHANS,) if orphan else tuple(sorted(entry.blamed))
+        names = (ORPHANS,) if orphan else (_GATE + entry.gated_by,) if entry.gated else tuple(sorted(entry.blamed))
         self._entries[key] = entry
         self._filed_under[key] = names
         self._by_age.put(key, (entry.parked_since, entry.serial), entry)
@@ -72,6 +74,13 @@ class Parked:
         if len(opened) == 1:
             return list(opened[0].values())
         return list({key: entry for drawer in opened for key, entry in drawer.items()}.values())
+
+    def behind(self, plugins: Collection[str]) -> list[Entry]:
+        """Entries that one of these plugins gates."""
+        return [entry for name in plugins for entry in self._drawers.get(_GATE + name, {}).values()]
+
+    def gates_any(self, plugins: Collection[str]) -> bool:
+        return bool(self._gated) and any(_GATE + name in self._drawers for name in plugins)
 
     def oldest(self) -> Entry | None:
         """The entry that has been parked longest."""

@@ -9,7 +9,7 @@ nobody else. `check` counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from fairlead.engine.backoff import Backoff, BackoffQueue
@@ -18,6 +18,8 @@ from fairlead.engine.heap import KeyedHeap, Order
 from fairlead.engine.parked import Parked
 
 if TYPE_CHECKING:
+    from fairlead.framework.plugin import Plugin
+    from fairlead.framework.profile import Profile
     from fairlead.model.pod import Pod
 
 
@@ -35,6 +37,10 @@ class Queues:
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
+
+    def summary(self) -> str:
+        """How full the queues are, in the words of a dump."""
+        return f"activeQ:{len(self.active)}; backoffQ:{len(self.backoff)}; unschedulablePods:{len(self.parked)}"
 
     def get(self, key: str) -> Entry | None:
         return self._entries.get(key)
@@ -111,3 +117,8 @@ class Queues:
             placed = {entry.key: entry for entry in self._entries.values() if entry.place is place}
             assert listed == placed, f"{place.value} holds others than those whose place it is"
         assert self._keys == {entry.uid: key for key, entry in self._entries.items()}, "uids differ from entries"
+
+
+def sorter_of(profiles: Mapping[str, Profile]) -> Plugin | None:
+    """The plugin that orders the active queue; all profiles share one."""
+    return next((plugin for profile in profiles.values() for plugin in profile.at("queue_key")), None)

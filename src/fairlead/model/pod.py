@@ -14,7 +14,7 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from fairlead.model.documents import EMPTY, MALFORMED, ModelError, epoch, malformed
-from fairlead.model.events import ActionType
+from fairlead.model.events import ASSIGNED_POD, UNSCHEDULABLE_POD, ActionType, ClusterEvent
 from fairlead.model.pod_volumes import PodVolume, VolumeSource
 from fairlead.model.shape import PodShape, Shapes, compile_shape
 from fairlead.model.taints import Taint, Toleration, first_untolerated, is_tolerated, tolerates
@@ -23,7 +23,7 @@ from fairlead.model.terms import AffinityTerm, SpreadConstraint
 __all__ = [
     "AffinityTerm", "GroupRef", "ModelError", "Owner", "Pod", "PodShape", "PodVolume", "Shapes", "SpreadConstraint",
     "Taint", "Toleration", "VolumeSource", "compile_pod", "compile_shape", "first_untolerated", "is_tolerated",
-    "pod_changes", "tolerates",
+    "pod_changes", "pod_events", "tolerates",
 ]  # fmt: skip
 
 NATIVE_GROUP_API = "scheduling.k8s.io"
@@ -216,6 +216,12 @@ def pod_changes(old: Pod, new: Pod) -> tuple[ActionType, ...]:
     if old.claim_statuses != new.claim_statuses:
         found.append(ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
     return tuple(found) or (ActionType.UPDATE,)
+
+
+def pod_events(old: Pod, new: Pod) -> list[ClusterEvent]:
+    """The same as events, in the words that plugins listen to."""
+    resource = ASSIGNED_POD if new.node_name else UNSCHEDULABLE_POD
+    return [ClusterEvent(resource, action) for action in pod_changes(old, new)]
 
 
 def _scaled_down(old: PodShape, new: PodShape) -> bool:

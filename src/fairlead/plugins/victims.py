@@ -49,11 +49,11 @@ def select_victims(
     potential = [pod for pod in cycle.cluster.table.pods[row] if pod.priority < preemptor.priority]
     if not potential:
         return Verdict("DefaultPreemption", (NO_VICTIMS,), final=True)
-    if sums is not None and not _needs_a_trial(cycle, refusals, row):
-        return _victims_by_sums(cycle, sums, row, potential, budgets)
+    expected = expected_on(refusals.nominated, preemptor, row)
+    if sums is not None and _passes_by_itself(cycle, row):
+        return _victims_by_sums(cycle, sums, row, potential, expected=expected, budgets=budgets)
     trial = cycle.copy()
     statement = trial_statement(trial)
-    expected = expected_on(refusals.nominated, preemptor, row)
     try:
         for pod in potential:
             statement.evict(pod, row)
@@ -78,22 +78,29 @@ def select_victims(
         statement.rollback()
 
 
-def _needs_a_trial(cycle: Cycle, refusals: Refusals, row: int) -> bool:
-    """Rows with promised pods, and those that a look at the node itself refuses too, are tried in full."""
+def _passes_by_itself(cycle: Cycle, row: int) -> bool:
+    """Whether the filters that look at the node itself let the pod pass, so that what lies on it is all that counts."""
     remembered = cycle.remembered
     assert remembered is not None
-    return bool(remembered.static.codes[row] != FEASIBLE or expected_on(refusals.nominated, cycle.pod, row))
+    return bool(remembered.static.codes[row] == FEASIBLE)
 
 
 def _victims_by_sums(
-    cycle: Cycle, sums: Sums, row: int, potential: list[Pod], budgets: Sequence[DisruptionBudget]
+    cycle: Cycle,
+    sums: Sums,
+    row: int,
+    potential: list[Pod],
+    *,
+    expected: Sequence[Pod],
+    budgets: Sequence[DisruptionBudget],
 ) -> Candidate | Verdict:
-    """The same as a trial, step by step, with numbers in place of a table that pretends."""
+    """The same as a trial, step by step, with numbers in place of a table that pretends. Pods that are promised to the
+    node only take room away, so who fits with them fits without them."""
     allocatable, free, slots = room_on(cycle.cluster.table, row, sums.asked)
-    for pod in potential:
-        for resource in free:
-            free[resource] += pod.shape.request.get(resource, 0)
-    slots += len(potential)
+    for resource in free:
+        free[resource] += sum(pod.shape.request.get(resource, 0) for pod in potential)
+        free[resource] -= sum(pod.shape.request.get(resource, 0) for pod in expected)
+    slots += len(potential) - len(expected)
     refusal = sums.shortage(allocatable, free, slots)
     if refusal is not None:
         return refusal
