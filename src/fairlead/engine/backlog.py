@@ -36,10 +36,9 @@ from fairlead.engine.requeue import Requeue, Requeuing
 from fairlead.engine.sweeps import Sweeps
 from fairlead.model.events import (
     FORCE_ACTIVATE,
-    UNSCHEDULABLE_POD,
     UNSCHEDULABLE_POD_ADD,
+    UNSCHEDULABLE_POD_UPDATE,
     UNSCHEDULABLE_TIMEOUT,
-    ActionType,
     ClusterEvent,
 )
 from fairlead.model.pod import Pod, pod_events
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
     from fairlead.framework.profile import Profile
     from fairlead.state.cluster import Cluster
 
-UNSCHEDULABLE_POD_UPDATE = ClusterEvent(UNSCHEDULABLE_POD, ActionType.UPDATE)
 CONFIGURATION_CHANGE = ClusterEvent(FORCE_ACTIVATE.resource, FORCE_ACTIVATE.action, "ConfigurationChange")
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF = "PopFromBackoffQ"
@@ -479,7 +477,6 @@ class Backlog:
         return self._queues.counts()
 
     def pending(self) -> Iterator[Entry]:
-        """Every entry that waits in a queue."""
         return iter(self._queues)
 
     def summary(self) -> str:
