@@ -14,9 +14,11 @@ from fairlead.cli.terminal import bars
 from fairlead.config.assemble import profiles_of
 from fairlead.config.kube import default_kube_config, read_kube_config
 from fairlead.config.registry import Registry
-from fairlead.errors import FairleadError, ScenarioError
+from fairlead.config.volcano_build import recorded_rounds
+from fairlead.errors import FairleadError
 from fairlead.sim.recording import Form, Scenario, scenarios_in
 from fairlead.sim.replay import Difference, KubeReplay, Report
+from fairlead.sim.volcano_replay import VolcanoReplay
 
 if TYPE_CHECKING:
     from fairlead.framework.profile import Profile
@@ -26,9 +28,7 @@ _SHOWN = 20
 
 @click.command("replay")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--config", "config_file", type=click.Path(path_type=Path), help="The configuration of the recording."
-)
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="The configuration of the recording.")
 @click.option("--family", "families", multiple=True, help="Only scenarios of this family; may be repeated.")
 @click.option("--skip-family", "skipped", multiple=True, help="No scenarios of this family; may be repeated.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -39,6 +39,7 @@ def replay_command(
 
     \b
     FILE is JSON lines, plain or gzipped, as `fairlead record` writes them.
+    Rounds of Volcano have their own configuration with them; a round counts as one decision.
     Exit code: 0 all decisions agree, 1 some differ, 2 a file cannot be used.
     """
     try:
@@ -78,8 +79,7 @@ def _replay(files: tuple[Path, ...], config: Path | None, *, wanted: frozenset[s
 
 def _decisions(scenario: Scenario, profiles: list[Profile]) -> Iterator[list[Difference]]:
     if scenario.form is Form.VOLCANO:
-        where = f"{scenario.file}:{scenario.line}"
-        raise ScenarioError(f"{where}: this is a round of Volcano's, and those cannot be replayed yet")
+        return iter([VolcanoReplay(scenario, recorded_rounds).differences()])
     return KubeReplay(scenario, profiles).decisions()
 
 

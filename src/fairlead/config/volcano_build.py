@@ -10,10 +10,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fairlead.config.problems import Problems, Stage
 from fairlead.config.source import document_source
+from fairlead.config.volcano import load_volcano_config
 from fairlead.engine.rounds import ACTIONS
 from fairlead.errors import ConfigError
 from fairlead.framework.profile import Profile, Rounds
@@ -66,6 +68,18 @@ def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = N
     if options.slice is not None:
         rounds = replace(rounds, slice=options.slice)
     return Profile(options.scheduler_names[0], _binding_points(config), rounds=rounds)
+
+
+def recorded_rounds(text: str) -> Rounds:
+    """What a recorded configuration runs, with the original's slips; plugins are new each time."""
+    rounds = profile_of_volcano(_recorded(text)).rounds
+    assert rounds is not None
+    return rounds
+
+
+@lru_cache(maxsize=64)
+def _recorded(text: str) -> VolcanoConfig:
+    return load_volcano_config(text, compatible=True)
 
 
 def _actions(config: VolcanoConfig, problems: Problems) -> tuple[str, ...]:
