@@ -9,29 +9,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from fairlead.config.gates import DEFAULT_GATES
 from fairlead.config.registry import METHOD_OF_POINT, Registry
 from fairlead.framework.plugin import takes_part
 from fairlead.framework.profile import Profile
 
 if TYPE_CHECKING:
+    from fairlead.config.gates import Gates
     from fairlead.config.kube_records import KubeConfig, KubeProfile
+    from fairlead.config.plugin_args import Args
     from fairlead.framework.extender import Extender
     from fairlead.framework.plugin import Plugin
 
-_FOLLOWERS = {"normalise": "score", "added": "prepare", "removed": "prepare"}
-"""Points without a list of their own in a configuration: who scores may normalise, who prepares hears of trials."""
+_FOLLOWERS = {"normalise": "score", "added": "prepare", "removed": "prepare", "rescue_gang": "rescue"}
+"""Points without a list of their own in a configuration: who scores may normalise, who prepares hears of trials, who
+rescues pods may rescue gangs."""
 
 
 def profiles_of(
     config: KubeConfig, registry: Registry | None = None, *, extenders: tuple[Extender, ...] = ()
 ) -> list[Profile]:
     registry = registry or Registry()
-    return [profile_from(profile, registry, extenders=extenders) for profile in config.profiles]
+    return [profile_from(profile, registry, extenders=extenders, gates=config.gates) for profile in config.profiles]
 
 
-def profile_from(config: KubeProfile, registry: Registry, *, extenders: tuple[Extender, ...] = ()) -> Profile:
+def profile_from(
+    config: KubeProfile, registry: Registry, *, extenders: tuple[Extender, ...] = (), gates: Gates = DEFAULT_GATES
+) -> Profile:
     listed = {name for entries in config.points.values() for name, _ in entries}
-    made = {name: registry.create(name, config.args.get(name, {})) for name in sorted(listed)}
+    made = {name: registry.create(name, _args(config, name, gates)) for name in sorted(listed)}
     points: dict[str, tuple[Plugin, ...]] = {}
     for point, method in METHOD_OF_POINT.items():
         plugins = (made[name] for name, _ in config.points.get(point, ()))
@@ -47,6 +53,14 @@ def profile_from(config: KubeProfile, registry: Registry, *, extenders: tuple[Ex
         percentage=None if config.percentage_of_nodes_to_score == 100 else config.percentage_of_nodes_to_score,
         extenders=extenders,
     )
+
+
+def _args(config: KubeProfile, name: str, gates: Gates) -> Args:
+    """What the file says; where a feature gate decides and the file does not, what the gate says."""
+    args = config.args.get(name, {})
+    if name == "GangScheduling" and isinstance(args, Mapping):
+        return {"preemption": "PodGroup" if "WorkloadAwarePreemption" in gates else "Pod", **args}
+    return args
 
 
 def _weights(config: KubeProfile, made: Mapping[str, Plugin]) -> dict[str, int]:

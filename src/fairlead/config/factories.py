@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from fairlead.config import plugin_args
+from fairlead.config.problems import suggestion
+from fairlead.errors import ConfigError
 from fairlead.model.requirements import NOTHING
 from fairlead.model.selectors import NodeSelector, parse_node_selector, parse_preferred_terms
 from fairlead.model.terms import SpreadConstraint
+from fairlead.plugins.gang import TIMEOUT, GangScheduling
 from fairlead.plugins.node_affinity import NodeAffinity
 from fairlead.plugins.pod_affinity import InterPodAffinity
 from fairlead.plugins.preemption import DefaultPreemption
@@ -57,6 +61,30 @@ def default_preemption(args: Args) -> DefaultPreemption:
         min_candidates_percentage=preemption.min_candidate_nodes_percentage,
         min_candidates_absolute=preemption.min_candidate_nodes_absolute,
     )
+
+
+def gang_scheduling(args: Args) -> GangScheduling:
+    """`timeoutSeconds`, `afterTimeout` (Report or Evict) and `preemption` (PodGroup or Pod); the original has none."""
+    given = dict(args) if isinstance(args, Mapping) else {}
+    given.pop("apiVersion", None)
+    given.pop("kind", None)
+    timeout = given.pop("timeoutSeconds", TIMEOUT)
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or timeout <= 0:
+        raise ConfigError(f"timeoutSeconds: not a positive number: {timeout!r}")
+    evicts = _one_of(given, "afterTimeout", ("Report", "Evict")) == "Evict"
+    rescues_whole = _one_of(given, "preemption", ("PodGroup", "Pod")) == "PodGroup"
+    if given:
+        known = ("timeoutSeconds", "afterTimeout", "preemption")
+        unknown = next(iter(given))
+        raise ConfigError(f'unknown field "{unknown}"', hint=suggestion(unknown, known))
+    return GangScheduling(timeout=float(timeout), evicts=evicts, rescues_whole=rescues_whole)
+
+
+def _one_of(given: dict[str, object], field: str, choices: tuple[str, ...]) -> str:
+    said = given.pop(field, choices[0])
+    if said not in choices:
+        raise ConfigError(f"{field}: {said!r} is none of {', '.join(choices)}")
+    return str(said)
 
 
 def pod_topology_spread(args: Args) -> PodTopologySpread:

@@ -77,6 +77,10 @@ KNOWN_GATES: Mapping[str, Gate] = {
     "WorkloadWithJob": _WORKLOAD,
 }
 DEFAULT_GATES: Gates = frozenset(name for name, gate in KNOWN_GATES.items() if gate.on)
+OWN_GATES: Gates = DEFAULT_GATES | {
+    "GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption"
+}  # fmt: skip
+"""What is on in our own clusters, whose API has groups in any case."""
 _BOOLEANS = dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True)
 _BOOLEANS |= dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False)
 _FAMILIES = {"AllAlpha": "alpha", "AllBeta": "beta"}

@@ -92,6 +92,7 @@ def configuration_from(source: Source, *, capabilities: Capabilities, gates: Gat
         extenders=draft.extenders,
         delay_cache_until_active=draft.delay_cache_until_active,
         notices=tuple(notices),
+        gates=gates,
     )
 
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fairlead.config.gates import DEFAULT_GATES, Gates
+
 if TYPE_CHECKING:
     from fairlead.config.plugin_args import Args
     from fairlead.config.plugin_sets import Plugins, Points
@@ -108,6 +110,7 @@ class KubeConfig:
     extenders: tuple[ExtenderConfig, ...] = ()
     delay_cache_until_active: bool = False
     notices: tuple[str, ...] = field(default=(), compare=False)
+    gates: Gates = field(default=DEFAULT_GATES, compare=False)
 
     @property
     def extenders_in_order(self) -> tuple[ExtenderConfig, ...]:

@@ -1,10 +1,11 @@
-"""What runs without a configuration file: kube-scheduler's default profile, with every node scored."""
+"""What runs without a configuration file: kube-scheduler's default profile, with gangs, and with every node scored."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from fairlead.config.assemble import profiles_of
+from fairlead.config.gates import OWN_GATES
 from fairlead.config.kube import default_kube_config
 
 if TYPE_CHECKING:
@@ -12,5 +13,5 @@ if TYPE_CHECKING:
 
 
 def first_profile() -> Profile:
-    (profile,) = profiles_of(default_kube_config())
+    (profile,) = profiles_of(default_kube_config(gates=OWN_GATES))
     return profile

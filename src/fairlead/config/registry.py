@@ -46,7 +46,7 @@ BUILT_IN: Mapping[str, str] = {
     "ImageLocality": "fairlead.plugins.images:ImageLocality",
     "DefaultBinder": "fairlead.plugins.binder:DefaultBinder",
     "NodeDeclaredFeatures": "fairlead.plugins.features:NodeDeclaredFeatures",
-    "GangScheduling": "fairlead.plugins.gang:GangScheduling",
+    "GangScheduling": "fairlead.config.factories:gang_scheduling",
     "TopologyPlacementGenerator": "fairlead.plugins.hypernodes:TopologyPlacementGenerator",
     "PodGroupPodsCount": "fairlead.plugins.hypernodes:PodGroupPodsCount",
 }

@@ -170,7 +170,6 @@ class NodeResourcesFit(Plugin):
         assert self._line is not None
         return self._line(np.where(wanted > capacity, 100, wanted * 100 // divisor))
 
-
     # ---- gangs ----
 
     def score_placements(self, gang: Gang, proposals: Sequence[Proposal], cluster: Cluster) -> Sequence[int]:
