@@ -36,10 +36,41 @@ class Refused:
     verdicts: VerdictCodes
 
 
+@dataclass(slots=True)
+class Landed:
+    """A placement, to be spelled out when somebody asks: most never do."""
+
+    pod: Pod
+    placed: Placed
+    at: float
+    attempts: int
+    node: str
+    other: str
+    total: int
+    bound: bool = False
+
+    def explanation(self) -> Explanation:
+        pod, placed = self.pod, self.placed
+        return Explanation(
+            namespace=pod.namespace,
+            name=pod.name,
+            uid=pod.uid,
+            scheduler=pod.scheduler_name,
+            verdict="Scheduled" if self.bound else "Binding",
+            at=self.at,
+            attempts=self.attempts,
+            node=self.node,
+            total_nodes=self.total,
+            feasible_nodes=placed.feasible,
+            chosen=_scored(self.node, placed.chosen),
+            runner_up=_scored(self.other, placed.runner_up) if placed.runner_up else None,
+        )
+
+
 class Explanations:
     def __init__(self, table: NodeTable) -> None:
         self._table = table
-        self._kept: OrderedDict[str, tuple[Explanation, Refused | None]] = OrderedDict()
+        self._kept: OrderedDict[str, Landed | tuple[Explanation, Refused | None]] = OrderedDict()
         self._last: Refused | None = None
 
     def of(self, uid: str, waiting: Waiting | None = None) -> Explanation | None:
@@ -47,7 +78,7 @@ class Explanations:
         found = self._kept.get(uid)
         if found is None:
             return None
-        explanation, refused = found
+        explanation, refused = (found.explanation(), None) if isinstance(found, Landed) else found
         if refused is not None:
             explanation = replace(explanation, blockers=explanation.blockers + self._blockers(refused))
         return replace(explanation, waiting=waiting_in(waiting)) if waiting is not None else explanation
@@ -56,29 +87,19 @@ class Explanations:
         self._kept.pop(uid, None)
 
     def placed(self, pod: Pod, placed: Placed, *, now: float, attempts: int) -> None:
-        self._keep(
-            pod.uid,
-            Explanation(
-                namespace=pod.namespace,
-                name=pod.name,
-                uid=pod.uid,
-                scheduler=pod.scheduler_name,
-                verdict="Binding",
-                at=now,
-                attempts=attempts,
-                node=self._table.name(placed.row),
-                total_nodes=len(self._table),
-                feasible_nodes=placed.feasible,
-                chosen=self._scored(placed.chosen),
-                runner_up=self._scored(placed.runner_up) if placed.runner_up else None,
-            ),
-        )
+        other = placed.runner_up
+        landed = Landed(
+            pod, placed, now, attempts,
+            node=self._table.name(placed.row), other=self._table.name(other.row) if other else "",
+            total=len(self._table),
+        )  # fmt: skip
+        self._keep(pod.uid, landed)
 
     def bound(self, uid: str) -> None:
         """A placement was confirmed."""
         found = self._kept.get(uid)
-        if found is not None:
-            self._kept[uid] = (replace(found[0], verdict="Scheduled"), found[1])
+        if isinstance(found, Landed):
+            found.bound = True
 
     def refused(
         self,
@@ -104,10 +125,10 @@ class Explanations:
             total_nodes=len(self._table),
             blockers=_early_blockers(refusals) if refusals else (),
         )
-        self._keep(pod.uid, explanation, self._shared(refusals) if refusals else None)
+        self._keep(pod.uid, (explanation, self._shared(refusals) if refusals else None))
 
-    def _keep(self, uid: str, explanation: Explanation, refused: Refused | None = None) -> None:
-        self._kept[uid] = (explanation, refused)
+    def _keep(self, uid: str, kept: Landed | tuple[Explanation, Refused | None]) -> None:
+        self._kept[uid] = kept
         self._kept.move_to_end(uid)
         if len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
@@ -133,9 +154,6 @@ class Explanations:
                 found.append(Blocker(verdict.plugin, verdict.reasons, len(rows), verdict.final, names))
         return tuple(sorted(found, key=lambda blocker: -blocker.count))
 
-    def _scored(self, candidate: Candidate) -> Scored:
-        return Scored(self._table.name(candidate.row), candidate.total, dict(candidate.scores))
-
 
 def _early_blockers(refusals: Refusals) -> tuple[Blocker, ...]:
     """What ended the search before any node was looked at."""
@@ -154,3 +172,7 @@ def waiting_in(waiting: Waiting) -> WaitingIn:
         wakes_on=waiting.wakes_on,
         retried_at=waiting.retried_at,
     )
+
+
+def _scored(node: str, candidate: Candidate) -> Scored:
+    return Scored(node, candidate.total, dict(candidate.scores))

@@ -279,9 +279,10 @@ class _Attempt:
             level, ranked[best] = int(ranked[best]), -1
             second = int(ranked.argmax())
             ranked[best] = level
+        rows = (best, second) if within is None else (int(within[best]), int(within[second]))
         chosen, runner_up = (
-            Candidate(row, int(ranked[at]) + offset, tuple((c.plugin, c.at(row, 0)) for c in contributions))
-            for at, row in ((at, at if within is None else int(within[at])) for at in (best, second))
+            Candidate(row, int(ranked[at]) + offset, tuple([(c.plugin, c.at(row, 0)) for c in contributions]))
+            for row, at in zip(rows, (best, second), strict=True)
         )
         return Placed(chosen.row, feasible, self.total, chosen, runner_up=runner_up)
 
