@@ -18,6 +18,7 @@ from fairlead.state.cluster import Place
 if TYPE_CHECKING:
     from fairlead.config.kube_records import KubeConfig
     from fairlead.engine.scheduler import Scheduler
+    from fairlead.model.explanation import Explanation
     from fairlead.model.flow import Change, DocView, Reply, Watch, Write
 
 log = logging.getLogger("fairlead.scheduler")
@@ -40,11 +41,13 @@ class Attended:
         *,
         watcher: Watcher | None = None,
         reload: Callable[[KubeConfig], None] = lambda config: None,
+        also_look: Sequence[Callable[[], None]] = (),
     ) -> None:
+        """`also_look` are further looks at files, at the same times."""
         self.name = scheduler.name
         self.watches: Sequence[Watch] = scheduler.watches
         self._scheduler, self._view = scheduler, view
-        self._watcher, self._reload = watcher, reload
+        self._watcher, self._reload, self._also_look = watcher, reload, also_look
         self._dump = threading.Event()
         self._next_look = 0.0
 
@@ -67,12 +70,19 @@ class Attended:
         wanted = self._scheduler.wake_at()
         return self._next_look if wanted is None else min(wanted, self._next_look)
 
+    @property
+    def scheduler(self) -> Scheduler:
+        return self._scheduler
+
+    def explain(self, namespace: str, name: str) -> Explanation | None:
+        return self._scheduler.explain(namespace, name)
+
     def _look(self) -> None:
-        if self._watcher is None:
-            return
         try:
-            if self._watcher.look() is Outcome.CHANGED:
+            if self._watcher is not None and self._watcher.look() is Outcome.CHANGED:
                 self._reload(self._watcher.current)
+            for look in self._also_look:
+                look()
         except Exception:
             log.exception("the new configuration cannot be used; the last good one stays in force")
 

@@ -63,6 +63,7 @@ class Wish:
     data: Path | None = None
     fsync: bool = False
     controllers: Collection[str] = ALL_CONTROLLERS
+    volcano_names: Sequence[str] = ("volcano",)
     snapshot: Snapshot | None = None
 
 
@@ -148,7 +149,10 @@ class EmbeddedCluster:
         self.nodes = len(known) + len(missing)
 
     def _run_controllers(self) -> None:
-        self._runtime = standalone(self.store, self._schedulers, clock=self._clock, names=self.wish.controllers)
+        self._runtime = standalone(
+            self.store, self._schedulers, clock=self._clock, names=self.wish.controllers,
+            volcano_names=self.wish.volcano_names,
+        )  # fmt: skip
         running = self._spawn(self._runtime.run_until_stopped(), "the runtime")
         ticking = self._spawn(self._tick(), "the clock")
         self._opened.push_async_callback(_ended, ticking)

@@ -40,9 +40,10 @@ def standalone(
     on_step: OnStep | None = None,
     on_write: OnWrite | None = None,
     names: Collection[str] = ALL_CONTROLLERS,
+    volcano_names: Sequence[str] = ("volcano",),
 ) -> LiveRuntime:
     """A whole cluster in this process: controllers (of these names), simulated kubelets and schedulers over a Store."""
-    everybody = _everybody(store, schedulers, seed=None, names=names)
+    everybody = _everybody(store, schedulers, seed=None, names=names, volcano_names=volcano_names)
     return LiveRuntime(Embedded(store), everybody, clock=clock, on_step=on_step, on_write=on_write)
 
 
@@ -60,6 +61,12 @@ def simulation(
 
 
 def _everybody(
-    store: Store, schedulers: Sequence[Controller], *, seed: int | None, names: Collection[str] = ALL_CONTROLLERS
-) -> list[Controller]:  # fmt: skip
-    return [*housekeepers(store, names=names), *schedulers, Kubelet(store, rng=Random(seed))]
+    store: Store,
+    schedulers: Sequence[Controller],
+    *,
+    seed: int | None,
+    names: Collection[str] = ALL_CONTROLLERS,
+    volcano_names: Sequence[str] = ("volcano",),
+) -> list[Controller]:
+    keepers = housekeepers(store, names=names, volcano_names=volcano_names)
+    return [*keepers, *schedulers, Kubelet(store, rng=Random(seed))]

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
+from fairlead.cli.volcano_flags import VolcanoFlags, volcano_options
 from fairlead.errors import ConfigError, FairleadError
 from fairlead.model.durations import parse_duration
 
@@ -69,6 +70,9 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--leader-elect-resource-name", metavar="NAME", help="The lease.")
 @click.option("--leader-elect-resource-namespace", metavar="NAME", help="Its namespace.")
 @click.option("--feature-gates", "gates", callback=_gates, default="", metavar="GATES", help="A=true,B=false.")
+@volcano_options
+@click.option("--volcano-controllers", is_flag=True,
+              help="Make PodGroups for plain pods and keep Queues, where nobody else does.")  # fmt: skip
 @click.option("--logging-format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("-v", "--v", "verbosity", type=int, default=0, show_default=True, metavar="N",
               help="2: every decision. 4: everything.")  # fmt: skip
@@ -78,6 +82,7 @@ def scheduler_command(**flags: Any) -> None:
     \b
       fairlead scheduler --config scheduler.yaml
       fairlead scheduler --kubeconfig fairlead.kubeconfig      (beside `fairlead up --scheduler none`)
+      fairlead scheduler --volcano-only --volcano-conf volcano-scheduler.conf      (in Volcano's place)
     """
     from fairlead.cli.logs import log_as_asked
     from fairlead.cli.scheduling import Flags, effective_config, run, written_config
@@ -85,7 +90,10 @@ def scheduler_command(**flags: Any) -> None:
     log_as_asked(flags.pop("form"), flags["verbosity"])
     if (flags["tls_cert_file"] is None) != (flags["tls_private_key_file"] is None):
         raise click.UsageError("--tls-cert-file and --tls-private-key-file come together")
-    asked = Flags(**flags)
+    volcano = VolcanoFlags.taken_from(flags)
+    if volcano is None and flags["volcano_controllers"]:
+        raise click.UsageError("--volcano-controllers needs --volcano-conf")
+    asked = Flags(**flags, volcano=volcano)
     config = effective_config(asked)
     if asked.write_config_to is not None:
         asked.write_config_to.write_text(written_config(config))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,11 @@ from fairlead.config.presets import first_profile
 from fairlead.engine.scheduler import Options, Scheduler
 
 if TYPE_CHECKING:
+    from fairlead.cli.volcano_flags import VolcanoFlags
+    from fairlead.framework.profile import Profile
     from fairlead.model.flow import Controller, DocView
+
+log = logging.getLogger("fairlead.scheduler")
 
 SchedulerFactory = Callable[["DocView"], "Controller"]
 """Made when there is something to look at: extenders send documents."""
@@ -21,8 +26,14 @@ def default_scheduler(*, seed: int = 0) -> Scheduler:
     return Scheduler([first_profile()], Options(seed=seed))
 
 
-def configured_scheduler(path: Path, *, seed: int = 0) -> SchedulerFactory:
-    """As a KubeSchedulerConfiguration (or a legacy Policy) describes it. A wrong file raises ConfigError here."""
+def configured_scheduler(
+    path: Path | None, *, seed: int = 0, volcano: VolcanoFlags | None = None
+) -> SchedulerFactory:  # fmt: skip
+    """As a KubeSchedulerConfiguration (or a legacy Policy) and Volcano's flags describe it; without a file, the default
+    profile. A wrong file raises ConfigError here."""
+    if volcano is not None:
+        return _with_volcano(path, volcano, seed=seed)
+    assert path is not None
     from fairlead.config.assemble import profiles_of
     from fairlead.config.extenders import extenders_of, without_what_extenders_manage
     from fairlead.config.loading import read_config
@@ -37,3 +48,39 @@ def configured_scheduler(path: Path, *, seed: int = 0) -> SchedulerFactory:
     )
     profiles_of(config, registry)  # so that plugins which refuse their arguments do so now
     return lambda view: Scheduler(profiles_of(config, registry, extenders=extenders_of(config, view)), options)
+
+
+def _with_volcano(path: Path | None, volcano: VolcanoFlags, *, seed: int) -> SchedulerFactory:
+    """Both manners in one Scheduler, which follows Volcano's file while it runs."""
+    from fairlead.cli.attended import Attended
+    from fairlead.config.watcher import Outcome
+
+    config = volcano.first_config()
+
+    def make(view: DocView) -> Controller:
+        others = [] if volcano.only else _kube_profiles(path, view)
+        volcano.check_names(others)
+        scheduler = Scheduler([*others, volcano.profile(config)], Options(seed=seed))
+        watcher = volcano.watcher(_tell)
+
+        def look() -> None:
+            if watcher is not None and watcher.look() is Outcome.CHANGED:
+                kept = [] if volcano.only else _kube_profiles(path, view)
+                scheduler.reconfigure([*kept, volcano.profile(watcher.current)])
+
+        return Attended(scheduler, view, also_look=[look])
+
+    return make
+
+
+def _tell(words: str) -> None:
+    """A file that cannot be used is more than news."""
+    log.log(logging.WARNING if "stays in force" in words else logging.INFO, words)
+
+
+def _kube_profiles(path: Path | None, view: DocView) -> list[Profile]:
+    if path is None:
+        return [first_profile()]
+    scheduler = configured_scheduler(path)(view)
+    assert isinstance(scheduler, Scheduler)
+    return list(scheduler.profiles.values())

@@ -16,7 +16,7 @@ import socket
 import ssl
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,7 +37,8 @@ from fairlead.config.kube import default_kube_config
 from fairlead.config.kube_document import to_document
 from fairlead.config.loading import load_config, read_config
 from fairlead.config.registry import BUILT_IN, Registry
-from fairlead.config.watcher import ConfigWatcher
+from fairlead.config.watcher import ConfigWatcher, Outcome
+from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, housekeepers
 from fairlead.engine.figures import figures_of, take
 from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.errors import FairleadError, NotFound
@@ -50,10 +51,11 @@ from fairlead.runtime.worlds import Remote
 
 if TYPE_CHECKING:
     from fairlead.api.port import ClusterApi
+    from fairlead.cli.volcano_flags import VolcanoFlags
     from fairlead.config.gates import Gates
     from fairlead.config.kube_records import KubeConfig
     from fairlead.framework.profile import Profile
-    from fairlead.model.flow import Doc, DocView, Write
+    from fairlead.model.flow import Controller, Doc, DocView, Write
 
 log = logging.getLogger("fairlead.scheduler")
 
@@ -87,6 +89,8 @@ class Flags:
     leader_elect_resource_namespace: str | None
     gates: Gates
     verbosity: int
+    volcano: VolcanoFlags | None = None
+    volcano_controllers: bool = False
 
     @property
     def on_loopback(self) -> bool:
@@ -171,6 +175,8 @@ class Making:
     def __init__(self, flags: Flags, view: DocView) -> None:
         self._flags, self._view = flags, view
         self.current: KubeConfig
+        self._volcano = flags.volcano
+        self._volcano_config = None if flags.volcano is None else flags.volcano.first_config()
 
     def scheduler(self, config: KubeConfig) -> Scheduler:
         made = Scheduler(
@@ -200,6 +206,20 @@ class Making:
         if (before.leader_election, before.client_connection) != (config.leader_election, config.client_connection):
             log.warning("leaderElection and clientConnection take effect with the next start")
 
+    def follow_volcano(self, scheduler: Scheduler) -> list[Callable[[], None]]:
+        """The look at Volcano's file, if there is one to be followed."""
+        watcher = None if self._volcano is None else self._volcano.watcher(_tell_of_file)
+        if watcher is None:
+            return []
+
+        def look() -> None:
+            if watcher.look() is Outcome.CHANGED:
+                self._volcano_config = watcher.current
+                scheduler.reconfigure(self._profiles(self.current))
+                log.info("the new configuration is in force", extra={"actions": ", ".join(watcher.current.actions)})
+
+        return [look]
+
     def load(self, text: str) -> KubeConfig:
         """A configuration that can be used: its plugins are made, to find out."""
         registry = Registry()
@@ -210,7 +230,12 @@ class Making:
         return with_leader_flags(config, self._flags)
 
     def _profiles(self, config: KubeConfig) -> list[Profile]:
-        profiles = profiles_of(without_what_extenders_manage(config), extenders=extenders_of(config, self._view))
+        profiles: list[Profile] = []
+        if self._volcano is None or not self._volcano.only:
+            profiles = profiles_of(without_what_extenders_manage(config), extenders=extenders_of(config, self._view))
+        if self._volcano is not None and self._volcano_config is not None:
+            self._volcano.check_names(profiles)
+            profiles.append(self._volcano.profile(self._volcano_config))
         self.current = config
         return profiles
 
@@ -232,6 +257,7 @@ async def run(flags: Flags, config: KubeConfig) -> None:
             scheduler, world.view,
             watcher=ConfigWatcher(flags.config, making.load, _tell_of_file) if flags.config is not None else None,
             reload=lambda changed: making.reload(scheduler, changed),
+            also_look=making.follow_volcano(scheduler),
         )  # fmt: skip
         elector = await _elector(opened, connection, config)
         telemetry = Telemetry(
@@ -240,11 +266,24 @@ async def run(flags: Flags, config: KubeConfig) -> None:
             tell=flags.verbosity >= DECISIONS, built_in=frozenset(BUILT_IN),
         )  # fmt: skip
         runtime = LiveRuntime(
-            world, [attended], limits=Limits(in_flight=IN_FLIGHT), on_step=lambda stepped: _after(stepped, telemetry)
-        )
+            world, [attended, *_volcano_company(flags, world.view)],
+            limits=Limits(in_flight=IN_FLIGHT), on_step=lambda stepped: _after(stepped, telemetry),
+        )  # fmt: skip
         stopping = _stop_on_signals(runtime, attended)
         await _serve(opened, flags, making, telemetry, scheduler, _vitals(elector, runtime, stopping))
         await _lead(elector, runtime, stopping)
+
+
+def _volcano_company(flags: Flags, view: DocView) -> list[Controller]:
+    """What Volcano's manner needs beside a scheduler and a cluster does not have by itself."""
+    if flags.volcano is None:
+        return []
+    company = [flags.volcano.first_queues(view)]
+    if flags.volcano_controllers:
+        company += housekeepers(
+            view, names=VOLCANO_CONTROLLERS, volcano_names=flags.volcano.options.scheduler_names
+        )  # fmt: skip
+    return company
 
 
 async def _elector(opened: AsyncExitStack, connection: Connection, config: KubeConfig) -> Elector | None:

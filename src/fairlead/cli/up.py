@@ -17,6 +17,7 @@ import click
 
 from fairlead.cli.fleet import DEFAULT_NODES, Fleet, Shape, parse_shape, parse_zones
 from fairlead.cli.terminal import bars, log_to_stderr
+from fairlead.cli.volcano_flags import VolcanoFlags, volcano_options
 from fairlead.controllers.housekeeping import choose_controllers
 from fairlead.errors import ConfigError, FairleadError
 
@@ -74,6 +75,7 @@ def _not_the_users_own(context: click.Context, parameter: click.Parameter, path:
 @click.option("--from", "snapshot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Begin with the cluster in a file of `fairlead snapshot save`.")  # fmt: skip
 @click.option("-v", "--verbose", count=True, help="Say what happens on standard error (twice: everything).")
+@volcano_options
 def up_command(
     nodes: int | None,
     zones: tuple[str, ...],
@@ -88,6 +90,7 @@ def up_command(
     controllers: tuple[str, ...],
     snapshot: Path | None,
     verbose: int,
+    **volcano_flags: Any,
 ) -> None:
     """Start a cluster of simulated nodes in this terminal, and write a kubeconfig for it.
 
@@ -105,6 +108,9 @@ def up_command(
         raise click.UsageError("--fsync needs --data")
     if config is not None and scheduler == "none":
         raise click.UsageError("--config is for the scheduler, and --scheduler none runs none")
+    volcano = VolcanoFlags.taken_from(volcano_flags)
+    if volcano is not None and scheduler == "none":
+        raise click.UsageError("--volcano-conf is for the scheduler, and --scheduler none runs none")
     try:
         fleet = Fleet(nodes, zones, shapes)
     except ConfigError as error:
@@ -117,8 +123,9 @@ def up_command(
     from fairlead.cli.embedded import Wish
 
     wish = Wish(
-        fleet=fleet, kubeconfig=kubeconfig, schedulers=_schedulers(scheduler, config),
+        fleet=fleet, kubeconfig=kubeconfig, schedulers=_schedulers(scheduler, config, volcano),
         bind=bind, port=port, data=data, fsync=fsync, controllers=controllers,
+        volcano_names=("volcano",) if volcano is None else tuple(volcano.options.scheduler_names),
         snapshot=None if snapshot is None else read_snapshot(snapshot),
     )  # fmt: skip
     asyncio.run(_up(wish))
@@ -130,11 +137,13 @@ def _leave_quietly_on_signals() -> None:
         signal.signal(number, lambda *_: sys.exit(0))
 
 
-def _schedulers(which: str, config: Path | None) -> list[SchedulerFactory]:
+def _schedulers(which: str, config: Path | None, volcano: VolcanoFlags | None) -> list[SchedulerFactory]:
     if which == "none":
         return []
     from fairlead.cli.schedulers import configured_scheduler, default_scheduler
 
+    if volcano is not None:
+        return [configured_scheduler(config, volcano=volcano), volcano.first_queues]
     return [(lambda _: default_scheduler()) if config is None else configured_scheduler(config)]
 
 

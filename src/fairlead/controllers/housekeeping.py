@@ -71,6 +71,7 @@ _MAKERS: Mapping[str, Callable[[_Means], Member]] = {
 }
 
 ALL_CONTROLLERS: tuple[str, ...] = tuple(_MAKERS)
+VOLCANO_CONTROLLERS: tuple[str, ...] = tuple(name for name in _MAKERS if name.startswith("volcano-"))
 
 
 def choose_controllers(text: str) -> tuple[str, ...]:

@@ -1,0 +1,142 @@
+"""The flags by which a process also schedules in Volcano's manner, for `fairlead scheduler` and `fairlead up`.
+
+They are Volcano's own, where those still mean something, beside `--volcano-conf`, which turns it on. Pods of the kube
+profiles and pods of this one are then scheduled by one process over one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from fairlead.errors import ConfigError
+from fairlead.model.durations import parse_duration
+
+if TYPE_CHECKING:
+    from fairlead.config.volcano_build import VolcanoOptions
+    from fairlead.config.volcano_records import VolcanoConfig
+    from fairlead.config.watcher import ConfigWatcher
+    from fairlead.framework.profile import Profile
+    from fairlead.model.flow import Controller, DocView
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _seconds(context: click.Context, parameter: click.Parameter, value: str) -> float:
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from None
+
+
+_OPTIONS = (
+    click.option("--volcano-conf", metavar="FILE|PRESET",
+                 help="Schedule in Volcano's manner too, as this volcano-scheduler.conf says (read again when it "
+                      "changes), or a preset: default, shipped, kube-batch."),
+    click.option("--volcano-compatible", is_flag=True,
+                 help="Keep the original's slips, and overlook what it overlooks in the file."),
+    click.option("--volcano-only", is_flag=True, help="Serve no kube profile."),
+    click.option("--scheduler-name", "scheduler_names", multiple=True, metavar="NAME",
+                 help="Pods of this schedulerName are Volcano's; may be repeated.  [default: volcano]"),
+    click.option("--schedule-period", default="1s", show_default=True, callback=_seconds, metavar="DURATION",
+                 help="Volcano: time from the end of a round to the next."),
+    click.option("--default-queue", default="default", show_default=True, metavar="NAME",
+                 help="Volcano: the queue of groups that name none."),
+    click.option("--percentage-nodes-to-find", type=int, default=0, show_default=True, metavar="N",
+                 help="Volcano: feasible nodes that are enough, in percent; 0 is its adaptive formula, 100 is all."),
+    click.option("--minimum-percentage-nodes-to-find", type=int, default=5, show_default=True, metavar="N",
+                 help="Volcano: the least that this formula gives."),
+    click.option("--minimum-feasible-nodes", type=int, default=100, show_default=True, metavar="N",
+                 help="Volcano: and the least number of nodes."),
+)  # fmt: skip
+
+
+def volcano_options(command: Command) -> Command:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class VolcanoFlags:
+    """What was said of Volcano's manner."""
+
+    conf: str
+    options: VolcanoOptions
+    compatible: bool = False
+    only: bool = False
+
+    @classmethod
+    def taken_from(cls, flags: dict[str, Any]) -> VolcanoFlags | None:
+        """Takes its own flags out of the command line's; None if there is nothing of Volcano to be served."""
+        from fairlead.config.volcano_build import VolcanoOptions
+
+        conf, only = flags.pop("volcano_conf"), flags.pop("volcano_only")
+        compatible = flags.pop("volcano_compatible")
+        options = VolcanoOptions(
+            scheduler_names=tuple(flags.pop("scheduler_names")) or _usual_names(conf),
+            period=flags.pop("schedule_period"),
+            default_queue=flags.pop("default_queue"),
+            percentage_of_nodes=flags.pop("percentage_nodes_to_find"),
+            minimum_percentage=flags.pop("minimum_percentage_nodes_to_find"),
+            minimum_feasible_nodes=flags.pop("minimum_feasible_nodes"),
+        )
+        if conf is None:
+            if only or compatible:
+                raise click.UsageError("--volcano-only and --volcano-compatible need --volcano-conf")
+            return None
+        return cls(conf, options, compatible, only)
+
+    @property
+    def file(self) -> Path | None:
+        """The file to follow; None for a preset."""
+        from fairlead.config.volcano_presets import PRESETS
+
+        return None if self.conf in PRESETS else Path(self.conf)
+
+    def load(self, text: str) -> VolcanoConfig:
+        """A configuration that can be used: its plugins are made, to find out."""
+        from fairlead.config.volcano import load_volcano_config
+
+        config = load_volcano_config(text, file=self.conf, compatible=self.compatible)
+        self.profile(config)
+        return config
+
+    def first_config(self) -> VolcanoConfig:
+        from fairlead.config.kube import read_text
+        from fairlead.config.volcano_presets import PRESETS
+
+        return self.load(PRESETS[self.conf] if self.file is None else read_text(self.conf))
+
+    def profile(self, config: VolcanoConfig) -> Profile:
+        from fairlead.config.volcano_build import profile_of_volcano
+
+        return profile_of_volcano(config, self.options)
+
+    def watcher(self, tell: Callable[[str], None]) -> ConfigWatcher[VolcanoConfig] | None:
+        from fairlead.config.watcher import ConfigWatcher
+
+        return None if self.file is None else ConfigWatcher(self.file, self.load, tell)
+
+    def check_names(self, profiles: Sequence[Profile]) -> None:
+        """No pod may belong to two profiles."""
+        for profile in profiles:
+            if profile.name in self.options.scheduler_names:
+                raise ConfigError(
+                    f"the scheduler name \"{profile.name}\" is both a kube profile's and Volcano's",
+                    hint="rename one of them, or leave the kube profiles out with --volcano-only",
+                )
+
+    def first_queues(self, view: DocView) -> Controller:
+        """Makes the queues that must be there, as the original does when it starts."""
+        from fairlead.controllers.volcano_queues import FirstQueues
+
+        return FirstQueues(view, default=self.options.default_queue)
+
+
+def _usual_names(conf: str | None) -> tuple[str, ...]:
+    return ("kube-batch",) if conf == "kube-batch" else ("volcano",)

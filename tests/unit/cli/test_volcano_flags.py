@@ -1,0 +1,120 @@
+"""Volcano's flags on `fairlead scheduler` and `fairlead up`, and the scheduler that they make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from fairlead.cli.attended import LOOK_EVERY, Attended
+from fairlead.cli.main import cli
+from fairlead.cli.schedulers import configured_scheduler
+from fairlead.cli.volcano_flags import VolcanoFlags, volcano_options
+from fairlead.config.volcano_presets import PRESETS
+from fairlead.errors import ConfigError
+from fairlead.testing.harness import Harness
+
+
+def flags(*arguments: str) -> VolcanoFlags | None:
+    """What a command line comes to."""
+    found: list[VolcanoFlags | None] = []
+
+    @click.command()
+    @volcano_options
+    def command(**given: Any) -> None:
+        found.append(VolcanoFlags.taken_from(given))
+
+    result = CliRunner().invoke(command, list(arguments), standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return found[0]
+
+
+def scheduler(*arguments: str) -> Attended:
+    made = configured_scheduler(None, volcano=flags(*arguments))(Harness().store)
+    assert isinstance(made, Attended)
+    return made
+
+
+def names(attended: Attended) -> list[str]:
+    return list(attended.scheduler.profiles)
+
+
+def test_without_a_conf_there_is_nothing_of_volcano() -> None:
+    assert flags("--default-queue", "x") is None
+
+
+@pytest.mark.parametrize("flag", ["--volcano-only", "--volcano-compatible"])
+def test_the_others_need_a_conf(flag: str) -> None:
+    with pytest.raises(click.UsageError, match="need --volcano-conf"):
+        flags(flag)
+
+
+def test_both_manners_are_served_by_one_scheduler() -> None:
+    assert names(scheduler("--volcano-conf", "default")) == ["default-scheduler", "volcano"]
+
+
+def test_only_leaves_the_kube_profile_out() -> None:
+    assert names(scheduler("--volcano-conf", "default", "--volcano-only")) == ["volcano"]
+
+
+def test_kube_batch_goes_by_its_own_name() -> None:
+    assert names(scheduler("--volcano-conf", "kube-batch")) == ["default-scheduler", "kube-batch"]
+
+
+def test_the_flags_of_section_1_1_reach_the_rounds() -> None:
+    made = scheduler(
+        "--volcano-conf", "shipped", "--volcano-compatible", "--schedule-period", "250ms", "--default-queue", "main",
+        "--scheduler-name", "a", "--scheduler-name", "b", "--percentage-nodes-to-find", "40",
+        "--minimum-feasible-nodes", "7", "--minimum-percentage-nodes-to-find", "3",
+    )  # fmt: skip
+    rounds = made.scheduler.profiles["a"].rounds
+    assert rounds is not None
+    assert (rounds.period, rounds.default_queue, rounds.compatible) == (0.25, "main", True)
+    assert (rounds.percentage, rounds.min_feasible, rounds.min_percentage) == (40, 7, 3)
+    assert rounds.scheduler_names == ("a", "b")
+
+
+def test_a_name_may_not_belong_to_both_manners() -> None:
+    with pytest.raises(ConfigError, match="both a kube profile's and Volcano's"):
+        scheduler("--volcano-conf", "default", "--scheduler-name", "default-scheduler")
+
+
+def test_a_wrong_file_is_told_before_anything_starts(tmp_path: Path) -> None:
+    file = tmp_path / "v.conf"
+    file.write_text("actions: alocate\ntiers: [{plugins: [{name: gang}]}]\n")
+    result = _up("--volcano-conf", str(file))
+    assert result.exit_code == 1
+    assert 'there is no action "alocate" (did you mean "allocate"?)' in result.stderr
+
+
+def test_a_changed_file_is_in_force_from_the_next_round_on(tmp_path: Path) -> None:
+    file = tmp_path / "v.conf"
+    file.write_text(PRESETS["default"])
+    made = scheduler("--volcano-conf", str(file))
+    made.step(0.0, [], [])
+    file.write_text(PRESETS["default"].replace("backfill", "backfil"))
+    made.step(LOOK_EVERY, [], [])
+    rounds = made.scheduler.profiles["volcano"].rounds
+    assert rounds is not None
+    assert rounds.actions == ("enqueue", "allocate", "backfill"), "the last good one stays"
+    file.write_text(PRESETS["default"].replace("backfill", "backfill, allocate"))
+    made.step(2 * LOOK_EVERY, [], [])
+    rounds = made.scheduler.profiles["volcano"].rounds
+    assert rounds is not None
+    assert rounds.actions == ("enqueue", "allocate", "backfill", "allocate")
+
+
+def _up(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["up", *arguments])
+
+
+def test_up_without_a_scheduler_has_no_use_for_a_conf() -> None:
+    assert _up("--volcano-conf", "default", "--scheduler", "none").exit_code == 2
+
+
+def test_controllers_alone_make_no_sense() -> None:
+    assert CliRunner().invoke(cli, ["scheduler", "--volcano-controllers"]).exit_code == 2
