@@ -1,4 +1,7 @@
-"""DefaultBinder: a pod is bound by writing its Binding. Not retried here; a refusal sends the pod back to the queue."""
+"""DefaultBinder: a pod is bound by writing its Binding. Not retried here; a refusal sends the pod back to the queue.
+
+Annotations that somebody noted under its name in the cycle go with the Binding, and from there to the pod.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from fairlead.model.flow import Verb, Write
 
 if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
+    from fairlead.model.flow import Doc
 
 
 class DefaultBinder(Plugin):
@@ -17,10 +21,13 @@ class DefaultBinder(Plugin):
 
     def bind(self, cycle: Cycle, row: int) -> Write:
         pod = cycle.pod
+        metadata: Doc = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
+        if annotations := cycle.notes.get(self.name):
+            metadata["annotations"] = annotations
         body = {
             "apiVersion": "v1",
             "kind": "Binding",
-            "metadata": {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid},
+            "metadata": metadata,
             "target": {"apiVersion": "v1", "kind": "Node", "name": cycle.cluster.table.name(row)},
         }
         return Write(Verb.CREATE, kinds.POD, pod.namespace, pod.name, body, subresource="binding")

@@ -10,6 +10,7 @@ from fairlead.plugins.volcano.binpack import BinPack
 from fairlead.plugins.volcano.capacity import capacity
 from fairlead.plugins.volcano.cdp import CooldownProtection
 from fairlead.plugins.volcano.conformance import Conformance
+from fairlead.plugins.volcano.deviceshare import DeviceShare
 from fairlead.plugins.volcano.drf import drf
 from fairlead.plugins.volcano.gang import Gang
 from fairlead.plugins.volcano.network_topology import NetworkTopologyAware
@@ -37,6 +38,7 @@ _PLAIN: Mapping[str, Callable[[Arguments], TierPlugin]] = {
     "binpack": BinPack.of,
     "cdp": lambda _: CooldownProtection(),
     "conformance": lambda _: Conformance(),
+    "deviceshare": DeviceShare.of,
     "gang": lambda _: Gang(),
     "network-topology-aware": NetworkTopologyAware.of,
     "nodeorder": NodeOrder.of,
