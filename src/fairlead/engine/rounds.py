@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from fairlead.engine.actions import allocate, backfill, enqueue, preempt, reclaim, shuffle
+from fairlead.engine.actions import allocate, backfill, enqueue, gangpreempt, gangreclaim, preempt, reclaim, shuffle
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 Execute = Callable[["Round"], Iterator[None]]
 
 ACTIONS: Mapping[str, Execute] = {
-    module.NAME: module.execute for module in (enqueue, allocate, backfill, preempt, reclaim, shuffle)
+    module.NAME: module.execute
+    for module in (enqueue, allocate, backfill, preempt, reclaim, shuffle, gangpreempt, gangreclaim)
 }
 
 

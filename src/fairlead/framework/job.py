@@ -304,6 +304,11 @@ class Job(_Gang):
         return self.phase in ("", "Pending")
 
     @property
+    def says_preemptable(self) -> bool:
+        """Whether its group says at all if it may be preempted."""
+        return _PREEMPTABLE in self.group.annotations or _PREEMPTABLE in self.group.labels
+
+    @property
     def has_sub_groups(self) -> bool:
         return bool(self.group.sub_groups)
 

@@ -30,8 +30,9 @@ class Worksheet:
         self.sub_jobs, self.tasks = other.sub_jobs, other.tasks
 
 
-def worksheet_of(round: Round, job: Job) -> Worksheet:
-    """Sub-jobs that the job cannot start without come first. Tasks that ask for nothing are backfill's."""
+def worksheet_of(round: Round, job: Job, *, gated: bool = True) -> Worksheet:
+    """Sub-jobs that the job cannot start without come first. Tasks that ask for nothing are backfill's. `gated` also
+    lists those that only wait for their queue."""
     tiers = round.tiers
     required = _required(round, job)
 
@@ -43,16 +44,16 @@ def worksheet_of(round: Round, job: Job) -> Worksheet:
     sub_jobs: Heap[SubJob] = Heap(first)
     tasks: dict[str, Heap[Task]] = {}
     for sub_job in job.sub_jobs.values():
-        heap = Heap(tiers.task_first, _placeable(sub_job))
+        heap = Heap(tiers.task_first, _placeable(sub_job, gated=gated))
         if heap:
             tasks[sub_job.uid] = heap
             sub_jobs.push(sub_job)
     return Worksheet(sub_jobs, tasks)
 
 
-def _placeable(sub_job: SubJob) -> Iterable[Task]:
+def _placeable(sub_job: SubJob, *, gated: bool) -> Iterable[Task]:
     for task in sub_job.in_status(TaskStatus.PENDING):
-        if not task.best_effort and (not task.gated or task.waits_for_queue):
+        if not task.best_effort and (not task.gated or (gated and task.waits_for_queue)):
             yield task
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.plugin import Plugin, Scope, takes_part
 from fairlead.framework.profile import profile_of
@@ -27,7 +29,6 @@ from fairlead.plugins.volume_zone import VolumeZone
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from fairlead.framework.round import Round, Task
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 
 _VOLUMES = "VolumeBindingEnable"
 _TOO_MANY = Reason("predicates", "node(s) pod number exceeded")
-_UNPREPARED = Reason("predicates", 'reading "PreFilterNodePorts" from cycleState: not found', final=True)
+_UNPREPARED = Reason("predicates", 'reading "PreFilterNodePorts" from cycleState: not found')
+"""An error, which is not a refusal for good: whoever asks about a task that was never looked at is told this."""
 
 
 class Predicates(TierPlugin):
@@ -117,6 +119,13 @@ class Predicates(TierPlugin):
                 for reject in plugin.filter(cycle, every):
                     if reject.rows.any():
                         yield reject.reason, reject.rows
+
+    def simulate_predicate(self, task: Task, row: int) -> bool:
+        """Whether a task could go to a row as the table is now; who imagines evictions shows them in the table."""
+        if self.pre_predicate(task) is not None:
+            return False
+        nodes = Nodes(self._round.cluster.table, np.array([row], dtype=np.int32))
+        return not any(reject.rows.any() for reject in self.predicate(task, nodes))
 
     # ---- reserving: volumes are promised with the place ----
 
