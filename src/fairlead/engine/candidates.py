@@ -24,20 +24,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairlead.framework.round import Round, Task
+    from fairlead.framework.round import Round, Sampling, Task
     from fairlead.model.reasons import Reject
 
-MIN_FEASIBLE = 100
-MIN_PERCENTAGE = 5
 
-
-def enough(nodes: int, percentage: int = 0) -> int:
-    """How many feasible nodes a search stops at (§ sampling): all of up to a hundred, then a shrinking share."""
-    if nodes <= MIN_FEASIBLE or percentage >= 100:
+def enough(nodes: int, sampling: Sampling) -> int:
+    """How many feasible nodes a search stops at: all of a few, then a share that shrinks as nodes become more."""
+    percentage = sampling.percentage
+    if nodes <= sampling.least or percentage >= 100:
         return nodes
     if percentage <= 0:
-        percentage = max(MIN_PERCENTAGE, 50 - nodes // 125)
-    return max(MIN_FEASIBLE, nodes * percentage // 100)
+        percentage = max(sampling.least_percentage, 50 - nodes // 125)
+    return max(sampling.least, nodes * percentage // 100)
 
 
 class NodeSearch:
@@ -69,7 +67,7 @@ class NodeSearch:
         errors.parts += found.parts
         if kept is not None:
             kept.parts += found.parts
-        want = enough(size, round.percentage)
+        want = enough(size, round.sampling)
         examined = size
         if len(feasible) > want:
             feasible = feasible[:want]

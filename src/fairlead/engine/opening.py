@@ -6,14 +6,14 @@ of no group only take up room, and so do pending pods of nobody in the round: th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairlead.framework.job import Job, SubJob, Task
-from fairlead.framework.round import Choices, QueueState, Round, Witness
+from fairlead.framework.round import Choices, QueueState, Round, Sampling, Witness
 from fairlead.framework.tiers import Tiers
 from fairlead.model import kinds
 from fairlead.model.amounts import Amounts, is_counted, per_unit
@@ -49,8 +49,10 @@ def open_round(
     choices: Choices | None = None,
     witness: Witness | None = None,
     first_row: int = 0,
+    promised: Mapping[str, str] | None = None,
 ) -> Round:
-    """A round over the cluster as it is. `topology` is another tree of hypernodes than the cluster's own."""
+    """A round over the cluster as it is. `topology` is another tree of hypernodes than the cluster's own; `promised`
+    are the hypernodes in which an earlier round made room for sub-jobs, by the sub-jobs' uids."""
     cluster.begin_cycle()
     table = cluster.table
     rows = np.fromiter(table.row_of.values(), dtype=np.int32, count=len(table))
@@ -75,7 +77,7 @@ def open_round(
         compatible=rounds.compatible,
         choices=choices or Choices(rng),
         witness=witness or Witness(),
-        percentage=rounds.percentage,
+        sampling=Sampling(rounds.percentage, rounds.min_feasible, rounds.min_percentage),
         first_row=first_row,
     )
     _gather_jobs(round, rounds)
@@ -83,6 +85,8 @@ def open_round(
     for job in round.jobs.values():
         _normalise_topology(job, network)
         _recall_hyper_nodes(round, job)
+        for sub_job in job.sub_jobs.values():
+            sub_job.nominated_hyper_node = (promised or {}).get(sub_job.uid, "")
     for plugin in round.tiers.plugins.values():
         plugin.open(round)
     return round

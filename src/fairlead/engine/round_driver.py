@@ -25,7 +25,7 @@ from fairlead.model.tasks import TaskStatus, status_of
 if TYPE_CHECKING:
     from random import Random
 
-    from fairlead.engine.closing import Closing
+    from fairlead.engine.closing import Closing, PodReport
     from fairlead.engine.recorder import Recorder
     from fairlead.framework.profile import Profile, Rounds
     from fairlead.framework.round import Round
@@ -50,6 +50,7 @@ class RoundDriver:
         self._next_at: float | None = None
         self._changed = False
         self._first_row = 0
+        self._promised: dict[str, str] = {}
         self._content_mark = 0
 
     def noticed(self, now: float) -> None:
@@ -71,6 +72,11 @@ class RoundDriver:
         assert profile.rounds is not None
         self.profile, self.rounds = profile, profile.rounds
         self._changed = True
+
+    def why(self, uid: str) -> PodReport | None:
+        """What the last round said of a pod that waits."""
+        reports = self.last.pods if self.last is not None else ()
+        return next((report for report in reports if report.task.uid == uid), None)
 
     # ---- going on ----
 
@@ -106,6 +112,7 @@ class RoundDriver:
             now=now,
             rng=self._rng,
             first_row=self._first_row,
+            promised=None if self.rounds.compatible else self._promised,
         )
         self._running = run_actions(self.round)
 
@@ -122,6 +129,7 @@ class RoundDriver:
     def _close(self, round: Round) -> list[Write]:
         self._running = None
         self._first_row = round.first_row
+        self._promised = _promises_of(round)
         self.last = close_round(round)
         round.sandbox.lift()
         return self._writer.closing(round, self.last)
@@ -153,6 +161,16 @@ class RoundDriver:
 
 
 _END = object()
+
+
+def _promises_of(round: Round) -> dict[str, str]:
+    """The hypernodes in which room was made for sub-jobs that wait for it."""
+    return {
+        sub_job.uid: sub_job.nominated_hyper_node
+        for job in round.jobs.values()
+        for sub_job in job.sub_jobs.values()
+        if sub_job.nominated_hyper_node
+    }
 
 
 def _bring_up_to_date(round: Round, row: int) -> None:

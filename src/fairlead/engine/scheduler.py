@@ -31,6 +31,7 @@ from fairlead.engine.outcome import Failure, status_patch
 from fairlead.engine.placement import Candidate, Placed, Search
 from fairlead.engine.recorder import Recorder
 from fairlead.engine.round_driver import RoundDriver
+from fairlead.engine.round_explain import explained_by_round
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.points import Permission
@@ -157,6 +158,9 @@ class Scheduler:
         known = self.explanations.of(pod.uid, waiting)
         if known is not None:
             return known
+        for driver in self.drivers:
+            if (report := driver.why(pod.uid)) is not None and not pod.node_name:
+                return explained_by_round(report, self.cluster.table)
         verdict = "Waiting"
         if pod.node_name:
             verdict = "Scheduled"

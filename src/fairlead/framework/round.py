@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fairlead.state.sandbox import Sandbox
 
 __all__ = [
-    "Choices", "HyperNodes", "Job", "LastAttempt", "QueueState", "Round", "SubJob", "Task", "Witness",
+    "Choices", "HyperNodes", "Job", "LastAttempt", "QueueState", "Round", "Sampling", "SubJob", "Task", "Witness",
 ]  # fmt: skip
 
 Option = TypeVar("Option")
@@ -153,6 +153,15 @@ class Scores:
     totals: NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How many of many nodes are looked at, in percent (0 for a share that adapts), and never fewer than `least`."""
+
+    percentage: int = 0
+    least: int = 100
+    least_percentage: int = 5
+
+
 @dataclass(slots=True, eq=False)
 class Round:
     """`rows` are all nodes in the order in which they were first seen. `total` is what they can allocate together.
@@ -176,8 +185,7 @@ class Round:
     choices: Choices
     witness: Witness
     scores: Scores | None = None
-    percentage: int = 0
-    """How many of many nodes are looked at, in percent; 0 for the adaptive share."""
+    sampling: Sampling = field(default_factory=lambda: Sampling())
     first_row: int = 0
     """Where the next search for nodes begins; turns from search to search, and from round to round."""
     undone_evictions_stay_out: bool = False

@@ -45,10 +45,17 @@ class _Allocation:
             if not jobs:
                 continue
             job = jobs.pop()
+            before = len(round.outcome.binds)
             if self._allocate(job):
                 jobs.push(job)
-            self._queues.push(queue)
+            if len(round.outcome.binds) > before or not self._in_strict_order(queue):
+                self._queues.push(queue)
             yield
+
+    def _in_strict_order(self, queue: QueueState) -> bool:
+        """Whether nobody of a queue overtakes a job that could not be placed. The original has the field and does not
+        look at it."""
+        return queue.queue.dequeue_strategy == "fifo" and not self._round.compatible
 
     def _gather(self) -> None:
         round = self._round

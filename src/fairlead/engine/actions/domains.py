@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fairlead.engine.actions.placing import allocate_tasks
+from fairlead.engine.candidates import NodeSearch
 from fairlead.engine.transaction import Transaction
 from fairlead.framework.tiers import Purpose
 
@@ -104,6 +107,9 @@ def _place_sub_job(
 ) -> tuple[Transaction, float] | None:
     """Place a sub-job in the best hypernode of the nearest tier that has room; the score is the hypernode's."""
     network = round.topology
+    kept = _where_promised(round, sub_job, sheet, within)
+    if kept is not None:
+        return kept, 0.0
     for gradient in round.tiers.gradient_for_sub_job(sub_job, within, Purpose.ALLOCATE):
         found: dict[str, tuple[tuple[Operation, ...], Heap[Task]]] = {}
         for hyper_node in round.choices.walk("hypernodes", gradient):
@@ -124,3 +130,36 @@ def _place_sub_job(
         sheet.tasks[sub_job.uid] = heap
         return transaction, highest
     return None
+
+
+def _where_promised(round: Round, sub_job: SubJob, sheet: Worksheet, within: str) -> Transaction | None:
+    """Place a sub-job where room was made for it, each task on the node it was promised. If any of them cannot have it,
+    the promise is void."""
+    hyper_node, sub_job.nominated_hyper_node = sub_job.nominated_hyper_node, ""
+    if hyper_node not in round.topology or not round.topology.nodes_of(hyper_node) <= round.topology.nodes_of(within):
+        return None
+    heap = sheet.tasks[sub_job.uid].copy()
+    transaction = Transaction(round)
+    while heap:
+        if not _place_as_promised(round, heap.pop(), hyper_node, transaction):
+            if len(transaction):
+                transaction.discard()
+            return None
+    sheet.tasks[sub_job.uid] = heap
+    sub_job.allocated_hyper_node = round.topology.lowest_common(sub_job.allocated_hyper_node, hyper_node)
+    return transaction
+
+
+def _place_as_promised(round: Round, task: Task, hyper_node: str, transaction: Transaction) -> bool:
+    row = round.cluster.table.row_of.get(task.pod.nominated_node, -1)
+    if row < 0 or row not in round.rows_of(hyper_node) or task.gated or task.job is None:
+        return False
+    if not round.tiers.allocatable(round.queues[task.job.queue], task) or round.tiers.pre_predicate(task) is not None:
+        return False
+    rows, _ = NodeSearch(round, keep_errors=False).find(task, np.array([row], dtype=np.int32), fit=True)
+    if not len(rows):
+        return False
+    round.scores = None
+    if round.books.fits_idle_at(task.request, row):
+        return transaction.allocate(task, row)
+    return transaction.pipeline(task, row, eviction_occurred=False)
