@@ -1,0 +1,147 @@
+"""A cluster that is scheduled in Volcano's manner, on virtual time: nodes, queues, gangs, and what each queue holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fairlead.config.presets import first_profile
+from fairlead.config.volcano import load_volcano_config
+from fairlead.config.volcano_build import VolcanoOptions, profile_of_volcano
+from fairlead.controllers.volcano_queues import FirstQueues
+from fairlead.engine.scheduler import Options, Scheduler
+from fairlead.model import kinds
+from fairlead.model.amounts import Amounts
+from fairlead.model.flow import Doc
+from fairlead.model.quota import has_ended, pod_amounts
+from fairlead.state.cluster import Place
+from fairlead.testing.builders import Builder, NodeBuilder, PodBuilder, podgroup
+from fairlead.testing.builders import node as node_builder
+from fairlead.testing.builders import pod as pod_builder
+from fairlead.testing.harness import Harness
+
+GROUP = "scheduling.k8s.io/group-name"
+
+
+def conf(actions: str, *tiers: str) -> str:
+    """Plugins of a tier are separated by `;`, their switches and arguments in YAML's flow style after the name."""
+    lines = [f'actions: "{actions}"', "tiers:"]
+    for tier in tiers:
+        lines.append("- plugins:")
+        for plugin in tier.split(";"):
+            name, _, body = plugin.strip().partition(" ")
+            lines.append(f"  - {{name: {name}{', ' + body if body else ''}}}")
+    return "\n".join(lines) + "\n"
+
+
+class VolcanoWorld(Harness):
+    """`scheduler` serves the default kube profile and the configuration's, as one."""
+
+    def __init__(
+        self,
+        text: str,
+        nodes: Iterable[NodeBuilder],
+        *,
+        queues: Iterable[Builder] = (),
+        compatible: bool = False,
+        seed: int = 1,
+        slice: int | None = None,
+        **options: Any,
+    ) -> None:
+        profile = profile_of_volcano(
+            load_volcano_config(text, compatible=compatible), VolcanoOptions(slice=slice)
+        )  # fmt: skip
+        self.scheduler = Scheduler([first_profile(), profile], Options(seed=seed))
+        super().__init__(
+            nodes=list(nodes), schedulers=[lambda _: self.scheduler], controllers=[FirstQueues], seed=seed, **options
+        )
+        self.apply(*queues)
+        self.run(1)
+
+    # ---- work ----
+
+    def gang(
+        self,
+        name: str,
+        minimum: int,
+        *,
+        queue: str = "default",
+        members: int | None = None,
+        asks: Mapping[str, str] | None = None,
+        needs: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:
+        """A group and its pods at once. `needs` are its minResources; `more` goes to `member`."""
+        group = podgroup(name, minimum).in_queue(queue)
+        if needs is not None:
+            group = group.having(minResources=dict(needs))
+        if class_name := more.pop("priority_class", ""):
+            group = group.having(priorityClassName=class_name)
+        self.apply(group)
+        self.apply(*(self.member(name, at, asks, **more) for at in range(members or minimum)))
+
+    def member(
+        self, group: str, at: int, asks: Mapping[str, str] | None = None, *, run_time: str = "", pod_class: str = ""
+    ) -> PodBuilder:
+        built = pod_builder(f"{group}-w-{at}").annotated({GROUP: group}).scheduled_by("volcano")
+        built = built.asks(dict(asks or {})) if asks else built
+        built = built.running_for(run_time).restarting("Never") if run_time else built
+        return built.of_priority(pod_class) if pod_class else built
+
+    # ---- looking ----
+
+    def group(self, name: str) -> Doc:
+        found = self.get(kinds.VC_POD_GROUP, name)
+        assert found is not None
+        return found
+
+    def phase(self, name: str) -> str:
+        return str((self.group(name).get("status") or {}).get("phase", ""))
+
+    def running(self, prefix: str = "") -> Counter[str]:
+        """By group, the pods that hold a place and are not on their way out."""
+        counts: Counter[str] = Counter()
+        for pod in self.list(kinds.POD):
+            metadata = pod["metadata"]
+            if pod["spec"].get("nodeName") and not has_ended(pod) and not metadata.get("deletionTimestamp"):
+                group = (metadata.get("annotations") or {}).get(GROUP, "")
+                if group and group.startswith(prefix):
+                    counts[group] += 1
+        return counts
+
+    def held(self) -> dict[str, Amounts]:
+        """By queue, what its pods hold on nodes: those being bound and those on their way out included."""
+        queues = {
+            f"{group.namespace}/{group.name}": group.queue or "default"
+            for group in self.scheduler.cluster.shelves.of(kinds.VC_POD_GROUP).values()
+        }
+        held: dict[str, Amounts] = {}
+        for seat in self.scheduler.cluster.pods.values():
+            if seat.place not in (Place.PENDING,) and seat.seen.annotations.get(GROUP):
+                queue = queues.get(f"{seat.seen.namespace}/{seat.seen.annotations[GROUP]}")
+                if queue is not None:
+                    held.setdefault(queue, Amounts()).add(Amounts.of(dict(seat.seen.request)))
+        return held
+
+    def held_cpu(self, queue: str) -> float:
+        """In cores, of pods that are not on their way out, as the API shows it."""
+        total = 0
+        for pod in self.list(kinds.POD):
+            name = (pod["metadata"].get("annotations") or {}).get(GROUP, "")
+            group = self.get(kinds.VC_POD_GROUP, name) if name else None
+            if group is None or not pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp"):
+                continue
+            if (group["spec"].get("queue") or "default") == queue and not has_ended(pod):
+                total += pod_amounts(pod["spec"], "requests").get("cpu", 0)
+        return total / 10**9
+
+    def evictions(self) -> int:
+        return sum(event.get("reason") == "Evict" for event in self.list(kinds.EVENT))
+
+
+def nodes(count: int, **offers: str) -> list[NodeBuilder]:
+    return [
+        node_builder(f"n{at}").offers(**(offers or {"cpu": "4", "memory": "16Gi", "pods": "110"}))
+        for at in range(count)
+    ]
