@@ -17,7 +17,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import api, scheduling, whole
+from benchmarks import api, gangs, scheduling, whole
 from benchmarks.row import Row
 
 RESULTS = Path("build/bench.json")
@@ -25,6 +25,9 @@ Bench = Callable[[], Iterable[Row]]
 BENCHES: list[tuple[tuple[str, ...], Bench]] = [
     (("SchedulingBasic/5000Nodes",), scheduling.bench_basic),
     (("VirtualRuntime/PodLife",), scheduling.bench_virtual_runtime),
+    (("GangOf1000/5000Nodes",), gangs.bench_large_gang),
+    (("GangInOneRack/5000Nodes",), gangs.bench_rack),
+    (("1000GangsOf10/5000Nodes",), gangs.bench_many_gangs),
     (("api.creates.memory", "api.creates.memory.equal"), api.bench_creates_in_memory),
     (("api.creates.journal", "api.creates.journal.batched"), api.bench_creates_with_journal),
     (("api.watch",), api.bench_watch_events),

@@ -153,57 +153,73 @@ class Assembly:
         return None
 
     def _in_the_best_of(self, placements: Sequence[Placement]) -> Result:
-        wanted = [placement for placement in placements if not placement.fallback]
-        results = [(placement, self._trial(placement)) for placement in wanted]
-        broken = next((r for _, r in results if r.status is not None and not r.status.code.rejected), None)
-        if broken is not None:
-            return broken
-        tried = tuple(Tried(p.level, p.name, len(r.placed)) for p, r in results)
-        fitting = [(p, r) for p, r in results if r.status is None or r.waiting]
+        """Try every placement, the most promising first; one that takes everybody and promised most is the best."""
+        promising, certain = self._by_promise([placement for placement in placements if not placement.fallback])
+        results: list[tuple[Placement, Result]] = []
+        for placement in promising:
+            result = self._assemble(placement)
+            results.append((placement, result))
+            if result.status is None and certain and len(result.placed) == len(self.pods):
+                result.tried = _tried(results)
+                return result
+            if result.status is None:
+                self._undo(result.members)
+            elif not result.status.code.rejected:
+                return result
+        fitting = [(placement, result) for placement, result in results if result.status is None or result.waiting]
         if not fitting:
-            return self._nowhere(placements, results, tried)
+            return self._nowhere(placements, results)
         chosen = fitting[0] if len(fitting) == 1 else self._best(fitting)
         if isinstance(chosen, Status):
-            return Result(status=chosen, tried=tried)
+            return Result(status=chosen, tried=_tried(results))
         again = self._assemble(chosen[0])
-        again.tried = tried
+        again.tried = _tried(results)
         return again
 
-    def _trial(self, placement: Placement) -> Result:
-        """What would become of the gang there; nothing is kept."""
-        result = self._assemble(placement)
-        if result.status is None:
-            self._undo(result.members)
-        return result
+    def _by_promise(self, placements: list[Placement]) -> tuple[list[Placement], bool]:
+        """Placements in the order of the score they would get if they took everybody; and whether that is the most they
+        can get, so that nobody needs to look further once it is true."""
+        plugins = self._profile.at("score_placements")
+        everybody = tuple((pod, -1) for pod in self.pods)
+        totals = self._totals([Proposal(placement, everybody) for placement in placements])
+        if isinstance(totals, Status) or not all(plugin.scores_grow for plugin in plugins):
+            return placements, False
+        order = [*range(len(placements))]
+        self.rng.shuffle(order)
+        order.sort(key=lambda at: -int(totals[at]))
+        return [placements[at] for at in order], True
 
-    def _nowhere(
-        self, placements: Sequence[Placement], results: list[tuple[Placement, Result]], tried: tuple[Tried, ...]
-    ) -> Result:
+    def _nowhere(self, placements: Sequence[Placement], results: list[tuple[Placement, Result]]) -> Result:
         fallback = next((placement for placement in placements if placement.fallback), None)
         if fallback is not None:
             result = self._assemble(fallback)
-            result.tried = tried
+            result.tried = _tried(results)
             return result
-        first = results[0][1]
+        first = min(results, key=lambda tried: placements.index(tried[0]))[1]
         assert first.status is not None
         text = f"0/{len(results)} placements are available, first placement status: {first.status.reasons[0]}"
-        first.status, first.tried = unschedulable(text), tried
+        first.status, first.tried = unschedulable(text), _tried(results)
         return first
 
     def _best(self, fitting: list[tuple[Placement, Result]]) -> tuple[Placement, Result] | Status:
         """The placement with the highest weighted total; among equals the seeded rng decides."""
-        proposals = [
+        totals = self._totals([
             Proposal(placement, tuple((m.pod, m.placed.row) for m in result.members if m.placed is not None))
             for placement, result in fitting
-        ]
+        ])  # fmt: skip
+        if isinstance(totals, Status):
+            return totals
+        ties = np.flatnonzero(totals == totals.max())
+        return fitting[int(ties[self.rng.randrange(len(ties))] if len(ties) > 1 else ties[0])]
+
+    def _totals(self, proposals: Sequence[Proposal]) -> NDArray[np.int64] | Status:
         totals = np.zeros(len(proposals), dtype=np.int64)
         for plugin in self._profile.at("score_placements"):
             scores = plugin.score_placements(self.gang, proposals, self.cluster)
             if isinstance(scores, Status):
                 return failed(f'running PlacementScore plugin "{plugin.name}": {scores.message}')
             totals += np.array(scores, dtype=np.int64) * self._profile.weight(plugin)
-        ties = np.flatnonzero(totals == totals.max())
-        return fitting[int(ties[self.rng.randrange(len(ties))] if len(ties) > 1 else ties[0])]
+        return totals
 
     # ---- all members, one after the other ----
 
@@ -368,3 +384,7 @@ class Assembly:
     def _passes(self, cycle: Cycle, row: int) -> bool:
         rows: NDArray[np.int32] = np.array([row], dtype=np.int32)
         return int(self._evaluator.judge_rows(cycle, rows)[0]) == FEASIBLE
+
+
+def _tried(results: Sequence[tuple[Placement, Result]]) -> tuple[Tried, ...]:
+    return tuple(Tried(placement.level, placement.name, len(result.placed)) for placement, result in results)

@@ -120,6 +120,9 @@ class Plugin:
     weight: int = 1
     """What its score weighs where the configuration says nothing."""
 
+    scores_grow: bool = False
+    """Whether a placement that takes more of a gang never gets a lower score for it."""
+
     scores_flat: bool = False
     """Whether `score` always answers with one number for all rows."""
 

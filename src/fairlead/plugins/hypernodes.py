@@ -66,6 +66,7 @@ class PodGroupPodsCount(Plugin):
     """Likes the placement that takes the most members."""
 
     name = "PodGroupPodsCount"
+    scores_grow = True
 
     def score_placements(self, gang: Gang, proposals: Sequence[Proposal], cluster: Cluster) -> Sequence[int] | Status:
         counts = [gang.scheduled + len(proposal.pods) for proposal in proposals]

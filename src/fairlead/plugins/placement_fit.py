@@ -6,6 +6,7 @@ that need them. Requests and capacities are summed over all nodes of the placeme
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ def _score(
         rows = np.flatnonzero(table.alive[: table.high]).astype(np.int32)
     total = weights = 0
     for resource, weight in resources:
-        asked = sum(pod.shape.score_request.get(resource, 0) for pod, _ in proposal.pods)
+        asked = _asked(resource, proposal)
         if not counts(resource, asked):
             continue
         capacity = int(table.allocatable_column(resource)[rows].sum())
@@ -45,3 +46,10 @@ def _score(
         total += weight * (min(wanted, capacity) * 100 // capacity)
         weights += weight
     return total // weights if weights else 0
+
+
+def _asked(resource: str, proposal: Proposal) -> int:
+    """What all members ask for, added up by shape: a gang of a thousand has one or two."""
+    shapes = Counter(id(pod.shape) for pod, _ in proposal.pods)
+    amounts = {id(pod.shape): pod.shape.score_request.get(resource, 0) for pod, _ in proposal.pods}
+    return sum(count * amounts[shape] for shape, count in shapes.items())

@@ -59,6 +59,7 @@ class NodeResourcesFit(Plugin):
     """Refuses nodes without room; scores the others by one of three strategies."""
 
     name = "NodeResourcesFit"
+    scores_grow = True
     scope = Scope.ROW
     reads = frozenset({"spec"})
     _TOO_MANY = Reason(name, _TOO_MANY_PODS)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 
 class Place(Enum):
+    __hash__ = object.__hash__
+    """Members are counted by place all the time, and an Enum's own hash is slow."""
     PENDING = "pending"
     ASSUMED = "assumed"
     BOUND = "bound"
