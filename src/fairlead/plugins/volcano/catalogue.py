@@ -16,6 +16,7 @@ from fairlead.plugins.volcano.gang import Gang
 from fairlead.plugins.volcano.network_topology import NetworkTopologyAware
 from fairlead.plugins.volcano.nodegroup import NodeGroup
 from fairlead.plugins.volcano.nodeorder import NodeOrder
+from fairlead.plugins.volcano.numa_aware import NumaAware
 from fairlead.plugins.volcano.overcommit import Overcommit
 from fairlead.plugins.volcano.pdb import DisruptionBudgets
 from fairlead.plugins.volcano.predicates import Predicates
@@ -42,6 +43,7 @@ _PLAIN: Mapping[str, Callable[[Arguments], TierPlugin]] = {
     "gang": lambda _: Gang(),
     "network-topology-aware": NetworkTopologyAware.of,
     "nodeorder": NodeOrder.of,
+    "numa-aware": NumaAware.of,
     "overcommit": Overcommit.of,
     "pdb": lambda _: DisruptionBudgets(),
     "predicates": Predicates.of,

@@ -210,7 +210,7 @@ class DeviceShare(TierPlugin):
         """Leave word for the binding."""
         cycle = self._round.cycles.get(task.uid)
         if cycle is not None:
-            cycle.notes[_BINDER] = self.annotations(task, held)
+            cycle.notes[_BINDER] = {**cycle.notes.get(_BINDER, {}), **self.annotations(task, held)}
 
     def annotations(self, task: Task, held: Sequence[Holding]) -> dict[str, str]:
         now = int(self._round.now)

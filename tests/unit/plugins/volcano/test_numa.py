@@ -1,0 +1,153 @@
+"""numa-aware: which CPUs pods get, and on which nodes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from fairlead.model import kinds
+from fairlead.model.tasks import TaskStatus
+from fairlead.model.topology import NumaTopology, compile_numa_topology
+from fairlead.plugins.volcano.numa import assigned, chosen, hints, reserved, take
+from fairlead.plugins.volcano.numa_aware import NumaAware
+from tests.unit.plugins.volcano.test_deviceshare import open_with_cycles
+from tests.unit.plugins.volcano.yard import NOW, Yard, refusals, scores, task
+
+POLICY = "volcano.sh/numa-topology-policy"
+
+
+def machine(
+    name: str, free: str = "0-7", *, policy: str = "best-effort", cpus: int = 8, kept: str = "0"
+) -> dict[str, Any]:
+    """Two sockets, each a NUMA node, with cores of two threads."""
+    detail = {str(n): {"numa": n * 2 // cpus, "socket": n * 2 // cpus, "core": n // 2} for n in range(cpus)}
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "policies": {"CPUManagerPolicy": "static", "TopologyManagerPolicy": policy},
+            "resReserved": {"cpu": kept},
+            "numares": {"cpu": {"allocatable": free, "capacity": cpus}},
+            "cpuDetail": detail,
+        },
+    }
+
+
+def layout(free: str = "0-7", **more: Any) -> NumaTopology:
+    return compile_numa_topology(machine("n", free, **more))
+
+
+def test_6_13_a_hint_is_preferred_if_nothing_smaller_could_ever_do() -> None:
+    one = layout("0,4-7")
+    found = {tuple(sorted(hint.nodes)): hint.preferred for hint in hints(one, one.allocatable["cpu"], 3)}
+    assert found == {(1,): True, (0, 1): False}
+    spread = layout("0,1,4,5")
+    assert [hint.preferred for hint in hints(spread, spread.allocatable["cpu"], 3)] == [False]
+
+
+@pytest.mark.parametrize(
+    ("policy", "free", "count", "nodes"),
+    [
+        ("best-effort", "0,1,4,5", 3, {0, 1}),
+        ("restricted", "0,1,4,5", 3, None),
+        ("restricted", "0-7", 6, {0, 1}),
+        ("single-numa-node", "0-7", 6, None),
+        ("single-numa-node", "0-7", 4, {0}),
+    ],
+)
+def test_6_13_what_policies_settle_for(policy: str, free: str, count: int, nodes: set[int] | None) -> None:
+    one = layout(free)
+    hint = chosen(policy, hints(one, one.allocatable["cpu"], count))
+    assert (None if hint is None else set(hint.nodes)) == nodes
+
+
+def test_6_13_cpus_are_taken_in_pieces_as_large_as_possible() -> None:
+    cpus = layout().cpus
+    assert take(cpus, frozenset(range(8)), 4) == {0, 1, 2, 3}
+    assert take(cpus, frozenset(range(8)), 6) == {0, 1, 2, 3, 4, 5}
+    assert take(cpus, frozenset({1, 2, 3, 4}), 2) == {2, 3}, "a whole core before threads of two"
+    assert take(cpus, frozenset({1, 2, 3, 4}), 3) == {1, 2, 3}
+    assert take(cpus, frozenset({1}), 2) is None
+
+
+def test_11_27_cores_of_two_sockets_may_have_the_same_number() -> None:
+    same = machine("n")
+    for place in same["spec"]["cpuDetail"].values():
+        place["core"] %= 2
+    one = compile_numa_topology(same)
+    assert take(one.cpus, frozenset({0, 4, 5}), 2) == {4, 5}
+
+
+def test_6_13_what_is_reserved_is_kept_and_the_hint_goes_first() -> None:
+    one = layout(kept="1500m")
+    assert reserved(one) == {0, 1}
+    hint = chosen("best-effort", hints(one, one.allocatable["cpu"], 2))
+    assert hint is not None
+    assert assigned(one, frozenset({1, 2, 3, 5}), 2, hint) == {2, 3}
+
+
+# ---- the plugin ----
+
+
+def yard_of_machines() -> Yard:
+    yard = Yard().queue("default").group("job")
+    for name in ("best", "strict", "none", "full"):
+        yard.node(name)
+    yard.put(kinds.VC_NUMATOPOLOGY, machine("best"))
+    yard.put(kinds.VC_NUMATOPOLOGY, machine("strict", "0,1,4,5", policy="restricted"))
+    yard.put(kinds.VC_NUMATOPOLOGY, machine("full", ""))
+    return yard
+
+
+def test_6_13_only_nodes_that_can_do_it_are_used() -> None:
+    yard = yard_of_machines().pod("x", "job", asks={"cpu": "3"}, annotations={POLICY: "best-effort"})
+    yard.pod("y", "job", asks={"cpu": "3"}, annotations={POLICY: "restricted"}).pod("z", "job", asks={"cpu": "3"})
+    plugin = NumaAware()
+    round = yard.round(plugin)
+    assert refusals(plugin, round, "x") == {
+        "strict": ["task topology policy[best-effort] is different with node[restricted]"],
+        "none": ["numa info is empty"],
+        "full": ["cpu allocatable map is empty"],
+    }
+    assert refusals(plugin, round, "y")["strict"] == ["container y cannot be assigned by numa"]
+    assert refusals(plugin, round, "z") == {}
+
+
+def test_6_13_fewer_numa_nodes_are_better() -> None:
+    yard = Yard().queue("default").group("job").node("a").node("b")
+    yard.put(kinds.VC_NUMATOPOLOGY, machine("a"))
+    yard.put(kinds.VC_NUMATOPOLOGY, machine("b", "0,1,4,5"))
+    yard.pod("x", "job", asks={"cpu": "4"}, annotations={POLICY: "best-effort"}).pod("z", "job")
+    plugin = NumaAware(weight=3)
+    round = yard.round(plugin)
+    assert refusals(plugin, round, "x") == {}
+    assert scores(plugin, round, "x") == {"a": 150, "b": 0}
+    assert set(scores(plugin, round, "z").values()) == {0}
+
+
+def test_6_13_what_a_pod_gets_is_told_and_taken_until_the_node_reports_anew() -> None:
+    yard = Yard().queue("default").group("job").node("a")
+    yard.put(kinds.VC_NUMATOPOLOGY, machine("a", policy="single-numa-node"))
+    for name in ("x", "y", "z"):
+        yard.pod(name, "job", asks={"cpu": "4"}, annotations={POLICY: "single-numa-node"})
+    plugin = NumaAware()
+    round = open_with_cycles(yard, plugin)
+    for name in ("x", "y"):
+        assert refusals(plugin, round, name) == {}
+        placed = task(round, name)
+        round.jobs["default/job"].move(placed, TaskStatus.ALLOCATED)
+        placed.row = 0
+        plugin.allocated(placed)
+    assert json.loads(round.cycles["y"].notes["DefaultBinder"]["volcano.sh/topology-decision"]) == {
+        "numa": {"1": {"cpu": "4"}}
+    }
+    assert refusals(plugin, round, "z") == {"a": ["cpu allocatable map is empty"]}
+    round.jobs["default/job"].move(task(round, "y"), TaskStatus.PENDING)
+    plugin.deallocated(task(round, "y"))
+    assert refusals(plugin, round, "z") == {}
+    assert refusals(plugin, yard.round(plugin, now=NOW + 1), "z") == {}
+    assert len(plugin._free[0]) == 4, "what x got is still taken"
+    yard.put(kinds.VC_NUMATOPOLOGY, machine("a", policy="single-numa-node"))
+    yard.round(plugin)
+    assert len(plugin._free[0]) == 8
