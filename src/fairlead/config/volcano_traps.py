@@ -139,6 +139,25 @@ def _drf_decides_alone(config: VolcanoConfig) -> Iterator[Trap]:
         )
 
 
+def _protection_of_another_tier(config: VolcanoConfig) -> Iterator[Trap]:
+    """Gang above the plugins that name victims: where it leaves nobody, they are asked without it."""
+    gang = config.find("gang")
+    tier = {plugin.name: at for at, plugins in enumerate(config.tiers) for plugin in plugins}
+    for action, switch, voters in (
+        ("preempt", "enablePreemptable", ("drf", "tdm")),
+        ("reclaim", "enableReclaimable", ("proportion", "capacity")),
+    ):
+        named = [name for name in voters if _names_victims(config, name, switch) and tier[name] > tier.get("gang", 99)]
+        if action in config.actions and named and gang is not None and gang.on(switch):
+            yield Trap(
+                gang.path,
+                f"{action} may break gangs all the same",
+                f"gang is in a tier above {' and '.join(named)}: where it leaves no victims because all are needed, "
+                "the question goes on to the next tier, which is asked without it",
+                f"list gang (and conformance) in the tier of {' and '.join(named)} too, or there alone",
+            )
+
+
 def _nobody_names_victims(config: VolcanoConfig) -> Iterator[Trap]:
     for action, switch, voters in (
         ("preempt", "enablePreemptable", ("priority", "drf", "tdm")),
@@ -317,9 +336,9 @@ def _extender_without_address(config: VolcanoConfig) -> Iterator[Trap]:
 
 _LOOKS: tuple[Callable[[VolcanoConfig], Iterator[Trap]], ...] = (
     _enqueue_before_evictions, _entry_votes_without_enqueue, _small_overcommit, _late_sla, _gangs_without_protection,
-    _drf_decides_alone, _nobody_names_victims, _no_budgets, _evictions_before_allocate, _shuffle_is_missing,
-    _two_ledgers, _no_queue_plugin, _missing_basics, _missing_actions, _listed_twice, _packing_against_spreading,
-    _usage_without_metrics, _devices_without_predicates, _extender_without_address,
+    _drf_decides_alone, _protection_of_another_tier, _nobody_names_victims, _no_budgets, _evictions_before_allocate,
+    _shuffle_is_missing, _two_ledgers, _no_queue_plugin, _missing_basics, _missing_actions, _listed_twice,
+    _packing_against_spreading, _usage_without_metrics, _devices_without_predicates, _extender_without_address,
 )  # fmt: skip
 
 

@@ -95,6 +95,10 @@ CASES = [
         conf("allocate, backfill, preempt", BASICS, "drf; predicates; proportion"),
     ),
     (
+        "reclaim may break gangs all the same",
+        conf("allocate, backfill, reclaim", BASICS, "predicates; proportion"),
+    ),
+    (
         "PodDisruptionBudgets are not looked at when pods are evicted",
         conf("allocate, backfill, reclaim", "priority; gang", "predicates; proportion"),
     ),
