@@ -33,6 +33,12 @@ class Nominator:
         self._nodes: dict[str, dict[str, Promise]] = {}
         self._node_of: dict[str, str] = {}
         self._shapes = Shapes()
+        self._changed: set[str] = set()
+
+    def take_changed(self) -> set[str]:
+        """Names of the nodes whose promises have changed since this was last asked."""
+        changed, self._changed = self._changed, set()
+        return changed
 
     def __len__(self) -> int:
         return len(self._node_of)
@@ -53,11 +59,13 @@ class Nominator:
         if seen is None or seen.node_name:
             return
         self._node_of[pod.uid] = node_name
+        self._changed.add(node_name)
         self._nodes.setdefault(node_name, {})[pod.uid] = Promise(pod.key, self._stub(pod))
 
     def clear(self, uid: str) -> None:
         node_name = self._node_of.pop(uid, None)
         if node_name is not None:
+            self._changed.add(node_name)
             promises = self._nodes[node_name]
             del promises[uid]
             if not promises:

@@ -175,8 +175,13 @@ class _Attempt:
         assert remembered is not None
         if sums is None or remembered.static.codes[row] != FEASIBLE:
             return judge_with(self.cycle, self.evaluator, row, expected)
-        verdict = shortage_with(sums, self.table, row, expected)
-        return FEASIBLE if verdict is None else self.evaluator.codes.code(verdict)
+        premises = (self.table.version(row), tuple([(pod.uid, pod.shape) for pod in expected]))
+
+        def answer() -> int:
+            verdict = shortage_with(sums, self.table, row, expected)
+            return FEASIBLE if verdict is None else self.evaluator.codes.code(verdict)
+
+        return remembered.what_if("room next to those expected", row, premises, answer)
 
     def _nominated_row(self, judgement: Judgement) -> int | None:
         """The node that this pod itself is nominated to, if it (still) fits: then nothing else is looked at."""

@@ -29,6 +29,7 @@ from fairlead.engine.hints import DEFAULT_INTERESTS, EXTENDER
 from fairlead.engine.intake import Intake
 from fairlead.engine.outcome import Failure, status_patch
 from fairlead.engine.placement import Candidate, Placed, Search
+from fairlead.engine.promised import Promised
 from fairlead.engine.recorder import Recorder
 from fairlead.engine.round_driver import RoundDriver
 from fairlead.engine.round_explain import explained_by_round
@@ -105,6 +106,7 @@ class Scheduler:
         self._recorder = Recorder(self.options.instance)
         self.evictions = Evictions(self.cluster, self.backlog, self._recorder, self.bindings)
         self._search = Search()
+        self._promised = Promised(self.backlog.nominator, self.cluster.table)
         self._rng = Random(self.options.seed)
         self.drivers: list[RoundDriver] = []
         self._follow_rounds(profiles)
@@ -117,7 +119,7 @@ class Scheduler:
             cluster=self.cluster, backlog=self.backlog, bindings=self.bindings, recorder=self._recorder,
             evictions=self.evictions, explanations=self.gang_explanations, search=self._search, rng=self._rng,
             profile=lambda name: self.profiles.get(name), evaluator=lambda name: self.evaluators[name],
-            nominated=self._nominated_by_row, meter=lambda: self.meter, begin=self._begin_binding,
+            nominated=self._promised.while_placing_many, meter=lambda: self.meter, begin=self._begin_binding,
             report=self._report, advance=lambda binding: self._advance(binding, ()), end=self._end_binding,
         )  # fmt: skip
 
@@ -244,7 +246,7 @@ class Scheduler:
             self.backlog.done(pod.uid)
             return
         cycle = Cycle(pod=pod, cluster=self.cluster, profile=profile, now=self._now, rng=self._rng)
-        self._search.nominated = self._nominated_by_row()
+        self._search.nominated = self._promised.while_placing(pod)
         self._conclude(entry, cycle, self._attempt(entry, cycle))
 
     def _conclude(self, entry: Entry, cycle: Cycle, outcome: Committed | Failure | Rescue) -> None:
@@ -275,12 +277,6 @@ class Scheduler:
             self._record(pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=note)
             return True
         return False
-
-    def _nominated_by_row(self) -> dict[int, list[Pod]]:
-        nominator, row_of = self.backlog.nominator, self.cluster.table.row_of
-        if not len(nominator):
-            return {}
-        return {row_of[name]: nominator.on_node(name) for name in nominator.nodes if name in row_of}
 
     # ---- success ----
 
@@ -439,7 +435,7 @@ class Scheduler:
             return
         entry.pod = seat.seen
         cycle = Cycle(pod=seat.seen, cluster=self.cluster, profile=profile, now=self._now, rng=self._rng)
-        self._search.nominated, self._search.wish = self._nominated_by_row(), binding.row
+        self._search.nominated, self._search.wish = self._promised.while_placing(binding.pod), binding.row
         outcome = self._attempt(entry, cycle)
         self._search.wish = -1
         self._conclude(entry, cycle, outcome)

@@ -8,9 +8,9 @@ so), because a plugin's scope is a promise about what its answer depends on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from fairlead.state.cluster import Cluster
     from fairlead.state.table import NodeTable
     from fairlead.state.touchlog import TouchLog
+
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(slots=True, eq=False)
@@ -135,6 +138,8 @@ class Remembered:
         self.feasible = 0
         """How many rows are feasible as far as the remembered plugins go."""
         self.rows_judged = 0
+        self.what_ifs: dict[tuple[str, int], tuple[Hashable, Any]] = {}
+        """Answers to questions that began with "if" about a row: what they were asked of, and what came out."""
         self._flat_total: int | None = None
 
     def _prepare(self, cycle: Cycle, profile: Profile) -> None:
@@ -176,6 +181,17 @@ class Remembered:
             if p.scope is scope and p.name not in self.no_score
         ]
         return Layer(filters, scores, self.capacity)
+
+    def what_if(self, question: str, row: int, premises: Hashable, answer: Callable[[], Answer]) -> Answer:
+        """The answer to a what-if about a row, from memory while the premises are the same. They must name all that it
+        depends on besides the pod; the row's own version is one of them."""
+        kept = self.what_ifs.get((question, row))
+        if kept is not None and kept[0] == premises:
+            found: Answer = kept[1]
+            return found
+        found = answer()
+        self.what_ifs[question, row] = (premises, found)
+        return found
 
     # ---- keeping up with the table ----
 

@@ -123,6 +123,10 @@ class NodeTable:
         self._ghosts[name] = row
         self._ghost_names[row] = name
 
+    def version(self, row: int) -> tuple[int, int]:
+        """Something that changes whenever the row does, in what its node says or in what lies on it."""
+        return self.static.last(row), self.content.last(row)
+
     def alive_rows(self) -> Iterator[tuple[int, Node]]:
         for row in self.row_of.values():
             node = self.nodes[row]
