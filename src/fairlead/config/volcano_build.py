@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from fairlead.api.extender_wire import Wire
 from fairlead.config.problems import Problems, Stage
 from fairlead.config.source import document_source
 from fairlead.config.volcano import load_volcano_config
@@ -23,11 +24,15 @@ from fairlead.framework.tiers import Enabled, TierPlugin
 from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.catalogue import tier_plugin
+from fairlead.plugins.volcano.extender import Extender, ExtenderRules
+from fairlead.plugins.volcano.sla import positive_duration
 from fairlead.plugins.volume_binding import VolumeBinding
 
 if TYPE_CHECKING:
     from fairlead.config.volcano_records import ListedPlugin, VolcanoConfig
     from fairlead.framework.plugin import Plugin
+
+_EXTENDER_TIMEOUT = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,8 @@ def _enabled(plugin: ListedPlugin, config: VolcanoConfig, problems: Problems) ->
 
 
 def _made(plugin: ListedPlugin) -> TierPlugin | None:
+    if plugin.name == Extender.name:
+        return _extender(Arguments(plugin.arguments))
     if ":" not in plugin.name:
         return tier_plugin(plugin.name, plugin.arguments, plugin.switches)
     module_name, _, attribute = plugin.name.partition(":")
@@ -118,6 +125,11 @@ def _made(plugin: ListedPlugin) -> TierPlugin | None:
         raise ConfigError(f'plugin "{plugin.name}" is a {type(made).__name__} and no TierPlugin')
     made.name = made.name or plugin.name
     return made
+
+
+def _extender(arguments: Arguments) -> TierPlugin:
+    timeout = positive_duration(arguments.text("extender.httpTimeout")) or _EXTENDER_TIMEOUT
+    return Extender(Wire(arguments.text("extender.urlPrefix"), timeout=timeout), ExtenderRules.of(arguments))
 
 
 def _from_factory(factory: Any, arguments: Mapping[str, Any]) -> Any:

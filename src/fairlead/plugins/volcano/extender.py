@@ -1,0 +1,194 @@
+"""extender: a policy of the user's own that is asked over HTTP, verb by verb.
+
+The socket is not here: a `Wire` posts a body to a verb and gives the answer, or raises ExtenderError. Bodies have the
+original's Go field names, with what scheduling knows of a task, node, job or queue; of a pod that is its metadata. A
+verb that is not configured is not asked. One question per task and node is as slow as it sounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from fairlead.errors import ExtenderError
+from fairlead.framework.tiers import TierPlugin, Vote
+from fairlead.model.reasons import Reason, Reject, failed
+from fairlead.plugins.volcano import extender_bodies as bodies
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.round import Job, QueueState, Round, Task
+    from fairlead.model.reasons import Status
+    from fairlead.plugins.volcano.arguments import Arguments
+    from fairlead.state.nodes import Nodes
+
+VERBS = (
+    "onSessionOpen", "onSessionClose", "predicate", "prioritize", "preemptable", "reclaimable", "queueOverused",
+    "jobEnqueueable", "jobReady", "allocateFunc", "deallocateFunc",
+)  # fmt: skip
+_UNSCHEDULABLE = 2
+"""The one code of a refusal that an eviction could turn around."""
+
+
+class Wire(Protocol):
+    def post(self, verb: str, body: object) -> Any:
+        """The answer to a verb; raises ExtenderError if there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderRules:
+    """`verbs` are what each is called there. `ignorable`: without an answer, everything is fine. `managed`: only tasks
+    that ask for one of these resources matter, if any is named."""
+
+    verbs: Mapping[str, str] = field(default_factory=dict)
+    ignorable: bool = False
+    managed: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, arguments: Arguments) -> ExtenderRules:
+        listed = arguments.raw("extender.managedResources")
+        return cls(
+            {verb: name for verb in VERBS if (name := arguments.text(f"extender.{verb}Verb"))},
+            ignorable=arguments.flag("extender.ignorable", default=False),
+            managed=frozenset(listed) if isinstance(listed, list) else frozenset(),
+        )
+
+
+class Extender(TierPlugin):
+    name = "extender"
+    timed = True
+
+    def __init__(self, wire: Wire, rules: ExtenderRules) -> None:
+        self._wire = wire
+        self._rules = rules
+
+    def open(self, round: Round) -> None:
+        """The original does without the extender for a round that it could not be told of, even if it matters."""
+        self._round = round
+        self._silent = False
+        if self._has("onSessionOpen"):
+            told = self._ask("onSessionOpen", bodies.of_round(round))
+            self._silent = told is None and not self._rules.ignorable and round.compatible
+
+    def close(self, round: Round) -> None:
+        if self._has("onSessionClose"):
+            self._ask("onSessionClose", {})
+
+    # ---- asking ----
+
+    def _has(self, verb: str) -> bool:
+        return verb in self._rules.verbs
+
+    def _ask(self, verb: str, body: object) -> Mapping[str, Any] | None:
+        """An answer; None if there is none that could be used."""
+        try:
+            answer = self._wire.post(self._rules.verbs[verb], body)
+        except ExtenderError:
+            return None
+        return answer if isinstance(answer, Mapping) else {}
+
+    def _asks(self, verb: str, task: Task | None = None) -> bool:
+        """Whether a verb is to be asked, about this task if one is given."""
+        if self._silent or not self._has(verb):
+            return False
+        managed = self._rules.managed
+        return task is None or not managed or any(name in managed for name, _ in task.request.items())
+
+    # ---- nodes ----
+
+    def predicate(self, task: Task, nodes: Nodes) -> Iterator[Reject]:
+        if not self._asks("predicate", task):
+            return
+        for at, row in enumerate(nodes.row_numbers().tolist()):
+            body = {"task": bodies.of_task(self._round, task), "node": bodies.of_node(self._round, row)}
+            refusal = self._refusal(self._ask("predicate", body))
+            if refusal is not None:
+                mask = nodes.none()
+                mask[at] = True
+                yield Reject(refusal, mask)
+
+    def _refusal(self, answer: Mapping[str, Any] | None) -> Reason | None:
+        if answer is None:
+            return None if self._rules.ignorable else Reason(self.name, "the extender did not answer")
+        text = str(answer.get("status") or "")
+        return Reason(self.name, text, final=answer.get("code") != _UNSCHEDULABLE) if text else None
+
+    def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
+        rows = nodes.row_numbers().tolist()
+        scores = np.zeros(len(rows), dtype=np.float64)
+        if not self._asks("prioritize", task):
+            return scores
+        listed = [bodies.of_node(self._round, row) for row in rows]
+        answer = self._ask("prioritize", {"task": bodies.of_task(self._round, task), "nodes": listed})
+        given = (answer or {}).get("nodeScore")
+        if isinstance(given, Mapping) and not (answer or {}).get("errorMessage"):
+            scores[:] = [float(given.get(body["Name"], 0.0)) for body in listed]
+        return scores
+
+    # ---- victims ----
+
+    def preemptable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task] | None:
+        return self._victims("preemptable", evictor, candidates)
+
+    def reclaimable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task] | None:
+        return self._victims("reclaimable", evictor, candidates)
+
+    def _victims(self, verb: str, evictor: Task, candidates: Sequence[Task]) -> list[Task] | None:
+        if not self._asks(verb, evictor):
+            return None
+        listed = [bodies.of_task(self._round, task) for task in candidates]
+        answer = self._ask(verb, {"evictor": bodies.of_task(self._round, evictor), "evictees": listed})
+        if answer is None:
+            return []
+        if not answer.get("status"):
+            return None
+        named = {victim.get("UID") for victim in answer.get("victims") or () if isinstance(victim, Mapping)}
+        return [task for task in candidates if task.uid in named]
+
+    # ---- queues and jobs ----
+
+    def overused(self, queue: QueueState) -> bool:
+        if not self._asks("queueOverused"):
+            return False
+        answer = self._ask("queueOverused", {"queue": bodies.of_queue(queue)})
+        return not self._rules.ignorable if answer is None else bool(answer.get("overused"))
+
+    def job_enqueueable(self, job: Job) -> Vote:
+        if not self._asks("jobEnqueueable"):
+            return Vote.ABSTAIN
+        answer = self._ask("jobEnqueueable", {"job": bodies.of_job(job)})
+        if answer is None:
+            return Vote.PERMIT if self._rules.ignorable else Vote.REJECT
+        status = answer.get("status")
+        return Vote(max(-1, min(1, status))) if isinstance(status, int) else Vote.ABSTAIN
+
+    def job_ready(self, job: Job) -> bool:
+        """Without an answer the original takes a job for ready just if the extender must not be ignored."""
+        if not self._asks("jobReady"):
+            return True
+        answer = self._ask("jobReady", {"job": bodies.of_job(job)})
+        if answer is None:
+            return self._rules.ignorable != self._round.compatible
+        return bool(answer.get("status"))
+
+    # ---- what happens ----
+
+    def allocated(self, task: Task) -> Status | None:
+        return self._tell("allocateFunc", task)
+
+    def deallocated(self, task: Task) -> None:
+        self._tell("deallocateFunc", task)
+
+    def _tell(self, verb: str, task: Task) -> Status | None:
+        if not self._asks(verb, task):
+            return None
+        answer = self._ask(verb, {"task": bodies.of_task(self._round, task)})
+        if answer is None:
+            return None if self._rules.ignorable else failed("the extender did not answer")
+        message = str(answer.get("errorMessage") or "")
+        return failed(message) if message else None
