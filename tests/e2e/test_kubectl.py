@@ -6,11 +6,11 @@ import shutil
 
 import pytest
 
-from tests.e2e.kubectl_suite import KubectlSuite
+from tests.e2e.kubectl_api_suite import KubectlApiSuite
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl is installed; `make test-kube` builds one")
-class TestInstalledKubectl(KubectlSuite):
+class TestInstalledKubectl(KubectlApiSuite):
     @pytest.fixture(scope="class")
     @classmethod
     def binary(cls) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.kubectl_suite import KubectlSuite
+from tests.e2e.kubectl_api_suite import KubectlApiSuite
 from tests.kube.control_plane import real_binary
 
 
 @pytest.mark.kube
-class TestPinnedKubectl(KubectlSuite):
+class TestPinnedKubectl(KubectlApiSuite):
     @pytest.fixture(scope="class")
     @classmethod
     def binary(cls) -> str:

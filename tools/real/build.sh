@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the pinned real control plane once and prints the directory that holds it.
+# Builds the pinned real control plane, Helm and Volcano once and prints the directory that holds them.
 #
 #   tools/real/build.sh                  the parts that `make test-kube` needs
 #   tools/real/build.sh kubectl etcd     only these
@@ -14,7 +14,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 version=$(awk '$1 == "k8s.io/kubernetes" {print $2}' "$here/kubernetes/go.mod")
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/fairlead/real/$version"
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(kubectl etcd kube-apiserver kube-scheduler kube-controller-manager)
+[ ${#parts[@]} -gt 0 ] || parts=(kubectl etcd kube-apiserver kube-scheduler kube-controller-manager helm vc-scheduler vc-controller-manager vcctl)
 
 command -v go >/dev/null || { echo "tools/real/build.sh: Go is needed to build the real control plane (or set KUBEBUILDER_ASSETS)" >&2; exit 1; }
 mkdir -p "$cache"
@@ -25,6 +25,9 @@ stamp=k8s.io/component-base/version
 IFS=. read -r major minor _ <<<"${version#v}"
 flags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=$major -X $stamp.gitMinor=$minor -X $stamp.gitTreeState=clean -X k8s.io/client-go/pkg/version.gitVersion=$version"
 
+# What a module pins: the version of the one thing it is there for.
+pinned() { awk -v module="$2" '$1 == module || $2 == module {print $1 == module ? $2 : $3; exit}' "$here/$1/go.mod"; }
+
 for part in "${parts[@]}"; do
     target="$cache/$part"
     [ -x "$target" ] && continue
@@ -32,14 +35,25 @@ for part in "${parts[@]}"; do
         ln -sf "$KUBEBUILDER_ASSETS/$part" "$target"
         continue
     fi
+    stamped=$flags
     case $part in
         etcd) module=kubernetes package=go.etcd.io/etcd/server/v3 ;;
         kubectl | kube-apiserver | kube-scheduler | kube-controller-manager) module=kubernetes package="k8s.io/kubernetes/cmd/$part" ;;
+        helm)
+            module=helm package=helm.sh/helm/v3/cmd/helm
+            stamped="-s -w -X helm.sh/helm/v3/internal/version.version=$(pinned helm helm.sh/helm/v3)" ;;
+        vc-scheduler | vc-controller-manager | vcctl)
+            command=${part#vc-} module=volcano package="volcano.sh/volcano/cmd/${command/vcctl/cli}"
+            stamped="-s -w -X volcano.sh/volcano/pkg/version.Version=$(pinned volcano volcano.sh/volcano)" ;;
         *) echo "tools/real/build.sh: no part is called '$part'" >&2; exit 1 ;;
     esac
     echo "building $part ($package)" >&2
     started=$SECONDS
-    (cd "$here/$module" && CGO_ENABLED=0 go build -trimpath -ldflags "$flags" -o "$target.partial" "$package")
+    (cd "$here/$module" && CGO_ENABLED=0 go build -trimpath -ldflags "$stamped" -o "$target.partial" "$package")
+    if [ "$part" = vc-controller-manager ]; then # it waits for kinds whose definitions come with its sources
+        mkdir -p "$cache/volcano-definitions"
+        cp -f "$(cd "$here/volcano" && go list -m -f '{{.Dir}}' volcano.sh/volcano)"/config/crd/{volcano,jobflow}/bases/*.yaml "$cache/volcano-definitions"
+    fi
     mv "$target.partial" "$target"
     echo "built $part in $((SECONDS - started)) s" >&2
 done

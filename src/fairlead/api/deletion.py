@@ -15,14 +15,15 @@ from time import strptime
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.objects import conflict, status_details, timestamp, unsupported_option
+from fairlead.api.schema import decode_as
 from fairlead.errors import BadRequest, Conflict, Forbidden, Invalid
 from fairlead.model import kinds
+from fairlead.model.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fairlead.model.flow import Doc
-    from fairlead.model.kinds import Kind
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 POLICIES = ("Foreground", "Background", "Orphan")
@@ -36,6 +37,7 @@ RETURNS_THE_OBJECT = frozenset(
     }
 )  # fmt: skip
 """Kinds whose deleted object is the answer; for all others it is a Status."""
+_OPTIONS, _TYPE = Kind("", "v1", "DeleteOptions", ""), "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 PERMANENT_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 DEFAULT_GRACE = 30
 
@@ -53,7 +55,7 @@ class DeleteOptions:
         """From the request's body or, where that says nothing, its query."""
         if body is not None and not isinstance(body, dict):
             raise BadRequest("the object provided is unrecognized (must be of type object)")
-        body = body or {}
+        body = decode_as(_TYPE, _OPTIONS, body) if body else {}
         preconditions = body.get("preconditions") or {}
         grace = body.get("gracePeriodSeconds", params.get("gracePeriodSeconds"))
         dry_run = body.get("dryRun") or [value for value in (params.get("dryRun"),) if value]

@@ -97,7 +97,7 @@ def _charge(store: Store, pod: Doc, budget: Doc, *, dry_run: bool) -> None:
     name, status = budget["metadata"]["name"], budget.get("status") or {}
     allowed, disrupted = status.get("disruptionsAllowed", 0), status.get("disruptedPods") or {}
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
-        raise _violation(f"The disruption budget {name} is still being processed by the server.")
+        raise _violation(f"The disruption budget {name} is still being processed by the server.", RETRY_SECONDS)
     if allowed < 0:
         raise _refused(budget, "pdb disruptions allowed is negative")
     if len(disrupted) > MOST_DISRUPTED:
@@ -119,9 +119,10 @@ def _charge(store: Store, pod: Doc, budget: Doc, *, dry_run: bool) -> None:
     store.perform(Write(Verb.UPDATE, kinds.POD_DISRUPTION_BUDGET, namespace, name, body=body, subresource="status"))
 
 
-def _violation(why: str) -> TooManyRequests:
+def _violation(why: str, retry_after: float | None = None) -> TooManyRequests:
+    """With a time to wait, clients wait by themselves; without one, whoever evicts decides."""
     cause = {"reason": "DisruptionBudget", "message": why}
-    return TooManyRequests(VIOLATES, details={"causes": [cause]}, retry_after=RETRY_SECONDS)
+    return TooManyRequests(VIOLATES, details={"causes": [cause]}, retry_after=retry_after)
 
 
 def _refused(budget: Doc, why: str) -> Forbidden:

@@ -17,7 +17,9 @@ import orjson
 
 from fairlead import __version__
 from fairlead.api.descriptions import described
+from fairlead.api.patch import accepted_patch_types
 from fairlead.api.schema import schema_data
+from fairlead.model.flow import PatchType
 
 if TYPE_CHECKING:
     from fairlead.model.kinds import Kind, Registry
@@ -26,12 +28,6 @@ Json = dict[str, Any]
 
 _V3_PREFIX, _V2_PREFIX = "#/components/schemas/", "#/definitions/"
 _TITLE = {"title": "Kubernetes"}
-_PATCHES = (
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-    "application/apply-patch+yaml",
-)
 _WRITE_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")
 _LIST_PARAMETERS = (
     "allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion",
@@ -220,6 +216,11 @@ def _operation(kind: Kind, verb: str, action: str) -> Json:
     }
 
 
+def _patches(kind: Kind) -> list[str]:
+    """The dialects of PATCH. kubectl apply chooses by this: strategic merging where it is served."""
+    return [*accepted_patch_types(kind), PatchType.APPLY.value]
+
+
 def _urls(kind: Kind) -> tuple[str, str, list[str]]:
     """Collection, object, and the parameters in the path of the collection."""
     if not kind.namespaced:
@@ -240,7 +241,7 @@ def _paths_v3(kind: Kind) -> dict[str, Json]:
         return made
 
     whole = {"*/*": {"schema": reference}}
-    patch = {one: {"schema": {"type": "object"}} for one in _PATCHES}
+    patch = {one: {"schema": {"type": "object"}} for one in _patches(kind)}
     paths: dict[str, Json] = {
         collection: {
             "parameters": [_path_parameter_v3(name) for name in names],
@@ -290,5 +291,5 @@ def _operation_v2(kind: Kind, operation: Json) -> Json:
         schema = {"type": "object"} if operation["x-kubernetes-action"] == "patch" else reference
         out["parameters"].append({"name": "body", "in": "body", "required": True, "schema": schema})
     if operation["x-kubernetes-action"] == "patch":
-        out["consumes"] = list(_PATCHES)
+        out["consumes"] = _patches(kind)
     return out | {"responses": {"200": {"description": "OK", "schema": reference}}}

@@ -63,7 +63,12 @@ def struct_of(kind: Kind) -> Struct | None:
 
 @cache
 def _struct_of(kind: Kind) -> Struct | None:
-    return type_table().of_kind(f"{kind.api_version}/{kind.kind}")
+    table, key = type_table(), f"{kind.api_version}/{kind.kind}"
+    return table.struct(_BESIDES[key]) if key in _BESIDES else table.of_kind(key)
+
+
+_BESIDES = {"autoscaling/v1/Scale": "io.k8s.api.autoscaling.v1.Scale"}
+"""Documents that are patched like objects and stored nowhere."""
 
 
 def raw_schema(kind: Kind) -> dict[str, Any] | None:
@@ -88,6 +93,16 @@ def decode(kind: Kind, doc: Doc) -> Decoded:
         _complain(kind, struct, doc)
         raise
     return Decoded(decoded, list(_unknown(struct, doc, "")) if unknown else unknown)
+
+
+def decode_as(definition: str, kind: Kind, doc: Doc) -> Doc:
+    """A document of a type that is no kind of its own, DeleteOptions for instance; `kind` is for the words."""
+    struct = type_table().struct(definition)
+    try:
+        return _decode_struct(struct, doc, [])
+    except _WrongType:
+        _complain(kind, struct, doc)
+        raise
 
 
 def decode_metadata(kind: Kind, doc: Doc) -> tuple[Doc, list[str]]:
@@ -424,7 +439,8 @@ _WANTED_NAMES = {
 def _custom_error(kind: Kind, doc: Doc, path: tuple[str, ...], field: Field, value: Any) -> Invalid:
     where, found, wanted = ".".join(path), _SCHEMA_NAMES[type(value)], _WANTED_NAMES.get(field.kind, "string")
     message = f'Invalid value: "{found}": {where} in body must be of type {wanted}: "{found}"'
-    name = (doc.get("metadata") or {}).get("name", "")
+    metadata = doc.get("metadata")
+    name = metadata.get("name", "") if isinstance(metadata, dict) else ""
     details = {
         "name": name, "group": kind.group, "kind": kind.kind,
         "causes": [{"reason": "FieldValueTypeInvalid", "message": message, "field": where}],

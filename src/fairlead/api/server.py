@@ -49,6 +49,8 @@ HEADER_LIMIT = 16 * 1024
 WATCH_BUFFER = 10_000
 WATCH_SEND_BUFFER = 256 * 1024
 SHUTDOWN_SECONDS = 2.0
+OF_RUNNING_CONTAINERS = ("log", "exec", "attach", "portforward", "proxy")
+"""Subresources that cannot be: behind a simulated pod there is no process."""
 FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 _OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
 _REVIEW_KINDS = frozenset(REVIEWS.values())
@@ -120,7 +122,7 @@ class Server:
             return _failure(InternalError(f"Internal error occurred: {type(error).__name__}: {error}"))
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        path = request.path
+        path = request.path.rstrip("/") or "/"
         if path in ("/healthz", "/livez", "/readyz") or path.startswith(("/livez/", "/readyz/", "/healthz/")):
             return self._health(path)
         user = self._authenticate(request)
@@ -190,6 +192,9 @@ class Server:
         if target.kind is BINDING:
             raise _not_allowed()
         if target.subresource and target.subresource not in target.kind.subresources & SERVED_SUBRESOURCES:
+            if target.kind is kinds.POD and target.subresource in OF_RUNNING_CONTAINERS:
+                self.store.existing(target.kind, target.namespace, target.name)
+                raise BadRequest(f"pods/{target.subresource}: pods of this cluster are simulated, no container runs")
             raise not_found_path()
         if method in ("GET", "HEAD"):
             return await self._read(request, target)

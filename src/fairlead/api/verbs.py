@@ -340,7 +340,7 @@ class Verbs:
                 raise schema.strict_error(kind, unknown)
             if validation == "Warn" and warnings is not None:
                 warnings += [f'unknown field "{path}"' for path in unknown]
-        return convert(doc, kind, kind.storage) if kind.stored_as else doc
+        return schema.decode(kind.storage, convert(doc, kind, kind.storage)).doc if kind.stored_as else doc
 
     def _shown_as(self, kind: Kind) -> Callable[[Doc], Doc]:
         if kind.stored_as is None:

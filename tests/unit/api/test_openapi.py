@@ -47,6 +47,13 @@ def test_writes_offer_field_validation_and_name_their_kind() -> None:
     assert "application/strategic-merge-patch+json" in single["patch"]["requestBody"]["content"]
 
 
+def test_kinds_that_are_custom_resources_elsewhere_offer_no_strategic_merging() -> None:
+    paths = json.loads(openapi_v3(REGISTRY, "apis/batch.volcano.sh/v1alpha1") or b"")["paths"]
+    single = paths["/apis/batch.volcano.sh/v1alpha1/namespaces/{namespace}/jobs/{name}"]
+    assert "application/strategic-merge-patch+json" not in single["patch"]["requestBody"]["content"]
+    assert "application/apply-patch+yaml" in single["patch"]["requestBody"]["content"]
+
+
 def test_lists_carry_their_merge_keys() -> None:
     schemas = json.loads(openapi_v3(REGISTRY, "api/v1") or b"")["components"]["schemas"]
     containers = schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"]

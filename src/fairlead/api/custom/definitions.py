@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.custom.expressions import BadExpression, compiled, rules_of
+from fairlead.api.schema import decode_as
+from fairlead.errors import BadRequest
 from fairlead.model.kinds import BUILT_IN, CUSTOM_RESOURCE_DEFINITION, Definition, Kind
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ _APPROVED = "api-approved.kubernetes.io"
 _PRIORITY = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 _BUILT_IN = {(kind.group, kind.plural) for kind in BUILT_IN}
 _TYPES = ("object", "array", "string", "integer", "number", "boolean")
+_ALTERNATIVES = ("allOf", "anyOf", "oneOf")
+_SCHEMA_TYPE = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+_DEEPEST = 60
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
 
@@ -254,7 +259,25 @@ def _check_versions(problems: Problems, versions: list[Doc]) -> None:
             _check_schema(problems, path, schema)
 
 
+def _check_inner_types(schema: Doc, depth: int = 0) -> None:
+    """Schemas inside `items` and the like may be other things than schemas, so nobody has looked at their types yet."""
+    if depth > _DEEPEST:
+        raise BadRequest("the schema is nested too deeply")
+    for name in ("items", "additionalProperties"):
+        inner = schema.get(name)
+        if isinstance(inner, dict):
+            _check_inner_types(decode_as(_SCHEMA_TYPE, CUSTOM_RESOURCE_DEFINITION, inner), depth + 1)
+        elif inner is not None and not (name == "additionalProperties" and isinstance(inner, bool)):
+            raise BadRequest(f"the schema's {name} must be a schema")
+    for group in ((schema.get("properties") or {}).values(), *(schema.get(name) or () for name in _ALTERNATIVES)):
+        for inner in group:
+            _check_inner_types(inner, depth + 1)
+    if "not" in schema:
+        _check_inner_types(schema["not"], depth + 1)
+
+
 def _check_schema(problems: Problems, path: str, schema: Doc) -> None:
+    _check_inner_types(schema)
     if schema.get("type") != "object":
         if not schema.get("type"):
             problems.required(f"{path}.type", "must not be empty at the root")

@@ -92,9 +92,8 @@ def write_holdings(holdings: Holdings) -> list[Doc]:
 
 
 def _entry(owner: Owner, holding: Holding) -> Doc:
-    entry: Doc = {"manager": owner.manager, "operation": owner.operation, "apiVersion": owner.api_version}
-    if holding.time:
-        entry["time"] = holding.time
+    said = ("manager", owner.manager), ("operation", owner.operation), ("apiVersion", owner.api_version)
+    entry: Doc = {key: value for key, value in (*said, ("time", holding.time)) if value}
     entry |= {"fieldsType": "FieldsV1", "fieldsV1": to_wire(holding.fields)}
     if owner.subresource:
         entry["subresource"] = owner.subresource
