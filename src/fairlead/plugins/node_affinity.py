@@ -76,13 +76,14 @@ class NodeAffinity(Plugin):
         return to_hundred(raw)
 
     def _after_node_change(self, pod: Pod, old: object, new: object) -> Hint:
-        if not isinstance(new, Node) or not self._accepts(pod, new):
-            return Hint.SKIP
-        return Hint.SKIP if isinstance(old, Node) and self._accepts(pod, old) else Hint.QUEUE
-
-    def _accepts(self, pod: Pod, node: Node) -> bool:
+        """The old node is held against the pod's own wishes only: one that newly meets what the administrator added
+        wakes nobody whom it suited before. That is the original's oversight."""
         added = self._added_required
-        return (added is None or added.matches(node.labels, node.name)) and accepts(pod, node)
+        if not isinstance(new, Node) or (added is not None and not added.matches(new.labels, new.name)):
+            return Hint.SKIP
+        if not accepts(pod, new) or (isinstance(old, Node) and accepts(pod, old)):
+            return Hint.SKIP
+        return Hint.QUEUE
 
 
 def rows_for(pod: Pod, nodes: Nodes) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairlead.framework.cycle import Cycle
-from fairlead.framework.plugin import Plugin
+from fairlead.framework.plugin import Plugin, takes_part
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.model.kinds import Kind
@@ -87,12 +87,17 @@ class Street:
     def prepared(self, plugin: Plugin, document: Doc) -> tuple[Neighbourhood, Cycle, Any]:
         place = Neighbourhood(self.cluster, self.compiled(document))
         cycle = place.cycle(plugin)
-        return place, cycle, plugin.prepare(cycle)
+        return place, cycle, plugin.prepare(cycle) if takes_part(plugin, "prepare") else None
 
     def refusals(self, plugin: Plugin, document: Doc) -> dict[str, str]:
         """The refused nodes and why."""
         place, cycle, status = self.prepared(plugin, document)
         assert status is None, status
+        return self.named(place.refusals(plugin, cycle))
+
+    def judged(self, plugin: Plugin, document: Doc) -> dict[str, str]:
+        """What the filter alone says, whatever came of looking at the pod."""
+        place, cycle, _ = self.prepared(plugin, document)
         return self.named(place.refusals(plugin, cycle))
 
     def named(self, by_row: Mapping[int, str]) -> dict[str, str]:
@@ -106,9 +111,12 @@ class Street:
         names = list(nodes) or list(self.cluster.table.row_of)
         cycle = Neighbourhood(self.cluster, self.compiled(document)).cycle(plugin)
         feasible = Nodes(self.cluster.table, np.array([self.row(name) for name in names], dtype=np.int32))
-        status = plugin.prepare_scores(cycle, feasible)
+        status = plugin.prepare_scores(cycle, feasible) if takes_part(plugin, "prepare_scores") else None
         if status is SKIP:
             return None
         assert status is None, status
-        values = plugin.normalise(cycle, feasible, plugin.score(cycle, feasible))
+        values = plugin.score(cycle, feasible)
+        assert not isinstance(values, int)
+        if takes_part(plugin, "normalise"):
+            values = plugin.normalise(cycle, feasible, values)
         return dict(zip(names, values.tolist(), strict=True))

@@ -1,0 +1,80 @@
+"""NodeDeclaredFeatures: plugins §3.8 and its hints of §12."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.framework.plugin import Hint
+from fairlead.model import kinds
+from fairlead.model.events import NODE, POD, ActionType
+from fairlead.model.reasons import SKIP
+from fairlead.plugins.features import NodeDeclaredFeatures, declared
+from tests.unit.plugins.stand import Doc, a_node, a_pod, compiled, hint, node_doc, pod_doc
+from tests.unit.plugins.street import Street
+
+PLUGIN = NodeDeclaredFeatures()
+RESTART, NETWORK = "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"
+REFUSED = "node(s) didn't match Pod's required features (final)"
+RESTARTING: Doc = {"name": "c", "restartPolicyRules": [{"action": "RestartAllContainers"}]}
+
+
+def street(**features: list[str]) -> Street:
+    made = Street()
+    for name, listed in features.items():
+        made.put(kinds.NODE, node_doc(name, features=listed))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (pod_doc(), set()),
+        (pod_doc(containers=[RESTARTING]), {RESTART}),
+        (pod_doc(initContainers=[RESTARTING]), {RESTART}),
+        (pod_doc(containers=[{"name": "c", "restartPolicyRules": [{"action": "Restart"}]}]), set()),
+        (pod_doc(hostNetwork=True, hostUsers=False), {NETWORK}),
+        (pod_doc(hostNetwork=True), set()),
+        (pod_doc(hostNetwork=True, hostUsers=True), set()),
+        (pod_doc(hostUsers=False), set()),
+        (pod_doc(hostNetwork=True, hostUsers=False, containers=[RESTARTING]), {RESTART, NETWORK}),
+    ],
+)
+def test_3_8_what_a_pod_needs_follows_from_its_spec(document: Doc, expected: set[str]) -> None:
+    assert compiled(document).shape.required_features == expected
+
+
+def test_3_8_a_pod_that_needs_nothing_is_not_looked_at() -> None:
+    assert street(n=[]).prepared(PLUGIN, pod_doc())[2] is SKIP
+
+
+def test_3_8_nodes_must_declare_all_that_is_needed() -> None:
+    where = street(none=[], one=[RESTART], both=[RESTART, NETWORK], more=["A", RESTART, NETWORK, "Z"])
+    both = pod_doc(hostNetwork=True, hostUsers=False, containers=[RESTARTING])
+    assert where.refusals(PLUGIN, both) == {"none": REFUSED, "one": REFUSED}
+    assert where.refusals(PLUGIN, pod_doc(containers=[RESTARTING])) == {"none": REFUSED}
+
+
+def test_3_8_a_list_that_is_not_sorted_may_miss_some() -> None:
+    assert declared([RESTART, NETWORK]) == {RESTART, NETWORK}
+    assert declared([NETWORK, RESTART]) == {NETWORK}
+    assert declared(["Zzz", RESTART]) == set()
+    assert declared(["Unheard", RESTART]) == set()
+    assert declared(["Heard", RESTART]) == {RESTART}
+
+
+def test_12_nodes_wake_when_they_come_or_declare_something_else() -> None:
+    needy, bare, able = a_pod(containers=[RESTARTING]), a_node(), a_node(features=[RESTART])
+    assert hint(PLUGIN, NODE, ActionType.ADD, needy, new=bare) is Hint.QUEUE
+    changed = ActionType.UPDATE_NODE_DECLARED_FEATURE
+    assert hint(PLUGIN, NODE, changed, needy, old=bare, new=able) is Hint.QUEUE
+    assert hint(PLUGIN, NODE, changed, needy, old=able, new=bare) is Hint.QUEUE
+    assert hint(PLUGIN, NODE, changed, needy, old=able, new=able) is Hint.SKIP
+    assert hint(PLUGIN, NODE, ActionType.UPDATE_NODE_LABEL, needy, old=bare, new=able) is None
+
+
+@pytest.mark.parametrize("action", [ActionType.UPDATE, ActionType.UPDATE_POD_LABEL, ActionType.UPDATE_POD_SCALE_DOWN])
+def test_12_any_update_of_the_pod_wakes_it_if_its_needs_changed(action: ActionType) -> None:
+    plain, needy = a_pod("a"), a_pod("a", containers=[RESTARTING])
+    assert hint(PLUGIN, POD, action, needy, old=needy, new=plain) is Hint.QUEUE
+    assert hint(PLUGIN, POD, action, needy, old=needy, new=needy) is Hint.SKIP
+    assert hint(PLUGIN, POD, action, a_pod("b"), old=needy, new=plain) is Hint.SKIP

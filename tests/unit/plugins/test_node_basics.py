@@ -1,0 +1,151 @@
+"""PrioritySort, SchedulingGates, NodeUnschedulable and NodeName: plugins §3.1 to §3.4, and their hints of §12."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.hints import Hints
+from fairlead.framework.plugin import Hint, Plugin
+from fairlead.framework.profile import profile_of
+from fairlead.model import kinds
+from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
+from fairlead.model.reasons import Code
+from fairlead.plugins.features import NodeDeclaredFeatures
+from fairlead.plugins.images import ImageLocality
+from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.node_basics import NodeName, NodeUnschedulable, PrioritySort, SchedulingGates
+from fairlead.plugins.node_ports import NodePorts
+from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
+from fairlead.plugins.taints import TaintToleration
+from fairlead.state.cluster import Cluster
+from tests.unit.plugins.stand import Doc, a_node, a_pod, hint, node_doc, pod_doc
+from tests.unit.plugins.street import Street
+
+CORDON = "node.kubernetes.io/unschedulable"
+TOLERANT: Doc = {"key": CORDON, "operator": "Exists", "effect": "NoSchedule"}
+
+
+# ---- PrioritySort ----
+
+
+def test_3_1_higher_priority_comes_first_and_among_equals_who_waited_longer() -> None:
+    waiting = [(a_pod("low"), 1.0), (a_pod("late", priority=5), 9.0), (a_pod("early", priority=5), 2.0)]
+    waiting.append((a_pod("negative", priority=-3), 0.0))
+    ordered = sorted(waiting, key=lambda entry: PrioritySort().queue_key(*entry))
+    assert [pod.name for pod, _ in ordered] == ["early", "late", "low", "negative"]
+
+
+# ---- SchedulingGates ----
+
+
+def test_3_2_a_gated_pod_says_what_it_waits_for() -> None:
+    gated = a_pod(schedulingGates=[{"name": "a.io/x"}, {"name": "b"}])
+    status = SchedulingGates().admit(gated, Cluster())
+    assert status is not None
+    assert (status.code, status.message) == (Code.UNRESOLVABLE, "waiting for scheduling gates: [a.io/x b]")
+    assert SchedulingGates().admit(a_pod(), Cluster()) is None
+
+
+def test_3_2_only_the_loss_of_its_own_gates_wakes_it() -> None:
+    action = ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+    assert hint(SchedulingGates(), POD, action, a_pod("a"), old=a_pod("a"), new=a_pod("a")) is Hint.QUEUE
+    assert hint(SchedulingGates(), POD, action, a_pod("a"), old=a_pod("b"), new=a_pod("b")) is Hint.SKIP
+    assert hint(SchedulingGates(), POD, ActionType.UPDATE_POD_LABEL, a_pod("a")) is None
+
+
+# ---- NodeUnschedulable ----
+
+
+def street() -> Street:
+    made = Street()
+    made.put(kinds.NODE, node_doc("open"))
+    made.put(kinds.NODE, node_doc("cordoned", unschedulable=True))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "refused"),
+    [
+        ([], True),
+        ([TOLERANT], False),
+        ([{"operator": "Exists"}], False),
+        ([{"key": CORDON}], False),
+        ([{"key": CORDON, "value": "x"}], True),
+        ([{**TOLERANT, "effect": "NoExecute"}], True),
+    ],
+)
+def test_3_3_a_cordoned_node_takes_only_pods_that_tolerate_it(tolerations: list[Doc], refused: bool) -> None:
+    plugin, document = NodeUnschedulable(), pod_doc(tolerations=tolerations)
+    assert plugin.concerns(a_pod(tolerations=tolerations)) is refused
+    if refused:
+        assert street().refusals(plugin, document) == {"cordoned": "node(s) were unschedulable (final)"}
+
+
+def test_3_3_the_taint_alone_does_not_cordon() -> None:
+    where = Street()
+    where.put(kinds.NODE, node_doc("n", taints=[{"key": CORDON, "effect": "NoSchedule"}]))
+    assert where.refusals(NodeUnschedulable(), pod_doc()) == {}
+
+
+@pytest.mark.parametrize(
+    ("was", "is_now", "expected"),
+    [
+        (None, False, Hint.QUEUE),
+        (None, True, Hint.SKIP),
+        (True, False, Hint.QUEUE),
+        (False, False, Hint.SKIP),
+        (False, True, Hint.SKIP),
+        (True, True, Hint.SKIP),
+    ],
+)
+def test_12_a_node_wakes_when_it_is_uncordoned_or_comes_open(was: bool | None, is_now: bool, expected: Hint) -> None:
+    action = ActionType.ADD if was is None else ActionType.UPDATE_NODE_TAINT
+    before = None if was is None else a_node(unschedulable=was)
+    plugin = NodeUnschedulable()
+    assert hint(plugin, NODE, action, a_pod(), old=before, new=a_node(unschedulable=is_now)) is expected
+
+
+def test_12_a_toleration_of_its_own_wakes_if_it_answers_the_cordon() -> None:
+    plugin, action = NodeUnschedulable(), ActionType.UPDATE_POD_TOLERATION
+    tolerant, other = a_pod("a", tolerations=[TOLERANT]), a_pod("a", tolerations=[{"key": "x"}])
+    assert hint(plugin, POD, action, a_pod("a"), old=a_pod("a"), new=tolerant) is Hint.QUEUE
+    assert hint(plugin, POD, action, a_pod("a"), old=a_pod("a"), new=other) is Hint.SKIP
+    assert hint(plugin, POD, action, a_pod("b"), old=a_pod("a"), new=tolerant) is Hint.SKIP
+
+
+# ---- NodeName ----
+
+
+def test_3_4_a_pod_that_names_a_node_fits_no_other() -> None:
+    words = "node(s) didn't match the requested node name (final)"
+    assert street().judged(NodeName(), pod_doc(nodeName="open")) == {"cordoned": words}
+    assert street().judged(NodeName(), pod_doc(nodeName="elsewhere")) == {"open": words, "cordoned": words}
+    assert not NodeName().concerns(a_pod())
+
+
+def test_12_any_new_node_wakes_it() -> None:
+    assert hint(NodeName(), NODE, ActionType.ADD, a_pod(), new=a_node(unschedulable=True)) is Hint.QUEUE
+    assert hint(NodeName(), NODE, ActionType.UPDATE_NODE_LABEL, a_pod(), new=a_node()) is None
+
+
+# ---- the registrations of all of them ----
+
+
+def taint_listeners(*plugins: Plugin) -> dict[str, bool]:
+    """Plugins that hear of changed taints, and whether that wakes without a closer look."""
+    hints = Hints({"p": profile_of("p", [PrioritySort(), *plugins])})
+    found = hints.listeners(ClusterEvent(NODE, ActionType.UPDATE_NODE_TAINT)).by_profile["p"]
+    return {registration.plugin: registration.hint is None for registration in found}
+
+
+def test_14_28_any_change_of_taints_wakes_those_who_listen_to_new_nodes_but_not_to_taints() -> None:
+    blind = (NodeName(), NodeAffinity(), NodePorts(), NodeResourcesFit(), NodeDeclaredFeatures())
+    assert taint_listeners(*blind) == {plugin.name: True for plugin in blind}
+    assert taint_listeners(NodeUnschedulable(), TaintToleration()) == {
+        "NodeUnschedulable": False, "TaintToleration": False,
+    }  # fmt: skip
+
+
+def test_12_plugins_that_cannot_refuse_register_nothing() -> None:
+    hints = Hints({"p": profile_of("p", [PrioritySort(), NodeResourcesBalancedAllocation(), ImageLocality()])})
+    assert hints.registered() == {}
