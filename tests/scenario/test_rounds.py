@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from fairlead.config.presets import first_profile
+from fairlead.config.volcano import load_volcano_config
+from fairlead.config.volcano_build import profile_of_volcano
 from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.framework.profile import Profile, Rounds
 from fairlead.framework.tiers import Enabled
@@ -20,7 +22,7 @@ from fairlead.plugins.volcano.overcommit import Overcommit
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
 from fairlead.plugins.volcano.proportion import Proportion
-from fairlead.testing.builders import PodBuilder, node, pod, podgroup, queue
+from fairlead.testing.builders import PodBuilder, node, pod, podgroup, priority_class, queue
 from fairlead.testing.harness import Harness
 
 _GROUP = "scheduling.k8s.io/group-name"
@@ -142,3 +144,64 @@ def test_nothing_is_written_while_nothing_changes() -> None:
     assert before is not None
     assert after is not None
     assert before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
+
+
+def configured(text: str, *nodes: str, made: list[Scheduler] | None = None) -> Harness:
+    scheduler = Scheduler([first_profile(), profile_of_volcano(load_volcano_config(text))], Options(seed=1))
+    if made is not None:
+        made.append(scheduler)
+    cluster = Harness(nodes=[node(name) for name in nodes], schedulers=[lambda _: scheduler])
+    for name in ("default", "other"):
+        cluster.apply(queue(name))
+        opened = Write(Verb.PATCH, kinds.VC_QUEUE, "", name, {"status": {"state": "Open"}}, subresource="status")
+        cluster.perform(opened)
+    return cluster
+
+
+PREEMPTING = """
+actions: "enqueue, allocate, backfill, reclaim, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+  - name: conformance
+- plugins:
+  - name: drf
+    enablePreemptable: false
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+
+
+def test_a_more_important_gang_gets_the_room_of_a_less_important_one() -> None:
+    made: list[Scheduler] = []
+    cluster = configured(PREEMPTING, "a", "b", made=made)
+    cluster.apply(priority_class("high", 1000))
+    cluster.apply(podgroup("low", 1), *(member(f"low-{i}", "low", cpu="4") for i in range(4)))
+    cluster.run(5)
+    assert len(cluster.bindings()) == 4
+    cluster.apply(podgroup("top", 2).having(priorityClassName="high"))
+    cluster.apply(*(member(f"top-{i}", "top", cpu="4").of_priority("high") for i in range(2)))
+    cluster.until(lambda: ("Evict", "preempt") in cluster.events("low"), limit=5)
+    assert {cluster.pod(f"top-{i}")["status"].get("nominatedNodeName") for i in range(2)} <= {"a", "b"}
+    cluster.run(60)
+    placed = cluster.bindings()
+    assert sum(name.startswith("top") for name in placed) == 2
+    assert sum(name.startswith("low") for name in placed) == 2
+    assert group_status(cluster, "top")["phase"] == "Running"
+    assert ("Evict", "preempt") in cluster.events("low")
+    made[-1].cluster.check()
+
+
+def test_a_queue_gets_back_what_another_has_too_much_of() -> None:
+    cluster = configured(PREEMPTING, "a", "b")
+    cluster.apply(podgroup("greedy", 1), *(member(f"greedy-{i}", "greedy", cpu="2") for i in range(8)))
+    cluster.run(5)
+    assert len(cluster.bindings()) == 8
+    cluster.apply(podgroup("late", 2).in_queue("other"), *(member(f"late-{i}", "late", cpu="2") for i in range(4)))
+    cluster.run(90)
+    placed = cluster.bindings()
+    assert sum(name.startswith("late") for name in placed) >= 2
+    assert ("Evict", "reclaim") in cluster.events("greedy")

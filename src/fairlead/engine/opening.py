@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fairlead.state.cluster import Cluster, Seat
 
 _LONGEST_SUB_JOB_VALUE = 128
+_FEW_TASKS = 1024
 _OVERSUBSCRIPTION = (("cpu", "volcano.sh/oversubscription-cpu"), ("memory", "volcano.sh/oversubscription-memory"))
 
 
@@ -50,9 +51,11 @@ def open_round(
     witness: Witness | None = None,
     first_row: int = 0,
     promised: Mapping[str, str] | None = None,
+    known: dict[str, Task] | None = None,
 ) -> Round:
     """A round over the cluster as it is. `topology` is another tree of hypernodes than the cluster's own; `promised`
-    are the hypernodes in which an earlier round made room for sub-jobs, by the sub-jobs' uids."""
+    are the hypernodes in which an earlier round made room for sub-jobs, by the sub-jobs' uids. `known` are tasks of
+    earlier rounds, to be used again; what is new is added to them."""
     cluster.begin_cycle()
     table = cluster.table
     rows = np.fromiter(table.row_of.values(), dtype=np.int32, count=len(table))
@@ -81,7 +84,7 @@ def open_round(
         first_row=first_row,
     )
     _gather_jobs(round, rounds)
-    _gather_tasks(round, rounds)
+    _gather_tasks(round, rounds, {} if known is None else known)
     for job in round.jobs.values():
         _normalise_topology(job, network)
         _recall_hyper_nodes(round, job)
@@ -126,25 +129,35 @@ def _gather_jobs(round: Round, rounds: Rounds) -> None:
             round.jobs[job.uid] = job
 
 
-def _gather_tasks(round: Round, rounds: Rounds) -> None:
+def _gather_tasks(round: Round, rounds: Rounds, known: dict[str, Task]) -> None:
     requests: dict[PodShape, Amounts] = {}
-
-    def request_of(pod: Pod) -> Amounts:
-        known = requests.get(pod.shape)
-        if known is None:
-            known = requests[pod.shape] = request_amounts(pod)
-        return known
-
+    placed: list[tuple[Task, int]] = []
     for pod, status, row in _pods(round.cluster, rounds):
-        task = Task(pod, request_of(pod), status, row)
+        task = known.get(pod.uid)
+        if task is not None and task.pod is pod:
+            task.begin(status, row)
+            requests.setdefault(pod.shape, task.request)
+        else:
+            request = requests.get(pod.shape)
+            if request is None:
+                request = requests[pod.shape] = request_amounts(pod)
+            task = known[pod.uid] = Task(pod, request, status, row)
         if row >= 0:
-            round.books.put(task, row)
+            placed.append((task, row))
         job = _job_of(round, pod)
         if job is not None:
             job.add(task, sub_job_for(job, pod))
+    round.books.put_all(placed)
     for job in round.jobs.values():
         if not job.sub_jobs:
             _default_sub_job(job)
+    _forget_gone(round.cluster, known)
+
+
+def _forget_gone(cluster: Cluster, known: dict[str, Task]) -> None:
+    if len(known) > 2 * (len(cluster.pods) + len(cluster.finished)) + _FEW_TASKS:
+        for uid in [uid for uid in known if uid not in cluster.pods and uid not in cluster.finished]:
+            del known[uid]
 
 
 def _pods(cluster: Cluster, rounds: Rounds) -> Iterator[tuple[Pod, TaskStatus, int]]:

@@ -51,6 +51,7 @@ class RoundDriver:
         self._changed = False
         self._first_row = 0
         self._promised: dict[str, str] = {}
+        self._tasks: dict[str, Task] = {}
         self._content_mark = 0
 
     def noticed(self, now: float) -> None:
@@ -113,6 +114,7 @@ class RoundDriver:
             rng=self._rng,
             first_row=self._first_row,
             promised=None if self.rounds.compatible else self._promised,
+            known=self._tasks,
         )
         self._running = run_actions(self.round)
 

@@ -66,6 +66,10 @@ class Task:
         self.gated = bool(pod.gates)
         self.waits_for_queue = pod.gates == (QUEUE_GATE,)
         """Whether nothing but Volcano's own gate holds it."""
+        self.begin(status, row)
+
+    def begin(self, status: TaskStatus, row: int) -> None:
+        """A round begins with it: all that a round changes is as it is outside."""
         self.status = status
         self.row = row
         self.job: Job | None = None
@@ -271,7 +275,8 @@ class Job(_Gang):
         """Take in a task of this job."""
         task.job, task.sub_job = self, sub_job
         self.tasks[task.uid] = sub_job.tasks[task.uid] = task
-        sub_job.priority = max(sub_job.priority, task.priority)
+        if task.priority > sub_job.priority:
+            sub_job.priority = task.priority
         self.total_request.add(task.request)
         self._count(task, 1)
 
