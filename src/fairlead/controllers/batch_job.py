@@ -154,10 +154,8 @@ class Jobs(Reconciler[Key]):
         return min(parallelism, max(0, int(completions) - _successes(job, tally)))
 
     def _create(self, key: Key, job: Doc, tally: Tally, active: list[PodFact], missing: int) -> Iterable[Write]:
-        limit = 1 if self.queue.failures(key) else _BURST
-        if missing > limit:
-            self.queue.add(key)
-            missing = limit
+        # After a refusal one at a time; each that comes names the Job again, and so the rest follows.
+        missing = min(missing, 1 if self.queue.failures(key) else _BURST)
         if not is_indexed(job):
             return [create(POD, _pod(job)) for _ in range(missing)]
         taken = tally.indexes | {pod.index for pod in active}

@@ -73,6 +73,7 @@ class CronJobs(Reconciler[Key]):
         self._announce = announce
         self._keys: dict[str, Key] = {}  # uid -> CronJob
         self._runs: dict[str, dict[str, _Run]] = {}  # uid of the CronJob -> by name
+        self._owners: dict[str, str] = {}  # uid of a Job -> uid of its CronJob
 
     def observe(self, change: Change) -> None:
         if change.kind is CRON_JOB:
@@ -86,17 +87,19 @@ class CronJobs(Reconciler[Key]):
             self._observe_job(change)
 
     def _observe_job(self, change: Change) -> None:
-        owner = controller_of(change.doc)
-        if owner is None or owner.get("kind") != CRON_JOB.kind:
-            return
-        runs = self._runs.setdefault(owner["uid"], {})
-        runs.pop(change.doc["metadata"]["name"], None)
-        if change.happened is not Happened.DELETED:
-            runs[change.doc["metadata"]["name"]] = _run(change.doc)
-        elif not runs:
-            del self._runs[owner["uid"]]
-        if owner["uid"] in self._keys:
-            self.queue.add(self._keys[owner["uid"]])
+        """Of a Job that was deleted there may be no more than its name and uid."""
+        uid, name = change.doc["metadata"]["uid"], change.doc["metadata"]["name"]
+        reference = controller_of(change.doc) or {}
+        owner = self._owners.pop(uid, "")
+        if owner:
+            self._runs[owner].pop(name, None)
+            if not self._runs[owner]:
+                del self._runs[owner]
+        if change.happened is not Happened.DELETED and reference.get("kind") == CRON_JOB.kind:
+            owner = self._owners[uid] = reference["uid"]
+            self._runs.setdefault(owner, {})[name] = _run(change.doc)
+        if owner in self._keys:
+            self.queue.add(self._keys[owner])
 
     # Visits
 

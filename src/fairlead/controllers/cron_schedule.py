@@ -61,17 +61,20 @@ class Schedule:
         if self.every:
             return moment // 1 + self.every
         first = moment - moment % 60 + 60
-        day = datetime.fromtimestamp(first, self.zone).date()
-        end = day.year + _YEARS
+        begin = datetime.fromtimestamp(first, self.zone)
+        day, end = begin.date(), begin.year + _YEARS
         while day.year <= end:
             if day.month not in self.month.values:
                 day = day.replace(day=1) + timedelta(days=monthrange(day.year, day.month)[1])
                 continue
             if self._takes_day(day.day, day.isoweekday() % 7):
-                midnight = datetime(day.year, day.month, day.day)
-                found = min((time for time in self._times(midnight) if time >= first), default=None)
-                if found is not None:
-                    return found
+                # A clock that is put back may show the hour before once more.
+                hours = sorted(hour for hour in self.hour.values if day > begin.date() or hour >= begin.hour - 1)
+                for hour in hours:
+                    times = self._times(datetime(day.year, day.month, day.day, hour))
+                    found = min((time for time in times if time >= first), default=None)
+                    if found is not None:
+                        return found
             day += timedelta(days=1)
         return None
 
@@ -97,19 +100,13 @@ class Schedule:
             return by_day and by_weekday
         return by_day or by_weekday
 
-    def _times(self, midnight: datetime) -> Iterator[float]:
-        for hour in self.hour.values:
-            for minute in self.minute.values:
-                yield from self._moments(midnight.replace(hour=hour, minute=minute))
-
-    def _moments(self, wall: datetime) -> Iterator[float]:
-        """The moments at which clocks show a time: one as a rule, none or two when they are changed."""
-        seen = set()
-        for fold in (0, 1):
-            moment = wall.replace(fold=fold, tzinfo=self.zone).timestamp()
-            if moment not in seen and datetime.fromtimestamp(moment, self.zone).replace(tzinfo=None) == wall:
-                seen.add(moment)
-                yield moment
+    def _times(self, hour: datetime) -> Iterator[float]:
+        """The moments within an hour at which clocks show the right minute: when they are changed, none or twice."""
+        for minute in self.minute.values:
+            wall = hour.replace(minute=minute)
+            for moment in {wall.replace(fold=fold, tzinfo=self.zone).timestamp() for fold in (0, 1)}:
+                if datetime.fromtimestamp(moment, self.zone).replace(tzinfo=None) == wall:
+                    yield moment
 
 
 @lru_cache(maxsize=512)

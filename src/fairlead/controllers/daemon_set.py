@@ -166,10 +166,8 @@ class DaemonSets(Reconciler[Key]):
             more, goes = self._roll(seen)
             missing, surplus = missing + more, surplus + goes
         limit = 1 if self.queue.failures(seen.key) else _BURST
-        if len(missing) > limit:
-            self.queue.add(seen.key)
         yield from (create(POD, daemon_pod(seen.doc, node, seen.hash)) for node in missing[:limit])
-        for pod in dict.fromkeys(surplus):
+        for pod in {pod.uid: pod for pod in surplus}.values():
             yield delete(POD, pod.doc)
             yield from self._tell(seen.doc, "SuccessfulDelete", f"Deleted pod: {pod.name}", seen.now)
 

@@ -141,9 +141,8 @@ class ReplicaSets(Reconciler[Key]):
 
     def _create(self, key: Key, owner: Doc, missing: int) -> Iterable[Write]:
         pod = pod_from_template(self.kind, owner, owner["spec"].get("template") or {})
+        # After a refusal one at a time; each that comes names the owner again, and so the rest follows.
         limit = 1 if self.queue.failures(key) else _BURST
-        if missing > limit:
-            self.queue.add(key)
         return [create(POD, pod) for _ in range(min(missing, limit))]
 
     def _delete(self, owner: Doc, active: list[PodFact], excess: int, now: float) -> Iterable[Write]:
@@ -186,6 +185,8 @@ class ReplicaSets(Reconciler[Key]):
         failure = self._failures.get(key)
         if failure is None:
             return [one for one in conditions if one["type"] != "ReplicaFailure"]
+        if any((one["type"], one["status"]) == ("ReplicaFailure", "True") for one in conditions):
+            return conditions  # each refusal names another pod; telling all of them would never end
         told = {
             "type": "ReplicaFailure",
             "status": "True",

@@ -35,19 +35,20 @@ class History:
     def __init__(self, kind: Kind, *, label: str) -> None:
         self._kind, self._label = kind, label
         self._by_owner: dict[str, dict[str, Doc]] = {}
+        self._owners: dict[str, str] = {}  # uid of a revision -> uid of its owner
 
-    def observe(self, change: Change) -> str:
-        """Take in a change; returns the uid of the owner it concerns, empty if it is none of ours."""
+    def observe(self, change: Change) -> None:
+        """Take in a change of a revision. (Of one that was deleted there may be no more than its name and uid.)"""
+        uid, name = change.doc["metadata"]["uid"], change.doc["metadata"]["name"]
+        before = self._owners.pop(uid, "")
+        if before:
+            self._by_owner[before].pop(name, None)
+            if not self._by_owner[before]:
+                del self._by_owner[before]
         owner = controller_of(change.doc) or {}
-        if owner.get("kind") != self._kind.kind:
-            return ""
-        known = self._by_owner.setdefault(owner["uid"], {})
-        known.pop(change.doc["metadata"]["name"], None)
-        if change.happened is not Happened.DELETED:
-            known[change.doc["metadata"]["name"]] = change.doc
-        elif not known:
-            del self._by_owner[owner["uid"]]
-        return str(owner["uid"])
+        if change.happened is not Happened.DELETED and owner.get("kind") == self._kind.kind:
+            self._owners[uid] = owner["uid"]
+            self._by_owner.setdefault(owner["uid"], {})[name] = change.doc
 
     def of(self, uid: str) -> list[Doc]:
         """Oldest number first."""
@@ -63,8 +64,7 @@ class History:
         number = revisions[-1]["revision"] + 1 if revisions else 1
         same = next((one for one in reversed(revisions) if one["data"] == data), None)
         if same is None:
-            revision, collisions = self._new(view, owner, data, number, collisions)
-            return Plan(revision, collisions, [create(CONTROLLER_REVISION, revision)])
+            return self._new(view, owner, data, number, collisions)
         if same is revisions[-1]:
             return Plan(same, collisions, [])
         return Plan(same, collisions, [patch(CONTROLLER_REVISION, same, {"revision": number})])
@@ -76,13 +76,19 @@ class History:
         goes = len(idle) - (10 if limit is None else int(limit))
         return [delete(CONTROLLER_REVISION, one) for one in idle[: max(0, goes)]]
 
-    def _new(self, view: DocView, owner: Doc, data: Doc, number: int, collisions: int) -> tuple[Doc, int]:
+    def _new(self, view: DocView, owner: Doc, data: Doc, number: int, collisions: int) -> Plan:
+        """A revision nobody has yet; or an equal one that an owner of the same name left behind."""
         metadata, namespace = owner["metadata"], owner["metadata"]["namespace"]
         while True:
             hash_ = template_hash(data, collisions or None)
             name = f"{metadata['name']}-{hash_}"
-            if view.get(CONTROLLER_REVISION, namespace, name) is None:
+            there = view.get(CONTROLLER_REVISION, namespace, name)
+            if there is None:
                 break
+            if there["data"] == data and controller_of(there) is None:
+                references = [owner_reference(self._kind, owner)]
+                adoption = patch(CONTROLLER_REVISION, there, {"metadata": {"ownerReferences": references}})
+                return Plan(there, collisions, [adoption])
             collisions += 1
         labels = {**((owner["spec"]["template"].get("metadata") or {}).get("labels") or {}), self._label: hash_}
         made: dict[str, Any] = {
@@ -96,7 +102,7 @@ class History:
         revision = {
             "apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": made, "data": data, "revision": number,
         }  # fmt: skip
-        return revision, collisions
+        return Plan(revision, collisions, [create(CONTROLLER_REVISION, revision)])
 
 
 def template_of(revision: Doc) -> Doc:
