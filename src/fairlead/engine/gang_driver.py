@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from fairlead.state.cluster import Cluster
     from fairlead.state.gangs import Gang
 
-NOT_WHOLE = "the gang lost members while it waited for permission"
+NOT_WHOLE = "the gang lost members and cannot be whole any more"
 FIRST_RETRY, LAST_RETRY = 1.0, 30.0
 
 
@@ -79,6 +79,8 @@ class GangDriver:
         """Gangs that have started and lack members, with the moment since when."""
         self._writes: list[Write] = []
         self._now = 0.0
+        self._starting = False
+        """While the bindings of a gang that waits for permission are begun: not all of them can be counted yet."""
 
     # ---- one attempt ----
 
@@ -96,7 +98,7 @@ class GangDriver:
         if strangers is not None:
             self._refuse_mixture(entry, pods, strangers)
             return self._writes
-        desk.search.nominated = desk.nominated()
+        desk.search.nominated, desk.search.promises = desk.nominated(), None
         assembly = Assembly(
             gang, pods, cluster=desk.cluster, evaluator=desk.evaluator(profile.name), rules=profile.gangs,
             search=desk.search, now=now, rng=desk.rng, meter=desk.meter(),
@@ -126,6 +128,7 @@ class GangDriver:
     def _start(self, entry: Entry, gang: Gang, result: Result, rules: GangRules) -> None:
         placed = result.placed
         held_back = self._waits(gang, placed, rules)
+        self._starting = bool(held_back)
         for member in placed:
             assert member.placed is not None
             assert member.permission is not None
@@ -137,6 +140,7 @@ class GangDriver:
             )  # fmt: skip
             self._desk.backlog.in_flight.begin(own)
             self._desk.begin(own, member.cycle, Committed(member.placed, permission))
+        self._starting = False
         self._put_back(entry, [member for member in result.members if member.placed is None])
 
     def _waits(self, gang: Gang, placed: Sequence[Member], rules: GangRules) -> tuple[tuple[str, float], ...]:
@@ -149,7 +153,7 @@ class GangDriver:
     def permitted(self, binding: Binding) -> None:
         """A binding that waits may have lost its last reason to, apart from the gang's: see whether that is enough."""
         gang, rules = self._gang_of(binding)
-        if gang is None or rules is None:
+        if gang is None or rules is None or self._starting:
             return
         members = [b for uid in gang.members if (b := self._desk.bindings.get(uid)) is not None]
         waiting = [b for b in members if b.stage is Stage.WAITING and rules.plugin in b.waiting_for]
@@ -248,7 +252,7 @@ class GangDriver:
         group = gang.group
         if group is None or group.policy is not GroupPolicy.GANG or binding.preempted:
             return False
-        if gang.counts[Place.BOUND] + gang.counts[Place.ASSUMED] < gang.minimum:
+        if not _could_be_whole(gang):
             return False
         seat = self._desk.cluster.pods.get(binding.pod.uid)
         if seat is None or seat.place is not Place.ASSUMED or seat.seen.terminating:
@@ -269,6 +273,8 @@ class GangDriver:
             rules = self._rules(gang) if gang is not None else None
             if gang is None or rules is None or self._is_complete(gang):
                 del self._incomplete[key]
+            elif not _could_be_whole(gang):
+                self._let_go(gang, failed(NOT_WHOLE))
             elif now >= since + self._timeout(gang, rules):
                 self._incomplete[key] = now
                 self._time_is_up(gang, rules)
@@ -298,9 +304,13 @@ class GangDriver:
         gang.sent_away |= {pod.uid for pod in bound}
         for pod in bound:
             self._writes += self._desk.evictions.send_away(pod, words, self._now)
+        self._let_go(gang, failed(words))
+
+    def _let_go(self, gang: Gang, why: Status) -> None:
+        """Give up places that are kept for members."""
         for binding in [b for uid in gang.members if (b := self._desk.bindings.get(uid)) is not None]:
             if binding.stage is Stage.HELD:
-                binding.give_up(failed(words))
+                binding.give_up(why)
                 self._desk.end(binding)
 
     def _is_complete(self, gang: Gang) -> bool:
@@ -320,6 +330,11 @@ class GangDriver:
         seat = next(iter(gang.members.values()), None)
         profile = self._desk.profile(seat.seen.scheduler_name) if seat is not None else None
         return profile.gangs if profile is not None else None
+
+
+def _could_be_whole(gang: Gang) -> bool:
+    """Whether those that run and those that keep a place are enough."""
+    return gang.counts[Place.BOUND] + gang.counts[Place.ASSUMED] - len(gang.sent_away) >= gang.minimum
 
 
 def _others(permission: Permission, plugin: str) -> bool:
