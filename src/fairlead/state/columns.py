@@ -1,4 +1,4 @@
-"""Dictionary-encoded columns over the rows of the node table: labels as codes, taint lists as interned sets.
+"""Dictionary-encoded columns over the rows of the node table: labels as codes, lists of taints and features interned.
 
 A label column is made the first time somebody asks for its key, because clusters carry thousands of label keys and
 policies read a handful. From then on it is kept: a node that changes rewrites its own row. A code is an index into the
@@ -11,7 +11,7 @@ Invariant: for every alive row, `values[codes[row]]` is the node's label, or `co
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
@@ -20,9 +20,8 @@ from fairlead.model.syntax import parse_int64
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairlead.model.taints import Taint
-
 ABSENT = -1
+Item = TypeVar("Item")
 
 
 class LabelColumn:
@@ -95,16 +94,17 @@ class LabelColumns:
             column.grow(capacity)
 
 
-class TaintSets:
-    """Distinct taint lists, so that a toleration check runs once per list and is gathered by code. Code 0 is none."""
+class Interned(Generic[Item]):
+    """Distinct lists that nodes carry, so that a check runs once per list and is gathered by code. Code 0 is the
+    empty list."""
 
     def __init__(self) -> None:
-        self.sets: list[tuple[Taint, ...]] = [()]
-        self._codes: dict[tuple[Taint, ...], int] = {(): 0}
+        self.sets: list[tuple[Item, ...]] = [()]
+        self._codes: dict[tuple[Item, ...], int] = {(): 0}
 
-    def code(self, taints: tuple[Taint, ...]) -> int:
-        code = self._codes.get(taints)
+    def code(self, items: tuple[Item, ...]) -> int:
+        code = self._codes.get(items)
         if code is None:
-            code = self._codes[taints] = len(self.sets)
-            self.sets.append(taints)
+            code = self._codes[items] = len(self.sets)
+            self.sets.append(items)
         return code

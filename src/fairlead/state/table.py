@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from fairlead.state.columns import LabelColumn, LabelColumns, TaintSets
+from fairlead.state.columns import Interned, LabelColumn, LabelColumns
 from fairlead.state.images import Images
 from fairlead.state.touchlog import TouchLog
 from fairlead.state.tree import NodeTree
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from fairlead.model.node import Node
     from fairlead.model.pod import Pod
+    from fairlead.model.taints import Taint
 
 AnyNumber = TypeVar("AnyNumber", bound=np.generic)
 
@@ -40,13 +41,15 @@ class NodeTable:
         self.alive: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
         self.unschedulable: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
         self.taint_code: NDArray[np.int32] = np.zeros(capacity, dtype=np.int32)
+        self.feature_code: NDArray[np.int32] = np.zeros(capacity, dtype=np.int32)
         self.pod_count: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
         self.nonzero_cpu: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
         self.nonzero_memory: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
         self.allocatable: dict[str, NDArray[np.int64]] = {}
         self.requested: dict[str, NDArray[np.int64]] = {}
         self.labels = LabelColumns(capacity)
-        self.taints = TaintSets()
+        self.taints: Interned[Taint] = Interned()
+        self.features: Interned[str] = Interned()
         self.images = Images()
         self.tree = NodeTree()
         self.static = TouchLog()
@@ -80,6 +83,7 @@ class NodeTable:
         self._write_allocatable(row, node.allocatable)
         self.unschedulable[row] = node.unschedulable
         self.taint_code[row] = self.taints.code(node.taints)
+        self.feature_code[row] = self.features.code(node.features)
         self.labels.put(row, node.labels)
         self.tree.put(node.name, node.zone_key)
         self.images.put(row, node.images)
@@ -173,7 +177,9 @@ class NodeTable:
             self._resource(self.allocatable, resource)[row] = amount
 
     def _grow(self, capacity: int) -> None:
-        for name in ("alive", "unschedulable", "taint_code", "pod_count", "nonzero_cpu", "nonzero_memory"):
+        for name in (
+            "alive", "unschedulable", "taint_code", "feature_code", "pod_count", "nonzero_cpu", "nonzero_memory",
+        ):  # fmt: skip
             setattr(self, name, _grown(getattr(self, name), capacity))
         for columns in (self.allocatable, self.requested):
             columns.update({resource: _grown(column, capacity) for resource, column in columns.items()})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fairlead.model.reasons import SKIP, Code
 from fairlead.plugins.devices import NOT_BUILT, DynamicResources
 from fairlead.plugins.node_affinity import NodeAffinity
@@ -10,7 +12,7 @@ from tests.unit.engine.stage import Stage, node, pod
 from tests.unit.plugins.stand import pod_doc
 from tests.unit.plugins.street import Street
 
-CLAIMING = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
+CLAIMING: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
 
 
 def message(stage: Stage, name: str = "a") -> str:
