@@ -7,7 +7,7 @@ nominated node that still fits ends the search at once, and a single feasible no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fairlead.framework.remember import Contribution
     from fairlead.framework.sums import Sums
     from fairlead.model.pod import Pod
+    from fairlead.state.touchlog import TouchLog
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -90,6 +91,8 @@ class Search:
 
     start: int = 0
     nominated: Mapping[int, Sequence[Pod]] = field(default_factory=dict)
+    promises: TouchLog | None = None
+    """Which rows' nominations changed, if somebody keeps count."""
     within: NDArray[np.int32] | None = None
     wish: int = -1
 
@@ -160,28 +163,43 @@ class _Attempt:
 
     def _consider_nominated_pods(self) -> None:
         """A row must fit the pod with and without the pods of the same or higher priority that are nominated to it."""
-        if not self.search.nominated:
+        nominated = self.search.nominated
+        if not nominated:
             return
         sums = sums_alone(self.cycle)
-        for row in self.search.nominated:
+        if sums is None or self.search.promises is None:
+            self.refusals.update(self._refused_beside(nominated, sums))
+            return
+        remembered = self.cycle.remembered
+        assert remembered is not None
+        beside = remembered.beside
+        logs = (self.search.promises, self.table.static, self.table.content)
+        stale = [row for row in beside.stale(logs, tuple(nominated)) if row in nominated or row in beside.codes]
+        for row in stale:
+            beside.codes.pop(row, None)
+        beside.codes.update(self._refused_beside([row for row in stale if row in nominated], sums))
+        self.refusals.update(beside.codes)
+        own = self.table.row_of.get(self.cycle.pod.nominated_node) if self.cycle.pod.nominated_node else None
+        if own is not None and own in nominated:
+            self.refusals.pop(own, None)
+            self.refusals.update(self._refused_beside([own], sums))
+
+    def _refused_beside(self, rows: Iterable[int], sums: Sums | None) -> Iterator[tuple[int, int]]:
+        """Which of these rows refuse the pod because of others that are expected there, and with which code."""
+        for row in rows:
             expected = expected_on(self.search.nominated, self.cycle.pod, row)
             if expected and self.table.alive[row]:
                 code = self._judge_with(expected, row, sums)
                 if code != FEASIBLE:
-                    self.refusals[row] = code
+                    yield row, code
 
     def _judge_with(self, expected: Sequence[Pod], row: int, sums: Sums | None) -> int:
         remembered = self.cycle.remembered
         assert remembered is not None
         if sums is None or remembered.static.codes[row] != FEASIBLE:
             return judge_with(self.cycle, self.evaluator, row, expected)
-        premises = (self.table.version(row), tuple([(pod.uid, pod.shape) for pod in expected]))
-
-        def answer() -> int:
-            verdict = shortage_with(sums, self.table, row, expected)
-            return FEASIBLE if verdict is None else self.evaluator.codes.code(verdict)
-
-        return remembered.what_if("room next to those expected", row, premises, answer)
+        verdict = shortage_with(sums, self.table, row, expected)
+        return FEASIBLE if verdict is None else self.evaluator.codes.code(verdict)
 
     def _nominated_row(self, judgement: Judgement) -> int | None:
         """The node that this pod itself is nominated to, if it (still) fits: then nothing else is looked at."""
@@ -340,8 +358,8 @@ class _Attempt:
             if self.search.within is not None:
                 looked_at = self.search.within
         codes[looked_at] = self.evaluator.refusals(self.cycle, judgement)[looked_at]
-        for row, code in self.refusals.items():
-            codes[row] = code
+        if self.refusals:
+            codes[list(self.refusals)] = list(self.refusals.values())
         counts = self._counts(codes)
         absent, plugins = self._absent(), set(self.preparation.narrowed_by)
         plugins |= {verdict.plugin for verdict in counts}

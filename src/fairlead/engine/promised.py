@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from fairlead.state.touchlog import TouchLog
+
 if TYPE_CHECKING:
     from fairlead.engine.nominator import Nominator
     from fairlead.model.pod import Pod
@@ -20,6 +22,8 @@ class Promised:
         self._nominator = nominator
         self._table = table
         self._by_row: dict[int, list[Pod]] = {}
+        self.log = TouchLog()
+        """Rows whose promises have changed."""
         self._mark = -1
         self._in_flight = ""
         """The node of the pod that was in flight the last time, when it stood there as a stub."""
@@ -31,6 +35,8 @@ class Promised:
         stale = nominator.take_changed() | {own, self._in_flight}
         if self._mark != self._table.static.mark:
             self._mark = self._table.static.mark
+            for known in self._by_row:
+                self.log.touch(known)
             self._by_row.clear()
             stale = set(nominator.nodes)
         for name in stale:
@@ -48,7 +54,10 @@ class Promised:
 
     def _refresh(self, row: int, name: str) -> None:
         pods = self._nominator.on_node(name)
+        if pods == self._by_row.get(row, []):
+            return
+        self.log.touch(row)
         if pods:
             self._by_row[row] = pods
         else:
-            self._by_row.pop(row, None)
+            del self._by_row[row]

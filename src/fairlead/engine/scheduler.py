@@ -246,7 +246,7 @@ class Scheduler:
             self.backlog.done(pod.uid)
             return
         cycle = Cycle(pod=pod, cluster=self.cluster, profile=profile, now=self._now, rng=self._rng)
-        self._search.nominated = self._promised.while_placing(pod)
+        self._search.nominated, self._search.promises = self._promised.while_placing(pod), self._promised.log
         self._conclude(entry, cycle, self._attempt(entry, cycle))
 
     def _conclude(self, entry: Entry, cycle: Cycle, outcome: Committed | Failure | Rescue) -> None:
@@ -435,7 +435,8 @@ class Scheduler:
             return
         entry.pod = seat.seen
         cycle = Cycle(pod=seat.seen, cluster=self.cluster, profile=profile, now=self._now, rng=self._rng)
-        self._search.nominated, self._search.wish = self._promised.while_placing(binding.pod), binding.row
+        self._search.nominated, self._search.promises = self._promised.while_placing(binding.pod), self._promised.log
+        self._search.wish = binding.row
         outcome = self._attempt(entry, cycle)
         self._search.wish = -1
         self._conclude(entry, cycle, outcome)

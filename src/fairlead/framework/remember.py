@@ -8,7 +8,7 @@ so), because a plugin's scope is a promise about what its answer depends on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -112,6 +112,26 @@ class Layer:
         return tuple(plugin.epoch(cluster) for plugin in self._with_epochs)
 
 
+class Beside:
+    """Refusals of rows on which there is no room beside the pods that are promised to them, and where the logs were
+    read when that was found out."""
+
+    __slots__ = ("codes", "marks")
+
+    def __init__(self) -> None:
+        self.codes: dict[int, int] = {}
+        self.marks: tuple[int, ...] = ()
+
+    def stale(self, logs: Sequence[TouchLog], promised: Iterable[int]) -> Iterable[int]:
+        """Rows to look at again: those that were touched, in any log, since the last time."""
+        marks, self.marks = self.marks, tuple([log.mark for log in logs])
+        touched = [log.since(mark) for log, mark in zip(logs, marks, strict=True)] if marks else [None]
+        if None in touched:
+            self.codes.clear()
+            return promised
+        return set().union(*[rows for rows in touched if rows])
+
+
 class Remembered:
     """Everything kept for one signature."""
 
@@ -138,6 +158,7 @@ class Remembered:
         self.feasible = 0
         """How many rows are feasible as far as the remembered plugins go."""
         self.rows_judged = 0
+        self.beside = Beside()
         self.what_ifs: dict[tuple[str, int], tuple[Hashable, Any]] = {}
         """Answers to questions that began with "if" about a row: what they were asked of, and what came out."""
         self._flat_total: int | None = None
