@@ -151,7 +151,7 @@ def effective_document(config: VolcanoConfig) -> dict[str, Any]:
 def _points(config: VolcanoConfig) -> Iterator[str]:
     """Who is asked at which point, tier by tier."""
     from fairlead.config.volcano_build import profile_of_volcano
-    from fairlead.framework.tiers import SWITCHES
+    from fairlead.framework.tier_plugin import SWITCHES
 
     profile = profile_of_volcano(config)
     assert profile.rounds is not None

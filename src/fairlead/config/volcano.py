@@ -22,7 +22,7 @@ from fairlead.config.source import Source, parse_source
 from fairlead.config.volcano_arguments import ACTIONS, ARGUMENTS, METRICS, METRICS_TYPES, misfits
 from fairlead.config.volcano_presets import PRESETS
 from fairlead.config.volcano_records import HIERARCHY, ListedPlugin, VolcanoConfig
-from fairlead.framework.tiers import SWITCHES as POINT_SWITCHES
+from fairlead.framework.tier_plugin import SWITCHES as POINT_SWITCHES
 
 TOP_KEYS = ("actions", "tiers", "configurations", "metrics")
 CONFIG_MAP_KEY = "volcano-scheduler.conf"

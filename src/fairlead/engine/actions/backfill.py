@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from fairlead.engine.actions.placing import may_be_held
 from fairlead.engine.candidates import NodeSearch, best
 from fairlead.engine.transaction import allocate_now, unpipeline
 from fairlead.framework.fit import FitErrors
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from fairlead.framework.round import Job, QueueState, Round, Task
 
 NAME = "backfill"
+_OVER_LIMIT = "queue resource quota insufficient: insufficient pods"
 
 
 def execute(round: Round) -> Iterator[None]:
@@ -61,8 +63,17 @@ def _wanting(round: Round, job: Job) -> list[Task]:
     return pending
 
 
+def _queue_allows(round: Round, task: Task) -> bool:
+    """Pods that ask for nothing are pods all the same, where a queue limits those; the original lets them pass."""
+    assert task.job is not None
+    return round.tiers.allocatable(round.queues[task.job.queue], task) and may_be_held(round, task)
+
+
 def _place(round: Round, task: Task) -> None:
     assert task.job is not None
+    if not round.compatible and not _queue_allows(round, task):
+        task.job.fit_errors[task.uid] = FitErrors(text=_OVER_LIMIT)
+        return
     refusal = round.tiers.pre_predicate(task)
     if refusal is not None:
         errors = FitErrors()

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from fairlead.framework.round import Round, SubJob, Task
 
 
+def may_be_held(round: Round, task: Task) -> bool:
+    """Whether the limits of its queue let a task start now. If pods of the queue that are still ending stand in the
+    way, it is promised its place, as if the node were not free yet. The original does not wait for them."""
+    if round.compatible:
+        return True
+    assert task.job is not None
+    return round.tiers.holdable(round.queues[task.job.queue], task)
+
+
 def allocate_tasks(
     round: Round, sub_job: SubJob, heap: Heap[Task], hyper_node: str, *, keep_errors: bool
 ) -> Transaction | None:
@@ -82,7 +91,7 @@ class _Placing:
 
     def _feasible(self, task: Task) -> tuple[NDArray[np.int32], FitErrors]:
         promised = self._round.cluster.table.row_of.get(task.pod.nominated_node, -1)
-        if promised in self._rows and self._round.books.fits_future_at(task.request, promised):
+        if promised >= 0 and promised in self._rows and self._round.books.fits_future_at(task.request, promised):
             rows, errors = self._search.find(task, np.array([promised], dtype=np.int32), fit=True)
             if len(rows):
                 return rows, errors
@@ -94,7 +103,7 @@ class _Placing:
         if self._sub_job.topology is not None:
             task.hyper_node = self._near
         idle = books.fits_idle(task.request, rows)
-        if idle.any():
+        if idle.any() and may_be_held(round, task):
             row = best(round, task, rows[idle])
             placed = self.transaction.allocate(task, row)
         else:

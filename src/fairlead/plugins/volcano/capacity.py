@@ -13,7 +13,7 @@ from fairlead.framework.job import QUEUE_GATE
 from fairlead.framework.tiers import Eviction, TierPlugin, Vote
 from fairlead.model.amounts import INFINITY, Amounts, common_names, larger, total_of
 from fairlead.model.tasks import TaskStatus
-from fairlead.plugins.volcano.ledger import INSUFFICIENT, WhatIf, flat_accounts, sentence, share_of
+from fairlead.plugins.volcano.ledger import INSUFFICIENT, Endings, WhatIf, flat_accounts, sentence, share_of
 from fairlead.plugins.volcano.queue_tree import ROOT, TreeAccount, tree_accounts
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Capacity(TierPlugin):
         self._accounts: dict[str, Account] | None = self._open_accounts(round)
         for account in (self._accounts or {}).values():
             _set_share(account)
+        self._endings = Endings(round, self._names_above)
 
     def _open_accounts(self, round: Round) -> dict[str, Account] | None:
         accounts = flat_accounts(round)
@@ -58,6 +59,10 @@ class Capacity(TierPlugin):
     def _line(self, account: Account) -> Iterator[Account]:
         """The accounts that a queue's tasks count for, nearest first."""
         yield account
+
+    def _names_above(self, queue: str) -> list[str]:
+        account = self.account(queue)
+        return [] if account is None else [one.name for one in self._line(account)]
 
     def _account_of(self, task: Task) -> Account | None:
         return self.account(task.job.queue) if task.job is not None else None
@@ -81,8 +86,20 @@ class Capacity(TierPlugin):
             return False
         if any(one.would_exceed(one.limit, task.request, self._reserved_in(one, task)) for one in self._line(account)):
             return False
+        if not self._round.compatible and any(one.too_many_pods(task.request) for one in self._line(account)):
+            return False
         if self._gated and _waits_for_gate(task):
             self._reserved.setdefault(queue.name, {})[task.uid] = task
+        return True
+
+    def holdable(self, queue: QueueState, task: Task) -> bool:
+        account = self.account(queue.name)
+        if account is None:
+            return True
+        for one in self._line(account):
+            ending = self._endings.of(one.name)
+            if one.would_exceed(one.limit, task.request, ending) or one.too_many_pods(task.request, ending):
+                return False
         return True
 
     def preemptive(self, queue: QueueState, tasks: Sequence[Task]) -> bool:
@@ -215,6 +232,7 @@ class Capacity(TierPlugin):
     # ---- what happens ----
 
     def allocated(self, task: Task) -> None:
+        self._endings.allocated(task)
         account = self._account_of(task)
         if account is None:
             return
@@ -225,6 +243,7 @@ class Capacity(TierPlugin):
             reserved.pop(task.uid, None)
 
     def deallocated(self, task: Task) -> None:
+        self._endings.deallocated(task)
         account = self._account_of(task)
         if account is None:
             return

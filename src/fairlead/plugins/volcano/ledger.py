@@ -6,10 +6,10 @@ the same room. What a job has beyond its minimum is elastic: it does not stand i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from fairlead.model.amounts import INFINITY, UNLIMITED, Amounts, share, total_of
+from fairlead.model.amounts import EPSILON, INFINITY, PODS, UNLIMITED, Amounts, share, total_of
 from fairlead.model.tasks import TaskStatus
 
 if TYPE_CHECKING:
@@ -99,6 +99,13 @@ class Account:
         wanted = (least + self.allocated).add(self.inqueue).subtract(self.elastic)
         return wanted.exceeding_requested(self.limit, least)
 
+    def too_many_pods(self, request: Amounts, ending: Amounts | None = None) -> bool:
+        """Whether a limit on the number of pods would be exceeded, which the comparison of requests leaves out."""
+        if PODS not in (self.queue.queue.capability or ()):
+            return False
+        there = self.allocated.get(PODS) + (ending.get(PODS) if ending is not None else 0.0)
+        return there + request.get(PODS) >= self.limit.get(PODS) + EPSILON
+
     def would_exceed(self, what: Amounts, request: Amounts, reserved: Amounts | None = None) -> bool:
         """Whether a request on top of what it has exceeds `what` in a dimension that is requested."""
         used = self.allocated + request
@@ -119,6 +126,34 @@ def flat_accounts(round: Round) -> dict[str, Account]:
             account.set_limit(left)
         account.count(job)
     return accounts
+
+
+class Endings:
+    """What pods still hold that are on their way out, by the queues that they count for. The original counts it no
+    more; but the pods are there, so a queue that is to hold no more than its limit has to wait for them to be gone."""
+
+    def __init__(self, round: Round, names_of: Callable[[str], Iterable[str]]) -> None:
+        self._names_of = names_of
+        self._held: dict[str, Amounts] = {}
+        for job in round.jobs.values():
+            for task in job.in_status(TaskStatus.RELEASING):
+                self._count(task, job.queue, 1.0)
+
+    def of(self, queue: str) -> Amounts:
+        return self._held.get(queue) or Amounts()
+
+    def deallocated(self, task: Task) -> None:
+        """A pod that has a node in earnest is evicted, and ends; one that has none was only placed in this round."""
+        if task.pod.node_name and task.job is not None:
+            self._count(task, task.job.queue, 1.0)
+
+    def allocated(self, task: Task) -> None:
+        if task.pod.node_name and task.job is not None:
+            self._count(task, task.job.queue, -1.0)
+
+    def _count(self, task: Task, queue: str, by: float) -> None:
+        for name in self._names_of(queue):
+            self._held.setdefault(name, Amounts()).add(task.request * by)
 
 
 class WhatIf:

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairlead.framework.tiers import TierPlugin, Vote
 from fairlead.model.amounts import EPSILON, PODS, Amounts
-from fairlead.plugins.volcano.ledger import INSUFFICIENT, WhatIf, flat_accounts, sentence, share_of
+from fairlead.plugins.volcano.ledger import INSUFFICIENT, Endings, WhatIf, flat_accounts, sentence, share_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,6 +34,7 @@ class Proportion(TierPlugin):
         self._round = round
         self._what_if = WhatIf()
         self._accounts = flat_accounts(round)
+        self._endings = Endings(round, lambda queue: (queue,))
         share_out(round.total, list(self._accounts.values()))
         for account in self._accounts.values():
             account.share = share_of(account.allocated, account.deserved)
@@ -60,12 +61,20 @@ class Proportion(TierPlugin):
     def allocatable(self, queue: QueueState, task: Task) -> bool:
         return self._has_room(queue, task.request)
 
+    def holdable(self, queue: QueueState, task: Task) -> bool:
+        account, ending = self._accounts.get(queue.name), self._endings.of(queue.name)
+        return account is None or not (
+            account.would_exceed(account.limit, task.request, ending) or account.too_many_pods(task.request, ending)
+        )
+
     def preemptive(self, queue: QueueState, tasks: Sequence[Task]) -> bool:
         return self._has_room(queue, _requests(tasks))
 
     def _has_room(self, queue: QueueState, request: Amounts) -> bool:
         account = self._accounts.get(queue.name)
-        return queue.queue.open and account is not None and not account.would_exceed(account.deserved, request)
+        if account is None or not queue.queue.open or account.would_exceed(account.deserved, request):
+            return False
+        return self._round.compatible or not account.too_many_pods(request)
 
     # ---- victims ----
 
@@ -128,12 +137,14 @@ class Proportion(TierPlugin):
     # ---- what happens ----
 
     def allocated(self, task: Task) -> None:
+        self._endings.allocated(task)
         account = self._accounts.get(task.job.queue) if task.job is not None else None
         if account is not None:
             account.allocated.add(task.request)
             account.share = share_of(account.allocated, account.deserved)
 
     def deallocated(self, task: Task) -> None:
+        self._endings.deallocated(task)
         account = self._accounts.get(task.job.queue) if task.job is not None else None
         if account is not None:
             account.allocated.subtract(task.request)
