@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fairlead.engine.scheduler import Scheduler
     from fairlead.model.explanation import Explanation
     from fairlead.model.flow import Change, DocView, Reply, Watch, Write
+    from fairlead.model.gang_explanation import GangExplanation
 
 log = logging.getLogger("fairlead.scheduler")
 
@@ -76,6 +77,9 @@ class Attended:
 
     def explain(self, namespace: str, name: str) -> Explanation | None:
         return self._scheduler.explain(namespace, name)
+
+    def explain_group(self, namespace: str, name: str) -> GangExplanation | None:
+        return self._scheduler.explain_group(namespace, name)
 
     def _look(self) -> None:
         try:

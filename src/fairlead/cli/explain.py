@@ -1,4 +1,4 @@
-"""`fairlead explain pod NAME`: why a pod is where it is, or why it waits, from the scheduler that decided.
+"""`fairlead explain pod NAME`, `explain podgroup NAME`: why it is where it is, or waits, from the one that decided.
 
 The scheduler is found through the kubeconfig (a cluster of `fairlead up` answers there), then on the port of a
 `fairlead scheduler` on this machine, or where `--server` says.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ import click
 from fairlead.errors import ApiError, ConfigError, FairleadError, NotFound
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from fairlead.api.credentials import Connection
 
 OWN_KUBECONFIG = Path("fairlead.kubeconfig")
@@ -30,19 +32,28 @@ PLACED = ("Scheduled", "Binding")
 
 @click.group("explain")
 def explain_group() -> None:
-    """Say why a pod is where it is, or why it waits."""
+    """Say why a pod or a group is where it is, or why it waits."""
+
+
+def _asking(command: Callable[..., None]) -> Callable[..., None]:
+    """The options by which a scheduler is found."""
+    for option in reversed((
+        click.argument("name"),
+        click.option("-n", "--namespace", default="", help="Default: the one of the kubeconfig's context."),
+        click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
+        click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+                     help="Default: ./fairlead.kubeconfig, KUBECONFIG, ~/.kube/config."),
+        click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one."),
+        click.option("--server", metavar="URL", help=f"Ask this scheduler.  [default: the cluster's, then {OPS_PORT}]"),
+        click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+                     help="The token for --server."),
+    )):  # fmt: skip
+        command = option(command)
+    return command
 
 
 @explain_group.command("pod")
-@click.argument("name")
-@click.option("-n", "--namespace", default="", help="Default: the one of the kubeconfig's context.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Default: ./fairlead.kubeconfig, KUBECONFIG, ~/.kube/config.")  # fmt: skip
-@click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")
-@click.option("--server", metavar="URL", help=f"Ask this scheduler.  [default: the cluster's, then {OPS_PORT}]")
-@click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="The token for --server.")  # fmt: skip
+@_asking
 @click.option("--nodes", "limit", type=int, default=5, show_default=True, help="How many nodes to name per reason.")
 def pod_command(
     name: str,
@@ -61,15 +72,50 @@ def pod_command(
     """
     connections, own_namespace = _connections(kubeconfig, context, server, token_file)
     document = asyncio.run(ask(connections, namespace or own_namespace, name))
+    _answer(document, output, lambda console: _show_pod(console, document, limit))
+
+
+@explain_group.command("podgroup")
+@_asking
+def podgroup_command(
+    name: str,
+    namespace: str,
+    output: str,
+    kubeconfig: Path | None,
+    context: str | None,
+    server: str | None,
+    token_file: Path | None,
+) -> None:
+    """Explain how much of the group NAME has places, and what the rest lacks.
+
+    \b
+    Exit code 0: enough members are placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
+    """
+    connections, own_namespace = _connections(kubeconfig, context, server, token_file)
+    document = asyncio.run(ask(connections, namespace or own_namespace, name, plural="podgroups"))
+    _answer(document, output, lambda console: _show_group(console, document))
+
+
+def _answer(document: dict[str, Any], output: str, show: Callable[[Console], None]) -> None:
     if output == "json":
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
     else:
         from rich.console import Console
 
-        from fairlead.cli.explained import show
-
-        show(Console(highlight=False), document, limit=limit)
+        show(Console(highlight=False))
     sys.exit(0 if document["verdict"] in PLACED else WAITS)
+
+
+def _show_pod(console: Console, document: dict[str, Any], limit: int) -> None:
+    from fairlead.cli.explained import show
+
+    show(console, document, limit=limit)
+
+
+def _show_group(console: Console, document: dict[str, Any]) -> None:
+    from fairlead.cli.explained_gang import show
+
+    show(console, document)
 
 
 def _connections(
@@ -95,7 +141,7 @@ def _connections(
     return [cluster, neighbour], cluster.namespace
 
 
-async def ask(connections: Sequence[Connection], namespace: str, name: str) -> dict[str, Any]:
+async def ask(connections: Sequence[Connection], namespace: str, name: str, *, plural: str = "pods") -> dict[str, Any]:
     """The Explanation, from the first who has one."""
     from fairlead.api.client import KubeApi
     from fairlead.api.explaining import explanation_path
@@ -105,17 +151,17 @@ async def ask(connections: Sequence[Connection], namespace: str, name: str) -> d
     for connection in connections:
         api = KubeApi(connection, attempts=1)
         try:
-            answer = json.loads(await api.raw(explanation_path(namespace, name)))
-            if isinstance(answer, dict) and answer.get("kind") == "Explanation":
+            answer = json.loads(await api.raw(explanation_path(namespace, name, plural)))
+            if isinstance(answer, dict) and answer.get("kind") in ("Explanation", "GangExplanation"):
                 return answer
             troubles.append(f"{connection.server} is not a fairlead")
         except NotFound as error:
-            unknown |= error.details.get("kind") == "pods"
+            unknown |= error.details.get("kind") == plural
             troubles.append(f"{connection.server} has no explanations")
         except (ApiError, json.JSONDecodeError) as error:
             troubles.append(str(error))
         finally:
             await api.close()
     if unknown:
-        raise FairleadError(f'the scheduler knows no pod "{name}" in namespace "{namespace}"')
+        raise FairleadError(f'the scheduler knows no {plural.removesuffix("s")} "{name}" in namespace "{namespace}"')
     raise FairleadError(f"no scheduler answers: {'; '.join(troubles)}")

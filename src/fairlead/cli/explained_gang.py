@@ -1,0 +1,64 @@
+"""A GangExplanation for people: one sentence, then what members were told, the topology, and who was spared by what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Document = Mapping[str, Any]
+_COLOURS = {"Scheduled": "green", "Unschedulable": "red", "Error": "red"}
+_NAMED = 10
+
+
+def show(console: Console, document: Document) -> None:
+    group, verdict = document["podGroup"], document["verdict"]
+    colour = _COLOURS.get(verdict, "yellow")
+    name = escape(f"{group['namespace']}/{group['name']}")
+    console.print(f"[bold]{name}[/bold] is [{colour}]{verdict}[/{colour}]: {escape(document['summary'])}")
+    if document.get("message"):
+        console.print(escape(document["message"]))
+    if document.get("where"):
+        console.print(_where(document["where"]))
+    for table in (_blockers(document), _topology(document), _considered(document)):
+        if table is not None:
+            console.print(table)
+
+
+def _where(where: Mapping[str, int]) -> str:
+    named = [f"{node} ({count})" for node, count in list(where.items())[:_NAMED]]
+    more = f" and {len(where) - _NAMED} more nodes" if len(where) > _NAMED else ""
+    return escape(f"on {', '.join(named)}{more}")
+
+
+def _blockers(document: Document) -> Table | None:
+    return _table("Why not", ("members", "told"), [(b["members"], b["message"]) for b in document.get("blockers", ())])
+
+
+def _topology(document: Document) -> Table | None:
+    topology = document.get("topology")
+    if topology is None:
+        return None
+    rows = [(domain["fits"], domain["name"]) for domain in topology["domains"][:_NAMED]]
+    return _table(f"Room by {topology['level']}", ("members that fit", "domain"), rows)
+
+
+def _considered(document: Document) -> Table | None:
+    rows = [(c["priority"], c["name"], c["rule"]) for c in document.get("considered", ())[:_NAMED]]
+    return _table("Who might have had to go", ("priority", "who", "rule"), rows)
+
+
+def _table(title: str, headings: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Table | None:
+    if not rows:
+        return None
+    table = Table(title=escape(title), title_justify="left", title_style="bold")
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(str(cell)) for cell in row))
+    return table
