@@ -276,34 +276,16 @@ class VolcanoReplay:
 
     def _open(self, guide: Guide) -> Round:
         round = open_round(
-            self._build(), self._rounds, uid="replay", now=_NOW, rng=Random(0), choices=guide, witness=guide
+            recorded_cluster(self._scenario),
+            self._rounds,
+            uid="replay",
+            now=_NOW,
+            rng=Random(0),
+            choices=guide,
+            witness=guide,
         )
         guide.round = round
         return round
-
-    # ---- the cluster ----
-
-    def _build(self) -> Cluster:
-        cluster = Cluster()
-        metadata = {"name": "default", "labels": {"kubernetes.io/metadata.name": "default"}}
-        self._put(cluster, kinds.NAMESPACE, {"metadata": metadata})
-        for name, value in _PRIORITY_CLASSES.items():
-            self._put(cluster, kinds.PRIORITY_CLASS, {"metadata": {"name": name}, "value": value})
-        for field, kind in (
-            ("nodes", kinds.NODE),
-            ("queues", kinds.VC_QUEUE),
-            ("podgroups", kinds.VC_POD_GROUP),
-            ("hypernodes", kinds.VC_HYPER_NODE),
-            ("pods", kinds.POD),
-        ):
-            for doc in self._doc.get(field) or ():
-                self._put(cluster, kind, {"apiVersion": kind.api_version, **doc})
-        if cluster.refused:
-            raise ScenarioError(f"{self._scenario.file}:{self._scenario.line}: {cluster.refused[0]}")
-        return cluster
-
-    def _put(self, cluster: Cluster, kind: Kind, doc: Doc) -> None:
-        cluster.apply(Change(Happened.ADDED, kind, doc))
 
     # ---- the end ----
 
@@ -358,6 +340,30 @@ class VolcanoReplay:
                     yield f"unschedulable.{name}", expected, got
             elif not _says(got, expected, job):
                 yield f"unschedulable.{name}", expected, got
+
+
+_RECORDED: tuple[tuple[str, Kind], ...] = (
+    ("nodes", kinds.NODE),
+    ("queues", kinds.VC_QUEUE),
+    ("podgroups", kinds.VC_POD_GROUP),
+    ("hypernodes", kinds.VC_HYPER_NODE),
+    ("pods", kinds.POD),
+)
+
+
+def recorded_cluster(scenario: Scenario) -> Cluster:
+    """The cluster as it stood when the round began."""
+    cluster = Cluster()
+    metadata = {"name": "default", "labels": {"kubernetes.io/metadata.name": "default"}}
+    cluster.apply(Change(Happened.ADDED, kinds.NAMESPACE, {"metadata": metadata}))
+    for name, value in _PRIORITY_CLASSES.items():
+        cluster.apply(Change(Happened.ADDED, kinds.PRIORITY_CLASS, {"metadata": {"name": name}, "value": value}))
+    for field, kind in _RECORDED:
+        for doc in scenario.doc.get(field) or ():
+            cluster.apply(Change(Happened.ADDED, kind, {"apiVersion": kind.api_version, **doc}))
+    if cluster.refused:
+        raise ScenarioError(f"{scenario.file}:{scenario.line}: {cluster.refused[0]}")
+    return cluster
 
 
 def _with_actions(steps: Sequence[Doc]) -> list[Doc]:
