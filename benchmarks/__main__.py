@@ -17,13 +17,19 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import api, gangs, scheduling, whole
+from benchmarks import api, gangs, plugins, scheduling, whole
 from benchmarks.row import Row
 
 RESULTS = Path("build/bench.json")
 Bench = Callable[[], Iterable[Row]]
 BENCHES: list[tuple[tuple[str, ...], Bench]] = [
     (("SchedulingBasic/5000Nodes",), scheduling.bench_basic),
+    (("SchedulingBasic/5000Nodes/AllDistinct",), plugins.bench_distinct),
+    (plugins.rows_of("SchedulingNodeAffinity"), plugins.bench_node_affinity),
+    (plugins.rows_of("SchedulingPodAffinity"), plugins.bench_pod_affinity),
+    (plugins.rows_of("SchedulingPodAntiAffinity"), plugins.bench_pod_anti_affinity),
+    (plugins.rows_of("TopologySpreading"), plugins.bench_topology_spreading),
+    (("PreemptionBasic/1000Nodes", "PreemptionBasic/5000Nodes"), plugins.bench_preemption),
     (("VirtualRuntime/PodLife",), scheduling.bench_virtual_runtime),
     (("GangOf1000/5000Nodes",), gangs.bench_large_gang),
     (("GangInOneRack/5000Nodes",), gangs.bench_rack),

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from fairlead.engine.scheduler import Scheduler
 from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Write
 from fairlead.model.kinds import POD, Kind
+
+if TYPE_CHECKING:
+    from fairlead.engine.scheduler import Scheduler
 
 START = 1_767_225_600.0
 

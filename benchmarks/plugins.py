@@ -1,7 +1,7 @@
 """The whole default profile at 5,000 nodes, every node scored: the workloads of scheduler_perf, in the core alone.
 
-Shapes are scheduler_perf's: nodes of 4 cores, 32Gi and 110 pods; pods of 100m and 500Mi. Each workload also runs with 10,
-100 and 1,000 distinct shapes, because real clusters do not schedule ten thousand equal pods.
+Shapes are scheduler_perf's: nodes of 4 cores, 32Gi and 110 pods; pods of 100m and 500Mi. Each workload also runs with
+10, 100 and 1,000 distinct shapes, because real clusters do not schedule ten thousand equal pods.
 """
 
 from __future__ import annotations
@@ -57,11 +57,16 @@ def required(kind: str, key: str, color: str) -> Doc:
     return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
+def rows_of(name: str) -> tuple[str, ...]:
+    """The rows of one workload: with one shape, and with more."""
+    return tuple(f"{name}/5000Nodes" + ("" if shapes == 1 else f"/{shapes}Shapes") for shapes in SHAPES)
+
+
 def measured(
     name: str, make: Callable[[int, int, str], list[Doc]], *, init: Callable[[int], list[Doc]], count: int, bar: float,
     zones: int = 3,
 ) -> Iterable[Row]:  # fmt: skip
-    for shapes in SHAPES:
+    for title, shapes in zip(rows_of(name), SHAPES, strict=True):
         driver = Driver(default_scheduler())
         driver.load(kinds.NAMESPACE, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}])
         driver.load(kinds.NODE, nodes(NODES, zones))
@@ -70,7 +75,6 @@ def measured(
             driver.schedule(already)
         spent = driver.schedule(make(count, shapes, "pod"))
         judged = sum(evaluator.rows_judged for evaluator in driver.scheduler.evaluators.values())
-        title = f"{name}/5000Nodes" + ("" if shapes == 1 else f"/{shapes}Shapes")
         note = f"core only, every node scored, {judged / (count + len(already)):,.1f} rows judged per pod"
         yield Row(title, count / spent, "pods/s", bar if shapes < 1_000 else min(bar, 1_000), nodes=NODES, pods=count,
                   note=note)  # fmt: skip

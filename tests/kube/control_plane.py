@@ -53,6 +53,9 @@ class ControlPlane:
     token: str = field(default_factory=lambda: secrets.token_hex(16))
     server: str = ""
     etcd: str = ""
+    gates: str = ""
+    """Feature gates of server and scheduler, besides our own."""
+    runtime_config: str = ""
     _running: list[tuple[str, subprocess.Popen[bytes]]] = field(default_factory=list)
 
     @property
@@ -83,7 +86,8 @@ class ControlPlane:
         key = str(self.directory / "sa.key")
         self._run(
             "kube-controller-manager", "--kubeconfig", str(self.kubeconfig), "--leader-elect=false",
-            "--secure-port=0", "--service-account-private-key-file", key, "--use-service-account-credentials=false", *arguments,
+            "--secure-port=0", "--service-account-private-key-file", key, "--use-service-account-credentials=false",
+            *arguments,
         )  # fmt: skip
 
     def restart_api_server(self) -> None:
@@ -139,7 +143,8 @@ class ControlPlane:
             # Nobody makes service accounts here, and nodes are made by hand, Ready at once.
             "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
             # Old moments are read from etcd and not from a cache, so that a compaction shows at once.
-            "--feature-gates=ListFromCacheSnapshot=false",
+            f"--feature-gates=ListFromCacheSnapshot=false{',' + self.gates if self.gates else ''}",
+            *([f"--runtime-config={self.runtime_config}"] if self.runtime_config else []),
         )  # fmt: skip
         self._wait_for("kube-apiserver", self.server + "/readyz")
 
