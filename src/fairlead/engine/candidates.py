@@ -4,7 +4,8 @@
     rows, errors = search.find(task, rows, fit=True)
     scores = prioritize(round, task, rows)
 
-`find` judges the rows in the order given, from a place that turns from search to search, until enough are found;
+`find` judges the rows in the order given, from a place that turns from search to search, until enough are found, a few
+more at a time than are needed;
 for preemption it refuses only what no eviction could help. Errors are kept by job and role if asked to: tasks of one
 role then skip the nodes that refused the first of them, whatever they ask for themselves.
 """
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from fairlead.model.reasons import Reject
 
 
+_LEAST_LOOK = 128
+"""Rows that are judged together at least: fewer would not be cheaper."""
+
+
 def enough(nodes: int, sampling: Sampling) -> int:
     """How many feasible nodes a search stops at: all of a few, then a share that shrinks as nodes become more."""
     percentage = sampling.percentage
@@ -38,11 +43,34 @@ def enough(nodes: int, sampling: Sampling) -> int:
     return max(sampling.least, nodes * percentage // 100)
 
 
+def _turned(rows: NDArray[np.int32], start: int, count: int) -> NDArray[np.int32]:
+    """`count` rows from a place on, and on from the first after the last."""
+    start %= len(rows)
+    if start + count <= len(rows):
+        return rows[start : start + count]
+    return np.concatenate([rows[start:], rows[: start + count - len(rows)]])
+
+
+class _Kept:
+    """What nodes said of tasks of one role, and which of them did."""
+
+    __slots__ = ("errors", "refused")
+
+    def __init__(self, rows: int) -> None:
+        self.errors = FitErrors()
+        self.refused = np.zeros(rows, dtype=np.bool_)
+
+    def take(self, errors: FitErrors) -> None:
+        self.errors.parts += errors.parts
+        for _, _, rows in errors.parts:
+            self.refused[rows] = True
+
+
 class NodeSearch:
     def __init__(self, round: Round, *, keep_errors: bool = True) -> None:
         self._round = round
         self._keep_errors = keep_errors
-        self._kept: dict[tuple[str, str], FitErrors] = {}
+        self._kept: dict[tuple[str, str], _Kept] = {}
 
     def find(
         self, task: Task, rows: NDArray[np.int32], *, fit: bool, for_preemption: bool = False
@@ -54,26 +82,44 @@ class NodeSearch:
         if size == 0:
             return rows, FitErrors()
         start = round.first_row % size
-        turned = np.concatenate([rows[start:], rows[:start]]) if start else rows
-        errors = FitErrors()
-        kept = self._kept_for(task)
-        asked = turned
-        if kept is not None and kept.parts:
-            known = np.isin(turned, kept.rows())
-            errors.take(kept, turned[known])
-            asked = turned[~known]
-        found = FitErrors()
-        feasible = self._judge(task, asked, found, fit=fit, for_preemption=for_preemption)
-        errors.parts += found.parts
-        if kept is not None:
-            kept.parts += found.parts
         want = enough(size, round.sampling)
-        examined = size
-        if len(feasible) > want:
-            feasible = feasible[:want]
-            examined = int(np.flatnonzero(turned == feasible[-1])[0]) + 1
-        round.first_row = (start + examined) % size
-        return feasible, errors
+        errors, kept = FitErrors(), self._kept_for(task)
+        feasible: list[NDArray[np.int32]] = []
+        found = looked_at = 0
+        while found < want and looked_at < size:
+            part = _turned(rows, start + looked_at, min(size - looked_at, max(_LEAST_LOOK, 2 * (want - found))))
+            passing = self._look(task, part, errors, kept, fit=fit, for_preemption=for_preemption)
+            if found + len(passing) > want:
+                passing = passing[: want - found]
+                part = part[: int(np.flatnonzero(part == passing[-1])[0]) + 1]
+            feasible.append(passing)
+            found += len(passing)
+            looked_at += len(part)
+        round.first_row = (start + looked_at) % size
+        return feasible[0] if len(feasible) == 1 else np.concatenate(feasible), errors
+
+    def _look(
+        self,
+        task: Task,
+        rows: NDArray[np.int32],
+        errors: FitErrors,
+        kept: _Kept | None,
+        *,
+        fit: bool,
+        for_preemption: bool,
+    ) -> NDArray[np.int32]:
+        """Judge some rows; those that refused a task of this role before are not asked again."""
+        if kept is None:
+            return self._judge(task, rows, errors, fit=fit, for_preemption=for_preemption)
+        known = kept.refused[rows]
+        if known.any():
+            errors.take(kept.errors, rows[known])
+            rows = rows[~known]
+        new = FitErrors()
+        feasible = self._judge(task, rows, new, fit=fit, for_preemption=for_preemption)
+        kept.take(new)
+        errors.parts += new.parts
+        return feasible
 
     def refusals(self, task: Task, rows: NDArray[np.int32]) -> FitErrors:
         """All that predicates have against a task on some rows, by what was noted when it was last looked at."""
@@ -81,11 +127,15 @@ class NodeSearch:
         self._judge(task, rows, errors, fit=False, for_preemption=False)
         return errors
 
-    def _kept_for(self, task: Task) -> FitErrors | None:
+    def _kept_for(self, task: Task) -> _Kept | None:
         """What nodes said of tasks of this role before; None if that does not count."""
         if not self._keep_errors or not task.role or task.job is None:
             return None
-        return self._kept.setdefault((task.job.uid, task.role), FitErrors())
+        key = (task.job.uid, task.role)
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = _Kept(self._round.cluster.table.high)
+        return found
 
     def _judge(
         self, task: Task, rows: NDArray[np.int32], errors: FitErrors, *, fit: bool, for_preemption: bool

@@ -33,14 +33,11 @@ class FitErrors:
 
     def rows(self) -> NDArray[np.int32]:
         """The rows that have an error."""
-        if not self.parts:
-            return np.zeros(0, dtype=np.int32)
-        return np.unique(np.concatenate([rows for _, _, rows in self.parts]))
+        return _all_of([rows for _, _, rows in self.parts])
 
     def final_rows(self) -> NDArray[np.int32]:
         """Those of them that no eviction could help."""
-        finals = [rows for _, final, rows in self.parts if final]
-        return np.unique(np.concatenate(finals)) if finals else np.zeros(0, dtype=np.int32)
+        return _all_of([rows for _, final, rows in self.parts if final])
 
     def take(self, other: FitErrors, rows: NDArray[np.int32]) -> None:
         """Also what another says about some rows."""
@@ -60,3 +57,13 @@ class FitErrors:
             histogram[text] += len(rows)
         counted = sorted(f"{count} {text}" for text, count in histogram.items())
         return f"{prefix}0/{len(self.rows())} nodes are unavailable: {', '.join(counted)}."
+
+
+def _all_of(parts: list[NDArray[np.int32]]) -> NDArray[np.int32]:
+    """Every row of some arrays once, in ascending order."""
+    if not parts:
+        return np.zeros(0, dtype=np.int32)
+    listed = np.zeros(1 + max(int(rows.max()) for rows in parts), dtype=np.bool_)
+    for rows in parts:
+        listed[rows] = True
+    return np.flatnonzero(listed).astype(np.int32)

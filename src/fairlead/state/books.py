@@ -228,9 +228,18 @@ class Books(Generic[AnyBooked]):
             known = self._fitting[id(request)] = _Fitting(request, self._size)
             self._judge(known, np.arange(self._size, dtype=np.int32))
         elif known.mark < len(self._touched):
-            self._judge(known, np.unique(np.array(self._touched[known.mark :], dtype=np.int32)))
+            self._judge_again(known, set(self._touched[known.mark :]))
         known.mark = len(self._touched)
         return known
+
+    def _judge_again(self, known: _Fitting, rows: set[int]) -> None:
+        """A few rows one by one: that is cheaper than arrays of a few."""
+        if len(rows) > _FEW_ROWS:
+            self._judge(known, np.fromiter(rows, dtype=np.int32, count=len(rows)))
+            return
+        for row in rows:
+            known.idle[row] = self.fits_idle_at(known.request, row)
+            known.future[row] = self.fits_future_at(known.request, row)
 
     def _judge(self, known: _Fitting, rows: NDArray[np.int32]) -> None:
         items = list(known.request.items())
