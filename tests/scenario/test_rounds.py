@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from fairlead.config.volcano import load_volcano_config
 from fairlead.config.volcano_build import profile_of_volcano
 from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.framework.profile import Profile, Rounds
-from fairlead.framework.tiers import Enabled
+from fairlead.framework.round import Task
+from fairlead.framework.tiers import Enabled, TierPlugin
 from fairlead.model import kinds
 from fairlead.model.flow import Doc, Verb, Write
 from fairlead.plugins.binder import DefaultBinder
@@ -156,6 +158,51 @@ def configured(text: str, *nodes: str, made: list[Scheduler] | None = None) -> H
         opened = Write(Verb.PATCH, kinds.VC_QUEUE, "", name, {"status": {"state": "Open"}}, subresource="status")
         cluster.perform(opened)
     return cluster
+
+
+class Clumsy(TierPlugin):
+    """Fails once in the middle of a round."""
+
+    name = "clumsy"
+
+    def __init__(self) -> None:
+        self._failed = False
+
+    def allocated(self, task: Task) -> None:
+        assert task.job is not None
+        if not self._failed and task.job.name == "second":
+            self._failed = True
+            raise ValueError("dropped it")
+
+
+def test_a_round_that_breaks_off_leaves_the_others_alone_and_is_followed_by_another() -> None:
+    profile = volcano()
+    assert profile.rounds is not None
+    rounds = replace(profile.rounds, tiers=(*profile.rounds.tiers, (Enabled(Clumsy()),)))
+    scheduler = Scheduler([first_profile(), replace(profile, rounds=rounds)], Options(seed=1))
+    cluster = Harness(nodes=[node("a")], schedulers=[lambda _: scheduler])
+    cluster.apply(queue("default"))
+    opened = Write(Verb.PATCH, kinds.VC_QUEUE, "", "default", {"status": {"state": "Open"}}, subresource="status")
+    cluster.perform(opened)
+    cluster.apply(podgroup("first", 1), member("first-0", "first", cpu="1"))
+    cluster.apply(podgroup("second", 1), member("second-0", "second", cpu="1"), pod("plain").asks(cpu="1"))
+    cluster.run(10)
+    assert sorted(cluster.bindings()) == ["first-0", "plain", "second-0"]
+    assert any("dropped it" in complaint for complaint in scheduler.backlog.complaints)
+    scheduler.cluster.check()
+
+
+def test_a_pod_that_waits_for_room_can_be_explained() -> None:
+    cluster = cluster_of("a")
+    cluster.apply(pod("plain").asks(cpu="6"))
+    cluster.settle()
+    cluster.apply(podgroup("big", 1), member("big-0", "big", cpu="4"))
+    cluster.run(5)
+    explanation = cluster.explain("big-0")
+    assert explanation is not None
+    assert explanation.verdict == "Unschedulable"
+    assert explanation.message == "0/1 nodes are unavailable: 1 Insufficient cpu."
+    assert [(blocker.reasons, blocker.nodes) for blocker in explanation.blockers] == [(("Insufficient cpu",), ("a",))]
 
 
 PREEMPTING = """

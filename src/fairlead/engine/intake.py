@@ -118,6 +118,8 @@ class Intake:
             self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now)
             return
         if not self._serves(pod.scheduler_name):
+            if was is Place.ASSUMED:  # placed by a round
+                self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now)
             return
         self._backlog.delete(pod, now)
         if was is Place.ASSUMED:

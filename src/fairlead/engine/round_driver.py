@@ -23,6 +23,7 @@ from fairlead.framework.job import Task
 from fairlead.model.tasks import TaskStatus, status_of
 
 if TYPE_CHECKING:
+    from collections import deque
     from random import Random
 
     from fairlead.engine.closing import Closing, PodReport
@@ -34,14 +35,19 @@ if TYPE_CHECKING:
 
 
 class RoundDriver:
-    def __init__(self, profile: Profile, cluster: Cluster, recorder: Recorder, rng: Random) -> None:
+    def __init__(
+        self, profile: Profile, cluster: Cluster, recorder: Recorder, rng: Random, complaints: deque[str]
+    ) -> None:
+        """`complaints` is where it is said that a round broke off, and why."""
         assert profile.rounds is not None
+        self._complaints = complaints
         self.profile = profile
         self.rounds: Rounds = profile.rounds
         self._cluster = cluster
         self._rng = rng
         self._writer = RoundWriter(profile.name, recorder)
         self.round: Round | None = None
+        self._closed: Round | None = None
         self.last: Closing | None = None
         """What the last round came to."""
         self.counted = 0
@@ -53,6 +59,11 @@ class RoundDriver:
         self._promised: dict[str, str] = {}
         self._tasks: dict[str, Task] = {}
         self._content_mark = 0
+
+    @property
+    def latest(self) -> Round | None:
+        """The round under way or, between two, the one that was closed last: for those who explain."""
+        return self.round or self._closed
 
     def noticed(self, now: float) -> None:
         """Something changed."""
@@ -86,20 +97,25 @@ class RoundDriver:
         at = self.wake_at(now)
         if at is None or at > now:
             return [], []
-        if self._running is None:
-            self._open(now)
-        else:
-            self._resume()
-        writes = self._run_slice()
+        try:
+            if self._running is None:
+                self._open(now)
+            else:
+                self._resume()
+            writes = self._run_slice()
+        except Exception as error:
+            writes = self._break_off(error)
         round = self.round
-        assert round is not None
+        if round is None:
+            self._next_at = now + self.rounds.period
+            return [], []
         binds, round.outcome.binds = round.outcome.binds, []
         for task, reason in round.outcome.evictions:
             writes += self._writer.eviction(round, task, reason)
         round.outcome.evictions = []
         self._cycles = round.cycles
         if self._running is None:
-            self.round = None
+            self.round, self._closed = None, round
             self._next_at = now + self.rounds.period
         return binds, writes
 
@@ -126,6 +142,16 @@ class RoundDriver:
             if next(self._running, _END) is _END:
                 return self._close(round)
         self._suspend(round)
+        return []
+
+    def _break_off(self, error: Exception) -> list[Write]:
+        """A plugin or an action failed. What was committed stands; the next round starts afresh, and the pods of other
+        profiles never notice."""
+        self._complaints.append(f"round {self.counted} of {self.profile.name}: {type(error).__name__}: {error}")
+        self._running = None
+        self._changed = True
+        if self.round is not None:
+            self.round.sandbox.lift()
         return []
 
     def _close(self, round: Round) -> list[Write]:

@@ -24,6 +24,7 @@ from fairlead.engine.entry import Entry
 from fairlead.engine.evictions import Evictions
 from fairlead.engine.explain import Explanations, waiting_in
 from fairlead.engine.explain_gang import GangExplanations, described
+from fairlead.engine.explain_round import explain_job, explain_queue
 from fairlead.engine.gang_driver import Desk, GangDriver
 from fairlead.engine.hints import DEFAULT_INTERESTS, EXTENDER
 from fairlead.engine.intake import Intake
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from fairlead.framework.profile import Profile
     from fairlead.model.gang_explanation import GangExplanation
     from fairlead.model.pod import Pod
+    from fairlead.model.queue_explanation import JobExplanation, QueueExplanation
 
 LIVING_PODS = Watch(kinds.POD, field_selector="status.phase!=Succeeded,status.phase!=Failed")
 """A pod that ends arrives as a deletion."""
@@ -174,13 +176,22 @@ class Scheduler:
             total_nodes=len(self.cluster.table), waiting=waiting_in(waiting) if waiting else None,
         )  # fmt: skip
 
-    def explain_group(self, namespace: str, name: str) -> GangExplanation | None:
+    def explain_group(self, namespace: str, name: str) -> GangExplanation | JobExplanation | None:
         """All that is known about one group, of whatever API: its last attempt, or what it waits for."""
+        for driver in self.drivers:
+            explained = explain_job(driver, namespace, name)
+            if explained is not None:
+                return explained
         for gang in self.cluster.gangs.named(namespace, name):
             known = self.gang_explanations.of(gang.key)
             waiting = next((found for uid in gang.members if (found := self.backlog.where(uid)) is not None), None)
             return described(gang, known, waiting)
         return None
+
+    def explain_queue(self, name: str) -> QueueExplanation | None:
+        """What a queue holds and may hold, as the last round counted it."""
+        found = (explain_queue(driver, name) for driver in self.drivers)
+        return next((explanation for explanation in found if explanation is not None), None)
 
     def reconfigure(
         self, profiles: Sequence[Profile], *, initial_backoff: float | None = None, max_backoff: float | None = None
@@ -213,7 +224,7 @@ class Scheduler:
                 continue
             driver = known.get(profile.name)
             if driver is None:
-                driver = RoundDriver(profile, self.cluster, self._recorder, self._rng)
+                driver = RoundDriver(profile, self.cluster, self._recorder, self._rng, self.backlog.complaints)
             else:
                 driver.reconfigure(profile)
             self.drivers.append(driver)

@@ -23,6 +23,7 @@ class Sandbox:
         self._placed: dict[str, tuple[Pod, int]] = {}
         self._missing: dict[str, tuple[Pod, int]] = {}
         self._order: dict[int, list[Pod]] = {}
+        self._lifted = False
 
     def occupy(self, pod: Pod, row: int) -> None:
         """Pretend that a pod is on a row (again)."""
@@ -53,7 +54,10 @@ class Sandbox:
             self._order[row] = list(self._cluster.table.pods[row])
 
     def lift(self) -> None:
-        """Show the truth."""
+        """Show the truth. Doing it twice does no harm."""
+        if self._lifted:
+            return
+        self._lifted = True
         for pod, row in self._placed.values():
             self._cluster.vacate(pod, row)
         for pod, row in self._missing.values():
@@ -63,6 +67,7 @@ class Sandbox:
 
     def lay(self) -> None:
         """Pretend again, as before `lift`. Pods that are gone or settled meanwhile are left out."""
+        self._lifted = False
         self._order.clear()
         pods = self._cluster.pods
         self._missing = {uid: at for uid, at in self._missing.items() if uid in pods and pods[uid].row == at[1]}
