@@ -153,14 +153,14 @@ def _check_ledger(world: VolcanoWorld, name: str) -> None:
 
 @pytest.mark.parametrize("ledger", LEDGERS)
 @given(specs=queues_of(), load=loads())
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_limits_hold_at_every_moment_under_random_load(
     ledger: str, specs: list[dict[str, Any]], load: list[dict[str, Any]]
 ) -> None:
     made = [_built(spec, deserving=ledger == "capacity") for spec in specs]
     world = VolcanoWorld(LEDGERS[ledger], nodes(3), queues=made, script=PodScript(terminate_delay=3.0))
     there = {spec["name"] for spec in specs}
-    for second in range(25):
+    for second in range(20):
         for at, job in enumerate(load):
             if job["after"] == second and job["queue"] in there:
                 asks = {"cpu": str(job["cpu"])} if job["cpu"] else None

@@ -2,6 +2,7 @@
 
     GET /apis/fairlead.io/v1/namespaces/NAMESPACE/pods/NAME/explanation
     GET /apis/fairlead.io/v1/namespaces/NAMESPACE/podgroups/NAME/explanation
+    GET /apis/fairlead.io/v1/queues/NAME/explanation
 
 The scheduler works in a thread of its own while it is asked. It only reads here; if something it reads changes under
 its hands, it is asked again.
@@ -11,26 +12,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
 
 from fairlead.errors import NotFound
 
 if TYPE_CHECKING:
-    from fairlead.model.explanation import Explanation
     from fairlead.model.flow import Doc
-    from fairlead.model.gang_explanation import GangExplanation
 
-Explain = Callable[[str, str], "Explanation | GangExplanation | None"]
+
+class Explained(Protocol):
+    """Whatever answers: it has a documented JSON form."""
+
+    def to_document(self) -> Doc: ...
+
+
+Explain = Callable[[str, str], "Explained | None"]
 """Namespace and name of a pod to all that is known of it."""
-_PATH = re.compile(r"/apis/fairlead\.io/v1/namespaces/([^/]+)/(pods|podgroups)/([^/]+)/explanation")
+_PATH = re.compile(
+    r"/apis/fairlead\.io/v1/(?:namespaces/([^/]+)/(?=pod)|(?=queues))(pods|podgroups|queues)/([^/]+)/explanation"
+)
+_BESIDE = {"podgroups": "explain_group", "queues": "explain_queue"}
 _TRIES = 50
 _DISTURBED = (RuntimeError, LookupError, AssertionError, AttributeError)
 """What reading may raise while another thread writes."""
 
 
 def explanation_path(namespace: str, name: str, plural: str = "pods") -> str:
-    return f"/apis/fairlead.io/v1/namespaces/{namespace}/{plural}/{name}/explanation"
+    where = "" if plural == "queues" else f"namespaces/{namespace}/"
+    return f"/apis/fairlead.io/v1/{where}{plural}/{name}/explanation"
 
 
 def is_explanation(path: str) -> bool:
@@ -38,27 +48,31 @@ def is_explanation(path: str) -> bool:
 
 
 def explanation_document(path: str, explainers: Sequence[Explain]) -> Doc:
-    """The answer to such a path; NotFound if no scheduler knows the pod or group."""
+    """The answer to such a path; NotFound if no scheduler knows the pod, group or queue."""
     found = _PATH.fullmatch(path)
     assert found is not None
-    namespace, plural, name = map(unquote, found.groups())
+    namespace, plural, name = (unquote(part or "") for part in found.groups())
     for explain in explainers:
-        explanation = _patiently(explain if plural == "pods" else _of_groups(explain), namespace, name)
+        explanation = _patiently(_of(plural, explain), *([name] if plural == "queues" else [namespace, name]))
         if explanation is not None:
             return explanation.to_document()
     raise NotFound(f'{plural} "{name}" not found', details={"name": name, "kind": plural})
 
 
-def _of_groups(explain: Explain) -> Explain:
-    """Who explains pods may explain groups too: the method beside it."""
-    explain_group: Explain = getattr(getattr(explain, "__self__", None), "explain_group", lambda namespace, name: None)
-    return explain_group
+def _of(plural: str, explain: Explain) -> Callable[..., Explained | None]:
+    """Who explains pods may explain groups and queues too: the method beside it."""
+    if plural == "pods":
+        return explain
+    beside: Callable[..., Explained | None] = getattr(
+        getattr(explain, "__self__", None), _BESIDE[plural], lambda *of: None
+    )
+    return beside
 
 
-def _patiently(explain: Explain, namespace: str, name: str) -> Explanation | GangExplanation | None:
+def _patiently(explain: Callable[..., Explained | None], *of: str) -> Explained | None:
     for _ in range(_TRIES):
         try:
-            return explain(namespace, name)
+            return explain(*of)
         except _DISTURBED:
             continue
-    return explain(namespace, name)
+    return explain(*of)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fairlead.model.explanation import Explanation
     from fairlead.model.flow import Change, DocView, Reply, Watch, Write
     from fairlead.model.gang_explanation import GangExplanation
+    from fairlead.model.queue_explanation import JobExplanation, QueueExplanation
 
 log = logging.getLogger("fairlead.scheduler")
 
@@ -78,8 +79,11 @@ class Attended:
     def explain(self, namespace: str, name: str) -> Explanation | None:
         return self._scheduler.explain(namespace, name)
 
-    def explain_group(self, namespace: str, name: str) -> GangExplanation | None:
+    def explain_group(self, namespace: str, name: str) -> GangExplanation | JobExplanation | None:
         return self._scheduler.explain_group(namespace, name)
+
+    def explain_queue(self, name: str) -> QueueExplanation | None:
+        return self._scheduler.explain_queue(name)
 
     def _look(self) -> None:
         try:

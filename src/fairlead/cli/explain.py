@@ -28,6 +28,7 @@ OWN_KUBECONFIG = Path("fairlead.kubeconfig")
 OPS_PORT = "http://127.0.0.1:10259"
 WAITS = 3
 PLACED = ("Scheduled", "Binding")
+KINDS = ("Explanation", "GangExplanation", "QueueExplanation")
 
 
 @click.group("explain")
@@ -96,6 +97,18 @@ def podgroup_command(
     _answer(document, output, lambda console: _show_group(console, document))
 
 
+@explain_group.command("job")
+@_asking
+@click.pass_context
+def job_command(command: click.Context, /, **options: Any) -> None:
+    """Explain the Volcano job NAME, or the group of that name, as `explain podgroup` does.
+
+    \b
+    Exit code 0: enough members are placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
+    """
+    command.invoke(podgroup_command, **options)
+
+
 def _answer(document: dict[str, Any], output: str, show: Callable[[Console], None]) -> None:
     if output == "json":
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
@@ -114,8 +127,11 @@ def _show_pod(console: Console, document: dict[str, Any], limit: int) -> None:
 
 def _show_group(console: Console, document: dict[str, Any]) -> None:
     from fairlead.cli.explained_gang import show
+    from fairlead.cli.explained_queue import show_checks
 
     show(console, document)
+    if "checks" in document:
+        show_checks(console, document)
 
 
 def _connections(
@@ -152,7 +168,7 @@ async def ask(connections: Sequence[Connection], namespace: str, name: str, *, p
         api = KubeApi(connection, attempts=1)
         try:
             answer = json.loads(await api.raw(explanation_path(namespace, name, plural)))
-            if isinstance(answer, dict) and answer.get("kind") in ("Explanation", "GangExplanation"):
+            if isinstance(answer, dict) and answer.get("kind") in KINDS:
                 return answer
             troubles.append(f"{connection.server} is not a fairlead")
         except NotFound as error:
@@ -163,5 +179,6 @@ async def ask(connections: Sequence[Connection], namespace: str, name: str, *, p
         finally:
             await api.close()
     if unknown:
-        raise FairleadError(f'the scheduler knows no {plural.removesuffix("s")} "{name}" in namespace "{namespace}"')
+        where = f' in namespace "{namespace}"' if namespace else ""
+        raise FairleadError(f'the scheduler knows no {plural.removesuffix("s")} "{name}"{where}')
     raise FairleadError(f"no scheduler answers: {'; '.join(troubles)}")

@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, Entry] = {
         "fairlead.cli.scheduler:scheduler_command", "Schedule the pods of a cluster, in kube-scheduler's place."
     ),
     "explain": Entry("fairlead.cli.explain:explain_group", "Say why a pod is where it is, or why it waits."),
+    "queue": Entry("fairlead.cli.queue:queue_group", "List queues; show what one holds, may hold, and why."),
     "bug-report": Entry("fairlead.cli.bugreport:bug_report_command", "Pack what a bug report needs, redacted."),
     "config": Entry(
         "fairlead.cli.config_commands:config_group", "Check, show and compare scheduler configuration files."

@@ -1,0 +1,89 @@
+"""A queue's sums and a group's checks for people, from their JSON forms: what is shown is what `-o json` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Document = Mapping[str, Any]
+_WORDS = {
+    "capability": "capability",
+    "guarantee": "guarantee",
+    "limit": "limit",
+    "deserved": "deserved",
+    "request": "asked for by its pods",
+    "allocated": "allocated",
+    "inqueue": "+ kept for groups let in",
+    "elastic": "- elastic (beyond minimums)",
+    "ending": "held by pods that are ending",
+    "leftForEntry": "= left to let groups in",
+    "leftForPods": "= left to place pods",
+}
+_NAMED = 10
+
+
+def show_queue(console: Console, document: Document) -> None:
+    parent = f", under {document['parent']}" if document.get("parent") else ""
+    plugin = f", by {document['plugin']}" if document.get("plugin") else ""
+    console.print(
+        f"queue [bold]{escape(document['queue'])}[/bold] is {document['state'] or 'not opened yet'}: "
+        f"weight {document['weight']}{escape(parent)}{_share(document)}{plugin}"
+    )
+    if document["sums"]:
+        console.print(_sums(document["sums"]))
+    if document["holders"]:
+        console.print(_holders(document["holders"]))
+    if document["waiting"]:
+        console.print(f"waiting, in this order: {escape(', '.join(document['waiting'][:_NAMED]))}")
+    for sentence in document["why"]:
+        console.print(escape(sentence))
+
+
+def _share(document: Document) -> str:
+    share = f", share {document['share']:.3g}" if document.get("share") is not None else ""
+    return share + (f", turn {document['place']} among queues" if document.get("place") else "")
+
+
+def _sums(sums: Mapping[str, Mapping[str, str | None]]) -> Table:
+    table = Table(title="The sum", title_justify="left", title_style="bold")
+    table.add_column("")
+    for resource in sums:
+        table.add_column(escape(resource), justify="right")
+    for line, words in _WORDS.items():
+        cells = [amounts.get(line) or "-" for amounts in sums.values()]
+        table.add_row(words, *cells, style="bold" if words.startswith("=") else "")
+    return table
+
+
+def _holders(holders: list[Document]) -> Table:
+    table = Table(title="Who holds it", title_justify="left", title_style="bold")
+    for heading in ("group", "phase", "allocated", "kept for it"):
+        table.add_column(heading, overflow="fold")
+    for one in holders[:_NAMED]:
+        table.add_row(escape(one["group"]), one["phase"], _amounts(one["allocated"]), _amounts(one["kept"]))
+    return table
+
+
+def _amounts(amounts: Mapping[str, str]) -> str:
+    return escape(", ".join(f"{name}={amount}" for name, amount in amounts.items())) or "-"
+
+
+def show_checks(console: Console, document: Document) -> None:
+    """The checks of a group in their order, and its place in the queue."""
+    table = Table(title="On its way", title_justify="left", title_style="bold")
+    for heading in ("check", "", "what"):
+        table.add_column(heading, overflow="fold")
+    marks = {True: "[green]passed[/green]", False: "[red]stopped[/red]", None: "-"}
+    for check in document["checks"]:
+        table.add_row(check["check"], marks[check["passed"]], escape(check["text"]))
+    console.print(table)
+    queue = document["queue"]
+    if queue.get("place"):
+        before = f", after {escape(', '.join(queue['before'][:_NAMED]))}" if queue["before"] else ""
+        console.print(f"turn {queue['place']} of {queue['waiting']} in queue {escape(queue['name'])}{before}")

@@ -1,0 +1,153 @@
+"""`fairlead queue list|get|explain`: the queues of Volcano, and what one holds, may hold, and why.
+
+`list` and `get` read the objects of any cluster. `explain` asks the scheduler that keeps the accounts; where none
+answers, it shows what the objects alone say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairlead.cli.explain import OPS_PORT, _connections, ask
+from fairlead.errors import ApiError, FairleadError, NotFound
+from fairlead.model import kinds
+
+if TYPE_CHECKING:
+    from fairlead.api.credentials import Connection
+    from fairlead.model.flow import Doc
+
+_COUNTS = ("inqueue", "pending", "running", "unknown", "completed")
+
+
+@click.group("queue")
+def queue_group() -> None:
+    """List queues; show what one holds, may hold, and why."""
+
+
+def _where(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed((
+        click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
+        click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+                     help="Default: ./fairlead.kubeconfig, KUBECONFIG, ~/.kube/config."),
+        click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one."),
+    )):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@queue_group.command("list")
+@_where
+def list_command(output: str, kubeconfig: Path | None, context: str | None) -> None:
+    """List all queues with their groups by phase."""
+    connections, _ = _connections(kubeconfig, context, None, None)
+    queues = asyncio.run(_queues(connections))
+    _print(queues, output)
+
+
+@queue_group.command("get")
+@click.argument("name")
+@_where
+def get_command(name: str, output: str, kubeconfig: Path | None, context: str | None) -> None:
+    """Show one queue."""
+    connections, _ = _connections(kubeconfig, context, None, None)
+    found = [queue for queue in asyncio.run(_queues(connections)) if queue["metadata"]["name"] == name]
+    if not found:
+        raise FairleadError(f'queues.scheduling.volcano.sh "{name}" not found')
+    _print(found, output)
+
+
+@queue_group.command("explain")
+@click.argument("name")
+@_where
+@click.option("--server", metavar="URL", help=f"Ask this scheduler.  [default: the cluster's, then {OPS_PORT}]")
+@click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="The token for --server.")  # fmt: skip
+def explain_command(
+    name: str, output: str, kubeconfig: Path | None, context: str | None, server: str | None, token_file: Path | None
+) -> None:
+    """Show the sum of queue NAME line by line: what it may have, has, keeps for others, and what is left."""
+    connections, _ = _connections(kubeconfig, context, server, token_file)
+    document = asyncio.run(_explanation(connections, name, objects=server is None))
+    if output == "json":
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        return
+    from rich.console import Console
+
+    from fairlead.cli.explained_queue import show_queue
+
+    show_queue(Console(highlight=False), document)
+
+
+async def _explanation(connections: Sequence[Connection], name: str, *, objects: bool) -> dict[str, Any]:
+    try:
+        return await ask(connections, "", name, plural="queues")
+    except FairleadError:
+        if not objects:
+            raise
+        found = [queue for queue in await _queues(connections) if queue["metadata"]["name"] == name]
+        if not found:
+            raise
+        return told_by_objects(found[0])
+
+
+def told_by_objects(queue: Doc) -> dict[str, Any]:
+    """What the object alone says, in the form of an explanation."""
+    spec, status = queue.get("spec") or {}, queue.get("status") or {}
+    lines = {
+        "capability": spec.get("capability") or {},
+        "guarantee": (spec.get("guarantee") or {}).get("resource") or {},
+        "deserved": spec.get("deserved") or {},
+        "allocated": status.get("allocated") or {},
+    }
+    resources = dict.fromkeys(name for amounts in lines.values() for name in amounts)
+    return {
+        "kind": "QueueExplanation",
+        "queue": queue["metadata"]["name"],
+        "state": status.get("state") or "",
+        "weight": spec.get("weight", 1),
+        "parent": spec.get("parent") or "",
+        "plugin": "",
+        "share": None,
+        "place": None,
+        "sums": {name: {line: amounts.get(name) for line, amounts in lines.items()} for name in resources},
+        "holders": [],
+        "waiting": [],
+        "why": ["no scheduler that keeps its account answers: this is what the object says"],
+    }
+
+
+async def _queues(connections: Sequence[Connection]) -> list[Doc]:
+    from fairlead.api.client import KubeApi
+
+    api = KubeApi(connections[0], attempts=1)
+    try:
+        listed = json.loads(await api.raw(kinds.VC_QUEUE.path()))
+    except NotFound as error:
+        raise FairleadError("this cluster has no queues: the kind queues.scheduling.volcano.sh is not known") from error
+    except (ApiError, json.JSONDecodeError) as error:
+        raise FairleadError(str(error)) from error
+    finally:
+        await api.close()
+    return sorted(listed.get("items") or (), key=lambda queue: str(queue["metadata"]["name"]))
+
+
+def _print(queues: Sequence[Doc], output: str) -> None:
+    """In the columns that vcctl prints."""
+    if output == "json":
+        click.echo(json.dumps(list(queues), indent=2, ensure_ascii=False))
+        return
+    rows = [("Name", "Weight", "State", "Parent", *(name.capitalize() for name in _COUNTS))]
+    for queue in queues:
+        spec, status = queue.get("spec") or {}, queue.get("status") or {}
+        counts = (str(status.get(name, 0)) for name in _COUNTS)
+        weight, state = str(spec.get("weight", 1)), status.get("state") or ""
+        rows.append((queue["metadata"]["name"], weight, state, spec.get("parent") or "", *counts))
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    for row in rows:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,162 @@
+"""`fairlead queue` and `fairlead explain job|podgroup` on a cluster that is scheduled in Volcano's manner."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fairlead.cli.explain import WAITS
+from fairlead.cli.main import cli
+from fairlead.config.volcano_presets import PRESETS
+from fairlead.testing.builders import queue
+from fairlead.testing.serving import Served
+from tests.scenario.volcano_world import VolcanoWorld, nodes
+
+
+def small_world() -> VolcanoWorld:
+    """Eight cores; queue `small` may have four of them. It runs two, keeps two for a group, and a third one waits."""
+    world = VolcanoWorld(PRESETS["default"], nodes(2), queues=[queue("small").capped_at(cpu="4")])
+    world.gang("runs", 1, queue="small", asks={"cpu": "2"}, needs={"cpu": "2"})
+    world.run(3)
+    world.gang("kept", 2, queue="small", members=1, asks={"cpu": "1"}, needs={"cpu": "2"})
+    world.run(3)
+    world.gang("late", 1, queue="small", asks={"cpu": "1"}, needs={"cpu": "1"})
+    world.gang("lost", 1, queue="nowhere", asks={"cpu": "1"})
+    world.run(3)
+    return world
+
+
+def test_the_sum_of_a_queue_adds_up() -> None:
+    world = small_world()
+    explained = world.scheduler.explain_queue("small")
+    assert explained is not None
+    cpu = explained.sums["cpu"]
+    assert (cpu["capability"], cpu["limit"], cpu["allocated"], cpu["inqueue"]) == ("4", "4", "2", "2")
+    assert (cpu["elastic"], cpu["leftForEntry"], cpu["ending"]) == ("0", "0", "0")
+    assert [(one.name, one.allocated.get("cpu"), one.kept.get("cpu")) for one in explained.holders] == [
+        ("default/runs", "2", None),
+        ("default/kept", None, "2"),
+    ]
+    assert set(explained.waiting) == {"default/kept", "default/late"}
+    assert explained.plugin == "proportion"
+    assert explained.sums["memory"]["capability"] is None
+
+
+def test_a_group_that_was_not_let_in_is_told_what_it_needs() -> None:
+    explained = small_world().scheduler.explain_group("default", "late")
+    assert explained is not None
+    document = explained.to_document()
+    checks = {check["check"]: check for check in document["checks"]}
+    assert checks["queue"]["passed"] is True
+    assert checks["enqueue"]["passed"] is False
+    assert checks["enqueue"]["text"].startswith("not let in, needs 1 cpu: queue resource quota insufficient")
+    assert document["verdict"] == "Unschedulable"
+    assert (document["queue"]["name"], document["queue"]["waiting"]) == ("small", 2)
+    assert document["queue"]["place"] in (1, 2)
+
+
+def test_a_group_without_all_its_pods_is_told_so() -> None:
+    explained = small_world().scheduler.explain_group("default", "kept")
+    assert explained is not None
+    checks = {check["check"]: check for check in explained.to_document()["checks"]}
+    assert checks["enqueue"]["passed"] is True
+    assert checks["gang"]["passed"] is False
+    assert "0 of 1 pods have places, 2 are needed" in checks["gang"]["text"]
+
+
+def test_a_group_that_runs_passed_everything() -> None:
+    explained = small_world().scheduler.explain_group("default", "runs")
+    assert explained is not None
+    document = explained.to_document()
+    assert document["verdict"] == "Scheduled"
+    assert not [check for check in document["checks"] if check["passed"] is False]
+    assert sum(document["where"].values()) == 1
+
+
+def test_a_group_whose_queue_is_missing_is_told_so() -> None:
+    explained = small_world().scheduler.explain_group("default", "lost")
+    assert explained is not None
+    assert explained.to_document()["message"] == 'queue: queue "nowhere" does not exist'
+
+
+def test_a_group_is_found_by_the_name_of_its_job() -> None:
+    world = VolcanoWorld(PRESETS["default"], nodes(1))
+    world.gang("train-0b0e7a52-3c1d-4e6f-8a9b-0123456789ab", 1, asks={"cpu": "1"})
+    world.run(3)
+    explained = world.scheduler.explain_group("default", "train")
+    assert explained is not None
+    assert explained.to_document()["podGroup"]["name"] == "train-0b0e7a52-3c1d-4e6f-8a9b-0123456789ab"
+
+
+def test_nodes_that_refuse_are_the_answer_when_everything_else_passed() -> None:
+    world = VolcanoWorld(PRESETS["default"], nodes(2))
+    world.gang("big", 1, asks={"cpu": "5"})
+    world.run(3)
+    explained = world.scheduler.explain_group("default", "big")
+    assert explained is not None
+    checks = {check["check"]: check for check in explained.to_document()["checks"]}
+    assert checks["nodes"]["passed"] is False
+    assert "Insufficient cpu" in checks["nodes"]["text"] or "nodes are unavailable" in checks["nodes"]["text"]
+
+
+@pytest.fixture(scope="module")
+def kubeconfig() -> Iterator[Path]:
+    world = small_world()
+    served = Served(world.store, world.runtime, explainers=[world.scheduler.explain])
+    try:
+        yield served.kubeconfig
+    finally:
+        served.close()
+
+
+def run(kubeconfig: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(cli, [*arguments, "--kubeconfig", str(kubeconfig)])
+
+
+def test_queue_list_has_the_columns_of_vcctl(kubeconfig: Path) -> None:
+    lines = run(kubeconfig, "queue", "list").stdout.splitlines()
+    assert lines[0].split() == [
+        "Name", "Weight", "State", "Parent", "Inqueue", "Pending", "Running", "Unknown", "Completed",
+    ]  # fmt: skip
+    assert [line.split()[0] for line in lines[1:]] == ["default", "root", "small"]
+    assert lines[3].split() == ["small", "1", "Open", "root", "1", "1", "1", "0", "0"]
+
+
+def test_queue_get_shows_one_and_knows_what_is_not_there(kubeconfig: Path) -> None:
+    assert len(run(kubeconfig, "queue", "get", "small").stdout.splitlines()) == 2
+    missing = run(kubeconfig, "queue", "get", "nothing")
+    assert (missing.exit_code, "not found" in missing.output) == (1, True)
+
+
+def test_queue_explain_prints_the_sum_line_by_line(kubeconfig: Path) -> None:
+    result = run(kubeconfig, "queue", "explain", "small")
+    assert result.exit_code == 0
+    assert "queue small is Open: weight 1, under root" in result.stdout
+    for words in ("capability", "+ kept for groups let in", "= left to let groups in", "default/kept"):
+        assert words in result.stdout
+    document = json.loads(run(kubeconfig, "queue", "explain", "small", "-o", "json").stdout)
+    assert document["sums"]["cpu"]["leftForEntry"] == "0"
+
+
+def test_explain_job_and_podgroup_give_one_answer(kubeconfig: Path) -> None:
+    for noun in ("job", "podgroup"):
+        result = run(kubeconfig, "explain", noun, "late")
+        assert result.exit_code == WAITS
+        assert "default/late is Unschedulable" in result.stdout
+        assert "not let in, needs 1 cpu" in " ".join(result.stdout.split())
+    assert run(kubeconfig, "explain", "podgroup", "runs").exit_code == 0
+
+
+def test_without_a_scheduler_the_object_is_shown() -> None:
+    world = small_world()
+    served = Served(world.store, world.runtime)
+    try:
+        result = run(served.kubeconfig, "queue", "explain", "small")
+    finally:
+        served.close()
+    assert result.exit_code == 0
+    assert "this is what the object says" in result.stdout
