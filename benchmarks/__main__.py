@@ -17,7 +17,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import api, gangs, plugins, scheduling, whole
+from benchmarks import api, clients, gangs, plugins, scheduling, whole
 from benchmarks.row import Row
 
 RESULTS = Path("build/bench.json")
@@ -39,6 +39,10 @@ BENCHES: list[tuple[tuple[str, ...], Bench]] = [
     (("api.watch",), api.bench_watch_events),
     (("api.creates.https",), api.bench_creates_over_https),
     (("api.start", "api.memory.opened", "api.memory.created"), api.bench_start_from_journal),
+    (("api.apply",), clients.bench_apply),
+    (("api.creates.custom",), clients.bench_custom_creates),
+    (("api.watchers",), clients.bench_watchers),
+    (("up.ready",), clients.bench_ready),
     (("up.start", "up.memory"), whole.bench_whole_cluster),
 ]
 """The rows that each function gives: known without running it."""

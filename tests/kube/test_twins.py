@@ -102,6 +102,9 @@ def refusal(error: ApiError) -> Any:
     if "causes" in details:
         # On an update the real one looks at metadata twice and tells what it finds twice.
         details["causes"] = [each for i, each in enumerate(details["causes"]) if each not in details["causes"][:i]]
+    if error.code == 500:
+        # What the real one answers so is a client's mistake, and a 400 of ours.
+        return 400, "BadRequest", text, details
     return error.code, type(error).__name__, text, details
 
 

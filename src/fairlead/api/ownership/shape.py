@@ -108,5 +108,10 @@ def shape_of(kind: Kind) -> Shape:
     if kind.definition is None:
         return _built_in(kind)
     schema = kind.definition.schema
-    meta = {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
-    return Shape({**schema, "properties": {**(schema.get("properties") or {}), "metadata": meta}})
+    return Shape({**schema, "properties": {**(schema.get("properties") or {}), **_OF_EVERY_OBJECT}})
+
+
+_OF_EVERY_OBJECT = {
+    "apiVersion": {"type": "string"}, "kind": {"type": "string"},
+    "metadata": {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+}  # fmt: skip

@@ -1,0 +1,52 @@
+"""Tokens of service accounts, and the questions that are asked by creating something."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api import reviews
+from fairlead.api.tokens import ADMIN, Tokens
+from fairlead.errors import Invalid
+
+ACCOUNT = {"metadata": {"name": "robot", "namespace": "team", "uid": "u"}}
+
+
+class Clock:
+    now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_token_is_good_until_it_expires_and_only_here() -> None:
+    clock = Clock()
+    tokens = Tokens("secret", clock)
+    answer = reviews.token_for(ACCOUNT, {"spec": {"expirationSeconds": 600}}, tokens)
+    token = answer["status"]["token"]
+    user = tokens.user(token)
+    assert user is not None
+    assert (user.name, user.groups[1]) == ("system:serviceaccount:team:robot", "system:serviceaccounts:team")
+    assert Tokens("other", clock).user(token) is None
+    assert tokens.user(token[:-2]) is None
+    assert tokens.user("") is None
+    assert tokens.user("a.b.c") is None
+    clock.now += 601
+    assert tokens.user(token) is None
+    assert tokens.user("secret") is ADMIN
+
+
+def test_a_token_lives_ten_minutes_at_least() -> None:
+    with pytest.raises(Invalid, match="may not specify a duration less than 10 minutes"):
+        reviews.token_for(ACCOUNT, {"spec": {"expirationSeconds": 5}}, Tokens("secret", Clock()))
+
+
+def test_reviews_are_answered() -> None:
+    tokens = Tokens("secret", Clock())
+    assert reviews.answer(reviews.SELF_ACCESS, {"spec": {}}, ADMIN, tokens)["status"]["allowed"] is True
+    assert reviews.answer(reviews.SELF, {}, ADMIN, tokens)["status"]["userInfo"]["username"] == "fairlead-admin"
+    known = reviews.answer(reviews.TOKEN, {"spec": {"token": "secret"}}, ADMIN, tokens)["status"]
+    assert (known["authenticated"], known["user"]["username"]) == (True, "fairlead-admin")
+    unknown = reviews.answer(reviews.TOKEN, {"spec": {"token": "nope"}}, ADMIN, tokens)["status"]
+    assert "authenticated" not in unknown
+    rules = reviews.answer(reviews.SELF_RULES, {"spec": {"namespace": "x"}}, ADMIN, tokens)["status"]
+    assert rules["resourceRules"][0]["verbs"] == ["*"]
