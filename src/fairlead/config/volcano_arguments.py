@@ -108,8 +108,8 @@ ACTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "reclaim": _CACHE,
     "shuffle": {},
-    "gangpreempt": _CACHE,
-    "gangreclaim": _CACHE,
+    "gangpreempt": {"maxDomains": "whole", "allowWholeBundle": "flag"},
+    "gangreclaim": {"maxDomains": "whole", "allowWholeBundle": "flag"},
 }
 """By action."""
 
