@@ -17,7 +17,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import api, clients, gangs, plugins, scheduling, whole
+from benchmarks import api, clients, gangs, plugins, scheduling, volcano, whole
 from benchmarks.row import Row
 
 RESULTS = Path("build/bench.json")
@@ -34,6 +34,9 @@ BENCHES: list[tuple[tuple[str, ...], Bench]] = [
     (("GangOf1000/5000Nodes",), gangs.bench_large_gang),
     (("GangInOneRack/5000Nodes",), gangs.bench_rack),
     (("1000GangsOf10/5000Nodes",), gangs.bench_many_gangs),
+    (tuple(f"VolcanoGangs/{jobs}x{size}" for jobs, size in volcano.GANGS), volcano.bench_gangs),
+    (("VolcanoRound/HalfFits", "VolcanoRound/NothingFits"), volcano.bench_round),
+    (tuple(f"ReclaimLargeJobs/{nodes}Nodes" for nodes in volcano.RECLAIM_BARS), volcano.bench_reclaim),
     (("api.creates.memory", "api.creates.memory.equal"), api.bench_creates_in_memory),
     (("api.creates.journal", "api.creates.journal.batched"), api.bench_creates_with_journal),
     (("api.watch",), api.bench_watch_events),

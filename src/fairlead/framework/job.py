@@ -127,24 +127,22 @@ def revocable_zone(annotations: Mapping[str, str]) -> str:
 class Counts:
     """How many tasks are in each status, and how many pending ones ask for nothing."""
 
-    __slots__ = ("by_status", "pending_best_effort")
+    __slots__ = ("allocated_class", "by_status", "pending_best_effort")
 
     def __init__(self) -> None:
         self.by_status = [0] * len(TaskStatus)
+        self.allocated_class = 0
         self.pending_best_effort = 0
 
     def count(self, task: Task, status: TaskStatus, by: int) -> None:
         self.by_status[status] += by
+        if status in ALLOCATED_CLASS:
+            self.allocated_class += by
         if status is TaskStatus.PENDING and task.best_effort:
             self.pending_best_effort += by
 
     def of(self, status: TaskStatus) -> int:
         return self.by_status[status]
-
-    @property
-    def allocated_class(self) -> int:
-        n = self.by_status
-        return n[TaskStatus.BOUND] + n[TaskStatus.BINDING] + n[TaskStatus.RUNNING] + n[TaskStatus.ALLOCATED]
 
     @property
     def ready(self) -> int:

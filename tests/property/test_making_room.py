@@ -1,0 +1,108 @@
+"""Leaving out hopeless rows does not change what preempt and reclaim decide; and nobody is evicted for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.engine.actions import making_room
+from fairlead.framework.round import Round
+from fairlead.framework.tiers import Enabled
+from fairlead.plugins.volcano.arguments import Arguments
+from fairlead.plugins.volcano.capacity import Capacity
+from fairlead.plugins.volcano.drf import Drf
+from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.nodeorder import NodeOrder
+from fairlead.plugins.volcano.predicates import Predicates
+from fairlead.plugins.volcano.priority import Priority
+from fairlead.plugins.volcano.proportion import Proportion
+from tests.unit.engine.actions.square import Square, Tier, evicted, promised
+
+jobs = st.lists(
+    st.tuples(
+        st.sampled_from(["red", "blue"]),
+        st.sampled_from([0, 10]),
+        st.integers(0, 3),
+        st.lists(st.sampled_from(["a", "b", "c", ""]), min_size=1, max_size=4),
+        st.sampled_from(["1", "2", "3", "500m"]),
+    ),
+    min_size=2,
+    max_size=8,
+)
+
+
+def square_of(listed: list[tuple[str, int, int, list[str], str]], weight: int) -> Square:
+    square = Square(a="4", b="6", c="3").queue("red", weight=weight, deserved={"cpu": "6"})
+    square.queue("blue", deserved={"cpu": "7"})
+    for number, (queue, priority, least, places, cpu) in enumerate(listed):
+        name = f"j{number}"
+        square.job(name, queue=queue, priority=priority, least=least)
+        for place in places:
+            if place:
+                square.runs(name, place, cpu=cpu)
+            else:
+                square.waits(name, 1, cpu=cpu, priority=priority)
+    return square
+
+
+def tiers_of(kind: str) -> list[Tier]:
+    none = Arguments()
+    queues = Capacity() if kind == "capacity" else Proportion()
+    return [
+        [Priority(), Enabled(Gang(), {"enablePreemptable": False})],
+        [Predicates.of(none), queues, *([Drf()] if kind == "drf" else []), NodeOrder.of(none)],
+    ]
+
+
+@contextmanager
+def nothing_left_out() -> Iterator[None]:
+    """Every row is tried, and every time."""
+
+    def all_rows(self: Any, request: Any, rows: Any, queues: Any, **options: Any) -> Any:
+        return np.ones(len(rows), dtype=np.bool_)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(making_room.Evictable, "promising", all_rows)
+        patch.setattr(making_room.Refused, "of", lambda self, task: np.zeros(self._size, dtype=np.bool_))
+        yield
+
+
+def decided(round: Round) -> tuple[list[str], dict[str, str]]:
+    return evicted(round), promised(round)
+
+
+@settings(max_examples=60, deadline=None)
+@given(jobs, st.integers(1, 3), st.sampled_from(["proportion", "capacity", "drf"]))
+def test_leaving_out_hopeless_rows_changes_no_decision(
+    listed: list[tuple[str, int, int, list[str], str]], weight: int, kind: str
+) -> None:
+    actions = ("allocate", "reclaim", "preempt")
+    found = decided(square_of(listed, weight).round(*actions, tiers=tiers_of(kind)))
+    with nothing_left_out():
+        assert decided(square_of(listed, weight).round(*actions, tiers=tiers_of(kind))) == found
+
+
+@settings(max_examples=60, deadline=None)
+@given(jobs, st.integers(1, 3), st.sampled_from([("reclaim",), ("preempt",), ("gangpreempt",), ("gangreclaim",)]))
+def test_who_is_evicted_makes_room_for_a_job_that_gets_its_minimum(
+    listed: list[tuple[str, int, int, list[str], str]], weight: int, actions: tuple[str, ...]
+) -> None:
+    round = square_of(listed, weight).round("allocate", *actions, tiers=tiers_of("proportion"))
+    got_room = [task for job in round.jobs.values() for task in job.tasks.values() if task.eviction_occurred]
+    assert bool(round.outcome.evictions) == any(task.row >= 0 for task in got_room) or not got_room
+    if round.outcome.evictions:
+        assert any(round.tiers.job_pipelined(task.job) for task in got_room if task.job is not None)
+    for row in range(3):
+        assert round.books.future_idle_at(row).cpu >= min(0.0, _overbooked(round, row))
+
+
+def _overbooked(round: Round, row: int) -> float:
+    """How far a row was in debt before the round promised anything."""
+    offered = float(round.books.allocatable["cpu"][row])
+    return offered - sum(task.request.cpu for task in round.books.tasks_on(row) if task.pod.node_name)
