@@ -194,11 +194,6 @@ def prioritize(round: Round, task: Task, rows: NDArray[np.int32]) -> NDArray[np.
     return totals
 
 
-def by_score(rows: NDArray[np.int32], scores: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Best first, ties in the order given."""
-    return rows[np.argsort(-scores, kind="stable")]
-
-
 def best(round: Round, task: Task, rows: NDArray[np.int32]) -> int:
     """The row to take: the only one, or one of those that score highest."""
     if len(rows) == 1:
