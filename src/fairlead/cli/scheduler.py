@@ -46,6 +46,10 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.command("scheduler")
 @click.option("--config", type=_FILE, metavar="FILE",
               help="KubeSchedulerConfiguration (or a legacy Policy). Read again when it changes.")  # fmt: skip
+@click.option("--policy-config-file", type=_FILE, metavar="FILE", help="A legacy Policy in the place of --config.")
+@click.option("--policy-configmap", metavar="NAME", help="A ConfigMap that holds one under the key policy.cfg.")
+@click.option("--policy-configmap-namespace", default="kube-system", show_default=True, metavar="NAME",
+              help="Where that ConfigMap is.")  # fmt: skip
 @click.option("--kubeconfig", type=_FILE, metavar="FILE",
               help="The cluster. Default: the configuration's, KUBECONFIG, ~/.kube/config, the pod's own.")  # fmt: skip
 @click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")
@@ -90,6 +94,8 @@ def scheduler_command(**flags: Any) -> None:
     log_as_asked(flags.pop("form"), flags["verbosity"])
     if (flags["tls_cert_file"] is None) != (flags["tls_private_key_file"] is None):
         raise click.UsageError("--tls-cert-file and --tls-private-key-file come together")
+    if sum(flags[name] is not None for name in ("config", "policy_config_file", "policy_configmap")) > 1:
+        raise click.UsageError("--config, --policy-config-file and --policy-configmap exclude each other")
     volcano = VolcanoFlags.taken_from(flags)
     if volcano is None and flags["volcano_controllers"]:
         raise click.UsageError("--volcano-controllers needs --volcano-conf")

@@ -36,12 +36,13 @@ from fairlead.config.extenders import extenders_of, without_what_extenders_manag
 from fairlead.config.kube import default_kube_config
 from fairlead.config.kube_document import to_document
 from fairlead.config.loading import load_config, read_config
+from fairlead.config.policy import policy_from_config_map, read_policy
 from fairlead.config.registry import BUILT_IN, Registry
 from fairlead.config.watcher import ConfigWatcher, Outcome
 from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, housekeepers
 from fairlead.engine.figures import figures_of, take
 from fairlead.engine.scheduler import Options, Scheduler
-from fairlead.errors import FairleadError, NotFound
+from fairlead.errors import ApiError, ConfigError, FairleadError, NotFound
 from fairlead.framework.meter import Meter
 from fairlead.model import kinds
 from fairlead.runtime.leader import Election, Elector, LeadershipLost
@@ -69,6 +70,9 @@ class Flags:
     """The command line. None is what was not said."""
 
     config: Path | None
+    policy_config_file: Path | None
+    policy_configmap: str | None
+    policy_configmap_namespace: str
     kubeconfig: Path | None
     context: str | None
     master: str | None
@@ -106,7 +110,12 @@ class Flags:
 def effective_config(flags: Flags) -> KubeConfig:
     """The file, or the default with the flags that a file would make meaningless; and flags about leading over both."""
     registry = Registry()
-    if flags.config is not None:
+    if flags.policy_configmap is not None:
+        config_map = asyncio.run(_config_map(flags, flags.policy_configmap))
+        config = policy_from_config_map(config_map, capabilities=registry.capabilities, gates=flags.gates)
+    elif flags.policy_config_file is not None:
+        config = read_policy(flags.policy_config_file, capabilities=registry.capabilities, gates=flags.gates)
+    elif flags.config is not None:
         config = read_config(flags.config, capabilities=registry.capabilities, gates=flags.gates)
     else:
         config = default_kube_config(capabilities=registry.capabilities, gates=flags.gates)
@@ -115,6 +124,19 @@ def effective_config(flags: Flags) -> KubeConfig:
     for notice in config.notices:
         log.warning(notice)
     return with_leader_flags(config, flags)
+
+
+async def _config_map(flags: Flags, name: str) -> Doc:
+    """The ConfigMap with the policy, read once at the start, as kube-scheduler did."""
+    api = KubeApi(connection_of(flags, default_kube_config()))
+    try:
+        found = await api.get(kinds.CONFIG_MAP, flags.policy_configmap_namespace, name)
+        return {**found, "kind": kinds.CONFIG_MAP.kind, "apiVersion": kinds.CONFIG_MAP.api_version}
+    except ApiError as error:
+        where = f"ConfigMap {flags.policy_configmap_namespace}/{name}"
+        raise ConfigError(f"cannot be read: {error}", file=where) from error
+    finally:
+        await api.close()
 
 
 def with_leader_flags(config: KubeConfig, flags: Flags) -> KubeConfig:
