@@ -1,0 +1,99 @@
+"""Gangs on the embedded API, from users' documents to running pods: the rules of core §7 that show from outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairlead.model import kinds
+from fairlead.testing.builders import node, pod
+from fairlead.testing.harness import Harness
+
+RACK = "example.com/rack"
+
+
+def _group(name: str, minimum: int, *, version: str = "v1alpha2", key: str = "", **spec: Any) -> dict[str, Any]:
+    constraints = {"schedulingConstraints": {"topology": [{"key": key}]}} if key else {}
+    return {
+        "apiVersion": f"scheduling.k8s.io/{version}", "kind": "PodGroup", "metadata": {"name": name},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": minimum}}, **constraints, **spec},
+    }  # fmt: skip
+
+
+def _members(group: str, count: int, cpu: str = "4") -> list[dict[str, Any]]:
+    docs = [pod(f"{group}-{i}").asks(cpu=cpu).doc() for i in range(count)]
+    return [{**doc, "spec": {**doc["spec"], "schedulingGroup": {"podGroupName": group}}} for doc in docs]
+
+
+def _scheduled(cluster: Harness, name: str) -> tuple[str, str]:
+    doc = cluster.get(kinds.POD_GROUP, name)
+    assert doc is not None
+    condition = next(c for c in doc["status"]["conditions"] if c["type"] == "PodGroupScheduled")
+    return condition["status"], condition["reason"]
+
+
+@pytest.mark.parametrize("version", ["v1alpha2", "v1beta1"])
+def test_7_5_a_native_gang_starts_when_there_is_room_for_all(version: str) -> None:
+    cluster = Harness(nodes=1)
+    cluster.apply(_group("g", 3, version=version), *_members("g", 3))
+    cluster.run(30)
+    assert cluster.bindings() == {}
+    assert _scheduled(cluster, "g") == ("False", "Unschedulable")
+    cluster.apply(node("another"))
+    cluster.run(30)
+    assert set(cluster.phases().values()) == {"Running"}
+    assert _scheduled(cluster, "g") == ("True", "Scheduled")
+
+
+def test_7_3_members_without_their_group_wait_for_it() -> None:
+    cluster = Harness(nodes=2)
+    cluster.apply(*_members("g", 2))
+    cluster.run(10)
+    assert cluster.bindings() == {}
+    cluster.apply(_group("g", 2))
+    cluster.run(10)
+    assert len(cluster.bindings()) == 2
+
+
+def test_groups_of_three_apis_start_whole() -> None:
+    coscheduling = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "metadata": {"name": "x"},
+                    "spec": {"minMember": 2}}  # fmt: skip
+    volcano = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "v"},
+               "spec": {"minMember": 2}}  # fmt: skip
+    cluster = Harness(nodes=1)
+    cluster.apply(coscheduling, volcano)
+    cluster.apply(*(pod(f"x-{i}").asks(cpu="4").labelled({"scheduling.x-k8s.io/pod-group": "x"}) for i in range(2)))
+    cluster.apply(*(pod(f"v-{i}").asks(cpu="4").in_group("v") for i in range(2)))
+    cluster.run(10)
+    assert {name[0] for name in cluster.bindings()} in ({"x"}, {"v"})
+    assert len(cluster.bindings()) == 2
+
+
+def test_7_6_a_gang_in_one_rack_is_explained_when_there_is_none() -> None:
+    cluster = Harness(nodes=[node(f"r{i}").labelled({RACK: f"r{i}"}) for i in range(3)])
+    cluster.apply(_group("g", 4, key=RACK), *_members("g", 4))
+    cluster.run(10)
+    assert cluster.bindings() == {}
+    (scheduler,) = cluster._schedulers
+    explanation = scheduler.explain_group("default", "g")  # type: ignore[attr-defined]
+    assert explanation.summary.startswith(f"needs 4 in one {RACK}; best {RACK} r")
+    assert explanation.summary.endswith("has room for 2")
+    assert explanation.to_document()["topology"]["domains"][0]["fits"] == 2
+
+
+def test_7_7_a_more_important_gang_makes_room_for_itself() -> None:
+    cluster = Harness(nodes=2)
+    cluster.apply(*(pod(f"low-{i}").asks(cpu="4") for i in range(4)))
+    cluster.run(10)
+    assert len(cluster.bindings()) == 4
+    cluster.apply({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"},
+                   "value": 1000})  # fmt: skip
+    important = _members("g", 2)
+    for doc in important:
+        doc["spec"]["priorityClassName"] = "high"
+    cluster.apply(_group("g", 2, priority=1000, priorityClassName="high"), *important)
+    cluster.run(120)
+    names = set(cluster.bindings())
+    assert {"g-0", "g-1"} <= names
+    assert len(names) == 4
