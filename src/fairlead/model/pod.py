@@ -29,6 +29,17 @@ __all__ = [
 NATIVE_GROUP_API = "scheduling.k8s.io"
 VOLCANO_GROUP_API = "scheduling.volcano.sh"
 COSCHEDULING_GROUP_API = "scheduling.x-k8s.io"
+OWNER_GROUP_API = "scheduling.fairlead.io"
+"""What stands for an API where pods are a group because of their owner."""
+GANG_ANNOTATION = "scheduling.fairlead.io/gang"
+_OWNER_LABELS = (
+    ("jobset.sigs.k8s.io/jobset-name", "", "jobset"),
+    ("leaderworkerset.sigs.k8s.io/name", "leaderworkerset.sigs.k8s.io/group-index", "leaderworkerset"),
+    ("ray.io/cluster", "", "raycluster"),
+    ("training.kubeflow.org/job-name", "", "trainingjob"),
+)
+"""Labels by which controllers mark what belongs together: the name, a part of it, and what to call it."""
+_GROUP_SIZE_ANNOTATION = "leaderworkerset.sigs.k8s.io/size"
 _VOLCANO_GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 _COSCHEDULING_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -141,7 +152,7 @@ def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
         gates=tuple(gate["name"] for gate in gates) if gates else (),
         owner=_controller(owners) if owners else None,
         group=group,
-        group_ref=_group_ref(group, labels, annotations),
+        group_ref=_group_ref(group, labels, annotations, owners),
         disruption_target=_is_preempted(conditions) if conditions else False,
         scheduled_condition=_scheduled(conditions) if conditions else None,
         claim_statuses=_claim_statuses(status),
@@ -169,14 +180,33 @@ def _shared_owner(api_version: str, kind: str, name: str, uid: str) -> Owner:
     return Owner(api_version, kind, name, uid)
 
 
-def _group_ref(group: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> GroupRef | None:
+def _group_ref(
+    group: str, labels: Mapping[str, str], annotations: Mapping[str, str], owners: list[Mapping[str, Any]] | None
+) -> GroupRef | None:
     if group:
         return GroupRef(NATIVE_GROUP_API, group)
     if name := annotations.get(_VOLCANO_GROUP_ANNOTATION):
         return GroupRef(VOLCANO_GROUP_API, name)
     if name := labels.get(_COSCHEDULING_GROUP_LABEL):
         return GroupRef(COSCHEDULING_GROUP_API, name)
+    if annotations and gang_size(annotations):
+        name = _owned_group_name(labels, _controller(owners) if owners else None)
+        return GroupRef(OWNER_GROUP_API, name) if name else None
     return None
+
+
+def gang_size(annotations: Mapping[str, str]) -> int:
+    """How many pods of one owner must start together; 0 if that is not asked for, or not to be understood."""
+    wish = annotations.get(GANG_ANNOTATION, "")
+    size = annotations.get(_GROUP_SIZE_ANNOTATION, "") if wish == "auto" else wish
+    return int(size) if size.isascii() and size.isdigit() else 0
+
+
+def _owned_group_name(labels: Mapping[str, str], owner: Owner | None) -> str:
+    for label, part, title in _OWNER_LABELS:
+        if name := labels.get(label):
+            return f"{title}-{name}-{labels[part]}" if part and part in labels else f"{title}-{name}"
+    return f"{owner.kind.lower()}-{owner.name}" if owner is not None else ""
 
 
 def _is_preempted(conditions: list[Mapping[str, Any]]) -> bool:

@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from fairlead.model.owners import owned_group
+from fairlead.model.pod import OWNER_GROUP_API
 from fairlead.state.seats import Place
 
 if TYPE_CHECKING:
@@ -109,12 +111,16 @@ class Gangs:
         gang = self._gang(ref.api, seat.seen.namespace, ref.name)
         gang.members[seat.seen.uid] = seat
         gang.counts[seat.place] += 1
+        if ref.api == OWNER_GROUP_API and gang.group is None:
+            gang.group = owned_group(seat.seen)
         return gang
 
     def leave(self, gang: Gang, seat: Seat) -> None:
         del gang.members[seat.seen.uid]
         gang.sent_away.discard(seat.seen.uid)
         self._lower(gang, seat.place)
+        if gang.api == OWNER_GROUP_API and not gang.members:
+            gang.group = None
         self._drop_if_empty(gang)
 
     def moved(self, gang: Gang, before: Place, after: Place) -> None:
