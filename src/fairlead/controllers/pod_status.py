@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fairlead.controllers.stamps import seconds_of, stamp
+from fairlead.model.durations import format_duration
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -59,7 +60,8 @@ def restarting_status(pod: Doc, *, now: float, exit_code: int, wait: float) -> D
     name, namespace, uid = (pod["metadata"].get(field, "") for field in ("name", "namespace", "uid"))
     statuses = []
     for one in _container_statuses(pod):
-        text = f"back-off {_go_duration(wait)} restarting failed container={one['name']} pod={name}_{namespace}({uid})"
+        whom = f"container={one['name']} pod={name}_{namespace}({uid})"
+        text = f"back-off {format_duration(int(wait))} restarting failed {whom}"
         waiting = {"reason": "CrashLoopBackOff", "message": text}
         ended = {"terminated": _terminated(one, now, exit_code)}
         statuses.append({**one, "ready": False, "started": False, "state": {"waiting": waiting}, "lastState": ended})
@@ -175,8 +177,3 @@ def _condition(known: Doc | None, type_: str, now: float, holds: bool, reason: s
         since = known.get("lastTransitionTime") or since
     new = {"type": type_, "status": status, "lastProbeTime": None, "lastTransitionTime": since}
     return {**new, "reason": reason} if reason else new
-
-
-def _go_duration(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}m{rest}s" if minutes else f"{rest}s"

@@ -160,7 +160,7 @@ def test_the_canonical_form_keeps_the_amount_and_itself(number: int, suffix: str
     assert canonical(text) == text
 
 
-@pytest.mark.parametrize("text", ["", "x", "1x", "1.2.3", "Mi", "--1", "1 Gi", "0x10", True, None, []])
+@pytest.mark.parametrize("text", ["", "x", "1x", "1.2.3", "--1", "1 Gi", "0x10", True, None, []])
 def test_what_is_no_quantity_is_refused(text: Any) -> None:
     with pytest.raises((ValueError, ApiError)):
         canonical(text)
