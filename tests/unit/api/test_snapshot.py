@@ -102,6 +102,7 @@ def test_templates_are_redacted_like_pods() -> None:
         (gzip.compress(b'{"fairlead": "snapshot", "version": 1, "objects": 1}\n{}\n'), ":2 is not an object"),
         (gzip.compress(b'{"fairlead": "snapshot", "version": 1, "objects": 1}\n{}\n')[:-12], "cut off or damaged"),
     ],
+    ids=["plain", "other", "newer", "short", "broken", "empty", "cut"],  # compressed bytes have the time in them
 )
 def test_a_file_that_is_no_snapshot_is_refused_with_the_reason(
     tmp_path: Path, content: bytes, complaint: str

@@ -246,11 +246,25 @@ def _owned_by_this_door(writer: Ownership, fields: Fields) -> Fields:
 
 
 def _before_first_apply(writer: Ownership, live: Doc, shape: Shape) -> dict[Owner, Holding]:
-    """Who owned an object that nobody kept owners of: kubectl, if it left its mark, or somebody."""
-    annotations = (live["metadata"].get("annotations")) or {}
-    manager = CLIENT_SIDE if LAST_APPLIED in annotations else BEFORE_FIRST_APPLY
+    """Who owned an object that nobody kept owners of: what kubectl applied is kubectl's, the rest somebody's."""
     fields = compare({"metadata": {}}, _plain(live), shape).added - SERVERS_OWN
-    return {Owner(manager, UPDATE, writer.kind.api_version): Holding(fields, writer.time)}
+    applied = fields & _applied_by_kubectl(live, shape)
+    parts = ((CLIENT_SIDE, applied), (BEFORE_FIRST_APPLY, fields - applied))
+    return {Owner(name, UPDATE, writer.kind.api_version): Holding(owned, writer.time) for name, owned in parts if owned}
+
+
+def _applied_by_kubectl(live: Doc, shape: Shape) -> Fields:
+    """The fields that `kubectl apply` last set, by the mark that it leaves, and the mark itself."""
+    mark = ((live["metadata"].get("annotations")) or {}).get(LAST_APPLIED)
+    try:
+        configuration = orjson.loads(mark or b"{}")
+    except orjson.JSONDecodeError:
+        return frozenset()
+    if not mark or not isinstance(configuration, dict):
+        return frozenset()
+    metadata = {**(configuration.get("metadata") or {})}
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), LAST_APPLIED: mark}
+    return compare({"metadata": {}}, {**configuration, "metadata": metadata}, shape).added
 
 
 def conflicts(fights: Mapping[Owner, Fields]) -> Conflict:
