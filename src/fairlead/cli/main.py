@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, Entry] = {
         "fairlead.cli.config_commands:config_group", "Check, show and compare scheduler configuration files."
     ),
     "snapshot": Entry("fairlead.cli.snapshot:snapshot_group", "Save a cluster's state; start others from it."),
+    "record": Entry("fairlead.cli.record:record_command", "Write down the decisions made in a live cluster."),
     "replay": Entry("fairlead.cli.replay:replay_command", "Decide recorded decisions again and show what differs."),
     "version": Entry("fairlead.cli.about:version_command", "Print the version."),
     "completion": Entry("fairlead.cli.about:completion_command", "Print the completion script of a shell."),

@@ -4,6 +4,9 @@ A decision agrees when the feasible nodes are equal, every plugin's score of eve
 node is among those with the highest total, a refusal's message is equal to the letter, and, where room was made, the
 nominated node is among those that the tie-breaks leave and its victims are the recorded ones. Ties are the scheduler's
 to break, so after each decision the replay follows the recorded one.
+
+A decision that is `partial` tells only the chosen node, and the scores of some: it agrees when that node is among our
+best, and those scores are ours.
 """
 
 from __future__ import annotations
@@ -150,6 +153,9 @@ class KubeReplay:
     ) -> Iterator[tuple[str, Any, Any]]:
         recorded_scores = decision.get("scores") or {}
         feasible = decision.get("feasible")
+        if decision.get("partial") and decision.get("node"):
+            yield from _partial_differences(decision["node"], recorded_scores, found)
+            return
         if feasible is None:
             feasible = list(recorded_scores) or ([decision["node"]] if decision.get("node") else [])
         if sorted(feasible) != sorted(found.feasible):
@@ -271,6 +277,15 @@ def _score_differences(
                 yield f"scores.{node}.{plugin}", expected, got
 
 
+def _partial_differences(node: str, scores: dict[str, dict[str, int]], found: _Found) -> Iterator[tuple[str, Any, Any]]:
+    """Where only the chosen node is known, and the scores of some."""
+    if node not in found.feasible:
+        yield "feasible", [node], sorted(found.feasible)
+    elif node not in found.best:
+        yield "node", node, sorted(found.best)
+    yield from _score_differences({name: scores[name] for name in scores if name in found.feasible}, found.scores)
+
+
 def _preemption_differences(
     decision: Doc, outcome: Committed | Failure | Rescue, *, all_victims: bool
 ) -> Iterator[tuple[str, Any, Any]]:
@@ -285,6 +300,8 @@ def _preemption_differences(
         return
     if nominated not in allowed:
         yield "nominated", nominated, sorted(allowed)
+        return
+    if decision.get("partial") and "victims" not in decision:
         return
     victims = sorted(pod.name for pod in allowed[nominated] if all_victims or not pod.terminating)
     if sorted(decision.get("victims") or ()) != victims:

@@ -1,0 +1,132 @@
+"""`fairlead record`: write down the decisions that are made in a live cluster, for `fairlead replay`."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
+
+import click
+import orjson
+
+from fairlead.errors import FairleadError
+
+if TYPE_CHECKING:
+    from fairlead.api.credentials import Connection
+    from fairlead.api.mirror import Follower
+    from fairlead.errors import ApiError
+    from fairlead.model.flow import Doc, Watch
+
+_PATIENCE = 3
+"""How many times in a row nobody may know of a pod before explanations are no longer asked for."""
+
+
+@click.command("record")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--kubeconfig", metavar="FILE", help="Which cluster.  [default: as kubectl finds it]")
+@click.option("--context", metavar="NAME", help="Which of the kubeconfig's contexts.")
+@click.option("--count", type=click.IntRange(min=1), metavar="N", help="Stop after N decisions.  [default: on Ctrl-C]")
+def record_command(file: Path, kubeconfig: str | None, context: str | None, count: int | None) -> None:
+    """Record the decisions of a live cluster's schedulers in FILE, until interrupted.
+
+    \b
+    Each pod that gets a node, or is newly refused, becomes one line with the whole cluster as it
+    stood, gzipped if FILE ends in .gz. `fairlead replay FILE` decides them again. Reading is all
+    that this does to the cluster.
+    Scores are known only of fairlead's own decisions, and of the best two nodes.
+    """
+    from fairlead.api.credentials import connect
+
+    connection = connect(kubeconfig, context)
+    recording = Recording(file, count)
+    with suppress(KeyboardInterrupt):
+        asyncio.run(recording.run(connection))
+    click.echo(f"recorded {recording.made} decisions in {file}; try: fairlead replay {file}")
+
+
+class Recording:
+    """A file being written."""
+
+    def __init__(self, file: Path, count: int | None = None) -> None:
+        self._path = file
+        self._count = count
+        self._unknown = 0
+        self.made = 0
+
+    async def run(self, connection: Connection) -> None:
+        from fairlead.api.client import KubeApi
+        from fairlead.api.mirror import Mirror
+        from fairlead.sim.recorder import WATCHES
+
+        api = KubeApi(connection)
+        mirror, awake = Mirror(api, on_error=_say), asyncio.Event()
+        follower = mirror.follow(WATCHES, awake.set)
+        following = asyncio.create_task(mirror.run(), name="mirror")
+        try:
+            await self._write(connection, follower, awake)
+        finally:
+            following.cancel()
+            with suppress(asyncio.CancelledError):
+                await following
+            await api.close()
+
+    async def _write(self, connection: Connection, follower: Follower, awake: asyncio.Event) -> None:
+        from fairlead.sim.recorder import Recorder
+
+        recorder = Recorder()
+        while not follower.ready:
+            await awake.wait()
+            awake.clear()
+        recorder.begin(follower.drain())
+        with self._opened() as lines:
+            click.echo(f"recording in {self._path}; Ctrl-C ends it", err=True)
+            while True:
+                for scenario in recorder.hear(follower.drain()):
+                    await self._add(scenario, connection, lines)
+                    if self.made == self._count:
+                        return
+                await awake.wait()
+                awake.clear()
+
+    def _opened(self) -> IO[bytes]:
+        try:
+            if self._path.suffix == ".gz":
+                return cast("IO[bytes]", gzip.open(self._path, "wb"))
+            return self._path.open("wb")
+        except OSError as error:
+            raise FairleadError(f"{self._path}: {error.strerror}") from error
+
+    async def _add(self, scenario: Doc, connection: Connection, lines: IO[bytes]) -> None:
+        from fairlead.sim.recorder import with_scores
+
+        (decision,) = scenario["decisions"]
+        explanation = await self._explanation(decision, connection)
+        if explanation is not None:
+            scenario = {**scenario, "decisions": [with_scores(decision, explanation)]}
+        lines.write(orjson.dumps(scenario) + b"\n")
+        lines.flush()
+        self.made += 1
+
+    async def _explanation(self, decision: Doc, connection: Connection) -> Doc | None:
+        """What the scheduler says of a placement, if it is one of ours and answers."""
+        from fairlead.api.credentials import Connection
+        from fairlead.cli.explain import OPS_PORT, ask
+
+        if decision["node"] is None or self._unknown >= _PATIENCE:
+            return None
+        metadata = decision["pod"]["metadata"]
+        try:
+            found = await ask([connection, Connection.to(OPS_PORT)], metadata["namespace"], metadata["name"])
+        except FairleadError:
+            self._unknown += 1
+            return None
+        self._unknown = 0
+        return found
+
+
+def _say(watch: Watch, error: ApiError, delay: float) -> None:
+    """Kinds that a cluster does not serve, or does not show us, are none; everything else is worth a word."""
+    if not watch.optional:
+        click.echo(f"{watch.kind.resource} cannot be read, trying again in {delay:.0f} s: {error}", err=True)

@@ -1,0 +1,98 @@
+"""`fairlead record` on a cluster that is alive, and `fairlead replay` of what it wrote."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from fairlead.cli.main import cli
+from fairlead.model import kinds
+from fairlead.sim.recording import scenarios_in
+from fairlead.testing.builders import pod
+from fairlead.testing.harness import Harness
+
+_PATIENCE = 90.0
+NEWCOMERS = {"a": "1", "huge": "999", "b": "2"}
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.05)
+
+
+@contextmanager
+def recording(cluster: Harness, file: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """The command, from when it has seen the cluster until the end."""
+    command = [sys.executable, "-m", "fairlead", "record", str(file), "--kubeconfig", str(cluster.serve()), *more]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            wait_until(lambda: file.exists() or process.poll() is not None)
+            yield process
+        finally:
+            process.kill()
+
+
+def with_newcomers(cluster: Harness) -> None:
+    """Pods that come while the recording runs, one of which fits nowhere."""
+    for name, cpu in NEWCOMERS.items():
+        cluster.apply(pod(name).asks(cpu=cpu))
+
+
+def settled() -> Harness:
+    cluster = Harness(nodes=3, start=time.time())
+    cluster.apply(pod("before").asks(cpu="2"))
+    cluster.run(3)
+    return cluster
+
+
+def check_replay(file: Path, cluster: Harness) -> None:
+    replayed = CliRunner().invoke(cli, ["replay", str(file), "-o", "json"])
+    report = json.loads(replayed.output)
+    assert (replayed.exit_code, report["total"], report["differences"]) == (0, 3, [])
+    placed = {doc["metadata"]["name"]: doc["spec"].get("nodeName") for doc in cluster.list(kinds.POD)}
+    decisions = {s.doc["decisions"][0]["pod"]["metadata"]["name"]: s.doc["decisions"][0] for s in scenarios_in(file)}
+    assert {name: decision["node"] for name, decision in decisions.items()} == {
+        name: placed[name] for name in NEWCOMERS
+    }
+    assert decisions["huge"]["message"].startswith("0/3 nodes are available: 3 Insufficient cpu.")
+    assert len(decisions["a"]["scores"]) == 2
+
+
+def test_as_many_decisions_as_wanted_are_recorded_and_replay(tmp_path: Path) -> None:
+    file = tmp_path / "decisions.jsonl.gz"
+    with settled() as cluster:
+        with recording(cluster, file, "--count", "3") as process:
+            with_newcomers(cluster)
+            said, _ = process.communicate(timeout=_PATIENCE)
+        assert (process.returncode, said.split(";")[0]) == (0, f"recorded 3 decisions in {file}")
+        check_replay(file, cluster)
+
+
+def test_a_recording_ends_well_when_it_is_interrupted(tmp_path: Path) -> None:
+    file = tmp_path / "decisions.jsonl"
+    with settled() as cluster:
+        with recording(cluster, file) as process:
+            with_newcomers(cluster)
+            wait_until(lambda: file.read_bytes().count(b"\n") == 3)
+            process.send_signal(signal.SIGINT)
+            said, _ = process.communicate(timeout=_PATIENCE)
+        assert (process.returncode, said.split(";")[0]) == (0, f"recorded 3 decisions in {file}")
+        check_replay(file, cluster)
+
+
+def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with Harness(nodes=1, start=time.time()) as cluster:
+        with recording(cluster, tmp_path / "none" / "x.jsonl") as process:
+            _, said = process.communicate(timeout=_PATIENCE)
+        assert process.returncode == 1
+        assert "No such file or directory" in said
