@@ -54,7 +54,6 @@ BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF = "PopFromBackoffQ"
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 _NOMINATING = frozenset({UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label})
-
 REMEMBERED_COMPLAINTS = 1000
 _QUEUE_NAMES = {Place.PARKED: "unschedulable", Place.ACTIVE: "the active", Place.BACKOFF: "the backoff"}
 
@@ -98,6 +97,8 @@ class Backlog:
 
     def add(self, pod: Pod, now: float) -> None:
         entry = self._entry_for(pod, now)
+        if entry.gated and entry.gang is not None and len(entry.gang) < entry.gang.minimum:
+            return  # one more member that waits for the others
         self._to_active(entry, UNSCHEDULABLE_POD_ADD.label, now)
         if entry.gang is not None and not entry.gated:
             self.nominator.nominate(pod)
@@ -495,6 +496,5 @@ class Backlog:
 
     def _waiting_pod(self, key: str) -> Pod | None:
         entry = self._queues.get(key)
-        if entry is None and (uid := self.gangs.waiting(key)) is not None and uid not in self.in_flight:
-            return self._seen(uid)
-        return None if entry is None else entry.pod
+        uid = self.gangs.waiting(key) if entry is None else None
+        return entry.pod if entry is not None else self._seen(uid) if uid and uid not in self.in_flight else None
