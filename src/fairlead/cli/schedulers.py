@@ -36,11 +36,13 @@ def configured_scheduler(
     assert path is not None
     from fairlead.config.assemble import profiles_of
     from fairlead.config.extenders import extenders_of, without_what_extenders_manage
+    from fairlead.config.gates import OWN_GATES
     from fairlead.config.loading import read_config
     from fairlead.config.registry import Registry
 
     registry = Registry()
-    config = without_what_extenders_manage(read_config(path, capabilities=registry.capabilities))
+    read = read_config(path, capabilities=registry.capabilities, gates=OWN_GATES)
+    config = without_what_extenders_manage(read)
     options = Options(
         seed=seed,
         initial_backoff=config.pod_initial_backoff_seconds,
