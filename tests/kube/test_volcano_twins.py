@@ -18,6 +18,7 @@ import pytest
 from fairlead.api.client import KubeApi
 from fairlead.api.credentials import load_kubeconfig
 from fairlead.config.volcano_presets import PRESETS
+from fairlead.errors import NotFound
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import NODE, POD, PRIORITY_CLASS, VC_POD_GROUP, VC_QUEUE, Kind
 from tests.kube.contenders import clear, create, node_document, pod_document
@@ -162,9 +163,23 @@ async def play_all(kubeconfig: Path, numbers: Sequence[int]) -> list[Outcome]:
         await api.close()
 
 
+async def served(api: KubeApi, kind: Kind) -> None:
+    """An established kind is announced a moment before the server answers for it."""
+    for _ in range(300):
+        try:
+            await api.list(kind)
+        except NotFound:
+            await asyncio.sleep(0.1)
+        else:
+            return
+    raise AssertionError(f"{kind.kind} is not served")
+
+
 async def prepare(kubeconfig: Path) -> None:
     api = KubeApi(load_kubeconfig(kubeconfig))
     try:
+        for kind in (VC_QUEUE, VC_POD_GROUP):
+            await served(api, kind)
         classes: list[dict[str, Any]] = [
             {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": f"p{n}"}, "value": n}
             for n in range(1, 20)
@@ -179,10 +194,12 @@ def test_section_5_the_same_gangs_and_queues_run_under_both_schedulers(tmp_path:
     definitions = Path(real_binary("vc-scheduler")).parent / "volcano-definitions"
     try:
         plane.start()
-        apply = ["apply", "--server-side", "-f", str(definitions)]
-        subprocess.run(
-            [real_binary("kubectl"), "--kubeconfig", str(plane.kubeconfig), *apply], check=True, capture_output=True
-        )  # fmt: skip
+        for words in (
+            ["apply", "--server-side", "-f", str(definitions)],
+            ["wait", "--for=condition=Established", "--timeout=60s", "customresourcedefinitions", "--all"],
+        ):
+            kubectl = [real_binary("kubectl"), "--kubeconfig", str(plane.kubeconfig), *words]
+            subprocess.run(kubectl, check=True, capture_output=True)
         asyncio.run(prepare(plane.kubeconfig))
         differing: dict[int, str] = dict.fromkeys(range(1, STORIES + 1), "")
         for _ in range(ROUNDS):
