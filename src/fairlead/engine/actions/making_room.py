@@ -3,7 +3,8 @@
 Evicting is tried node by node, in a transaction of its own that only counts if the task gets its promise. Nodes on
 which even evicting everybody would not be enough are left out before anything is tried: what could be evicted from each
 row is kept summed up per queue (Evictable). A row that refused a task refuses the alike tasks of its job too, until
-something changes (Refused). Neither changes what is decided.
+something changes (Refused). Both are kept true by telling Prospects of every transaction that ends, and neither changes
+what is decided.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fairlead.model.tasks import TaskStatus
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairlead.engine.transaction import Transaction
     from fairlead.framework.fit import FitErrors
     from fairlead.framework.round import Job, QueueState, Round, Task
     from fairlead.model.amounts import Amounts
@@ -144,6 +146,50 @@ class Refused:
 
     def forget(self) -> None:
         self._known.clear()
+
+
+class Prospects:
+    """Where evicting for a task may come to something, kept true by every transaction that is kept or taken back here.
+
+    What could be evicted is only summed up once somebody asks."""
+
+    def __init__(self, round: Round, counted: Callable[[Task], bool]) -> None:
+        self._round = round
+        self._counted = counted
+        self._refused = Refused(round.cluster.table.high)
+        self._evictable: Evictable | None = None
+
+    def start_over(self) -> None:
+        """Refusals of one job, in one part of the cluster, say nothing of the next, however alike their tasks are."""
+        self._refused.forget()
+
+    def promising(
+        self, task: Task, rows: NDArray[np.int32], queues: Collection[str], *, at_least_one: bool
+    ) -> NDArray[np.bool_]:
+        if self._evictable is None:
+            self._evictable = Evictable(self._round, self._counted)
+        found = self._evictable.promising(task.request, rows, queues, at_least_one=at_least_one)
+        return found & ~self._refused.of(task)[rows]
+
+    def refuse(self, task: Task, row: int) -> None:
+        """The original asks every row again for every task, and is seen to."""
+        if not self._round.compatible:
+            self._refused.of(task)[row] = True
+
+    def keep(self, trial: Transaction, transaction: Transaction) -> None:
+        """A trial that led to something becomes part of the job's transaction."""
+        self._note(trial)
+        transaction.merge(trial)
+
+    def take_back(self, transaction: Transaction) -> None:
+        self._note(transaction)
+        transaction.discard()
+
+    def _note(self, transaction: Transaction) -> None:
+        for operation in transaction.operations():
+            self._refused.forget()
+            if self._evictable is not None:
+                self._evictable.changed(operation.row)
 
 
 def suffice(round: Round, task: Task, row: int, victims: Sequence[Task]) -> bool:

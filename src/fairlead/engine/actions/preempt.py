@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.engine.actions.making_room import (
     NEVER,
-    Evictable,
-    Refused,
+    Prospects,
     Starving,
     refusals_at,
     suffice,
@@ -30,9 +29,6 @@ from fairlead.model.amounts import Amounts
 from fairlead.model.tasks import PREEMPTABLE_CLASS
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from fairlead.framework.round import Job, QueueState, Round, Task
 
 NAME = "preempt"
@@ -47,8 +43,7 @@ class _Preemption:
         self._round = round
         self._search = NodeSearch(round, keep_errors=round.argument(NAME, "predicateErrorCacheEnable", True))
         self._dry_run = DryRun(round) if round.argument(NAME, "enableTopologyAwarePreemption", False) else None
-        self._refused = Refused(round.cluster.table.high)
-        self._evictable: Evictable | None = None
+        self._prospects = Prospects(round, _may_go)
 
     def run(self) -> Iterator[None]:
         starving = Starving(self._round, with_topology=False)
@@ -75,12 +70,12 @@ class _Preemption:
         round = self._round
         transaction = Transaction(round)
         assigned = False
-        self._refused.forget()
+        self._prospects.start_over()
         while tasks and round.tiers.job_starving(job):
             task = tasks.pop()
             assigned = self._preempt(task, transaction, _of_other_jobs(task), (job.queue,))
         if not round.tiers.job_pipelined(job):
-            self._take_back(transaction)
+            self._prospects.take_back(transaction)
             return False
         transaction.commit()
         return assigned and round.compatible
@@ -88,12 +83,12 @@ class _Preemption:
     def _within(self, job: Job) -> None:
         """Evict less important tasks of the same job, each for itself."""
         tasks = waiting_tasks(self._round, job)
-        self._refused.forget()
+        self._prospects.start_over()
         while tasks:
             task = tasks.pop()
             transaction = Transaction(self._round)
             if not self._preempt(task, transaction, _of_same_job(task), (job.queue,)):
-                self._take_back(transaction)
+                self._prospects.take_back(transaction)
                 return
             transaction.commit()
 
@@ -110,14 +105,14 @@ class _Preemption:
         if not len(rows):
             return False
         if self._dry_run is not None:
-            rows = rows[self._promising(task, rows, queues)]
+            rows = rows[self._prospects.promising(task, rows, queues, at_least_one=False)]
             trial = self._dry_run.preempt(task, rows, may_go)
             if trial is None:
                 return False
-            self._keep(trial, transaction)
+            self._prospects.keep(trial, transaction)
             return True
         scores = prioritize(round, task, rows)
-        promising = self._promising(task, rows, queues)
+        promising = self._prospects.promising(task, rows, queues, at_least_one=False)
         for row in round.choices.ranked(task, rows[promising], scores[promising]):
             if self._try_row(task, row, transaction, may_go):
                 return True
@@ -143,20 +138,13 @@ class _Preemption:
 
     # ---- where ----
 
-    def _promising(self, task: Task, rows: NDArray[np.int32], queues: Collection[str]) -> NDArray[np.bool_]:
-        if self._evictable is None:
-            self._evictable = Evictable(self._round, _may_go)
-        found = self._evictable.promising(task.request, rows, queues, at_least_one=False)
-        return found & ~self._refused.of(task)[rows]
-
     def _try_row(self, task: Task, row: int, transaction: Transaction, may_go: Callable[[Task], bool]) -> bool:
         """Evict from one row, least important first, until the task fits. All is taken back if it does not."""
         round = self._round
         suspects = [other for other in round.books.tasks_on(row) if may_go(other)]
         victims = round.tiers.preemptable(task, round.choices.suspects(task, row, suspects))
         if not suffice(round, task, row, victims):
-            if not round.compatible:
-                self._refused.of(task)[row] = True
+            self._prospects.refuse(task, row)
             return False
         heap = round.victims_heap(victims, task)
         trial = Transaction(round)
@@ -168,9 +156,9 @@ class _Preemption:
             evicted.add(victim.request)
             fits = self._fits(task, row)
         if not fits or not trial.pipeline(task, row, eviction_occurred=not evicted.empty):
-            self._take_back(trial)
+            self._prospects.take_back(trial)
             return False
-        self._keep(trial, transaction)
+        self._prospects.keep(trial, transaction)
         return True
 
     def _fits(self, task: Task, row: int) -> bool:
@@ -184,22 +172,6 @@ class _Preemption:
         if round.compatible:
             return True
         return round.tiers.pre_predicate(task) is None and refusals_at(round, task, row) is None
-
-    # ---- keeping count ----
-
-    def _keep(self, trial: Transaction, transaction: Transaction) -> None:
-        self._note(trial)
-        transaction.merge(trial)
-
-    def _take_back(self, transaction: Transaction) -> None:
-        self._note(transaction)
-        transaction.discard()
-
-    def _note(self, transaction: Transaction) -> None:
-        for operation in transaction.operations():
-            self._refused.forget()
-            if self._evictable is not None:
-                self._evictable.changed(operation.row)
 
 
 def _may_go(task: Task) -> bool:

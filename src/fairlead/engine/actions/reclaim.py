@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.engine.actions.making_room import NEVER, Evictable, Refused, Starving, suffice
+from fairlead.engine.actions.making_room import NEVER, Prospects, Starving, suffice
 from fairlead.engine.candidates import NodeSearch, without_final
 from fairlead.engine.transaction import Transaction
 from fairlead.framework.goheap import Heap
@@ -37,8 +37,7 @@ class _Reclaiming:
     def __init__(self, round: Round) -> None:
         self._round = round
         self._keep_errors = round.argument(NAME, "predicateErrorCacheEnable", True)
-        self._refused = Refused(round.cluster.table.high)
-        self._evictable: Evictable | None = None
+        self._prospects = Prospects(round, _may_go)
         self._givers = [name for name, queue in round.queues.items() if queue.queue.reclaimable]
 
     def run(self) -> Iterator[None]:
@@ -60,7 +59,7 @@ class _Reclaiming:
 
     def _reclaim_for(self, job: Job, tasks: Heap[Task], queue: QueueState) -> None:
         for domain in self._domains(job):
-            self._refused.forget()
+            self._prospects.start_over()
             transaction = Transaction(self._round)
             left = tasks.copy()
             while left and self._round.tiers.job_starving(job):
@@ -68,7 +67,7 @@ class _Reclaiming:
             if self._round.tiers.job_pipelined(job):
                 transaction.commit()
                 return
-            self._take_back(transaction)
+            self._prospects.take_back(transaction)
 
     def _domains(self, job: Job) -> Iterable[str]:
         """The hypernodes in which a job may get its room, one after the other."""
@@ -87,19 +86,13 @@ class _Reclaiming:
         rows = without_final(task, rows)
         rows, _ = NodeSearch(round, keep_errors=self._keep_errors).find(task, rows, fit=False, for_preemption=True)
         round.scores = None
-        rows = rows[self._promising(task, rows, queue)]
+        others = [name for name in self._givers if name != queue.name]
+        rows = rows[self._prospects.promising(task, rows, others, at_least_one=True)]
         for row in round.choices.ranked(task, rows, np.zeros(len(rows))):
             if self._try_row(task, row, queue, transaction):
                 return
 
     # ---- where ----
-
-    def _promising(self, task: Task, rows: NDArray[np.int32], queue: QueueState) -> NDArray[np.bool_]:
-        if self._evictable is None:
-            self._evictable = Evictable(self._round, _may_go)
-        others = [name for name in self._givers if name != queue.name]
-        found = self._evictable.promising(task.request, rows, others, at_least_one=True)
-        return found & ~self._refused.of(task)[rows]
 
     def _try_row(self, task: Task, row: int, queue: QueueState, transaction: Transaction) -> bool:
         round = self._round
@@ -108,8 +101,7 @@ class _Reclaiming:
             return False
         victims = round.tiers.reclaimable(task, round.choices.suspects(task, row, suspects))
         if not suffice(round, task, row, victims):
-            if not round.compatible:
-                self._refused.of(task)[row] = True
+            self._prospects.refuse(task, row)
             return False
         heap = round.victims_heap(victims, task)
         room = round.books.future_idle_at(row)
@@ -119,10 +111,9 @@ class _Reclaiming:
             trial.evict(victim, NAME, task)
             room.add(victim.request)
         if not task.request.less_equal(room) or not trial.pipeline(task, row, eviction_occurred=len(trial) > 0):
-            self._take_back(trial)
+            self._prospects.take_back(trial)
             return False
-        self._note(trial)
-        transaction.merge(trial)
+        self._prospects.keep(trial, transaction)
         return True
 
     def _gives(self, task: Task, taker: QueueState) -> bool:
@@ -130,18 +121,6 @@ class _Reclaiming:
         if task.job is None or not _may_go(task) or task.job.queue == taker.name:
             return False
         return self._round.queues[task.job.queue].queue.reclaimable
-
-    # ---- keeping count ----
-
-    def _take_back(self, transaction: Transaction) -> None:
-        self._note(transaction)
-        transaction.discard()
-
-    def _note(self, transaction: Transaction) -> None:
-        for operation in transaction.operations():
-            self._refused.forget()
-            if self._evictable is not None:
-                self._evictable.changed(operation.row)
 
 
 def _may_go(task: Task) -> bool:
