@@ -19,6 +19,7 @@ from rich.table import Table
 
 from benchmarks import api, clients, gangs, plugins, scheduling, volcano, whole
 from benchmarks.row import Row
+from fairlead.runtime.collecting import collect_rarely
 
 RESULTS = Path("build/bench.json")
 Bench = Callable[[], Iterable[Row]]
@@ -82,6 +83,7 @@ def _measure(chosen: list[tuple[tuple[str, ...], Bench]]) -> list[Row]:
     rows: list[Row] = []
     console = Console(stderr=True)
     for number, (names, bench) in enumerate(chosen, 1):
+        collect_rarely()  # as in the processes that schedule
         began = time.perf_counter()
         with console.status(f"{number} of {len(chosen)}: {', '.join(names)}"):
             rows += bench()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import gc
 import logging
 import os
 import ssl
@@ -31,6 +30,7 @@ from fairlead.controllers.simulated_nodes import fails_from, is_simulated
 from fairlead.errors import FairleadError
 from fairlead.model import kinds
 from fairlead.model.flow import Verb, Write
+from fairlead.runtime.collecting import collect_rarely
 from fairlead.runtime.live import Clock
 
 if TYPE_CHECKING:
@@ -86,9 +86,7 @@ class EmbeddedCluster:
         self._run_controllers()
         await self._until_ready(credentials)
         self._write_kubeconfig(credentials)
-        # All that lives now will live until the end: no use in looking at it again and again.
-        gc.collect()
-        gc.freeze()
+        collect_rarely()
 
     async def stop(self) -> None:
         await self._opened.aclose()

@@ -7,7 +7,6 @@ configuration ─▶ connect ─▶ serve health ─▶ stand by for the lease �
 from __future__ import annotations
 
 import asyncio
-import gc
 import ipaddress
 import logging
 import random
@@ -45,6 +44,7 @@ from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.errors import ApiError, ConfigError, FairleadError, NotFound
 from fairlead.framework.meter import Meter
 from fairlead.model import kinds
+from fairlead.runtime.collecting import collect_rarely
 from fairlead.runtime.leader import Election, Elector, LeadershipLost
 from fairlead.runtime.live import Limits, LiveRuntime, Stepped
 from fairlead.runtime.telemetry import Telemetry
@@ -62,7 +62,6 @@ log = logging.getLogger("fairlead.scheduler")
 
 IN_FLIGHT = 128
 """Writes on their way at once."""
-_GC_THRESHOLD = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,9 +325,7 @@ async def _elector(opened: AsyncExitStack, connection: Connection, config: KubeC
 
 async def _lead(elector: Elector | None, runtime: LiveRuntime, stopping: asyncio.Event) -> None:
     async def work() -> None:
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(_GC_THRESHOLD, 50, 100)
+        collect_rarely()
         await runtime.run_until_stopped()
 
     leading = asyncio.create_task(work() if elector is None else elector.run(work))
