@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from sys import intern
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 from fairlead.model.documents import EMPTY, MALFORMED, ModelError, epoch, malformed
 from fairlead.model.events import ASSIGNED_POD, UNSCHEDULABLE_POD, ActionType, ClusterEvent
 from fairlead.model.pod_volumes import PodVolume, VolumeSource
+from fairlead.model.records import record
 from fairlead.model.shape import PodShape, Shapes, compile_shape
 from fairlead.model.taints import Taint, Toleration, first_untolerated, is_tolerated, tolerates
 from fairlead.model.terms import AffinityTerm, SpreadConstraint
@@ -62,11 +62,12 @@ class GroupRef(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Pod:
     """Times are seconds since the epoch. `group` is the native group's name; `group_ref` is the group in whatever API.
-    `claim_statuses` is opaque and only good for telling whether they changed. Annotations leave out what kubectl
-    keeps there for itself."""
+    `first_owner` is the name of the first owner, in control or not. `scheduled_since` is when its condition
+    PodScheduled became true. `claim_statuses` is opaque and only good for telling whether they changed. Annotations
+    leave out what kubectl keeps there for itself."""
 
     uid: str
     namespace: str
@@ -83,10 +84,12 @@ class Pod:
     phase: str
     gates: tuple[str, ...]
     owner: Owner | None
+    first_owner: str
     group: str
     group_ref: GroupRef | None
     disruption_target: bool
     scheduled_condition: tuple[str, str, str] | None
+    scheduled_since: float | None
     claim_statuses: bytes
     resource_version: str
     generation: int
@@ -151,10 +154,12 @@ def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
         phase=intern(status.get("phase") or "Pending"),
         gates=tuple(gate["name"] for gate in gates) if gates else (),
         owner=_controller(owners) if owners else None,
+        first_owner=intern(owners[0]["name"]) if owners else "",
         group=group,
         group_ref=_group_ref(group, labels, annotations, owners),
         disruption_target=_is_preempted(conditions) if conditions else False,
         scheduled_condition=_scheduled(conditions) if conditions else None,
+        scheduled_since=_scheduled_since(conditions) if conditions else None,
         claim_statuses=_claim_statuses(status),
         resource_version=metadata.get("resourceVersion") or "",
         generation=metadata.get("generation") or 0,
@@ -223,6 +228,14 @@ def _scheduled(conditions: list[Mapping[str, Any]]) -> tuple[str, str, str] | No
     for condition in conditions:
         if condition.get("type") == "PodScheduled":
             return condition.get("status") or "", condition.get("reason") or "", condition.get("message") or ""
+    return None
+
+
+def _scheduled_since(conditions: list[Mapping[str, Any]]) -> float | None:
+    for condition in conditions:
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
+            since = condition.get("lastTransitionTime")
+            return epoch(since) if since else None
     return None
 
 

@@ -17,7 +17,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
+from fairlead.model.containers import Container, containers_of
 from fairlead.model.pod_volumes import RELEVANT_SOURCES, PodVolume, image_references, parse_volumes
+from fairlead.model.quality import quality_of_service
 from fairlead.model.requests import pod_requests, resize_is_infeasible, resized_containers
 from fairlead.model.taints import Toleration, parse_tolerations
 from fairlead.model.terms import (
@@ -38,7 +40,8 @@ DEFAULT_SCHEDULER = "default-scheduler"
 class PodShape:
     """Requests are in base units and always have cpu, memory and ephemeral-storage, and every scalar resource that is
     named, zeros included: `request` is what a node books for the pod (it follows a resize in progress), `fit_request`
-    what the fit check wants, `score_request` what the fit score assumes. `exact_request` is `request` in nanos."""
+    what the fit check wants, `score_request` what the fit score assumes. `exact_request` is `request` in nanos.
+    `containers` have what each asks for by itself; `quality` is the class of service that follows from it."""
 
     request: dict[str, int]
     fit_request: dict[str, int]
@@ -48,6 +51,7 @@ class PodShape:
     nonzero_memory: int
     priority: int
     has_priority: bool
+    priority_class: str
     preemption_policy: str
     scheduler_name: str
     tolerations: tuple[Toleration, ...]
@@ -66,10 +70,15 @@ class PodShape:
     host_ports: tuple[tuple[str, str, int], ...]
     images: tuple[str, ...]
     image_volumes: tuple[str, ...]
-    container_count: int
+    containers: tuple[Container, ...]
+    quality: str
     volumes: tuple[PodVolume, ...]
     required_features: frozenset[str]
     claims: bool
+
+    @property
+    def container_count(self) -> int:
+        return len(self.containers)
 
     @property
     def has_required_affinity(self) -> bool:
@@ -147,12 +156,13 @@ def _relevant(document: Mapping[str, Any]) -> list[Any]:
     affinity, volumes, init_containers = get("affinity"), get("volumes"), get("initContainers")
     relevant = [
         [
-            (c.get("image"), c.get("resources"), c.get("ports"), c.get("restartPolicyRules"))
+            (c.get("name"), c.get("image"), c.get("resources"), c.get("ports"), c.get("restartPolicyRules"))
             for c in get("containers") or ()
         ],
         get("tolerations"),
         get("nodeSelector"),
         get("priority"),
+        get("priorityClassName"),
         get("schedulerName"),
         get("preemptionPolicy"),
         get("topologySpreadConstraints"),
@@ -174,7 +184,7 @@ def _relevant(document: Mapping[str, Any]) -> list[Any]:
 
 
 def _relevant_init_containers(containers: list[Mapping[str, Any]]) -> list[Any]:
-    keys = ("image", "resources", "ports", "restartPolicyRules", "restartPolicy")
+    keys = ("name", "image", "resources", "ports", "restartPolicyRules", "restartPolicy")
     return [tuple(container.get(key) for key in keys) for container in containers]
 
 
@@ -205,6 +215,7 @@ def compile_shape(document: Mapping[str, Any]) -> PodShape:
         nonzero_memory=requests.nonzero_memory,
         priority=spec.get("priority") or 0,
         has_priority=spec.get("priority") is not None,
+        priority_class=spec.get("priorityClassName") or "",
         preemption_policy=spec.get("preemptionPolicy") or "PreemptLowerPriority",
         scheduler_name=spec.get("schedulerName") or DEFAULT_SCHEDULER,
         tolerations=parse_tolerations(spec.get("tolerations")),
@@ -223,7 +234,8 @@ def compile_shape(document: Mapping[str, Any]) -> PodShape:
         host_ports=tuple(dict.fromkeys(_host_ports(containers, init_containers))),
         images=tuple(normalised_image(c.get("image") or "") for c in init_containers + containers),
         image_volumes=tuple(normalised_image(reference) for reference in image_references(spec.get("volumes"))),
-        container_count=len(init_containers) + len(containers),
+        containers=containers_of(spec),
+        quality=quality_of_service(spec),
         volumes=parse_volumes(spec.get("volumes")),
         required_features=frozenset(_required_features(spec, init_containers + containers)),
         claims=bool(spec.get("resourceClaims")),

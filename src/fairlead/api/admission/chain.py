@@ -29,7 +29,6 @@ from fairlead.api.admission.pod_defaults import default_pod_spec
 from fairlead.api.admission.pod_updates import check_pod_update
 from fairlead.api.admission.pods import check_new_pod, check_pod_spec
 from fairlead.api.admission.problems import Problems
-from fairlead.api.admission.quality import quality_of_service
 from fairlead.api.admission.service_addresses import keep_addresses, with_addresses
 from fairlead.api.admission.workload_defaults import WORKLOAD_DEFAULTS, mark_daemon_set, own_job
 from fairlead.api.admission.workloads import WORKLOAD_RULES, WORKLOAD_STEPS, check_workload_status
@@ -38,6 +37,7 @@ from fairlead.api.custom.rules import check_defined
 from fairlead.api.custom.structural import default_defined
 from fairlead.api.schema import is_custom, struct_of
 from fairlead.model import kinds as k
+from fairlead.model.quality import quality_of_service
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc, DocView

@@ -1,6 +1,7 @@
-"""cdp: cooldown protection. A pod that started running a short while ago is not evicted yet.
+"""cdp: cooldown protection. A running pod that was placed a short while ago is not evicted yet.
 
-How short is the pod's own label or annotation. The time counts from when its kubelet took it on.
+How short is the pod's own label, or else its annotation. The time counts from when its condition PodScheduled became
+true; a pod that has none, or does not run, is not protected.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ class CooldownProtection(TierPlugin):
     def _is_protected(self, task: Task) -> bool:
         pod = task.pod
         text = pod.labels.get(_COOLDOWN, pod.annotations.get(_COOLDOWN))
-        if text is None or pod.phase != "Running" or pod.start_time is None:
+        if text is None or pod.phase != "Running" or pod.scheduled_since is None:
             return False
         try:
-            return pod.start_time + parse_duration(text) > self._now
+            return pod.scheduled_since + parse_duration(text) > self._now
         except ValueError:
             return False

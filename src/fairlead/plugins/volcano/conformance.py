@@ -1,4 +1,7 @@
-"""conformance: nobody evicts what the cluster itself needs to run."""
+"""conformance: nobody evicts what the cluster itself needs to run.
+
+That is what is in kube-system, or says by the name of its priority class that it is critical; numbers do not count.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,7 @@ if TYPE_CHECKING:
     from fairlead.framework.round import Task
 
 _SYSTEM_NAMESPACE = "kube-system"
-_SYSTEM_CRITICAL = 2_000_000_000
-"""The least priority of the classes system-cluster-critical and system-node-critical, which no other class may have."""
+_SYSTEM_CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
 
 
 class Conformance(TierPlugin):
@@ -29,4 +31,8 @@ class Conformance(TierPlugin):
 
 
 def _evictable(candidates: Sequence[Task]) -> list[Task]:
-    return [task for task in candidates if task.namespace != _SYSTEM_NAMESPACE and task.pod.priority < _SYSTEM_CRITICAL]
+    return [task for task in candidates if not _is_critical(task)]
+
+
+def _is_critical(task: Task) -> bool:
+    return task.namespace == _SYSTEM_NAMESPACE or task.pod.shape.priority_class in _SYSTEM_CRITICAL

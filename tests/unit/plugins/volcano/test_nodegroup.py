@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from fairlead.framework.tiers import Eviction
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.conformance import Conformance
 from fairlead.plugins.volcano.nodegroup import NodeGroup
@@ -84,12 +85,17 @@ def test_6_15_with_hierarchy_a_queue_has_its_ancestors_rules() -> None:
         assert {"red", "blue", "green", "bare"} - refused.keys() == allowed
 
 
-def test_6_3_conformance_protects_what_the_cluster_needs() -> None:
+def test_section_6_3_conformance_protects_what_the_cluster_needs() -> None:
+    """By the name of its class, whatever its number."""
     yard = Yard().node("n").queue("default").group("job")
     yard.pod("plain", "job", on="n").pod("dns", on="n", namespace="kube-system")
-    yard.pod("critical", "job", on="n", priority=2_000_000_000).pod("x", "job")
+    yard.pod("high", "job", on="n", priority=2_000_000_000)
+    yard.pod("cluster", "job", on="n", priorityClassName="system-cluster-critical")
+    yard.pod("node", "job", on="n", priorityClassName="system-node-critical").pod("x", "job")
     plugin = Conformance()
     round = yard.round(plugin)
-    candidates = [task(round, name) for name in ("plain", "dns", "critical")]
+    candidates = [task(round, name) for name in ("plain", "dns", "high", "cluster", "node")]
     for ask in (plugin.preemptable, plugin.reclaimable):
-        assert [victim.name for victim in ask(task(round, "x"), candidates)] == ["plain"]
+        assert [victim.name for victim in ask(task(round, "x"), candidates)] == ["plain", "high"]
+    eviction = Eviction("gangpreempt", round.jobs["default/job"], "")
+    assert [victim.name for victim in plugin.unified_evictable(eviction, candidates)] == ["plain", "high"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -138,13 +139,24 @@ def test_6_12_budgets_say_how_many_go_at_once(annotations: dict[str, str], most:
 # ---- cdp ----
 
 
-def test_6_18_a_pod_that_just_started_is_left_alone() -> None:
+def scheduled(since: str, status: str = "True") -> dict[str, Any]:
+    return {"conditions": [{"type": "PodScheduled", "status": status, "lastTransitionTime": since}]}
+
+
+def test_section_6_18_a_pod_that_was_placed_a_moment_ago_is_left_alone() -> None:
+    cooling, fresh, old = {"volcano.sh/cooldown-time": "5m"}, "2027-01-15T07:59:30Z", "2027-01-15T07:00:00Z"
     yard = Yard().node("n").queue("default").group("job").pod("x", "job")
-    for name, started in (("fresh", "2027-01-15T07:59:30Z"), ("old", "2027-01-15T07:00:00Z")):
-        yard.pod(name, "job", on="n", labels={"volcano.sh/cooldown-time": "5m"}, status={"startTime": started})
-    yard.pod("plain", "job", on="n", status={"startTime": "2027-01-15T07:59:30Z"})
+    yard.pod("fresh", "job", on="n", labels=cooling, status=scheduled(fresh) | {"startTime": old})
+    yard.pod("told", "job", on="n", annotations=cooling, status=scheduled(fresh))
+    yard.pod("old", "job", on="n", labels=cooling, status=scheduled(old) | {"startTime": fresh})
+    yard.pod("starting", "job", on="n", labels=cooling, status=scheduled(fresh) | {"phase": "Pending"})
+    yard.pod("unknown", "job", on="n", labels=cooling, status=scheduled(fresh, "False"))
+    yard.pod("label-first", "job", on="n", labels={"volcano.sh/cooldown-time": "1s"}, annotations=cooling,
+             status=scheduled(fresh))  # fmt: skip
+    yard.pod("plain", "job", on="n", status=scheduled(fresh))
     plugin = CooldownProtection()
     round = yard.round(plugin, now=NOW)
-    candidates = [task(round, name) for name in ("fresh", "old", "plain")]
-    assert [victim.name for victim in plugin.preemptable(task(round, "x"), candidates)] == ["old", "plain"]
-    assert [victim.name for victim in plugin.reclaimable(task(round, "x"), candidates)] == ["old", "plain"]
+    candidates = [task(round, name) for name in ("fresh", "told", "old", "starting", "unknown", "label-first", "plain")]
+    for ask in (plugin.preemptable, plugin.reclaimable):
+        victims = [victim.name for victim in ask(task(round, "x"), candidates)]
+        assert victims == ["old", "starting", "unknown", "label-first", "plain"]

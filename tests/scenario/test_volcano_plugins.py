@@ -1,0 +1,40 @@
+"""Volcano's smaller plugins in whole clusters: from objects to bindings and evictions."""
+
+from __future__ import annotations
+
+from fairlead.testing.builders import podgroup, priority_class
+from tests.scenario.volcano_world import VolcanoWorld, conf, nodes
+
+PREEMPT = "allocate, backfill, preempt"
+
+
+def crowded(*protection: str, cooldown: str = "0s", pod_class: str = "low") -> VolcanoWorld:
+    """One node that lesser pods fill, and somebody more important who would like half of it."""
+    tier = "; ".join(("priority", "gang enablePreemptable: false", *protection))
+    world = VolcanoWorld(conf(PREEMPT, tier, "predicates; proportion"), nodes(1))
+    world.apply(priority_class("high", 1000), priority_class("low", 10))
+    for at in range(2):
+        member = world.member(f"low{at}", 0, {"cpu": "2"}, pod_class=pod_class)
+        group = podgroup(f"low{at}", 1).in_queue("default").having(priorityClassName="low")
+        world.apply(group, member.labelled({"volcano.sh/cooldown-time": cooldown}))
+    world.run(10)
+    assert sum(world.running("low").values()) == 2
+    world.gang("high", 1, asks={"cpu": "2"}, priority_class="high", pod_class="high")
+    return world
+
+
+def test_section_6_18_who_was_placed_lately_is_evicted_when_its_cooldown_is_over() -> None:
+    world = crowded("cdp", cooldown="5m")
+    world.run(240)
+    assert (world.running("low").total(), world.running("high")) == (2, {})
+    world.run(120)
+    assert (world.running("low").total(), world.running("high")) == (1, {"high": 1})
+
+
+def test_section_6_3_whatever_the_cluster_needs_is_never_evicted() -> None:
+    world = crowded("conformance")
+    world.run(60)
+    assert world.running("low").total() == 1
+    critical = crowded("conformance", pod_class="system-node-critical")
+    critical.run(60)
+    assert critical.running("low").total() == 2
