@@ -15,6 +15,7 @@ from fairlead.errors import FairleadError
 from fairlead.framework.points import Permission, merge_permits, merge_rescues, merge_reserved
 from fairlead.framework.remember import asked
 from fairlead.model.reasons import Code, Diagnosis, Status, Verdict, failed, with_rescue
+from fairlead.model.records import record
 from fairlead.state.statement import Statement
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from fairlead.model.pod import Pod
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Committed:
     placed: Placed
     permission: Permission

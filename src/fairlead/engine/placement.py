@@ -20,6 +20,7 @@ from fairlead.framework.refusals import UNJUDGED, Refusals, expected_on, judge_w
 from fairlead.framework.sums import shortage_with, sums_alone
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.reasons import Diagnosis, Status, Verdict, failed, unresolvable
+from fairlead.model.records import record
 from fairlead.state.nodes import Feasible, Nodes
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 NO_NODES = "no nodes available to schedule pods"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Candidate:
     """A feasible row, its total, and what each plugin gave it (weighted)."""
 
@@ -45,7 +46,7 @@ class Candidate:
     scores: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Placed:
     row: int
     feasible: int

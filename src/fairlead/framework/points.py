@@ -6,11 +6,11 @@ They are kube-scheduler's, to the letter: which answer ends the round, which is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.framework.plugin import Rescued, Wait
 from fairlead.model.reasons import Code, Status, failed, unresolvable, unschedulable
+from fairlead.model.records import record
 
 if TYPE_CHECKING:
     from fairlead.framework.plugin import Plugin
@@ -20,7 +20,7 @@ MAX_WAIT = 15 * 60.0
 """No Permit plugin keeps a pod waiting longer."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Preparation:
     """What PreFilter came to: a status that ends the search, or the names of the only nodes in question (or None),
     and who narrowed them."""
@@ -102,7 +102,7 @@ def merge_reserved(plugins: Sequence[Plugin], answer: Callable[[Plugin], Status 
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Permission:
     """What Permit came to: a refusal or error, or the plugins still to be waited for with their time limits."""
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fairlead.model.records import record
+
 if TYPE_CHECKING:
     from fairlead.errors import ApiError
     from fairlead.model.kinds import Kind
@@ -48,7 +50,7 @@ class PatchType(Enum):
     APPLY = "application/apply-patch+yaml"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Change:
     """An object appeared, changed or went away. `doc` is its newest state, for DELETED the last one."""
 
@@ -57,7 +59,7 @@ class Change:
     doc: Doc
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Write:
     """A request to the API. `body` is the object, the patch or the DeleteOptions; `subresource` as in the URL
     (`status`, `binding`, `scale`, `eviction`). `params` are further query parameters (`fieldManager`, `dryRun`).
@@ -74,7 +76,7 @@ class Write:
     note: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Reply:
     """What became of a Write: the stored document (for a DELETE: the object's last state or a Status), or the error."""
 

@@ -15,7 +15,7 @@ Invariant: for every row, the columns are the sums over the pods that are ASSUME
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -25,6 +25,7 @@ from fairlead.model.documents import ModelError
 from fairlead.model.flow import Change, Happened
 from fairlead.model.node import Node, compile_node
 from fairlead.model.pod import VOLCANO_GROUP_API, Pod, Shapes, VolumeSource, compile_pod
+from fairlead.model.records import record
 from fairlead.state.gangs import Gangs
 from fairlead.state.ports import HostPort, PortIndex
 from fairlead.state.seats import Place as Place
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 _SEATED = frozenset({Place.ASSUMED, Place.BOUND, Place.RELEASING})
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Removal:
     """How a pod was taken off its row, with all that an exact undo needs."""
 
@@ -48,7 +49,7 @@ class Removal:
     freed_ports: tuple[HostPort, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Applied:
     """What a Change came to: compiled records before and after, either of which may be None. `was` is a pod's place
     before the change."""

@@ -10,8 +10,9 @@ indexes and the order of pods on each node exactly as they were (a property test
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from fairlead.model.records import record
 
 if TYPE_CHECKING:
     from fairlead.model.pod import Pod
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 Told = "Callable[[Pod, int], None]"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Assigned:
     pod: Pod
     row: int
     fresh_ports: tuple[tuple[str, str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Evicted:
     pod: Pod
     removal: Removal
