@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+from fairlead.model import kinds
 from fairlead.testing.builders import podgroup, priority_class
 from tests.scenario.volcano_world import VolcanoWorld, conf, nodes
 
@@ -38,3 +42,35 @@ def test_section_6_3_whatever_the_cluster_needs_is_never_evicted() -> None:
     critical = crowded("conformance", pod_class="system-node-critical")
     critical.run(60)
     assert critical.running("low").total() == 2
+
+
+def numa_topology(name: str, free: str) -> dict[str, Any]:
+    """Two sockets of four CPUs, each a NUMA node."""
+    return {
+        "apiVersion": kinds.VC_NUMATOPOLOGY.api_version,
+        "kind": kinds.VC_NUMATOPOLOGY.kind,
+        "metadata": {"name": name},
+        "spec": {
+            "policies": {"CPUManagerPolicy": "static", "TopologyManagerPolicy": "single-numa-node"},
+            "numares": {"cpu": {"allocatable": free, "capacity": 8}},
+            "cpuDetail": {str(at): {"numa": at // 4, "socket": at // 4, "core": at // 2} for at in range(8)},
+        },
+    }
+
+
+def test_section_6_13_pods_go_where_their_cpus_lie_together() -> None:
+    world = VolcanoWorld(
+        conf("allocate, backfill", "gang", "predicates; numa-aware; nodeorder"),
+        nodes(2, cpu="8", memory="8Gi", pods="9"),
+    )
+    world.apply(numa_topology("n0", "0,1,4,5"), numa_topology("n1", "0-7"))
+    amounts = {"cpu": "3", "memory": "1Gi"}
+    policy = {"volcano.sh/numa-topology-policy": "single-numa-node"}
+    world.apply(podgroup("job", 2).in_queue("default"))
+    for at in range(3):
+        world.apply(world.member("job", at, amounts).limited_to(amounts).annotated(policy))
+    world.run(30)
+    placed = {pod["metadata"]["name"]: pod for pod in world.list(kinds.POD) if pod["spec"].get("nodeName")}
+    assert {pod["spec"]["nodeName"] for pod in placed.values()} == {"n1"}, "on n0 no NUMA node has three"
+    told = [json.loads(pod["metadata"]["annotations"]["volcano.sh/topology-decision"]) for pod in placed.values()]
+    assert sorted(map(json.dumps, told)) == ['{"numa": {"0": {"cpu": "3"}}}', '{"numa": {"1": {"cpu": "3"}}}']

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fairlead.model.topology import Cpu, NumaTopology
 
 _STRICT = frozenset({"restricted", "single-numa-node"})
+_POLICIES = _STRICT | {"best-effort"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,20 @@ def _sets(nodes: list[int]) -> Iterator[frozenset[int]]:
 
 
 def chosen(policy: str, offered: list[Hint]) -> Hint | None:
-    """The hint that a policy settles for: a preferred one before others, then the narrower; None if it admits none."""
+    """The hint that a policy settles for: a preferred one before others, then the narrower, of equals that of the lower
+    numbers; None if it admits none. A policy that is not known admits everything and prefers nothing."""
+    if policy not in _POLICIES:
+        return Hint(frozenset(), preferred=False)
     if policy == "single-numa-node":
         offered = [hint for hint in offered if len(hint.nodes) == 1]
-    best = min(offered, key=lambda hint: (not hint.preferred, len(hint.nodes)), default=None)
+    best = min(offered, key=_worth, default=None)
     if policy in _STRICT and (best is None or not best.preferred):
         return None
     return best or Hint(frozenset(), preferred=False)
+
+
+def _worth(hint: Hint) -> tuple[bool, int, int]:
+    return not hint.preferred, len(hint.nodes), sum(1 << node for node in hint.nodes)
 
 
 def reserved(layout: NumaTopology) -> frozenset[int]:

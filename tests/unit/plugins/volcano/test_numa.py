@@ -12,8 +12,9 @@ from fairlead.model.tasks import TaskStatus
 from fairlead.model.topology import NumaTopology, compile_numa_topology
 from fairlead.plugins.volcano.numa import assigned, chosen, hints, reserved, take
 from fairlead.plugins.volcano.numa_aware import NumaAware
+from fairlead.plugins.volcano.numa_views import NumaViews
 from tests.unit.plugins.volcano.test_deviceshare import open_with_cycles
-from tests.unit.plugins.volcano.yard import NOW, Yard, refusals, scores, task
+from tests.unit.plugins.volcano.yard import Yard, refusals, scores, task
 
 POLICY = "volcano.sh/numa-topology-policy"
 
@@ -87,7 +88,60 @@ def test_6_13_what_is_reserved_is_kept_and_the_hint_goes_first() -> None:
     assert assigned(one, frozenset({1, 2, 3, 5}), 2, hint) == {2, 3}
 
 
+def test_section_6_13_of_equals_the_lower_numbers_are_chosen() -> None:
+    square = machine("n", cpus=8)
+    for number, place in square["spec"]["cpuDetail"].items():
+        place["numa"] = int(number) // 2
+    four = compile_numa_topology(square)
+    for free, nodes in ((range(8), {0, 1}), (range(1, 8), {1, 2})):
+        hint = chosen("best-effort", hints(four, frozenset(free), 4))
+        assert hint is not None
+        assert hint.nodes == nodes
+
+
+def test_section_6_13_a_policy_that_is_not_known_admits_everything() -> None:
+    one = layout()
+    hint = chosen("whatever", hints(one, one.allocatable["cpu"], 99))
+    assert hint is not None
+    assert not hint.preferred
+
+
+# ---- what is free ----
+
+
+def test_section_2_6_a_report_is_believed_if_it_has_no_less_or_leaves_no_more_than_is_known() -> None:
+    views = NumaViews()
+    view = views.see(layout("0-7"), set())
+    view.given["x"] = frozenset({0, 1})
+    same = views.see(view.report, {"x"})
+    assert same.left() == frozenset(range(2, 8))
+    late = views.see(layout("0-6"), {"x"})
+    assert late.left() == frozenset(range(2, 8)), (
+        "x is not in it yet: seven would be more than the six known to be left"
+    )
+    known = views.see(layout("2-6"), {"x"})
+    assert known.left() == frozenset(range(2, 7)), "it counts x, and somebody else"
+    grown = views.see(layout("0-7"), {"x"})
+    assert grown.left() == frozenset(range(8))
+
+
+def test_what_a_pod_had_is_free_when_it_is_gone() -> None:
+    views = NumaViews()
+    view = views.see(layout(), set())
+    view.given["x"] = frozenset({0, 1})
+    assert len(views.see(view.report, set()).left()) == 8
+
+
 # ---- the plugin ----
+
+
+def whole(cpus: str) -> dict[str, Any]:
+    """Guaranteed: what is asked for is also the limit."""
+    return {"asks": {"cpu": cpus, "memory": "1Gi"}, "limits": {"cpu": cpus, "memory": "1Gi"}}
+
+
+def with_policy(policy: str) -> dict[str, str]:
+    return {POLICY: policy}
 
 
 def yard_of_machines() -> Yard:
@@ -100,9 +154,9 @@ def yard_of_machines() -> Yard:
     return yard
 
 
-def test_6_13_only_nodes_that_can_do_it_are_used() -> None:
-    yard = yard_of_machines().pod("x", "job", asks={"cpu": "3"}, annotations={POLICY: "best-effort"})
-    yard.pod("y", "job", asks={"cpu": "3"}, annotations={POLICY: "restricted"}).pod("z", "job", asks={"cpu": "3"})
+def test_section_6_13_only_nodes_that_can_do_it_are_used() -> None:
+    yard = yard_of_machines().pod("x", "job", **whole("3"), annotations=with_policy("best-effort"))
+    yard.pod("y", "job", **whole("3"), annotations=with_policy("restricted"))
     plugin = NumaAware()
     round = yard.round(plugin)
     assert refusals(plugin, round, "x") == {
@@ -110,15 +164,47 @@ def test_6_13_only_nodes_that_can_do_it_are_used() -> None:
         "none": ["numa info is empty"],
         "full": ["cpu allocatable map is empty"],
     }
-    assert refusals(plugin, round, "y")["strict"] == ["container y cannot be assigned by numa"]
-    assert refusals(plugin, round, "z") == {}
+    assert refusals(plugin, round, "y")["strict"] == ["container main cannot be assigned by numa"]
 
 
-def test_6_13_fewer_numa_nodes_are_better() -> None:
+def test_section_6_13_who_has_no_policy_is_judged_where_the_node_has_one() -> None:
+    yard = yard_of_machines().pod("x", "job", **whole("3")).pod("y", "job", **whole("3"), annotations={POLICY: "none"})
+    yard.pod("part", "job", **whole("2500m")).pod("small", "job", **whole("2"))
+    plugin = NumaAware()
+    round = yard.round(plugin)
+    for name in ("x", "y"):
+        assert refusals(plugin, round, name) == {"strict": ["container main cannot be assigned by numa"]}
+    assert refusals(plugin, round, "part") == {}, "of parts of a cpu nobody says where they lie"
+    assert refusals(plugin, round, "small") == {}
+    assert set(scores(plugin, round, "small").values()) == {0}
+
+
+def test_section_6_13_only_guaranteed_pods_are_looked_at() -> None:
+    yard = yard_of_machines().pod("x", "job", asks={"cpu": "3"}, annotations=with_policy("restricted"))
+    plugin = NumaAware()
+    assert refusals(plugin, yard.round(plugin), "x") == {}
+
+
+def test_section_6_13_each_container_gets_cpus_of_its_own() -> None:
+    yard = Yard().queue("default").group("job").node("a")
+    yard.put(kinds.VC_NUMATOPOLOGY, machine("a", policy="single-numa-node"))
+    amounts = {"cpu": "3", "memory": "1Gi"}
+    resources = {"requests": amounts, "limits": amounts}
+    for name, count in (("two", 2), ("three", 3)):
+        containers = [{"name": f"c{at}", "resources": resources} for at in range(count)]
+        yard.pod(name, "job", containers=containers)
+    plugin = NumaAware()
+    round = yard.round(plugin)
+    assert refusals(plugin, round, "two") == {}
+    assert refusals(plugin, round, "three") == {"a": ["container c2 cannot be assigned by numa"]}
+    assert len(plugin._plans["two"][0]) == 6
+
+
+def test_section_6_13_fewer_numa_nodes_are_better() -> None:
     yard = Yard().queue("default").group("job").node("a").node("b")
     yard.put(kinds.VC_NUMATOPOLOGY, machine("a"))
     yard.put(kinds.VC_NUMATOPOLOGY, machine("b", "0,1,4,5"))
-    yard.pod("x", "job", asks={"cpu": "4"}, annotations={POLICY: "best-effort"}).pod("z", "job")
+    yard.pod("x", "job", **whole("4"), annotations=with_policy("best-effort")).pod("z", "job")
     plugin = NumaAware(weight=3)
     round = yard.round(plugin)
     assert refusals(plugin, round, "x") == {}
@@ -126,11 +212,11 @@ def test_6_13_fewer_numa_nodes_are_better() -> None:
     assert set(scores(plugin, round, "z").values()) == {0}
 
 
-def test_6_13_what_a_pod_gets_is_told_and_taken_until_the_node_reports_anew() -> None:
+def test_section_6_13_what_a_pod_gets_is_told_and_taken() -> None:
     yard = Yard().queue("default").group("job").node("a")
     yard.put(kinds.VC_NUMATOPOLOGY, machine("a", policy="single-numa-node"))
     for name in ("x", "y", "z"):
-        yard.pod(name, "job", asks={"cpu": "4"}, annotations={POLICY: "single-numa-node"})
+        yard.pod(name, "job", **whole("4"), annotations=with_policy("single-numa-node"))
     plugin = NumaAware()
     round = open_with_cycles(yard, plugin)
     for name in ("x", "y"):
@@ -146,8 +232,3 @@ def test_6_13_what_a_pod_gets_is_told_and_taken_until_the_node_reports_anew() ->
     round.jobs["default/job"].move(task(round, "y"), TaskStatus.PENDING)
     plugin.deallocated(task(round, "y"))
     assert refusals(plugin, round, "z") == {}
-    assert refusals(plugin, yard.round(plugin, now=NOW + 1), "z") == {}
-    assert len(plugin._free[0]) == 4, "what x got is still taken"
-    yard.put(kinds.VC_NUMATOPOLOGY, machine("a", policy="single-numa-node"))
-    yard.round(plugin)
-    assert len(plugin._free[0]) == 8
