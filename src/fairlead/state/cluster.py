@@ -14,7 +14,7 @@ Invariant: for every row, the columns are the sums over the pods that are ASSUME
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -230,8 +230,31 @@ class Cluster:
     def _reseat(self, seat: Seat, pod: Pod) -> None:
         """A pod on a node is seen again: the old copy goes, the new one comes, as the last on its node."""
         if seat.place in _SEATED:
+            if self._counts_the_same(seat, pod):
+                self._exchange(seat, pod)
+                return
             self._unseat(seat)
         self._seat(seat, pod)
+
+    def _counts_the_same(self, seat: Seat, pod: Pod) -> bool:
+        """Whether all sums and indexes would come out as they were. What volumes come to depends on their claims, and
+        a port that two pods share is free when the first of them goes, and taken when the other is seen again."""
+        old, shape = seat.pod, pod.shape
+        return (
+            old.shape is shape
+            and not (shape.volumes or shape.host_ports)
+            and (old.labels is pod.labels or old.labels == pod.labels)
+            and old.terminating == pod.terminating
+            and self.table.row_of.get(pod.node_name) == seat.row
+        )
+
+    def _exchange(self, seat: Seat, pod: Pod) -> None:
+        pods = self.table.pods[seat.row]
+        if pods[-1] is not seat.pod:
+            pods[_position(pods, pod)] = pods[-1]
+        pods[-1] = seat.pod = seat.seen = pod
+        self._settle(seat, Place.RELEASING if pod.terminating else Place.BOUND, seat.row)
+        self.table.content.touch(seat.row)
 
     # ---- what scheduling decides (through a Statement) ----
 
@@ -256,7 +279,7 @@ class Cluster:
         """Take a pod off a row. The row's last pod takes its position, as in kube-scheduler, whose choice of victims
         depends on that order."""
         pods = self.table.pods[row]
-        position = next(at for at, other in enumerate(pods) if other.uid == pod.uid)
+        position = _position(pods, pod)
         pods[position] = pods[-1]
         pods.pop()
         self._count(pod, row, -1)
@@ -350,6 +373,10 @@ class Cluster:
             assert isinstance(node, Node), f"{name} has a row without a node"
             assert node.name == name, f"row {row} is not {name}'s"
             assert table.alive[row], f"{name} has a dead row"
+
+
+def _position(pods: Sequence[Pod], pod: Pod) -> int:
+    return next(at for at, other in enumerate(pods) if other.uid == pod.uid)
 
 
 _SUMS: tuple[tuple[str, Callable[[Pod], int]], ...] = (
