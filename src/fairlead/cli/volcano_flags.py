@@ -6,7 +6,8 @@ profiles and pods of this one are then scheduled by one process over one table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fairlead.errors import ConfigError
+from fairlead.framework.territory import Sharding, Territory, node_labels
 from fairlead.model.durations import parse_duration
+from fairlead.model.ring import Ring
 
 if TYPE_CHECKING:
     from fairlead.config.volcano_build import VolcanoOptions
@@ -52,6 +55,12 @@ _OPTIONS = (
                  help="Volcano: the least that this formula gives."),
     click.option("--minimum-feasible-nodes", type=int, default=100, show_default=True, metavar="N",
                  help="Volcano: and the least number of nodes."),
+    click.option("--node-selector", "node_selector", multiple=True, metavar="KEY:VALUE,...",
+                 help="Volcano: only nodes with one of these labels exist for it; may be repeated."),
+    click.option("--scheduler-sharding-mode", type=click.Choice([mode.value for mode in Sharding]), default="none",
+                 show_default=True, help="Volcano: keep to the nodes of a NodeShard (hard), or prefer them (soft)."),
+    click.option("--scheduler-sharding-name", default="volcano", show_default=True, metavar="NAME",
+                 help="Volcano: that NodeShard."),
 )  # fmt: skip
 
 
@@ -84,6 +93,12 @@ class VolcanoFlags:
             percentage_of_nodes=flags.pop("percentage_nodes_to_find"),
             minimum_percentage=flags.pop("minimum_percentage_nodes_to_find"),
             minimum_feasible_nodes=flags.pop("minimum_feasible_nodes"),
+            territory=_territory(
+                selector=flags.pop("node_selector"),
+                mode=flags.pop("scheduler_sharding_mode"),
+                shard=flags.pop("scheduler_sharding_name"),
+                environment=os.environ if conf is not None else {},
+            ),
         )
         if conf is None:
             if only or compatible:
@@ -136,6 +151,29 @@ class VolcanoFlags:
         from fairlead.controllers.volcano_queues import FirstQueues
 
         return FirstQueues(view, default=self.options.default_queue)
+
+
+def _territory(*, selector: Sequence[str], mode: str, shard: str, environment: Mapping[str, str]) -> Territory:
+    ring, replica = _ring(environment)
+    entries = [part for entry in selector for part in entry.split(",")]
+    return Territory(node_labels(entries), ring, replica, Sharding(mode), shard)
+
+
+def _ring(environment: Mapping[str, str]) -> tuple[Ring | None, str]:
+    """The replicas of a StatefulSet, each of which has the name of its pod: Volcano's variables, read as it does."""
+    if environment.get("MULTI_SCHEDULER_ENABLE") != "true":
+        return None, ""
+    replica = environment.get("SCHEDULER_POD_NAME", "")
+    base, dash, _ = replica.rpartition("-")
+    if not dash:
+        raise ConfigError(f'SCHEDULER_POD_NAME is "{replica}", which is no name of a StatefulSet\'s pod')
+    try:
+        count = int(environment.get("SCHEDULER_NUM", ""))
+    except ValueError:
+        count = 1
+    if count < 1:
+        raise ConfigError(f"SCHEDULER_NUM is {count}, and there must be one at least")
+    return Ring(f"{base}-{number}" for number in range(count)), replica
 
 
 def _usual_names(conf: str | None) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from fairlead.config.volcano import load_volcano_config
 from fairlead.engine.rounds import ACTIONS
 from fairlead.errors import ConfigError
 from fairlead.framework.profile import Profile, Rounds
+from fairlead.framework.territory import WHOLE, Territory
 from fairlead.framework.tiers import Enabled, TierPlugin
 from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.volcano.arguments import Arguments
@@ -46,6 +47,7 @@ class VolcanoOptions:
     minimum_feasible_nodes: int = 100
     minimum_percentage: int = 5
     slice: int | None = None
+    territory: Territory = WHOLE
 
 
 def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = None) -> Profile:
@@ -69,6 +71,7 @@ def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = N
         min_feasible=options.minimum_feasible_nodes,
         min_percentage=options.minimum_percentage,
         scheduler_names=tuple(options.scheduler_names),
+        territory=options.territory,
     )
     if options.slice is not None:
         rounds = replace(rounds, slice=options.slice)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fairlead.model.reasons import Reject
 
 
+_NOT_IN_SHARD = "node isn't in scheduler node shard"
 _LEAST_LOOK = 128
 """Rows that are judged together at least: fewer would not be cheaper."""
 
@@ -110,16 +111,27 @@ class NodeSearch:
     ) -> NDArray[np.int32]:
         """Judge some rows; those that refused a task of this role before are not asked again."""
         if kept is None:
+            rows = self._within_bounds(rows, errors)
             return self._judge(task, rows, errors, fit=fit, for_preemption=for_preemption)
         known = kept.refused[rows]
         if known.any():
             errors.take(kept.errors, rows[known])
             rows = rows[~known]
         new = FitErrors()
+        rows = self._within_bounds(rows, new)
         feasible = self._judge(task, rows, new, fit=fit, for_preemption=for_preemption)
         kept.take(new)
         errors.parts += new.parts
         return feasible
+
+    def _within_bounds(self, rows: NDArray[np.int32], errors: FitErrors) -> NDArray[np.int32]:
+        """Less the rows of other schedulers' shards, where those are out of bounds."""
+        shard = self._round.shard
+        if shard is None or not shard.hard:
+            return rows
+        own = shard.own[rows]
+        errors.add(_NOT_IN_SHARD, rows[~own], final=False)
+        return rows[own]
 
     def refusals(self, task: Task, rows: NDArray[np.int32]) -> FitErrors:
         """All that predicates have against a task on some rows, by what was noted when it was last looked at."""
@@ -185,6 +197,15 @@ def without_final(task: Task, rows: NDArray[np.int32]) -> NDArray[np.int32]:
     """Less the rows that this round already refused the task for good."""
     errors = task.job.fit_errors.get(task.uid) if task.job is not None else None
     return rows if errors is None else rows[~np.isin(rows, errors.final_rows())]
+
+
+def by_preference(round: Round, rows: NDArray[np.int32]) -> list[NDArray[np.int32]]:
+    """Rows in groups, the more preferred first: where a scheduler prefers its own shard, that is one, and the others
+    are another. No group is empty, unless there are no rows at all."""
+    if round.shard is None or round.shard.hard:
+        return [rows]
+    own = round.shard.own[rows]
+    return [group for group in (rows[own], rows[~own]) if len(group)] or [rows]
 
 
 def prioritize(round: Round, task: Task, rows: NDArray[np.int32]) -> NDArray[np.float64]:

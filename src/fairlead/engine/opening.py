@@ -6,14 +6,15 @@ of no group only take up room, and so do pending pods of nobody in the round: th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairlead.framework.job import Job, SubJob, Task
-from fairlead.framework.round import Choices, QueueState, Round, Sampling, Witness
+from fairlead.framework.round import Choices, QueueState, Round, Sampling, Shard, Witness
+from fairlead.framework.territory import Sharding
 from fairlead.framework.tiers import Tiers
 from fairlead.model import kinds
 from fairlead.model.amounts import Amounts, is_counted, per_unit
@@ -26,6 +27,8 @@ from fairlead.state.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from random import Random
+
+    from numpy.typing import NDArray
 
     from fairlead.framework.profile import Rounds
     from fairlead.framework.round import HyperNodes
@@ -52,13 +55,15 @@ def open_round(
     first_row: int = 0,
     promised: Mapping[str, str] | None = None,
     known: dict[str, Task] | None = None,
+    own_nodes: Collection[str] = (),
 ) -> Round:
     """A round over the cluster as it is. `topology` is another tree of hypernodes than the cluster's own; `promised`
     are the hypernodes in which an earlier round made room for sub-jobs, by the sub-jobs' uids. `known` are tasks of
-    earlier rounds, to be used again; what is new is added to them."""
+    earlier rounds, to be used again; what is new is added to them. `own_nodes` are the nodes of the scheduler's own
+    NodeShard, if it goes by one."""
     cluster.begin_cycle()
     table = cluster.table
-    rows = np.fromiter(table.row_of.values(), dtype=np.int32, count=len(table))
+    rows = _rows(cluster, rounds)
     books: Books[Task] = Books(table)
     _add_oversubscription(cluster, books)
     network = topology or network_of(cluster)
@@ -82,6 +87,7 @@ def open_round(
         witness=witness or Witness(),
         sampling=Sampling(rounds.percentage, rounds.min_feasible, rounds.min_percentage),
         first_row=first_row,
+        shard=_shard(cluster, rounds, own_nodes),
     )
     _gather_jobs(round, rounds)
     _gather_tasks(round, rounds, {} if known is None else known)
@@ -98,6 +104,23 @@ def open_round(
 # ---- nodes ----
 
 
+def _rows(cluster: Cluster, rounds: Rounds) -> NDArray[np.int32]:
+    table, territory = cluster.table, rounds.territory
+    if territory.whole:
+        return np.fromiter(table.row_of.values(), dtype=np.int32, count=len(table))
+    nodes = dict(table.alive_rows())
+    return np.array([row for row in table.row_of.values() if territory.has_node(nodes[row])], dtype=np.int32)
+
+
+def _shard(cluster: Cluster, rounds: Rounds, own_nodes: Collection[str]) -> Shard | None:
+    sharding = rounds.territory.sharding
+    if sharding is Sharding.NONE:
+        return None
+    own = np.zeros(cluster.table.capacity, dtype=np.bool_)
+    own[[row for name, row in cluster.table.row_of.items() if name in own_nodes]] = True
+    return Shard(own, hard=sharding is Sharding.HARD)
+
+
 def _add_oversubscription(cluster: Cluster, books: Books[Task]) -> None:
     for row, node in cluster.table.alive_rows():
         for resource, annotation in _OVERSUBSCRIPTION:
@@ -107,7 +130,7 @@ def _add_oversubscription(cluster: Cluster, books: Books[Task]) -> None:
                 books.idle[resource][row] += float(text)
 
 
-def _total(books: Books[Task], rows: np.ndarray[tuple[int], np.dtype[np.int32]]) -> Amounts:
+def _total(books: Books[Task], rows: NDArray[np.int32]) -> Amounts:
     total = Amounts()
     for resource, column in books.allocatable.items():
         total.set(resource, float(column[rows].sum()))
@@ -123,7 +146,7 @@ def _gather_jobs(round: Round, rounds: Rounds) -> None:
     default = next((known.value for known in classes.values() if known.global_default), 0)
     for group in shelves.of(kinds.VC_POD_GROUP).values():
         queue = group.queue or rounds.default_queue
-        if queue in round.queues:
+        if queue in round.queues and rounds.territory.has_group(group):
             known = classes.get(group.priority_class)
             job = Job(group, queue=queue, priority=default if known is None else known.value)
             round.jobs[job.uid] = job
@@ -163,13 +186,16 @@ def _forget_gone(cluster: Cluster, known: dict[str, Task]) -> None:
 def _pods(cluster: Cluster, rounds: Rounds) -> Iterator[tuple[Pod, TaskStatus, int]]:
     """Pods of the round with where they stand: those on nodes, whoever placed them, and the waiting ones that are
     ours; ended ones count for their groups."""
+    territory = rounds.territory
     for seat in cluster.pods.values():
         if seat.place is not Place.PENDING:
-            yield seat.pod, _seated_status(seat), seat.row
-        elif seat.pod.scheduler_name in rounds.scheduler_names:
+            if territory.sees(seat.pod):
+                yield seat.pod, _seated_status(seat), seat.row
+        elif seat.pod.scheduler_name in rounds.scheduler_names and territory.schedules(seat.pod):
             yield seat.pod, status_of(seat.pod), -1
     for pod in cluster.finished.values():
-        yield pod, status_of(pod), -1
+        if territory.sees(pod):
+            yield pod, status_of(pod), -1
 
 
 def _seated_status(seat: Seat) -> TaskStatus:

@@ -18,8 +18,10 @@ from fairlead.engine.closing import close_round
 from fairlead.engine.opening import open_round, request_amounts
 from fairlead.engine.round_writes import RoundWriter
 from fairlead.engine.rounds import run_actions
+from fairlead.engine.shards import NodeShards
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.job import Task
+from fairlead.model import kinds
 from fairlead.model.tasks import TaskStatus, status_of
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class RoundDriver:
         self._cluster = cluster
         self._rng = rng
         self._writer = RoundWriter(profile.name, recorder)
+        self._shards = NodeShards(cluster.shelves.of(kinds.VC_NODE_SHARD), self.rounds.territory, complaints)
         self.round: Round | None = None
         self._closed: Round | None = None
         self.last: Closing | None = None
@@ -83,6 +86,7 @@ class RoundDriver:
         """Another configuration, from the next round on."""
         assert profile.rounds is not None
         self.profile, self.rounds = profile, profile.rounds
+        self._shards.territory = profile.rounds.territory
         self._changed = True
 
     def why(self, uid: str) -> PodReport | None:
@@ -94,6 +98,12 @@ class RoundDriver:
 
     def step(self, now: float) -> tuple[list[tuple[Task, int]], list[Write]]:
         """One slice of the round, if it is time: the placements to be bound, and what else is to be written."""
+        binds, writes = self._go_on(now)
+        if self._running is None:
+            writes += self._shards.writes()
+        return binds, writes
+
+    def _go_on(self, now: float) -> tuple[list[tuple[Task, int]], list[Write]]:
         at = self.wake_at(now)
         if at is None or at > now:
             return [], []
@@ -131,6 +141,7 @@ class RoundDriver:
             first_row=self._first_row,
             promised=None if self.rounds.compatible else self._promised,
             known=self._tasks,
+            own_nodes=self._shards.own(),
         )
         self._running = run_actions(self.round)
 

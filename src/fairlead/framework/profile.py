@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fairlead.framework.plugin import POINTS, takes_part
+from fairlead.framework.territory import WHOLE, Territory
 
 if TYPE_CHECKING:
     from fairlead.framework.extender import Extender
@@ -25,7 +26,8 @@ class Rounds:
     over all jobs, asking the plugins tier by tier. `configurations` are the actions' arguments.
 
     `compatible` keeps the original's slips where they are fixed otherwise. `slice` is the number of attempts after
-    which others have a turn. `percentage`, `min_feasible` and `min_percentage` say how many nodes are looked at."""
+    which others have a turn. `percentage`, `min_feasible` and `min_percentage` say how many nodes are looked at.
+    `territory` is the part of the cluster that the rounds are about."""
 
     actions: tuple[str, ...]
     tiers: tuple[tuple[Enabled, ...], ...]
@@ -38,6 +40,7 @@ class Rounds:
     min_feasible: int = 100
     min_percentage: int = 5
     scheduler_names: tuple[str, ...] = ("volcano",)
+    territory: Territory = WHOLE
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from fairlead.state.sandbox import Sandbox
 
 __all__ = [
-    "Choices", "HyperNodes", "Job", "LastAttempt", "QueueState", "Round", "Sampling", "SubJob", "Task", "Witness",
+    "Choices", "HyperNodes", "Job", "LastAttempt", "QueueState", "Round", "Sampling", "Shard", "SubJob", "Task",
+    "Witness",
 ]  # fmt: skip
 
 Option = TypeVar("Option")
@@ -162,6 +163,14 @@ class Sampling:
     least_percentage: int = 5
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Shard:
+    """Which rows of the table are a scheduler's own, and whether it keeps to them or only prefers them."""
+
+    own: NDArray[np.bool_]
+    hard: bool
+
+
 @dataclass(slots=True, eq=False)
 class Round:
     """`rows` are all nodes in the order in which they were first seen. `total` is what they can allocate together.
@@ -188,6 +197,7 @@ class Round:
     sampling: Sampling = field(default_factory=lambda: Sampling())
     first_row: int = 0
     """Where the next search for nodes begins; turns from search to search, and from round to round."""
+    shard: Shard | None = None
     undone_evictions_stay_out: bool = False
     """Whether a pod whose eviction is undone stays out of what predicates and scores see until the round ends."""
     cycles: dict[str, Cycle] = field(default_factory=dict)

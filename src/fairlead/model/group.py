@@ -103,6 +103,8 @@ class PodGroup:
     version: str = ""
     scheduled_condition: tuple[str, str, str] | None = None
     """Status, reason and message of the condition PodGroupScheduled, if there is one."""
+    first_owner: str = ""
+    """The name of the first owner, in control or not."""
 
     @property
     def minimum(self) -> int:
@@ -135,6 +137,7 @@ def compile_group(document: Mapping[str, Any]) -> PodGroup:
         priority_class=spec.get("priorityClassName") or "",
         terminating=bool(metadata.get("deletionTimestamp")),
         generation=metadata.get("generation") or 0,
+        first_owner=(metadata.get("ownerReferences") or [{}])[0].get("name") or "",
         version=(document.get("apiVersion") or "").partition("/")[2],
         scheduled_condition=_scheduled(status.get("conditions") or ()),
         **(_READERS[api](spec) | _wished_topology(metadata.get("annotations") or EMPTY)),

@@ -150,6 +150,11 @@ class HyperNodeTree:
         known = self._known.get(name)
         return self._root_tier if known is None else known.tier
 
+    def tier_title(self, name: str) -> str:
+        """What a HyperNode's tier is called, where it is called anything."""
+        known = self._known.get(name)
+        return (known.tier_name if known is not None else "") or f"HyperNode of tier {self.tier(name)}"
+
     def tier_named(self, tier_name: str) -> int | None:
         return self._tier_names.get(tier_name)
 
@@ -245,11 +250,13 @@ def parse_cpu_set(text: str) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class NodeShard:
-    """Nodes that one scheduler should have, and those it has."""
+    """Nodes that one scheduler should have, and those it has, will give up and waits for, as it says."""
 
     name: str
     desired: frozenset[str]
     in_use: frozenset[str]
+    to_remove: frozenset[str] = frozenset()
+    to_add: frozenset[str] = frozenset()
 
 
 @compiler("NodeShard")
@@ -259,4 +266,6 @@ def compile_node_shard(document: Mapping[str, Any]) -> NodeShard:
         name=document["metadata"]["name"],
         desired=frozenset(spec.get("nodesDesired") or ()),
         in_use=frozenset(status.get("nodesInUse") or ()),
+        to_remove=frozenset(status.get("nodesToRemove") or ()),
+        to_add=frozenset(status.get("nodesToAdd") or ()),
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.engine.actions.placing import may_be_held
-from fairlead.engine.candidates import NodeSearch, best
+from fairlead.engine.candidates import NodeSearch, best, by_preference
 from fairlead.engine.transaction import allocate_now, unpipeline
 from fairlead.framework.fit import FitErrors
 from fairlead.framework.goheap import Heap
@@ -84,4 +84,4 @@ def _place(round: Round, task: Task) -> None:
     if not len(rows):
         task.job.fit_errors[task.uid] = errors
         return
-    allocate_now(round, task, best(round, task, rows))
+    allocate_now(round, task, best(round, task, by_preference(round, rows)[0]))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from fairlead.engine.actions.bundles import Bundle, allowed_only, bundles_of, in_order
 from fairlead.engine.actions.making_room import Starving
 from fairlead.engine.actions.worksheet import Worksheet, worksheet_of
-from fairlead.engine.candidates import NodeSearch, best, without_final
+from fairlead.engine.candidates import NodeSearch, best, by_preference, without_final
 from fairlead.engine.transaction import Transaction
 from fairlead.framework.goheap import Heap
 from fairlead.framework.tiers import Eviction, Purpose
@@ -231,7 +231,7 @@ class GangEviction(ABC):
         if not len(rows):
             return False
         idle = round.books.fits_idle(task.request, rows)
-        row = best(round, task, rows[idle] if idle.any() else rows)
+        row = best(round, task, by_preference(round, rows[idle] if idle.any() else rows)[0])
         return trial.pipeline(task, row, eviction_occurred=evicted)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.engine.candidates import NodeSearch, best
+from fairlead.engine.candidates import NodeSearch, best, by_preference
 from fairlead.engine.transaction import Transaction
 from fairlead.framework.fit import FitErrors
 from fairlead.model.tasks import TaskStatus
@@ -104,10 +104,10 @@ class _Placing:
             task.hyper_node = self._near
         idle = books.fits_idle(task.request, rows)
         if idle.any() and may_be_held(round, task):
-            row = best(round, task, rows[idle])
+            row = best(round, task, by_preference(round, rows[idle])[0])
             placed = self.transaction.allocate(task, row)
         else:
-            row = best(round, task, rows)
+            row = best(round, task, by_preference(round, rows)[0])
             placed = self.transaction.pipeline(task, row, eviction_occurred=False)
         if placed and self._sub_job.topology is not None:
             leaf = round.topology.leaf_of(round.cluster.table.name(row))

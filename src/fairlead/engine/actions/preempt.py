@@ -22,13 +22,16 @@ from fairlead.engine.actions.making_room import (
     waiting_tasks,
 )
 from fairlead.engine.actions.preempt_dry_run import DryRun
-from fairlead.engine.candidates import NodeSearch, prioritize, without_final
+from fairlead.engine.candidates import NodeSearch, by_preference, prioritize, without_final
 from fairlead.engine.transaction import Transaction
 from fairlead.framework.goheap import Heap
 from fairlead.model.amounts import Amounts
 from fairlead.model.tasks import PREEMPTABLE_CLASS
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from fairlead.framework.round import Job, QueueState, Round, Task
 
 NAME = "preempt"
@@ -102,8 +105,21 @@ class _Preemption:
             return False
         rows = without_final(task, round.rows)
         rows, _ = self._search.find(task, rows, fit=False, for_preemption=True)
-        if not len(rows):
-            return False
+        return any(
+            len(group) > 0 and self._preempt_on(task, group, transaction, may_go, queues)
+            for group in by_preference(round, rows)
+        )
+
+    def _preempt_on(
+        self,
+        task: Task,
+        rows: NDArray[np.int32],
+        transaction: Transaction,
+        may_go: Callable[[Task], bool],
+        queues: Collection[str],
+    ) -> bool:
+        """On some rows, each of which predicates allow or would allow after evictions."""
+        round = self._round
         if self._dry_run is not None:
             rows = rows[self._prospects.promising(task, rows, queues, at_least_one=False)]
             trial = self._dry_run.preempt(task, rows, may_go)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.engine.actions.making_room import NEVER, Prospects, Starving, suffice
-from fairlead.engine.candidates import NodeSearch, without_final
+from fairlead.engine.candidates import NodeSearch, by_preference, without_final
 from fairlead.engine.transaction import Transaction
 from fairlead.framework.goheap import Heap
 from fairlead.framework.tiers import Purpose
@@ -87,6 +87,7 @@ class _Reclaiming:
         rows, _ = NodeSearch(round, keep_errors=self._keep_errors).find(task, rows, fit=False, for_preemption=True)
         round.scores = None
         others = [name for name in self._givers if name != queue.name]
+        rows = np.concatenate(by_preference(round, rows))
         rows = rows[self._prospects.promising(task, rows, others, at_least_one=True)]
         for row in round.choices.ranked(task, rows, np.zeros(len(rows))):
             if self._try_row(task, row, queue, transaction):

@@ -1,0 +1,70 @@
+"""NodeShards: which nodes are a scheduler's own at the moment, and telling the others so.
+
+    own = what its NodeShard desires - what any other NodeShard still has in use
+
+Somebody else writes what is desired; the schedulers write what they use. A node that is to move is let go by its old
+scheduler first and then taken up by the new one, so no node has two owners. Nothing is written while a round runs: it
+goes on with the nodes that it began with.
+
+A NodeShard of one's own that is missing is a complaint, and one keeps what one had.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.framework.territory import Sharding
+from fairlead.model import kinds
+from fairlead.model.flow import Verb, Write
+
+if TYPE_CHECKING:
+    from collections import deque
+
+    from fairlead.framework.territory import Territory
+    from fairlead.model.topology import NodeShard
+    from fairlead.state.shelves import Shelf
+
+_NO_SHARD = "sharding is enabled but there is no NodeShard {name} for this scheduler"
+
+
+class NodeShards:
+    """`shelf` has all of them."""
+
+    def __init__(self, shelf: Shelf, territory: Territory, complaints: deque[str]) -> None:
+        self.territory = territory
+        self._shelf = shelf
+        self._complaints = complaints
+        self._seen = -1
+        self._written: NodeShard | None = None
+        self._own: frozenset[str] = frozenset()
+
+    def own(self) -> frozenset[str]:
+        """The nodes that are free for us now."""
+        self._catch_up()
+        return self._own
+
+    def writes(self) -> list[Write]:
+        """What our NodeShard does not say yet. To be asked between rounds."""
+        self._catch_up()
+        if self.territory.sharding is Sharding.NONE:
+            return []
+        shard: NodeShard | None = self._shelf.get(self.territory.shard)
+        if shard is None or shard is self._written:
+            return []
+        self._written = shard
+        status = (self._own, self._own - shard.desired, shard.desired - self._own)
+        if status == (shard.in_use, shard.to_remove, shard.to_add):
+            return []
+        body = dict(zip(("nodesInUse", "nodesToRemove", "nodesToAdd"), map(sorted, status), strict=True))
+        return [Write(Verb.PATCH, kinds.VC_NODE_SHARD, "", shard.name, {"status": body}, subresource="status")]
+
+    def _catch_up(self) -> None:
+        if self._seen == self._shelf.version or self.territory.sharding is Sharding.NONE:
+            return
+        self._seen, self._written = self._shelf.version, None
+        shard: NodeShard | None = self._shelf.get(self.territory.shard)
+        if shard is None:
+            self._complaints.append(_NO_SHARD.format(name=self.territory.shard))
+            return
+        others = (one.in_use for name, one in self._shelf.items() if name != shard.name)
+        self._own = shard.desired.difference(*others)

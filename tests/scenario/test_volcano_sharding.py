@@ -1,0 +1,321 @@
+"""Several schedulers over one cluster in Volcano's manner: nodes by label, replicas on a ring, NodeShards."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+
+from fairlead.config.volcano import load_volcano_config
+from fairlead.config.volcano_build import VolcanoOptions, profile_of_volcano
+from fairlead.controllers.volcano_queues import FirstQueues
+from fairlead.engine.scheduler import Options, Scheduler
+from fairlead.framework.territory import Sharding, Territory, node_labels
+from fairlead.model import kinds
+from fairlead.model.flow import Doc
+from fairlead.model.ring import Ring
+from fairlead.testing.builders import Builder, node, pod, podgroup, priority_class, queue
+from fairlead.testing.harness import Harness
+from tests.scenario.volcano_world import GROUP, conf
+
+PLAIN = conf("enqueue, allocate, backfill", "priority; gang", "predicates; proportion; nodeorder")
+REPLICAS = tuple(f"volcano-scheduler-{number}" for number in range(3))
+
+
+class Shared(Harness):
+    """A cluster with a scheduler per territory."""
+
+    def __init__(
+        self, *territories: Territory, text: str = PLAIN, nodes: Collection[Builder] = (), **more: Any
+    ) -> None:
+        self.schedulers = [_scheduler(text, territory, at) for at, territory in enumerate(territories)]
+        self._factories = [_given(scheduler) for scheduler in self.schedulers]
+        super().__init__(nodes=list(nodes), schedulers=self._factories, controllers=[FirstQueues], **more)
+        self.run(1)
+
+    def gang(self, name: str, members: int, cpu: str = "2", *, minimum: int | None = None, **of: str) -> None:
+        group = podgroup(name, members if minimum is None else minimum).in_queue(of.get("queue", "default"))
+        if "priority" in of:
+            group = group.having(priorityClassName=of["priority"])
+        stored = self.apply(group)
+        for at in range(members):
+            member = pod(f"{name}-w-{at}").annotated({GROUP: name}).scheduled_by("volcano").owned_by(stored)
+            member = member.of_priority(of["priority"]) if "priority" in of else member
+            self.apply(member.asks(cpu=cpu) if cpu else member)
+
+    def nodes_of(self, prefix: str) -> list[str]:
+        """Where the pods are whose names begin like that."""
+        return sorted(name for key, name in self.bindings().items() if key.startswith(prefix))
+
+    def shard(self, name: str) -> Doc:
+        found = self.get(kinds.VC_NODE_SHARD, name)
+        assert found is not None
+        return found
+
+    def assign(self, name: str, *nodes: str) -> None:
+        kind = kinds.VC_NODE_SHARD
+        spec = {"nodesDesired": list(nodes)}
+        self.apply({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "spec": spec})
+
+    def used(self, name: str) -> list[str]:
+        return list((self.shard(name).get("status") or {}).get("nodesInUse") or ())
+
+    def said(self, name: str) -> str:
+        """Why a pod waits."""
+        found = self.get(kinds.POD, name)
+        assert found is not None
+        return next((c["message"] for c in found["status"]["conditions"] if c["type"] == "PodScheduled"), "")
+
+
+def _scheduler(text: str, territory: Territory, at: int) -> Scheduler:
+    profile = profile_of_volcano(load_volcano_config(text), VolcanoOptions(territory=territory))
+    return Scheduler([profile], Options(name=f"scheduler-{at}", seed=at + 1))
+
+
+def _given(scheduler: Scheduler) -> Any:
+    return lambda _: scheduler
+
+
+def room(name: str, cpu: str = "4", **labels: str) -> Builder:
+    return node(name).offers(cpu=cpu, memory="16Gi", pods="110").labelled(labels)
+
+
+def hard(name: str) -> Territory:
+    return Territory(sharding=Sharding.HARD, shard=name)
+
+
+SOFT = Territory(sharding=Sharding.SOFT, shard="mine")
+
+
+# ---- section 1.1: --node-selector ----
+
+
+def test_section_1_1_only_nodes_with_one_of_the_labels_exist() -> None:
+    wanted = Territory(node_labels(["role:train", " pool : b ", "nonsense", "empty:"]))
+    nodes = [room("a", role="train"), room("b", pool="b"), room("c", role="serve"), room("d")]
+    world = Shared(wanted, nodes=nodes, text=conf("enqueue, allocate", "priority; gang", "predicates; nodeorder"))
+    world.gang("job", 4)
+    world.run(5)
+    assert world.nodes_of("job") == ["a", "a", "b", "b"]
+    world.gang("more", 1, cpu="3")
+    world.run(5)
+    assert world.said("more-w-0").startswith("0/2 nodes are unavailable"), "the others are not even counted"
+
+
+def test_section_11_22_a_node_that_loses_its_label_leaves() -> None:
+    world = Shared(Territory(node_labels(["role:train"])), nodes=[room("a", role="train"), room("b", role="train")])
+    world.patch(kinds.NODE, "a", {"metadata": {"labels": {"role": None}}})
+    world.run(2)
+    world.gang("job", 2)
+    world.run(5)
+    assert world.nodes_of("job") == ["b", "b"]
+
+
+def test_section_1_1_queues_share_only_the_labelled_nodes() -> None:
+    """What queues deserve is computed from this total: four cores, not eight."""
+    world = Shared(Territory(node_labels(["role:train"])), nodes=[room("a", role="train"), room("b")])
+    world.gang("first", 2)
+    world.run(3)
+    latest = world.schedulers[0].drivers[0].latest
+    assert latest is not None
+    assert latest.total.cpu == 4000
+
+
+# ---- section 1.6: replicas on a ring ----
+
+
+def test_section_1_6_the_ring_is_volcanos() -> None:
+    """As its consistent hashing answers for three replicas."""
+    ring = Ring(REPLICAS)
+    asked = ("n0", "n1", "n2", "n3", "node-a", "job-1", "job-2", "", "train", "x" * 70)
+    assert [REPLICAS.index(ring.owner(name)) for name in asked[:9]] == [2, 2, 0, 1, 1, 2, 1, 2, 1]
+    assert ring.owner(asked[9]) in REPLICAS
+
+
+def test_section_1_6_replicas_divide_nodes_and_groups_among_them() -> None:
+    ring = Ring(REPLICAS)
+    names = [f"n{number}" for number in range(12)]
+    world = Shared(*(Territory(ring=ring, replica=one) for one in REPLICAS), nodes=[room(name) for name in names])
+    for number in range(6):
+        world.gang(f"job-{number}", 2, cpu="1")
+    world.run(10)
+    for number in range(6):
+        owner = ring.owner(f"job-{number}")
+        placed = world.nodes_of(f"job-{number}-")
+        assert len(placed) == 2, "every group has its scheduler"
+        assert {ring.owner(name) for name in placed} == {owner}, "which keeps to its own nodes"
+    assert len({ring.owner(f"job-{number}") for number in range(6)}) > 1
+
+
+def test_section_1_6_other_replicas_pods_take_up_room_on_ones_own_nodes() -> None:
+    ring = Ring(REPLICAS)
+    mine = ring.owner("job-1")
+    name = next(f"n{number}" for number in range(20) if ring.owner(f"n{number}") == mine)
+    other = next(f"job-{number}" for number in range(20) if ring.owner(f"job-{number}") != mine)
+    world = Shared(Territory(ring=ring, replica=mine), nodes=[room(name)])
+    stranger = podgroup(other, 1)
+    stored = world.apply(stranger)
+    world.apply(pod("theirs").annotated({GROUP: other}).owned_by(stored).asks(cpu="3").on(name))
+    world.gang("job-1", 1, cpu="2")
+    world.run(5)
+    assert world.nodes_of("job-1") == []
+    assert world.said("job-1-w-0") == "0/1 nodes are unavailable: 1 Insufficient cpu."
+    assert "status" not in (world.get(kinds.VC_POD_GROUP, other) or {}), "the other's group is left alone"
+
+
+# ---- section 1.7: NodeShards ----
+
+
+def test_section_1_7_hard_keeps_to_the_shard() -> None:
+    world = Shared(hard("mine"), nodes=[room("a"), room("b")])
+    world.assign("mine", "a")
+    world.gang("fits", 2)
+    world.gang("waits", 1)
+    world.run(5)
+    assert world.nodes_of("fits") == ["a", "a"]
+    assert world.said("waits-w-0") == (
+        "0/2 nodes are unavailable: 1 Insufficient cpu, 1 node isn't in scheduler node shard."
+    )
+    assert world.used("mine") == ["a"]
+
+
+def test_section_1_7_without_a_shard_of_ones_own_nothing_is_placed() -> None:
+    world = Shared(hard("mine"), nodes=[room("a")])
+    world.gang("job", 1)
+    world.run(5)
+    assert world.nodes_of("job") == []
+    world.assign("mine", "a")
+    world.run(5)
+    assert world.nodes_of("job") == ["a"]
+    world.delete(kinds.VC_NODE_SHARD, "mine")
+    world.run(2)
+    world.gang("later", 1)
+    world.run(5)
+    assert world.nodes_of("later") == ["a"], "a shard that goes leaves its nodes with whom they were"
+
+
+def test_section_1_7_nodes_change_hands_one_after_the_other() -> None:
+    """What another still uses is not ours yet; the status says what is awaited."""
+    world = Shared(hard("one"), hard("two"), nodes=[room("a"), room("b"), room("c")])
+    world.assign("one", "a", "b")
+    world.assign("two", "c")
+    world.run(3)
+    assert (world.used("one"), world.used("two")) == (["a", "b"], ["c"])
+    world.assign("two", "b", "c")
+    world.run(3)
+    assert world.used("two") == ["c"], "the first still has it"
+    assert world.shard("two")["status"]["nodesToAdd"] == ["b"]
+    world.assign("one", "a")
+    world.run(3)
+    assert (world.used("one"), world.used("two")) == (["a"], ["b", "c"])
+    assert world.shard("two")["status"]["nodesToAdd"] == []
+
+
+def test_section_1_7_nothing_is_written_that_is_there() -> None:
+    world = Shared(hard("mine"), nodes=[room("a")])
+    world.assign("mine", "a")
+    world.run(3)
+    before = world.shard("mine")["metadata"]["resourceVersion"]
+    world.gang("job", 1)
+    world.run(5)
+    assert world.shard("mine")["metadata"]["resourceVersion"] == before
+
+
+def test_section_1_7_soft_prefers_the_shard_and_goes_beyond_it() -> None:
+    """The others would score higher: they are empty."""
+    world = Shared(SOFT, nodes=[room("a"), room("b", "32"), room("c", "32")])
+    world.assign("mine", "a")
+    world.gang("job", 3, cpu="2")
+    world.run(5)
+    placed = world.nodes_of("job")
+    assert placed[:2] == ["a", "a"]
+    assert placed[2] in ("b", "c")
+
+
+def test_section_1_7_soft_prefers_idle_elsewhere_to_ending_at_home() -> None:
+    """idle in the shard, idle elsewhere, then what will be idle."""
+    world = Shared(SOFT, nodes=[room("a"), room("b")])
+    world.assign("mine", "a")
+    world.apply(pod("leaving").asks(cpu="4").on("a").ending_after("20s"))
+    world.run(2)
+    world.delete(kinds.POD, "leaving")
+    world.run(2)
+    world.gang("job", 1)
+    world.run(5)
+    assert world.nodes_of("job") == ["b"]
+
+
+def test_section_1_7_soft_backfill_prefers_the_shard() -> None:
+    world = Shared(SOFT, nodes=[room("a"), *(room(f"b{number}", "64") for number in range(5))])
+    world.assign("mine", "a")
+    world.gang("light", 4, cpu="", minimum=1)
+    world.run(5)
+    assert world.nodes_of("light") == ["a"] * 4
+
+
+def _full(world: Shared, priority: str = "low", queue: str = "default") -> None:
+    """A gang of one on each of the two nodes."""
+    for name in ("a", "b"):
+        group = podgroup(f"old-{name}", 1).in_queue(queue).having(priorityClassName=priority)
+        group = group.annotated({"volcano.sh/preemptable": "true"})
+        world.apply(group)
+        member = pod(f"old-{name}-0").annotated({GROUP: f"old-{name}", "volcano.sh/preemptable": "true"})
+        world.apply(member.scheduled_by("volcano").of_priority(priority).asks(cpu="4").on(name))
+    world.run(3)
+
+
+_PREEMPT = conf("allocate, preempt", "priority; gang enablePreemptable: false; conformance", "predicates; nodeorder")
+_TOPOLOGY_AWARE = _PREEMPT + "configurations: [{name: preempt, arguments: {enableTopologyAwarePreemption: true}}]\n"
+_GANG_PREEMPT = conf("allocate, gangpreempt", "priority; gang; conformance", "predicates; nodeorder")
+
+
+@pytest.mark.parametrize("text", [_PREEMPT, _TOPOLOGY_AWARE])
+@pytest.mark.parametrize("own", ["a", "b"])
+def test_section_1_7_soft_makes_room_in_the_shard_first(text: str, own: str) -> None:
+    """a and b are alike, but for whose they are."""
+    world = Shared(SOFT, text=text, nodes=[room("a"), room("b")])
+    world.apply(priority_class("low", 10), priority_class("high", 1000))
+    world.assign("mine", own)
+    _full(world)
+    world.gang("urgent", 1, cpu="4", priority="high")
+    world.run(60)
+    assert world.nodes_of("urgent") == [own]
+    assert world.nodes_of("old-") == ["b" if own == "a" else "a"], "and nobody else had to go"
+
+
+@pytest.mark.parametrize("own", ["a", "b"])
+def test_section_1_7_a_gang_that_others_had_to_leave_for_prefers_the_shard(own: str) -> None:
+    """Whom gangpreempt evicts does not depend on shards; who comes in their place does."""
+    world = Shared(SOFT, text=_GANG_PREEMPT, nodes=[room("a"), room("b")])
+    world.apply(priority_class("low", 10), priority_class("high", 1000))
+    world.assign("mine", own)
+    world.gang("old", 2, cpu="4", priority="low")
+    world.run(3)
+    world.gang("urgent", 1, cpu="4", priority="high")
+    world.run(60)
+    assert world.nodes_of("urgent") == [own]
+
+
+@pytest.mark.parametrize("own", ["a", "b"])
+def test_section_1_7_soft_reclaims_in_the_shard_first(own: str) -> None:
+    text = conf("allocate, reclaim", "priority; gang; conformance", "predicates; proportion; nodeorder")
+    world = Shared(SOFT, text=text, nodes=[room("a"), room("b")])
+    world.apply(priority_class("low", 10), queue("greedy"), queue("poor"))
+    world.assign("mine", own)
+    world.run(2)
+    _full(world, queue="greedy")
+    world.gang("owed", 1, cpu="4", queue="poor")
+    world.run(60)
+    assert world.nodes_of("owed") == [own]
+
+
+def test_section_1_7_hard_evicts_nobody_outside_of_the_shard() -> None:
+    world = Shared(hard("mine"), text=_PREEMPT, nodes=[room("a"), room("b")])
+    world.apply(priority_class("low", 10), priority_class("high", 1000))
+    world.assign("mine", "b")
+    _full(world)
+    world.gang("urgent", 2, cpu="4", priority="high", minimum=1)
+    world.run(60)
+    assert world.nodes_of("urgent") == ["b"]
+    assert world.nodes_of("old-") == ["a"]

@@ -1,0 +1,87 @@
+"""The flags and variables that give a Volcano scheduler a part of a cluster."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from fairlead.errors import ConfigError
+from fairlead.framework.territory import WHOLE, Sharding, Territory
+from tests.unit.cli.test_volcano_flags import flags
+
+
+def territory(*arguments: str) -> Territory:
+    asked = flags("--volcano-conf", "default", *arguments)
+    assert asked is not None
+    rounds = asked.profile(asked.first_config()).rounds
+    assert rounds is not None
+    return rounds.territory
+
+
+def test_by_default_it_is_the_whole_cluster() -> None:
+    assert territory() == WHOLE
+
+
+def test_labels_are_listed_with_commas_or_one_by_one() -> None:
+    given = territory("--node-selector", "role:train,role:serve", "--node-selector", "pool:a")
+    assert given.labels == {"role:train", "role:serve", "pool:a"}
+    assert not given.whole
+
+
+def test_the_mode_and_the_name_of_a_shard() -> None:
+    given = territory("--scheduler-sharding-mode", "soft", "--scheduler-sharding-name", "east")
+    assert (given.sharding, given.shard) == (Sharding.SOFT, "east")
+
+
+def test_another_mode_is_an_error() -> None:
+    with pytest.raises(click.BadParameter, match="'none', 'soft', 'hard'"):
+        territory("--scheduler-sharding-mode", "medium")
+
+
+class TestReplicas:
+    @pytest.fixture(autouse=True)
+    def _enabled(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("MULTI_SCHEDULER_ENABLE", "true")
+        monkeypatch.setenv("SCHEDULER_POD_NAME", "volcano-scheduler-1")
+        monkeypatch.setenv("SCHEDULER_NUM", "3")
+
+    def test_section_1_6_the_ring_is_that_of_the_stateful_set(self) -> None:
+        given = territory()
+        assert given.ring is not None
+        assert given.ring.members == ("volcano-scheduler-0", "volcano-scheduler-1", "volcano-scheduler-2")
+        assert given.replica == "volcano-scheduler-1"
+
+    def test_a_number_that_is_none_is_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SCHEDULER_NUM", "some")
+        given = territory()
+        assert given.ring is not None
+        assert len(given.ring.members) == 1
+
+    @pytest.mark.parametrize(("name", "value"), [("SCHEDULER_POD_NAME", "alone"), ("SCHEDULER_NUM", "0")])
+    def test_what_cannot_be_a_replica_is_an_error(self, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+        monkeypatch.setenv(name, value)
+        with pytest.raises(ConfigError, match=name):
+            territory()
+
+    def test_without_volcano_nobody_looks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SCHEDULER_POD_NAME", "alone")
+        assert flags() is None
+
+    def test_off_unless_it_is_true(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("MULTI_SCHEDULER_ENABLE", "1")
+        assert territory() == WHOLE
+
+
+def test_both_commands_have_them() -> None:
+    assert {"node_selector", "scheduler_sharding_mode", "scheduler_sharding_name"} <= _parameters()
+
+
+def _parameters() -> set[str]:
+    from fairlead.cli.main import cli
+
+    named: list[set[str]] = []
+    for name in ("scheduler", "up"):
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        named.append({parameter.name or "" for parameter in command.params})
+    return named[0] & named[1]
