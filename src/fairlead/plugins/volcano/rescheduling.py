@@ -2,57 +2,76 @@
 
 Victims are named for the shuffle action. How busy nodes are comes from outside, as for the usage plugin. The one
 strategy there is, lowNodeUtilization, needs nodes below all of `low` and others above any of `high` (in percent).
+
+The original looks for averages over `metricsPeriod`, of which it has none but of ten minutes: with its default of five
+it finds every node idle and does nothing. It also knows nothing of the number of pods, believes numbers however old,
+takes nodes that nobody measured for idle, goes on when there is less than no room left, and mistakes pods of one name
+for each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairlead.framework.tiers import TierPlugin
+from fairlead.model.quality import BEST_EFFORT, BURSTABLE
+from fairlead.model.usage import UsageBoard
 from fairlead.plugins.volcano.sla import positive_duration
-from fairlead.plugins.volcano.usage import Unmeasured
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.round import Round, Task
+    from fairlead.model.usage import NodeUsage
     from fairlead.plugins.volcano.arguments import Arguments
-    from fairlead.plugins.volcano.usage import UsageSource
 
 _INTERVAL = 300.0
+_STRATEGY = "lowNodeUtilization"
 _DIMENSIONS = ("cpu", "memory", "pods")
+_MEASURED = len(("cpu", "memory"))
+"""How many of the dimensions the original knows of."""
+_PERIOD, _STORED_PERIOD = "5m", "10m"
 
 
 class Rescheduling(TierPlugin):
-    """Victims are named at most once in `interval` seconds. Thresholds that are missing are 100."""
+    """Victims are named at most once in `interval` seconds, and only if `active`: if a strategy is named that there is.
+    Thresholds that are missing are 100."""
 
     name = "rescheduling"
     timed = True
 
     def __init__(
         self,
-        source: UsageSource | None = None,
+        board: UsageBoard | None = None,
         *,
         interval: float = _INTERVAL,
+        period: str = _PERIOD,
         low: Mapping[str, float] | None = None,
         high: Mapping[str, float] | None = None,
+        active: bool = True,
     ) -> None:
-        self._source = source or Unmeasured()
+        self._board = board or UsageBoard()
         self._interval = interval
+        self._period = period
         self._low, self._high = _thresholds(low), _thresholds(high)
+        self._active = active
         self._last: float | None = None
 
     @classmethod
-    def of(cls, arguments: Arguments, source: UsageSource | None = None) -> Rescheduling:
-        parameters = _parameters(arguments.raw("strategies"))
+    def of(cls, arguments: Arguments, board: UsageBoard | None = None) -> Rescheduling:
+        strategies = arguments.raw("strategies")
+        listed = list(_named(strategies)) if isinstance(strategies, Sequence) and strategies else [{}]
+        parameters = listed[0] if listed else {}
         return cls(
-            source,
+            board,
             interval=positive_duration(arguments.text("interval")) or _INTERVAL,
+            period=arguments.text("metricsPeriod") or _PERIOD,
             low=parameters.get("thresholds"),
             high=parameters.get("targetThresholds"),
+            active=bool(listed),
         )
 
     def open(self, round: Round) -> None:
@@ -60,21 +79,24 @@ class Rescheduling(TierPlugin):
 
     def victim_tasks(self, tasks: Sequence[Task]) -> list[Task]:
         now = self._round.now
-        if self._last is not None and self._last + self._interval > now:
+        if not self._active or (self._last is not None and self._last + self._interval > now):
             return []
         self._last = now
         return self._victims(tasks)
 
     def _victims(self, tasks: Sequence[Task]) -> list[Task]:
-        rows = self._round.rows
-        used = self._utilisation()
+        round, rows = self._round, self._round.rows
+        counted = _MEASURED if round.compatible else len(_DIMENSIONS)
+        used = self._utilisation()[:, :counted]
         known = ~np.isnan(used[:, 0])
-        low = known & (used < self._low).all(axis=1) & ~self._round.cluster.table.unschedulable[rows]
-        high = known & (used > self._high).any(axis=1)
+        low = known & (used < self._low[:counted]).all(axis=1) & ~round.cluster.table.unschedulable[rows]
+        high = known & ~low & (used > self._high[:counted]).any(axis=1)
         if not low.any() or not high.any() or low.all():
             return []
-        room = self._allocatable()
-        budget = (np.maximum(0.0, (self._high - used) / 100.0 * room))[low].sum(axis=0)
+        room = self._allocatable()[:, :counted]
+        budget = ((self._high[:counted] - used) / 100.0 * room)[low].sum(axis=0)
+        if not round.compatible:
+            budget = np.maximum(0.0, budget)
         victims: list[Task] = []
         busiest_first = sorted(np.flatnonzero(high).tolist(), key=lambda at: -float(used[at, 0] + used[at, 1]))
         for at in busiest_first:
@@ -91,26 +113,44 @@ class Rescheduling(TierPlugin):
     ) -> list[Task]:
         """Lesser pods go until the node is no longer too busy, or those with little to do have taken enough."""
         victims = []
-        for task in sorted((task for task in tasks if task.row == row), key=_worth):
-            if not (used >= self._high / 100.0 * room).any() or (budget <= 0).any():
+        limit = self._high[: len(room)] / 100.0 * room
+        for task in self._movable(tasks, row):
+            if not (used >= limit).any() or self._is_spent(budget):
                 break
-            request = np.array([task.request.get(name) for name in _DIMENSIONS])
+            request = np.array([task.request.get(name) for name in _DIMENSIONS[: len(room)]])
             used -= request
             budget -= request
             victims.append(task)
         return victims
 
+    def _is_spent(self, budget: NDArray[np.float64]) -> bool:
+        return bool((budget == 0 if self._round.compatible else budget <= 0).any())
+
+    def _movable(self, tasks: Sequence[Task], row: int) -> list[Task]:
+        """Those on a row that could go, the least first; the original finds them by their names alone."""
+        if not self._round.compatible:
+            return sorted((task for task in tasks if task.row == row), key=_worth)
+        first = {task.name: task for task in reversed(tasks)}
+        here = sorted(self._round.books.tasks_on(row), key=_worth)
+        return [first[task.name] for task in here if task.name in first]
+
     def _utilisation(self) -> NDArray[np.float64]:
         """Percent by node and dimension; not a number for nodes that nothing is known of."""
         table, books, rows = self._round.cluster.table, self._round.books, self._round.rows
-        used = np.full((table.capacity, len(_DIMENSIONS)), np.nan)
-        for name, known in self._source.usage().items():
+        used = np.full((table.capacity, len(_DIMENSIONS)), 0.0 if self._round.compatible else np.nan)
+        for name, known in self._measured().items():
             if name in table.row_of:
                 used[table.row_of[name]] = known.cpu, known.memory, 0.0
         room, taken = books.column(books.allocatable, "pods"), books.column(books.used, "pods")
         pods = np.divide(taken * 100.0, room, out=np.zeros_like(room), where=room > 0)
         used[:, 2] = np.where(np.isnan(used[:, 0]), np.nan, pods)
         return used[rows]
+
+    def _measured(self) -> Mapping[str, NodeUsage]:
+        usage, now = self._board.usage(), self._round.now
+        if self._round.compatible:
+            return usage if self._period == _STORED_PERIOD else {}
+        return {name: known for name, known in usage.items() if known.is_fresh(now)}
 
     def _allocatable(self) -> NDArray[np.float64]:
         books, rows = self._round.books, self._round.rows
@@ -121,24 +161,22 @@ def _thresholds(given: Mapping[str, float] | None) -> NDArray[np.float64]:
     return np.array([float((given or {}).get(name, 100.0)) for name in _DIMENSIONS])
 
 
-def _parameters(strategies: Any) -> dict[str, dict[str, float]]:
-    """The thresholds of lowNodeUtilization, as the file has them; `pod` is another word for `pods`."""
-    for strategy in strategies if isinstance(strategies, Sequence) else ():
-        if isinstance(strategy, Mapping) and strategy.get("name") == "lowNodeUtilization":
+def _named(strategies: Sequence[Any]) -> Iterator[dict[str, dict[str, float]]]:
+    """The thresholds of lowNodeUtilization, wherever it is listed; `pod` is another word for `pods`."""
+    for strategy in strategies:
+        if isinstance(strategy, Mapping) and strategy.get("name") == _STRATEGY:
             params = strategy.get("params") or {}
-            return {key: _numbers(params[key]) for key in ("thresholds", "targetThresholds") if key in params}
-    return {}
+            yield {key: _numbers(params[key]) for key in ("thresholds", "targetThresholds") if key in params}
 
 
-def _numbers(given: Mapping[str, Any]) -> dict[str, float]:
-    return {"pods" if name == "pod" else name: float(value) for name, value in given.items()}
+def _numbers(given: Any) -> dict[str, float]:
+    if not isinstance(given, Mapping):
+        return {}
+    return {"pods" if name == "pod" else name: float(value) for name, value in given.items() if type(value) is int}
 
 
-def _worth(task: Task) -> tuple[int, int]:
-    """Lesser priority first, then those who were promised less."""
-    return task.priority, _quality(task)
-
-
-def _quality(task: Task) -> int:
-    """BestEffort before the others; who is guaranteed what it uses cannot be told apart from who only asks for it."""
-    return 0 if task.best_effort else 1
+def _worth(task: Task) -> tuple[bool, int, int]:
+    """Who has no priority, then lesser priority first, then those who were promised less."""
+    shape = task.pod.shape
+    quality = 0 if shape.quality == BEST_EFFORT else 1 if shape.quality == BURSTABLE else 2
+    return shape.has_priority, shape.priority, quality

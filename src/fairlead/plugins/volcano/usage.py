@@ -1,19 +1,19 @@
 """usage: nodes that are really busy are avoided, whatever is requested of them.
 
-How busy nodes are comes from outside, as averages over ten minutes in percent (`Usage`); without that, or where it is
-older than five minutes, nothing is said.
+How busy nodes are comes from outside, as averages over ten minutes in percent (model/usage.py); without that, or where
+it is older than five minutes, nothing is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairlead.framework.tiers import TierPlugin
 from fairlead.model.reasons import Reason, Reject
+from fairlead.model.usage import UsageBoard
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,31 +23,8 @@ if TYPE_CHECKING:
     from fairlead.state.nodes import Nodes
 
 _BEST = 100.0
-_FRESH = 300.0
 _BUSY_CPU = Reason("usage", "the CPU load of the node exceeds the upper limit.", final=True)
 _BUSY_MEMORY = Reason("usage", "the memory load of the node exceeds the upper limit.", final=True)
-
-
-@dataclass(frozen=True, slots=True)
-class NodeUsage:
-    """How busy a node was on average, in percent, and when that was found out."""
-
-    cpu: float
-    memory: float
-    measured: float
-
-
-class UsageSource(Protocol):
-    def usage(self) -> Mapping[str, NodeUsage]:
-        """By node name, what is known now."""
-        ...
-
-
-class Unmeasured:
-    """Nothing is known of any node."""
-
-    def usage(self) -> Mapping[str, NodeUsage]:
-        return {}
 
 
 class Usage(TierPlugin):
@@ -58,22 +35,22 @@ class Usage(TierPlugin):
 
     def __init__(
         self,
-        source: UsageSource | None = None,
+        board: UsageBoard | None = None,
         *,
         weight: int = 5,
         weights: tuple[int, int] = (1, 1),
         thresholds: tuple[float, float] = (80.0, 80.0),
     ) -> None:
-        self._source = source or Unmeasured()
+        self._board = board or UsageBoard()
         self._weight = weight
         self._weights = weights
         self._thresholds = thresholds
 
     @classmethod
-    def of(cls, arguments: Arguments, source: UsageSource | None = None) -> Usage:
+    def of(cls, arguments: Arguments, board: UsageBoard | None = None) -> Usage:
         thresholds = arguments.mapping("thresholds")
         return cls(
-            source,
+            board,
             weight=arguments.whole("usage.weight", 5),
             weights=(arguments.whole("cpu.weight", 1), arguments.whole("memory.weight", 1)),
             thresholds=(float(thresholds.whole("cpu", 80)), float(thresholds.whole("mem", 80))),
@@ -83,9 +60,9 @@ class Usage(TierPlugin):
         table = round.cluster.table
         self._cpu, self._memory = np.zeros(table.capacity), np.zeros(table.capacity)
         self._known = np.zeros(table.capacity, dtype=np.bool_)
-        for name, usage in self._source.usage().items():
+        for name, usage in self._board.usage().items():
             row = table.row_of.get(name)
-            if row is not None and round.now - usage.measured <= _FRESH:
+            if row is not None and usage.is_fresh(round.now):
                 self._cpu[row], self._memory[row], self._known[row] = usage.cpu, usage.memory, True
 
     def predicate(self, task: Task, nodes: Nodes) -> Iterator[Reject]:

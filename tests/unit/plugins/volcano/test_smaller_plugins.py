@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from fairlead.framework.tiers import Vote
 from fairlead.model import kinds
+from fairlead.model.usage import NodeUsage, UsageBoard
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.catalogue import NAMES, tier_plugin
 from fairlead.plugins.volcano.pdb import DisruptionBudgets
 from fairlead.plugins.volcano.resource_strategy_fit import ResourceStrategyFit
 from fairlead.plugins.volcano.resourcequota import ResourceQuotas
-from fairlead.plugins.volcano.usage import NodeUsage, Usage
+from fairlead.plugins.volcano.usage import Usage
 from tests.unit.plugins.volcano.yard import NOW, Yard, refusals, scores, task
 
 # ---- pdb ----
@@ -76,12 +76,10 @@ def test_compatible_rounds_count_who_is_only_asked_about() -> None:
 # ---- usage ----
 
 
-class Measured:
-    def __init__(self, **usage: NodeUsage) -> None:
-        self._usage = usage
-
-    def usage(self) -> Mapping[str, NodeUsage]:
-        return self._usage
+def measured(**usage: NodeUsage) -> UsageBoard:
+    board = UsageBoard()
+    board.put(usage)
+    return board
 
 
 def busy_yard() -> Yard:
@@ -92,7 +90,7 @@ def busy_yard() -> Yard:
 
 
 def test_12_usage_is_scored_by_what_is_left() -> None:
-    source = Measured(idle=NodeUsage(40, 60, NOW), stale=NodeUsage(0, 0, NOW - 301))
+    source = measured(idle=NodeUsage(40, 60, NOW), stale=NodeUsage(0, 0, NOW - 301))
     plugin = Usage.of(Arguments(), source)
     round = busy_yard().round(plugin)
     assert scores(plugin, round, "x")["idle"] == pytest.approx(250)
@@ -101,7 +99,7 @@ def test_12_usage_is_scored_by_what_is_left() -> None:
 
 
 def test_6_16_nodes_above_a_threshold_are_refused() -> None:
-    source = Measured(idle=NodeUsage(70, 50, NOW), busy=NodeUsage(71, 90, NOW), full=NodeUsage(0, 51, NOW))
+    source = measured(idle=NodeUsage(70, 50, NOW), busy=NodeUsage(71, 90, NOW), full=NodeUsage(0, 51, NOW))
     plugin = Usage.of(Arguments({"thresholds": {"cpu": 70, "mem": 50}}), source)
     refused = refusals(plugin, busy_yard().round(plugin), "x")
     assert refused.keys() == {"busy", "full"}

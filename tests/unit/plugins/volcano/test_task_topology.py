@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from fairlead.model.tasks import TaskStatus
+from fairlead.model.usage import NodeUsage, UsageBoard
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.buckets import JobBuckets, rules_of
 from fairlead.plugins.volcano.rescheduling import Rescheduling
 from fairlead.plugins.volcano.task_topology import TaskTopology
-from fairlead.plugins.volcano.usage import NodeUsage
-from tests.unit.plugins.volcano.test_smaller_plugins import Measured
+from tests.unit.plugins.volcano.test_smaller_plugins import measured
 from tests.unit.plugins.volcano.yard import NOW, Yard, scores, task
 
 TOPOLOGY = "volcano.sh/task-topology"
@@ -109,17 +109,17 @@ def test_11_24_a_task_that_was_only_tried_is_taken_back(compatible: bool, after:
 # ---- rescheduling ----
 
 
-def unbalanced() -> tuple[Yard, Measured]:
+def unbalanced() -> tuple[Yard, UsageBoard]:
     yard = Yard().node("hot", cpu="10").node("cold", cpu="10").queue("default").group("job")
     for number, priority in ((0, 10), (1, 1), (2, 5)):
         yard.pod(f"p{number}", "job", on="hot", asks={"cpu": "2"}, priority=priority)
-    return yard, Measured(hot=NodeUsage(90, 20, NOW), cold=NodeUsage(5, 5, NOW))
+    return yard, measured(hot=NodeUsage(90, 20, NOW), cold=NodeUsage(5, 5, NOW))
 
 
-def relieving(source: Measured, **targets: int) -> Rescheduling:
+def relieving(source: UsageBoard, *, period: str = "5m", **targets: int) -> Rescheduling:
     params = {"thresholds": {"cpu": 30, "memory": 30, "pod": 30}, "targetThresholds": {"cpu": 60} | targets}
     strategies = [{"name": "lowNodeUtilization", "params": params}]
-    return Rescheduling.of(Arguments({"interval": "2m", "strategies": strategies}), source)
+    return Rescheduling.of(Arguments({"interval": "2m", "metricsPeriod": period, "strategies": strategies}), source)
 
 
 def test_6_17_lesser_pods_leave_a_busy_node_until_it_is_not() -> None:
@@ -136,9 +136,61 @@ def test_6_17_lesser_pods_leave_a_busy_node_until_it_is_not() -> None:
 def test_6_17_nothing_moves_unless_some_are_busy_and_some_are_not() -> None:
     yard, _ = unbalanced()
     for usage in (NodeUsage(50, 20, NOW), NodeUsage(10, 10, NOW)):
-        plugin = relieving(Measured(hot=usage, cold=NodeUsage(5, 5, NOW)))
+        plugin = relieving(measured(hot=usage, cold=NodeUsage(5, 5, NOW)))
         round = yard.round(plugin)
         assert plugin.victim_tasks([task(round, "p0")]) == []
     silent = Rescheduling()
     yard.round(silent)
     assert silent.victim_tasks([]) == []
+
+
+def test_section_6_17_of_equal_priority_those_who_were_promised_less_go_first() -> None:
+    yard, source = unbalanced()
+    amounts = {"cpu": "1", "memory": "1Gi"}
+    yard.pod("guaranteed", "job", on="hot", asks=amounts, limits=amounts, priority=0)
+    yard.pod("burstable", "job", on="hot", asks={"cpu": "1"}, priority=0)
+    yard.pod("best-effort", "job", on="hot", asks={}, priority=0).pod("none", "job", on="hot", asks=amounts)
+    plugin = relieving(source, cpu=85)
+    round = yard.round(plugin)
+    victims = [victim.name for victim in plugin.victim_tasks(list(round.jobs["default/job"].tasks.values()))]
+    assert victims == ["none"], "ten percent is enough"
+    plugin = relieving(source, cpu=50)
+    yard.round(plugin)
+    victims = [victim.name for victim in plugin.victim_tasks(list(round.jobs["default/job"].tasks.values()))]
+    assert victims[:4] == ["none", "best-effort", "burstable", "guaranteed"]
+
+
+def test_section_11_13_the_period_that_there_is_is_used_whatever_the_arguments_say() -> None:
+    yard, source = unbalanced()
+    for period, compatible, moves in (("5m", False, True), ("5m", True, False), ("10m", True, True)):
+        plugin = relieving(source, period=period)
+        round = yard.round(plugin, compatible=compatible)
+        assert bool(plugin.victim_tasks([task(round, "p1")])) is moves
+
+
+def test_section_6_17_a_negative_budget_does_not_stop_the_original() -> None:
+    """Cold has 1.5 cores left below its target, and the first pod to move asks for three."""
+    yard = Yard().node("hot", cpu="10").node("cold", cpu="10").queue("default").group("job")
+    for number in range(3):
+        yard.pod(f"p{number}", "job", on="hot", asks={"cpu": "3"}, priority=number)
+    source = measured(hot=NodeUsage(95, 20, NOW), cold=NodeUsage(5, 5, NOW))
+    for compatible, moved in ((False, 1), (True, 3)):
+        plugin = relieving(source, cpu=20, period="10m")
+        round = yard.round(plugin, compatible=compatible)
+        running = [task(round, f"p{number}") for number in range(3)]
+        assert len(plugin.victim_tasks(running)) == moved
+
+
+def test_section_6_17_old_and_missing_numbers_move_nobody() -> None:
+    yard, _ = unbalanced()
+    for source in (measured(hot=NodeUsage(90, 20, NOW), cold=NodeUsage(5, 5, NOW - 301)), measured()):
+        plugin = relieving(source)
+        round = yard.round(plugin)
+        assert plugin.victim_tasks([task(round, "p1")]) == []
+
+
+def test_a_strategy_that_is_not_known_moves_nobody() -> None:
+    yard, source = unbalanced()
+    plugin = Rescheduling.of(Arguments({"strategies": [{"name": "other"}]}), source)
+    round = yard.round(plugin)
+    assert plugin.victim_tasks([task(round, "p1")]) == []

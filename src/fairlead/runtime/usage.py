@@ -1,0 +1,88 @@
+"""UsageCollector: asks again and again how busy nodes are, and puts it on the board that scheduling reads.
+
+What to ask is the `metrics` of the configuration in force, looked at before every question, so that another file takes
+effect at once. Without an answer the old numbers stay; scheduling sees how old they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from fairlead.api.node_metrics import node_metrics
+from fairlead.errors import FairleadError
+from fairlead.model.durations import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fairlead.api.node_metrics import NodeMetrics, Raw
+    from fairlead.model.usage import UsageBoard
+
+log = logging.getLogger("fairlead.usage")
+
+_INTERVAL = 30.0
+
+
+class UsageCollector:
+    """`names` are the nodes to ask about, `raw` the way to the cluster's own API, `now` the time in seconds."""
+
+    def __init__(
+        self, board: UsageBoard, *, names: Callable[[], Collection[str]], raw: Raw, now: Callable[[], float]
+    ) -> None:
+        self._board = board
+        self._names, self._raw, self._now = names, raw, now
+        self._asked: Mapping[str, str] = {}
+        self._source: NodeMetrics | None = None
+        self._trouble = ""
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            while True:
+                await self.collect()
+                await asyncio.sleep(self.interval)
+        finally:
+            await self._forget_source()
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two questions."""
+        try:
+            seconds = parse_duration(self._board.metrics.get("interval", ""))
+        except ValueError:
+            return _INTERVAL
+        return seconds if seconds > 0 else _INTERVAL
+
+    async def collect(self) -> None:
+        """Ask once, if there is anybody to be asked."""
+        metrics = self._board.metrics
+        if not metrics.get("type"):
+            return
+        try:
+            source = await self._source_of(metrics)
+            self._board.put(await source.usage(self._names(), self._now()))
+        except (FairleadError, ValueError, KeyError, TypeError, AttributeError) as error:
+            self._tell(f"{type(error).__name__}: {error}")
+        else:
+            self._trouble = ""
+
+    async def _source_of(self, metrics: Mapping[str, str]) -> NodeMetrics:
+        if self._source is None or metrics != self._asked:
+            await self._forget_source()
+            self._source = node_metrics(metrics, self._raw)
+            self._asked = metrics
+        return self._source
+
+    async def _forget_source(self) -> None:
+        source, self._source = self._source, None
+        if source is not None:
+            await source.close()
+
+    def _tell(self, trouble: str) -> None:
+        """The same trouble only once."""
+        if trouble != self._trouble:
+            log.warning("how busy nodes are could not be found out: %s", trouble)
+        self._trouble = trouble
