@@ -61,6 +61,8 @@ _OPTIONS = (
                  show_default=True, help="Volcano: keep to the nodes of a NodeShard (hard), or prefer them (soft)."),
     click.option("--scheduler-sharding-name", default="volcano", show_default=True, metavar="NAME",
                  help="Volcano: that NodeShard."),
+    click.option("--ignored-provisioners", "ignored_provisioners", multiple=True, metavar="NAME,...",
+                 help="Volcano: volumes of these are not counted; may be repeated."),
 )  # fmt: skip
 
 
@@ -93,8 +95,9 @@ class VolcanoFlags:
             percentage_of_nodes=flags.pop("percentage_nodes_to_find"),
             minimum_percentage=flags.pop("minimum_percentage_nodes_to_find"),
             minimum_feasible_nodes=flags.pop("minimum_feasible_nodes"),
+            ignored_provisioners=_listed(flags.pop("ignored_provisioners")),
             territory=_territory(
-                selector=flags.pop("node_selector"),
+                selector=_listed(flags.pop("node_selector")),
                 mode=flags.pop("scheduler_sharding_mode"),
                 shard=flags.pop("scheduler_sharding_name"),
                 environment=os.environ if conf is not None else {},
@@ -154,9 +157,13 @@ class VolcanoFlags:
 
 
 def _territory(*, selector: Sequence[str], mode: str, shard: str, environment: Mapping[str, str]) -> Territory:
+def _listed(given: Sequence[str]) -> tuple[str, ...]:
+    """A flag that may be repeated, or given once with commas."""
+    return tuple(part for entry in given for part in entry.split(",") if part)
+
+
     ring, replica = _ring(environment)
-    entries = [part for entry in selector for part in entry.split(",")]
-    return Territory(node_labels(entries), ring, replica, Sharding(mode), shard)
+    return Territory(node_labels(selector), ring, replica, Sharding(mode), shard)
 
 
 def _ring(environment: Mapping[str, str]) -> tuple[Ring | None, str]:

@@ -50,6 +50,7 @@ class VolcanoOptions:
     territory: Territory = WHOLE
 
 
+    ignored_provisioners: Sequence[str] = ()
 def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = None) -> Profile:
     """The profile that a configuration describes; its plugins are new. Raises ConfigErrors."""
     options = options or VolcanoOptions()
@@ -75,6 +76,8 @@ def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = N
     )
     if options.slice is not None:
         rounds = replace(rounds, slice=options.slice)
+    ignored = rounds.ignored_provisioners.union(options.ignored_provisioners)
+    rounds = replace(rounds, ignored_provisioners=ignored)
     return Profile(options.scheduler_names[0], _binding_points(config), rounds=rounds)
 
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairlead.engine.requests import Requests
 from fairlead.framework.job import Job, SubJob, Task
 from fairlead.framework.round import Choices, QueueState, Round, Sampling, Shard, Witness
 from fairlead.framework.territory import Sharding
 from fairlead.framework.tiers import Tiers
 from fairlead.model import kinds
-from fairlead.model.amounts import Amounts, is_counted, per_unit
+from fairlead.model.amounts import Amounts
 from fairlead.model.pod import VOLCANO_GROUP_API
 from fairlead.model.tasks import ALLOCATED_CLASS, TaskStatus, status_of
 from fairlead.state.books import Books
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from fairlead.framework.round import HyperNodes
     from fairlead.model.group import NetworkTopology, SubGroupPolicy
     from fairlead.model.pod import Pod
-    from fairlead.model.shape import PodShape
     from fairlead.state.cluster import Cluster, Seat
 
 _LONGEST_SUB_JOB_VALUE = 128
@@ -66,6 +66,9 @@ def open_round(
     rows = _rows(cluster, rounds)
     books: Books[Task] = Books(table)
     _add_oversubscription(cluster, books)
+    requests = Requests(cluster, rounds)
+    for resource, column in requests.attachable.offered().items():
+        books.offer(resource, column)
     network = topology or network_of(cluster)
     round = Round(
         uid=uid,
@@ -90,7 +93,7 @@ def open_round(
         shard=_shard(cluster, rounds, own_nodes),
     )
     _gather_jobs(round, rounds)
-    _gather_tasks(round, rounds, {} if known is None else known)
+    _gather_tasks(round, rounds, requests, {} if known is None else known)
     for job in round.jobs.values():
         _normalise_topology(job, network)
         _recall_hyper_nodes(round, job)
@@ -152,19 +155,14 @@ def _gather_jobs(round: Round, rounds: Rounds) -> None:
             round.jobs[job.uid] = job
 
 
-def _gather_tasks(round: Round, rounds: Rounds, known: dict[str, Task]) -> None:
-    requests: dict[PodShape, Amounts] = {}
+def _gather_tasks(round: Round, rounds: Rounds, requests: Requests, known: dict[str, Task]) -> None:
     placed: list[tuple[Task, int]] = []
     for pod, status, row in _pods(round.cluster, rounds):
         task = known.get(pod.uid)
-        if task is not None and task.pod is pod:
+        if task is not None and task.pod is pod and requests.stands(task):
             task.begin(status, row)
-            requests.setdefault(pod.shape, task.request)
         else:
-            request = requests.get(pod.shape)
-            if request is None:
-                request = requests[pod.shape] = request_amounts(pod)
-            task = known[pod.uid] = Task(pod, request, status, row)
+            task = known[pod.uid] = Task(pod, requests.of(pod), status, row)
         if row >= 0:
             placed.append((task, row))
         job = _job_of(round, pod)
@@ -202,17 +200,6 @@ def _seated_status(seat: Seat) -> TaskStatus:
     if seat.place is Place.ASSUMED:
         return TaskStatus.BINDING
     return status_of(seat.pod)
-
-
-def request_amounts(pod: Pod) -> Amounts:
-    """What a pod asks for, as far as it names it, and one of `pods`."""
-    made = Amounts()
-    units = pod.shape.request
-    for resource in pod.shape.exact_request:
-        if is_counted(resource) and resource in units:
-            made.set(resource, float(units[resource]) * per_unit(resource))
-    made.set("pods", 1.0)
-    return made
 
 
 def _job_of(round: Round, pod: Pod) -> Job | None:

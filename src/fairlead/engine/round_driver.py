@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.engine.closing import close_round
-from fairlead.engine.opening import open_round, request_amounts
+from fairlead.engine.opening import open_round
+from fairlead.engine.requests import Requests
 from fairlead.engine.round_writes import RoundWriter
 from fairlead.engine.rounds import run_actions
 from fairlead.engine.shards import NodeShards
@@ -193,9 +194,10 @@ class RoundDriver:
         assert round is not None
         touched = self._cluster.table.content.since(self._content_mark)
         rows = set(range(len(round.books.on))) if touched is None else set(touched)
+        requests = Requests(self._cluster, self.rounds)
         for row in rows:
             if row < len(round.books.on):
-                _bring_up_to_date(round, row)
+                _bring_up_to_date(round, row, requests)
         round.sandbox.lay()
 
 
@@ -212,7 +214,7 @@ def _promises_of(round: Round) -> dict[str, str]:
     }
 
 
-def _bring_up_to_date(round: Round, row: int) -> None:
+def _bring_up_to_date(round: Round, row: int, requests: Requests) -> None:
     """Pods that came to a row, or left it, while the round was not running."""
     books, here = round.books, {pod.uid: pod for pod in round.cluster.table.pods[row]}
     for task in books.tasks_on(row):
@@ -222,4 +224,4 @@ def _bring_up_to_date(round: Round, row: int) -> None:
     known = {task.uid for task in books.tasks_on(row)}
     for uid, pod in here.items():
         if uid not in known:
-            books.put(Task(pod, request_amounts(pod), status_of(pod), row), row)
+            books.put(Task(pod, requests.of(pod), status_of(pod), row), row)

@@ -27,7 +27,8 @@ class Rounds:
 
     `compatible` keeps the original's slips where they are fixed otherwise. `slice` is the number of attempts after
     which others have a turn. `percentage`, `min_feasible` and `min_percentage` say how many nodes are looked at.
-    `territory` is the part of the cluster that the rounds are about."""
+    `territory` is the part of the cluster that the rounds are about. Volumes of `ignored_provisioners` are not counted
+    among what pods ask for."""
 
     actions: tuple[str, ...]
     tiers: tuple[tuple[Enabled, ...], ...]
@@ -41,6 +42,7 @@ class Rounds:
     min_percentage: int = 5
     scheduler_names: tuple[str, ...] = ("volcano",)
     territory: Territory = WHOLE
+    ignored_provisioners: frozenset[str] = frozenset({"rancher.io/local-path", "hostpath.csi.k8s.io"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,6 +1,7 @@
 """Amounts: Volcano's resource vectors, with its own arithmetic and its own ideas of "less or equal".
 
-A vector has cpu in milli, memory in bytes, `pods` in ones, and any other scalar that is named in milli, all as float64.
+A vector has cpu in milli, memory in bytes, `pods` and volumes in ones, and any other scalar that is named in milli, all
+as float64.
 Amounts that differ by less than EPSILON are equal where the original says so, and only there: every comparison below is
 one of the original's variants, because users' shares depend on which one is asked. What a missing name means is part of
 the comparison: zero, or no limit at all.
@@ -19,6 +20,8 @@ from fairlead.model.quantity import is_scalar
 EPSILON = 0.1
 UNLIMITED = float_info.max
 PODS = "pods"
+ATTACHABLE = "attachable-volumes-"
+"""What the names of resources begin with that are volumes."""
 
 
 class Missing(Enum):
@@ -46,7 +49,7 @@ def share(part: float, whole: float) -> float:
 
 def per_unit(resource: str) -> int:
     """How many of Volcano's units are in one of ours: scalars are counted in thousandths there."""
-    return 1 if resource in ("cpu", "memory", PODS) else 1000
+    return 1 if resource in ("cpu", "memory", PODS) or resource.startswith(ATTACHABLE) else 1000
 
 
 def is_counted(resource: str) -> bool:

@@ -38,6 +38,7 @@ CSI_DRIVER_OF_PLUGIN = {
     "kubernetes.io/portworx-volume": "pxd.portworx.com",
 }
 """In-tree volume plugins that have moved to a driver."""
+_DRIVER_PARAMETER = "csi.storage.k8s.io/csi-driver-name"
 _IN_TREE = {
     "awsElasticBlockStore": ("kubernetes.io/aws-ebs", "volumeID"),
     "gcePersistentDisk": ("kubernetes.io/gce-pd", "pdName"),
@@ -61,12 +62,14 @@ def compile_namespace(document: Mapping[str, Any]) -> Namespace:
 @dataclass(frozen=True, slots=True)
 class StorageClass:
     """`binding_mode` is empty if there is none. `allowed_topologies` are alternatives, each a conjunction of a key and
-    the values it may have; without any, all nodes are allowed."""
+    the values it may have; without any, all nodes are allowed. `driver_name` is a CSI driver that goes by another name
+    than the provisioner."""
 
     name: str
     provisioner: str
     binding_mode: str
     allowed_topologies: tuple[tuple[tuple[str, frozenset[str]], ...], ...]
+    driver_name: str = ""
 
     @property
     def waits(self) -> bool:
@@ -90,6 +93,7 @@ def compile_storage_class(document: Mapping[str, Any]) -> StorageClass:
             tuple((e["key"], frozenset(e.get("values") or ())) for e in term.get("matchLabelExpressions") or ())
             for term in document.get("allowedTopologies") or ()
         ),
+        driver_name=(document.get("parameters") or {}).get(_DRIVER_PARAMETER) or "",
     )
 
 

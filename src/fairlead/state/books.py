@@ -70,6 +70,11 @@ class Books(Generic[AnyBooked]):
             if name not in self.idle:
                 self._open(name, np.zeros(self._size, dtype=np.float64))
 
+    def offer(self, resource: str, allocatable: NDArray[np.float64]) -> None:
+        """Something that nodes have besides what they say themselves. Before anything is booked."""
+        self.allocatable.pop(resource, None)
+        self._open(resource, allocatable)
+
     # ---- writing ----
 
     def put(self, task: AnyBooked, row: int) -> bool:

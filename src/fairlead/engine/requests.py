@@ -1,0 +1,56 @@
+"""Requests: what pods ask for in a round, in Volcano's units, their volumes included.
+
+Alike pods share one vector, which is how the books know them for alike. Where a pod has claims, what it asks for can
+change without the pod: a task of an earlier round is only used again if it still stands.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.model.amounts import Amounts, is_counted, per_unit
+from fairlead.state.attachable import AttachableVolumes
+
+if TYPE_CHECKING:
+    from fairlead.framework.job import Task
+    from fairlead.framework.profile import Rounds
+    from fairlead.model.pod import Pod
+    from fairlead.model.shape import PodShape
+    from fairlead.state.cluster import Cluster
+
+
+class Requests:
+    def __init__(self, cluster: Cluster, rounds: Rounds) -> None:
+        self.attachable = AttachableVolumes(cluster, rounds.ignored_provisioners, strict=rounds.compatible)
+        self._by_shape: dict[PodShape, Amounts] = {}
+        self._with_volumes: dict[tuple[PodShape, tuple[tuple[str, int], ...]], Amounts] = {}
+
+    def stands(self, task: Task) -> bool:
+        """Whether a task of an earlier round still asks for the same."""
+        if task.pod.shape.volumes:
+            return task.request == self.of(task.pod)
+        self._by_shape.setdefault(task.pod.shape, task.request)
+        return True
+
+    def of(self, pod: Pod) -> Amounts:
+        plain = self._by_shape.get(pod.shape)
+        if plain is None:
+            plain = self._by_shape[pod.shape] = _request(pod)
+        volumes = self.attachable.asked_by(pod) if pod.shape.volumes else None
+        if not volumes:
+            return plain
+        key = (pod.shape, tuple(sorted(volumes.items())))
+        if key not in self._with_volumes:
+            self._with_volumes[key] = plain + Amounts(scalars={name: float(n) for name, n in volumes.items()})
+        return self._with_volumes[key]
+
+
+def _request(pod: Pod) -> Amounts:
+    """What a pod asks for, as far as it names it, and one of `pods`."""
+    made = Amounts()
+    units = pod.shape.request
+    for resource in pod.shape.exact_request:
+        if is_counted(resource) and resource in units:
+            made.set(resource, float(units[resource]) * per_unit(resource))
+    made.set("pods", 1.0)
+    return made

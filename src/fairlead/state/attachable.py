@@ -1,0 +1,95 @@
+"""Volumes as a resource: what Volcano counts beside cpu and memory where a driver attaches volumes to nodes.
+
+A pod asks for one `attachable-volumes-csi-<driver>` for every claim of that driver, and for two if it uses a claim
+twice; a node has as many as its CSINode says. So a pod that asks for nothing but a volume does not ask for nothing.
+kube-scheduler's filter counts distinct volumes instead; a pod has to pass both.
+
+A driver that no node of the cluster has is of no use to anybody who counts: its volumes (hostpath's, those of local
+disks) are left out, unless `strict`, which asks nodes for them all the same, as the original does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from hashlib import sha1
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.model import kinds
+from fairlead.model.amounts import ATTACHABLE
+from fairlead.model.pod_claims import claim_uses, not_owned, uses_claims
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.model.claims import Claim
+    from fairlead.model.pod import Pod
+    from fairlead.state.cluster import Cluster
+
+_PREFIX = f"{ATTACHABLE}csi-"
+_LONGEST_NAME = 63
+_NO_LIMIT = 2**31 - 1
+
+
+class AttachableVolumes:
+    """As the cluster is now. `ignored` are drivers whose volumes nobody attaches."""
+
+    def __init__(self, cluster: Cluster, ignored: Collection[str], *, strict: bool) -> None:
+        shelves = cluster.shelves
+        self._claims = shelves.of(kinds.PERSISTENT_VOLUME_CLAIM)
+        self._volumes = shelves.of(kinds.PERSISTENT_VOLUME)
+        self._classes = shelves.of(kinds.STORAGE_CLASS)
+        self._csi_nodes = shelves.of(kinds.CSI_NODE)
+        self._table = cluster.table
+        self._ignored = ignored
+        self._strict = strict
+        self._known_drivers: set[str] | None = None
+
+    def asked_by(self, pod: Pod) -> Mapping[str, int]:
+        """By resource, how many a pod asks for; none while one of its claims is not there, or is somebody else's."""
+        counted: Counter[str] = Counter()
+        if not uses_claims(pod):
+            return counted
+        for use in claim_uses(pod):
+            claim: Claim | None = self._claims.get(use.key)
+            if claim is None or (use.ephemeral and not_owned(pod, claim)):
+                return {}
+            driver = self._driver_of(claim)
+            if driver and driver not in self._ignored and (self._strict or driver in self._drivers()):
+                counted[attach_limit_name(driver)] += 1
+        return counted
+
+    def _drivers(self) -> set[str]:
+        """Those that some node has."""
+        if self._known_drivers is None:
+            self._known_drivers = {driver for node in self._csi_nodes.values() for driver in node.drivers}
+        return self._known_drivers
+
+    def _driver_of(self, claim: Claim) -> str:
+        """That of its volume, else of its class; empty if neither has one."""
+        volume = self._volumes.get(claim.volume_name) if claim.volume_name else None
+        if volume is not None:
+            return volume.csi[0] if volume.csi is not None else ""
+        found = self._classes.get(claim.storage_class)
+        return "" if found is None else found.driver_name or found.provisioner
+
+    def offered(self) -> dict[str, NDArray[np.float64]]:
+        """By resource, what each row has."""
+        columns: dict[str, NDArray[np.float64]] = {}
+        for name, node in self._csi_nodes.items():
+            row = self._table.row_of.get(name)
+            for driver, count in node.drivers.items() if row is not None else ():
+                resource = attach_limit_name(driver)
+                if resource not in columns:
+                    columns[resource] = np.zeros(self._table.capacity, dtype=np.float64)
+                columns[resource][row] = _NO_LIMIT if count is None else count
+        return columns
+
+
+def attach_limit_name(driver: str) -> str:
+    """The name under which a driver's volumes are counted; long ones are cut and told apart by a hash."""
+    if len(_PREFIX) + len(driver) < _LONGEST_NAME:
+        return _PREFIX + driver
+    return f"{_PREFIX}{driver[:23]}{sha1(driver.encode(), usedforsecurity=False).hexdigest()[:16]}"
