@@ -77,7 +77,7 @@ def test_7_6_a_gang_in_one_rack_is_explained_when_there_is_none() -> None:
     assert cluster.bindings() == {}
     (scheduler,) = cluster._schedulers
     explanation = scheduler.explain_group("default", "g")  # type: ignore[attr-defined]
-    assert explanation.summary.startswith(f"needs 4 in one {RACK}; best {RACK} r")
+    assert explanation.summary.startswith(f"needs 4 in one rack ({RACK}); best rack r")
     assert explanation.summary.endswith("has room for 2")
     assert explanation.to_document()["topology"]["domains"][0]["fits"] == 2
 

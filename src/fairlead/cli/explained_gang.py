@@ -44,8 +44,13 @@ def _topology(document: Document) -> Table | None:
     topology = document.get("topology")
     if topology is None:
         return None
-    rows = [(domain["fits"], domain["name"]) for domain in topology["domains"][:_NAMED]]
-    return _table(f"Room by {topology['level']}", ("members that fit", "domain"), rows)
+    level = topology["level"]
+    rows = [
+        (f"at most {domain['fits']}" if domain.get("atMost") else domain["fits"], domain["name"],
+         domain.get("level", level))
+        for domain in topology["domains"][:_NAMED]
+    ]  # fmt: skip
+    return _table(f"Room by {level}", ("members that fit", "domain", "level"), rows)
 
 
 def _considered(document: Document) -> Table | None:

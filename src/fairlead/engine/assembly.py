@@ -13,17 +13,18 @@ evicted for a gang that would not be whole then.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairlead.engine.attempt import Rescue, refused_on_node, rescue
+from fairlead.engine.domain_search import DomainSearch
+from fairlead.engine.gang_result import Member, Result
 from fairlead.engine.outcome import Failure
 from fairlead.engine.placement import Blocked, Broken, Candidate, Placed, Search, place
 from fairlead.errors import FairleadError
 from fairlead.framework.cycle import Cycle
-from fairlead.framework.gang import GangRescued, Placement, Proposal
+from fairlead.framework.gang import GangRescued, Placement
 from fairlead.framework.points import merge_permits, merge_reserved
 from fairlead.framework.remember import asked
 from fairlead.framework.verdicts import FEASIBLE
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from fairlead.framework.evaluate import Evaluator
     from fairlead.framework.gang import GangRules
     from fairlead.framework.meter import Meter
-    from fairlead.framework.plugin import Rescued
-    from fairlead.framework.points import Permission
     from fairlead.framework.refusals import Refusals
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
@@ -50,44 +49,6 @@ WAITING_FOR_PREEMPTION = "pod group is waiting for preemption to complete"
 NO_PLACEMENTS = "no feasible placements found"
 NO_RESCUE = "default preemption plugin is not registered, workload aware preemption is disabled"
 NO_RESCUE_IN_DOMAINS = "workload aware preemption is not supported for pod groups with scheduling constraints"
-
-
-@dataclass(slots=True, eq=False)
-class Member:
-    """One member in one attempt: where it was put, or why not. With `rescued`, room has to be made there first."""
-
-    pod: Pod
-    cycle: Cycle
-    placed: Placed | None = None
-    permission: Permission | None = None
-    failure: Failure | None = None
-    rescued: Rescued | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """How many members a placement could take."""
-
-    level: str
-    name: str
-    fits: int
-
-
-@dataclass(slots=True, eq=False)
-class Result:
-    """`status` is None if the gang is whole. `waiting`: it will be when its victims are gone."""
-
-    members: list[Member] = field(default_factory=list)
-    status: Status | None = None
-    waiting: bool = False
-    needs_room: bool = False
-    tried: tuple[Tried, ...] = ()
-    placement: Placement | None = None
-    rescue: GangRescued | None = None
-
-    @property
-    def placed(self) -> list[Member]:
-        return [member for member in self.members if member.placed is not None]
 
 
 class Assembly:
@@ -112,11 +73,13 @@ class Assembly:
         self.now = now
         self.rng = rng
         self._evaluator = evaluator
-        self._profile = evaluator.profile
+        self.profile = evaluator.profile
         self._rules = rules
         self._search = search
         self._meter = meter
         self._statement = Statement(cluster)
+        self.trials = 0
+        """In how many parts of the cluster members were put on rows."""
 
     def run(self) -> Result:
         try:
@@ -137,93 +100,29 @@ class Assembly:
     def _somewhere(self) -> Result:
         placements = self._placements()
         if isinstance(placements, Status):
-            return Result(status=placements)
+            return Result(status=placements, blamed=self._divides)
         if placements is None:
-            return self._assemble(None)
+            return self.assemble(None)
         if not placements:
-            return Result(status=unschedulable(NO_PLACEMENTS))
-        return self._in_the_best_of(placements)
+            return Result(status=unschedulable(NO_PLACEMENTS), blamed=self._divides)
+        return DomainSearch(self, placements).run()
+
+    @property
+    def _divides(self) -> frozenset[str]:
+        """Who says which parts of the cluster there are."""
+        return frozenset(plugin.name for plugin in self.profile.at("placements")[:1])
 
     def _placements(self) -> Sequence[Placement] | Status | None:
-        for plugin in self._profile.at("placements"):
+        for plugin in self.profile.at("placements"):
             try:
                 return plugin.placements(self.gang, self.cluster)
             except Exception as error:
                 return failed(f'running PlacementGenerate plugin "{plugin.name}": {type(error).__name__}: {error}')
         return None
 
-    def _in_the_best_of(self, placements: Sequence[Placement]) -> Result:
-        """Try every placement, the most promising first; one that takes everybody and promised most is the best."""
-        promising, certain = self._by_promise([placement for placement in placements if not placement.fallback])
-        results: list[tuple[Placement, Result]] = []
-        for placement in promising:
-            result = self._assemble(placement)
-            results.append((placement, result))
-            if result.status is None and certain and len(result.placed) == len(self.pods):
-                result.tried = _tried(results)
-                return result
-            if result.status is None:
-                self._undo(result.members)
-            elif not result.status.code.rejected:
-                return result
-        fitting = [(placement, result) for placement, result in results if result.status is None or result.waiting]
-        if not fitting:
-            return self._nowhere(placements, results)
-        chosen = fitting[0] if len(fitting) == 1 else self._best(fitting)
-        if isinstance(chosen, Status):
-            return Result(status=chosen, tried=_tried(results))
-        again = self._assemble(chosen[0])
-        again.tried = _tried(results)
-        return again
-
-    def _by_promise(self, placements: list[Placement]) -> tuple[list[Placement], bool]:
-        """Placements in the order of the score they would get if they took everybody; and whether that is the most they
-        can get, so that nobody needs to look further once it is true."""
-        plugins = self._profile.at("score_placements")
-        everybody = tuple((pod, -1) for pod in self.pods)
-        totals = self._totals([Proposal(placement, everybody) for placement in placements])
-        if isinstance(totals, Status) or not all(plugin.scores_grow for plugin in plugins):
-            return placements, False
-        order = [*range(len(placements))]
-        self.rng.shuffle(order)
-        order.sort(key=lambda at: -int(totals[at]))
-        return [placements[at] for at in order], True
-
-    def _nowhere(self, placements: Sequence[Placement], results: list[tuple[Placement, Result]]) -> Result:
-        fallback = next((placement for placement in placements if placement.fallback), None)
-        if fallback is not None:
-            result = self._assemble(fallback)
-            result.tried = _tried(results)
-            return result
-        first = min(results, key=lambda tried: placements.index(tried[0]))[1]
-        assert first.status is not None
-        text = f"0/{len(results)} placements are available, first placement status: {first.status.reasons[0]}"
-        first.status, first.tried = unschedulable(text), _tried(results)
-        return first
-
-    def _best(self, fitting: list[tuple[Placement, Result]]) -> tuple[Placement, Result] | Status:
-        """The placement with the highest weighted total; among equals the seeded rng decides."""
-        totals = self._totals([
-            Proposal(placement, tuple((m.pod, m.placed.row) for m in result.members if m.placed is not None))
-            for placement, result in fitting
-        ])  # fmt: skip
-        if isinstance(totals, Status):
-            return totals
-        ties = np.flatnonzero(totals == totals.max())
-        return fitting[int(ties[self.rng.randrange(len(ties))] if len(ties) > 1 else ties[0])]
-
-    def _totals(self, proposals: Sequence[Proposal]) -> NDArray[np.int64] | Status:
-        totals = np.zeros(len(proposals), dtype=np.int64)
-        for plugin in self._profile.at("score_placements"):
-            scores = plugin.score_placements(self.gang, proposals, self.cluster)
-            if isinstance(scores, Status):
-                return failed(f'running PlacementScore plugin "{plugin.name}": {scores.message}')
-            totals += np.array(scores, dtype=np.int64) * self._profile.weight(plugin)
-        return totals
-
     # ---- all members, one after the other ----
 
-    def _assemble(self, placement: Placement | None, *, rescuing: bool = True) -> Result:
+    def assemble(self, placement: Placement | None, *, rescuing: bool = True) -> Result:
         """Put members on rows. A whole gang is left on the table; anything else is undone."""
         rows = placement.rows if placement is not None else None
         self._search.within = rows
@@ -242,7 +141,7 @@ class Assembly:
             result.needs_room |= member.rescued is not None
             self._agree(result, member)
         if result.status is not None:
-            self._undo(result.members)
+            self.undo(result.members)
         return result
 
     def _agree(self, result: Result, member: Member) -> None:
@@ -255,7 +154,7 @@ class Assembly:
             result.status = None
 
     def _put(self, pod: Pod, refused: dict[tuple[object, ...], tuple[int, Failure]], *, rescuing: bool) -> Member:
-        member = Member(pod, self._cycle(pod))
+        member = Member(pod, self.cycle_of(pod))
         alike = (pod.shape, pod.namespace, id(pod.labels), pod.nominated_node)
         known = refused.get(alike)
         if known is not None and known[0] == self._statement.checkpoint() and not pod.shape.volumes:
@@ -274,11 +173,19 @@ class Assembly:
             self._claim(member)
         return member
 
-    def _cycle(self, pod: Pod) -> Cycle:
-        cycle = Cycle(pod=pod, cluster=self.cluster, profile=self._profile, now=self.now, rng=self.rng)
+    def cycle_of(self, pod: Pod) -> Cycle:
+        cycle = Cycle(pod=pod, cluster=self.cluster, profile=self.profile, now=self.now, rng=self.rng)
         if self._meter is not None:
             cycle.meter = self._meter.for_next_cycle()
         return cycle
+
+    def prepared(self, pod: Pod) -> Cycle | None:
+        """A cycle in which every plugin has looked at the pod; None if one of them refuses it whatever the node."""
+        cycle = self.cycle_of(pod)
+        try:
+            return cycle if self._evaluator.prepare(cycle).status is None else None
+        except FairleadError:
+            return None
 
     def _refused(self, member: Member, refusals: Refusals, *, rescuing: bool) -> None:
         """Nothing fits. Where members are rescued one by one, a node that will be free counts as a place."""
@@ -302,9 +209,9 @@ class Assembly:
         self._statement.assign(member.pod, row)
         self.gang.proposed += 1
         try:
-            refused = merge_reserved(self._profile.at("reserve"), lambda plugin: asked(plugin, "reserve", cycle, row))
+            refused = merge_reserved(self.profile.at("reserve"), lambda plugin: asked(plugin, "reserve", cycle, row))
             if refused is None:
-                permits = self._profile.at("permit")
+                permits = self.profile.at("permit")
                 member.permission = merge_permits(permits, lambda plugin: asked(plugin, "permit", cycle, row))
                 refused = member.permission.status
         except FairleadError as error:
@@ -316,7 +223,7 @@ class Assembly:
             member.placed, member.permission, member.rescued = None, None, None
             member.failure = refused_on_node(refused)
 
-    def _undo(self, members: Sequence[Member]) -> None:
+    def undo(self, members: Sequence[Member]) -> None:
         """Take all of it back, latest first. The members still say where they would have been."""
         for member in reversed(members):
             if member.placed is not None:
@@ -326,7 +233,7 @@ class Assembly:
 
     def _unreserve(self, member: Member) -> None:
         assert member.placed is not None
-        for plugin in reversed(self._profile.at("reserve")):
+        for plugin in reversed(self.profile.at("reserve")):
             plugin.unreserve(member.cycle, member.placed.row)
 
     # ---- making room for all of it ----
@@ -346,10 +253,10 @@ class Assembly:
             result.status = said.status
 
     def _rescued(self) -> GangRescued:
-        plugins = self._profile.at("rescue_gang")
+        plugins = self.profile.at("rescue_gang")
         if not plugins:
             return GangRescued(unschedulable(NO_RESCUE))
-        if self.gang.group is not None and self.gang.group.topology_key:
+        if self.gang.group is not None and self.gang.group.stays_together:
             return GangRescued(unschedulable(NO_RESCUE_IN_DOMAINS))
         try:
             return plugins[0].rescue_gang(self)
@@ -364,17 +271,17 @@ class Assembly:
             member.placed = Placed(row, feasible=0, judged=0, chosen=Candidate(row, 0)) if row is not None else None
 
     def fits(self) -> Sequence[tuple[Pod, int]] | Status:
-        result = self._assemble(None, rescuing=False)
+        result = self.assemble(None, rescuing=False)
         if result.status is not None:
             return result.status
-        self._undo(result.members)
+        self.undo(result.members)
         return [(member.pod, member.placed.row) for member in result.members if member.placed is not None]
 
     def still_fits(self, where: Sequence[tuple[Pod, int]], statement: Statement) -> bool:
         for pod, row in where:
             before = statement.checkpoint()
             statement.evict(pod, row)
-            cycle = self._cycle(pod)
+            cycle = self.cycle_of(pod)
             fits = self._evaluator.prepare(cycle).status is None and self._passes(cycle, row)
             statement.rollback(before)
             if not fits:
@@ -384,7 +291,3 @@ class Assembly:
     def _passes(self, cycle: Cycle, row: int) -> bool:
         rows: NDArray[np.int32] = np.array([row], dtype=np.int32)
         return int(self._evaluator.judge_rows(cycle, rows)[0]) == FEASIBLE
-
-
-def _tried(results: Sequence[tuple[Placement, Result]]) -> tuple[Tried, ...]:
-    return tuple(Tried(placement.level, placement.name, len(result.placed)) for placement, result in results)

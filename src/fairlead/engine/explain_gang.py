@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from fairlead.model.gang_explanation import Domain, GangExplanation, Spared
 
 if TYPE_CHECKING:
-    from fairlead.engine.assembly import Result
     from fairlead.engine.entry import Waiting
+    from fairlead.engine.gang_result import Result
     from fairlead.state.gangs import Gang
     from fairlead.state.table import NodeTable
 
@@ -42,10 +42,8 @@ class GangExplanations:
             scheduled=gang.scheduled,
             fits=self._fits(result),
             where=self._where(result),
-            level=result.tried[0].level if result.tried else "",
-            domains=tuple(
-                Domain(tried.name, tried.fits) for tried in sorted(result.tried, key=lambda t: -t.fits)[:_NAMED]
-            ),
+            domains=_domains(result),
+            tried=(sum(tried.exact for tried in result.tried), len(result.tried)),
             blockers=_blockers(result),
             considered=_considered(result),
         )
@@ -55,7 +53,7 @@ class GangExplanations:
             self._kept.popitem(last=False)
 
     def _fits(self, result: Result) -> int:
-        best = max((tried.fits for tried in result.tried), default=0)
+        best = max((tried.fits for tried in result.tried if tried.exact), default=0)
         return max(best, len(result.placed))
 
     def _where(self, result: Result) -> dict[str, int]:
@@ -72,6 +70,12 @@ def described(gang: Gang, known: GangExplanation | None, waiting: Waiting | None
             message=waiting.message if waiting is not None else "",
         )  # fmt: skip
     return replace(known, minimum=gang.minimum, members=len(gang), scheduled=gang.scheduled)
+
+
+def _domains(result: Result) -> tuple[Domain, ...]:
+    """The best first: what was tried before what is only a guess."""
+    best = sorted(result.tried, key=lambda tried: (-tried.fits, not tried.exact))
+    return tuple(Domain(tried.name, tried.fits, tried.level, tried.exact) for tried in best[:_NAMED])
 
 
 def _verdict(result: Result) -> str:

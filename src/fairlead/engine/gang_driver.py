@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fairlead.engine.assembly import UNSCHEDULABLE, Assembly, Member, Result
+from fairlead.engine.assembly import UNSCHEDULABLE, Assembly
 from fairlead.engine.attempt import Committed, refused_on_node
 from fairlead.engine.binding import Binding, Stage
 from fairlead.engine.entry import Entry
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fairlead.engine.backlog import Backlog
     from fairlead.engine.evictions import Evictions
     from fairlead.engine.explain_gang import GangExplanations
+    from fairlead.engine.gang_result import Member, Result
     from fairlead.engine.placement import Search
     from fairlead.engine.recorder import Recorder
     from fairlead.framework.cycle import Cycle
@@ -77,6 +78,8 @@ class GangDriver:
         self._desk = desk
         self._incomplete: dict[str, float] = {}
         """Gangs that have started and lack members, with the moment since when."""
+        self.domains_tried = 0
+        """How often members were put on rows of a rack, a zone or a HyperNode in order to see how many fit."""
         self._writes: list[Write] = []
         self._now = 0.0
         self._starting = False
@@ -104,6 +107,7 @@ class GangDriver:
             search=desk.search, now=now, rng=desk.rng, meter=desk.meter(),
         )  # fmt: skip
         result = assembly.run()
+        self.domains_tried += assembly.trials
         if result.status is None:
             assembly.commit()
             self._start(entry, gang, result, profile.gangs)
@@ -185,7 +189,7 @@ class GangDriver:
         missing = Failure(status, status.message)
         for pod in [pod for pod in gang.pending() if pod.uid not in self._desk.backlog.in_flight]:
             self._desk.report(entry, pod, told.get(id(pod), missing))
-        self._put_back(entry, result.members, missing)
+        self._put_back(entry, result.members, missing, blamed=result.blamed)
         if result.waiting:
             self._evict(gang, entry.pod, result)
         if gang.is_half_bound:
@@ -216,7 +220,14 @@ class GangDriver:
             if binding.stage is Stage.ENDED:
                 self._desk.end(binding)
 
-    def _put_back(self, entry: Entry, members: Sequence[Member], failure: Failure | None = None) -> None:
+    def _put_back(
+        self,
+        entry: Entry,
+        members: Sequence[Member],
+        failure: Failure | None = None,
+        *,
+        blamed: frozenset[str] = frozenset(),
+    ) -> None:
         """The gang waits for what kept its members from nodes; with nobody to blame, for more members."""
         gang = entry.gang
         assert gang is not None
@@ -226,7 +237,7 @@ class GangDriver:
             return
         entry.pod = face
         failures = [member.failure for member in members if member.failure is not None]
-        blamed = frozenset[str]().union(*(failure.unschedulable_plugins for failure in failures))
+        blamed = blamed.union(*(failure.unschedulable_plugins for failure in failures))
         pending = frozenset[str]().union(*(failure.pending_plugins for failure in failures))
         is_error = failure is not None and not failure.status.code.rejected
         if not blamed and not is_error:

@@ -38,6 +38,7 @@ RESOURCES = {
     kinds.CSI_STORAGE_CAPACITY: events.CSI_STORAGE_CAPACITY,
     kinds.VOLUME_ATTACHMENT: events.VOLUME_ATTACHMENT,
     **dict.fromkeys(GROUP_KINDS, events.POD_GROUP),
+    kinds.VC_HYPER_NODE: events.HYPER_NODE,
 }
 """The kinds whose changes are events of their own. Others (Services, budgets, namespaces) are only looked up."""
 

@@ -39,12 +39,12 @@ class GangRules:
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
     """Rows that could take a gang as a whole: a rack, a zone. `level` is the kind of thing it is, `name` which one.
-    A `fallback` is used only if no other placement fits."""
+    Without `rows` it is the whole cluster. One of a higher `rank` is used only if none of a lower one fits."""
 
     name: str
     rows: NDArray[np.int32] | None = None
     level: str = ""
-    fallback: bool = False
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

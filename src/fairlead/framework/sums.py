@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from fairlead.framework.plugin import Scope
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from fairlead.framework.cycle import Cycle
     from fairlead.model.pod import Pod
     from fairlead.model.reasons import Verdict
@@ -48,6 +52,21 @@ def room_on(table: NodeTable, row: int, resources: Iterable[str]) -> tuple[dict[
     allocatable = {resource: int(table.allocatable_column(resource)[row]) for resource in resources}
     free = {resource: amount - int(table.requested_column(resource)[row]) for resource, amount in allocatable.items()}
     return allocatable, free, int(table.allocatable_column("pods")[row]) - int(table.pod_count[row])
+
+
+def free_of(table: NodeTable, resource: str) -> NDArray[np.int64]:
+    """What is free of a resource on each row; nothing where there is no node, or more is promised than there is."""
+    free = table.allocatable_column(resource)[: table.high] - table.requested_column(resource)[: table.high]
+    return np.where(table.alive[: table.high], np.maximum(free, 0), 0)
+
+
+def rooms(table: NodeTable, asked: Mapping[str, int]) -> NDArray[np.int64]:
+    """How many more pods that ask for this each row holds, by sums alone."""
+    slots = table.allocatable_column("pods")[: table.high] - table.pod_count[: table.high]
+    found: NDArray[np.int64] = np.where(table.alive[: table.high], np.maximum(slots, 0), 0)
+    for resource, amount in asked.items():
+        found = np.minimum(found, free_of(table, resource) // amount)
+    return found
 
 
 def shortage_with(sums: Sums, table: NodeTable, row: int, others: Iterable[Pod]) -> Verdict | None:

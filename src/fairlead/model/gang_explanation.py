@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A domain of the topology that the group names, and how many members it could take."""
+    """A domain of the topology that the group names: what it is (a node label, the tier of a HyperNode), which one, and
+    how many members it could take; at most so many, unless `exact`."""
 
     name: str
     fits: int
+    level: str = ""
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +57,10 @@ class GangExplanation:
     """Members that found a place in the attempt."""
     where: Mapping[str, int] = field(default_factory=dict)
     """Node to number of members, of that attempt."""
-    level: str = ""
     domains: tuple[Domain, ...] = ()
     """The best first."""
+    tried: tuple[int, int] = (0, 0)
+    """In how many domains of how many members were put on nodes to see how many fit."""
     blockers: tuple[tuple[str, int], ...] = ()
     """What members were told, with how many were told so."""
     considered: tuple[Spared, ...] = ()
@@ -67,11 +71,19 @@ class GangExplanation:
         placed = f"{self.fits} of {self.members} members fit"
         if self.verdict == "Scheduled":
             return f"{self.scheduled} of {self.members} members have places, {self.minimum} are needed"
-        if self.level and self.domains:
-            best, needed = self.domains[0], self.minimum - self.scheduled
-            if best.fits < needed:
-                return f"needs {needed} in one {self.level}; best {self.level} {best.name} has room for {best.fits}"
+        if self.domains and self.domains[0].fits < self._lacking:
+            return self._closest(self.domains[0])
         return f"{placed}, {self.minimum} are needed"
+
+    @property
+    def _lacking(self) -> int:
+        return self.minimum - self.scheduled
+
+    def _closest(self, best: Domain) -> str:
+        """`needs 4 in one rack; best rack r2 has room for 3`, with the label in full where its name is cut short."""
+        short = best.level.rpartition("/")[2]
+        level = short if short == best.level else f"{short} ({best.level})"
+        return f"needs {self._lacking} in one {level}; best {short} {best.name} has room for {best.fits}"
 
     def to_document(self) -> Doc:
         doc: Doc = {
@@ -90,9 +102,11 @@ class GangExplanation:
         }  # fmt: skip
         if self.at is not None:
             doc["at"] = timestamp(self.at)
-        if self.level:
-            domains = [{"name": domain.name, "fits": domain.fits} for domain in self.domains]
-            doc["topology"] = {"level": self.level, "domains": domains}
+        if self.domains:
+            doc["topology"] = {
+                "level": self.domains[0].level, "tried": self.tried[0], "of": self.tried[1],
+                "domains": [_domain(domain, self.domains[0].level) for domain in self.domains],
+            }  # fmt: skip
         if self.blockers:
             doc["blockers"] = [{"message": text, "members": count} for text, count in self.blockers]
         if self.considered:
@@ -100,3 +114,13 @@ class GangExplanation:
                 {"name": spared.name, "priority": spared.priority, "rule": spared.rule} for spared in self.considered
             ]
         return doc
+
+
+def _domain(domain: Domain, level: str) -> Doc:
+    """Of one domain. Its level is told if it is not that of the best one."""
+    doc: Doc = {"name": domain.name, "fits": domain.fits}
+    if domain.level != level:
+        doc["level"] = domain.level
+    if not domain.exact:
+        doc["atMost"] = True
+    return doc

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 TOPOLOGY_KEY_ANNOTATION = "scheduling.fairlead.io/topology-key"
 TOPOLOGY_MODE_ANNOTATION = "scheduling.fairlead.io/topology-mode"
+NETWORK_MODE_ANNOTATION = "volcano.sh/network-topology-mode"
+NETWORK_TIER_ANNOTATION = "volcano.sh/network-topology-highest-tier"
 SCHEDULED_CONDITION = "PodGroupScheduled"
 
 
@@ -40,6 +42,11 @@ class NetworkTopology:
     hard: bool = True
     highest_tier: int | None = None
     highest_tier_name: str = ""
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it asks for anything: a demand without a limit does not."""
+        return not self.hard or self.highest_tier is not None or bool(self.highest_tier_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +118,11 @@ class PodGroup:
         """How many members must run for the group to be of any use."""
         return max(1, self.min_member) if self.policy is GroupPolicy.GANG else 1
 
+    @property
+    def stays_together(self) -> bool:
+        """Whether members belong into one part of the cluster, by a label of nodes or by the network."""
+        return bool(self.topology_key) or (self.network_topology is not None and self.network_topology.narrows)
+
     def __repr__(self) -> str:
         return f"<PodGroup {self.key}>"
 
@@ -140,7 +152,7 @@ def compile_group(document: Mapping[str, Any]) -> PodGroup:
         first_owner=(metadata.get("ownerReferences") or [{}])[0].get("name") or "",
         version=(document.get("apiVersion") or "").partition("/")[2],
         scheduled_condition=_scheduled(status.get("conditions") or ()),
-        **(_READERS[api](spec) | _wished_topology(metadata.get("annotations") or EMPTY)),
+        **(_READERS[api](spec) | topology_wishes(metadata.get("annotations") or EMPTY, api)),
         **(_volcano_status(status) if api == VOLCANO_GROUP_API else {}),
     )
 
@@ -152,14 +164,26 @@ def _scheduled(conditions: Iterable[Mapping[str, Any]]) -> tuple[str, str, str] 
     return None
 
 
-def _wished_topology(annotations: Mapping[str, str]) -> dict[str, Any]:
-    """A topology key for groups whose API has no field for one, and whether it is a wish or a demand."""
+def topology_wishes(annotations: Mapping[str, str], api: str) -> dict[str, Any]:
+    """What annotations say for groups whose API has no field for it: a topology key, whether it is a wish or a demand,
+    and how close members must be in the network. (Volcano's groups have a field for the last.)"""
     wish: dict[str, Any] = {}
     if key := annotations.get(TOPOLOGY_KEY_ANNOTATION):
         wish["topology_key"] = key
     if annotations.get(TOPOLOGY_MODE_ANNOTATION) == "Preferred":
         wish["topology_preferred"] = True
+    if api != VOLCANO_GROUP_API and (network := _network_wish(annotations)) is not None:
+        wish["network_topology"] = network
     return wish
+
+
+def _network_wish(annotations: Mapping[str, str]) -> NetworkTopology | None:
+    """A mode that is none counts as hard, and without a limit that asks for nothing; a limit is a number or a name."""
+    tier, mode = annotations.get(NETWORK_TIER_ANNOTATION, ""), annotations.get(NETWORK_MODE_ANNOTATION, "")
+    if not tier and not mode:
+        return None
+    number = int(tier) if tier.isascii() and tier.isdigit() else None
+    return NetworkTopology(mode != "soft", number, tier if number is None else "")
 
 
 def _read_native(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """TopologyPlacementGenerator and PodGroupPodsCount: which parts of the cluster may take a gang, and which is best.
 
 A group that names a topology key goes into one domain of it as a whole: one placement per value that some node has.
-Once members run somewhere, the others follow them there. A group that only prefers this may also go anywhere, if no
-domain has room.
+One with a network topology goes into one HyperNode, of as low a tier as has room and of none above its limit; the tree
+of HyperNodes is the one that Volcano's manner uses. Once members run somewhere, the others follow them there. A group
+that only prefers this may also go anywhere, if nothing else has room.
 """
 
 from __future__ import annotations
@@ -13,41 +14,63 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.framework.gang import Placement
-from fairlead.framework.plugin import Plugin
-from fairlead.model.reasons import Status, failed
+from fairlead.framework.plugin import Interest, Plugin
+from fairlead.model.events import HYPER_NODE, NODE, ActionType, ClusterEvent
+from fairlead.model.reasons import Status, failed, unschedulable
+from fairlead.state.network import network_index
 
 if TYPE_CHECKING:
     from fairlead.framework.gang import Proposal
+    from fairlead.model.group import NetworkTopology
+    from fairlead.model.topology import HyperNodeTree
     from fairlead.state.cluster import Cluster
     from fairlead.state.columns import LabelColumn
     from fairlead.state.gangs import Gang
 
 ANYWHERE = "anywhere"
+_LAST = 1 << 30
+NO_TREE = "HyperNodes do not make a tree: one has two parents, or is its own ancestor"
 
 
 class TopologyPlacementGenerator(Plugin):
     name = "TopologyPlacementGenerator"
 
+    def events(self) -> Sequence[Interest]:
+        """Nodes that come or move to another domain, and another network."""
+        nodes = ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
+        return Interest(nodes), Interest(ClusterEvent(HYPER_NODE, ActionType.ALL))
+
     def placements(self, gang: Gang, cluster: Cluster) -> Sequence[Placement] | Status | None:
         group = gang.group
-        if group is None or not group.topology_key:
+        if group is None or not group.stays_together:
             return None
-        table, key = cluster.table, group.topology_key
-        column = table.label(key)
-        fallback = [Placement(ANYWHERE, fallback=True)] if group.topology_preferred else []
-        taken = _domain_of_members(gang, cluster, column)
-        if isinstance(taken, Status):
-            return fallback or taken
-        codes = np.where(table.alive[: table.high], column.codes[: table.high], -1)
-        wanted = (
-            [taken] if taken is not None else sorted({int(c) for c in codes[codes >= 0]}, key=column.values.__getitem__)
-        )
-        return [
-            Placement(column.values[code], np.flatnonzero(codes == code).astype(np.int32), key) for code in wanted
-        ] + fallback
+        if group.topology_key:
+            found, preferred = _domains(gang, cluster, group.topology_key), group.topology_preferred
+        else:
+            assert group.network_topology is not None
+            found, preferred = _hyper_nodes(gang, cluster, group.network_topology), not group.network_topology.hard
+        if not preferred:
+            return found
+        return [*(() if isinstance(found, Status) else found), Placement(ANYWHERE, rank=_LAST)]
 
 
-def _domain_of_members(gang: Gang, cluster: Cluster, column: LabelColumn) -> int | Status | None:
+# ---- domains of a label ----
+
+
+def _domains(gang: Gang, cluster: Cluster, key: str) -> Sequence[Placement] | Status:
+    table = cluster.table
+    column = table.label(key)
+    taken = _domain_of_members(gang, column)
+    if isinstance(taken, Status):
+        return taken
+    codes = np.where(table.alive[: table.high], column.codes[: table.high], -1)
+    wanted = (
+        [taken] if taken is not None else sorted({int(c) for c in codes[codes >= 0]}, key=column.values.__getitem__)
+    )
+    return [Placement(column.values[code], np.flatnonzero(codes == code).astype(np.int32), key) for code in wanted]
+
+
+def _domain_of_members(gang: Gang, column: LabelColumn) -> int | Status | None:
     """Where members run already; None if none do."""
     found: int | None = None
     for seat in gang.seated():
@@ -60,6 +83,44 @@ def _domain_of_members(gang: Gang, cluster: Cluster, column: LabelColumn) -> int
             return failed(f"cannot determine domain for already scheduled pods: {words}")
         found = code
     return found
+
+
+# ---- HyperNodes ----
+
+
+def _hyper_nodes(gang: Gang, cluster: Cluster, wish: NetworkTopology) -> Sequence[Placement] | Status:
+    """One placement per HyperNode that is near enough; where members run already, those that have all of them."""
+    network = network_index(cluster)
+    tree = network.tree()
+    if not tree.ready:
+        return unschedulable(NO_TREE)
+    limit = _limit(wish, tree)
+    if isinstance(limit, Status):
+        return limit
+    around = _around_members(gang, cluster, tree)
+    near = sorted((name for name in around or tree if tree.tier(name) <= limit), key=tree.tier)
+    if around and not near:
+        return unschedulable(f"no HyperNode up to tier {limit} has all members that run already")
+    return [
+        Placement(name, rows, tree.tier_title(name), tree.tier(name))
+        for name in near
+        if len(rows := network.rows_of(name))
+    ]
+
+
+def _limit(wish: NetworkTopology, tree: HyperNodeTree) -> int | Status:
+    if not wish.hard:
+        return tree.tier(tree.root) - 1  # and then anywhere
+    if wish.highest_tier is not None:
+        return wish.highest_tier
+    tier = tree.tier_named(wish.highest_tier_name)
+    return unschedulable(f'no HyperNode is of a tier named "{wish.highest_tier_name}"') if tier is None else tier
+
+
+def _around_members(gang: Gang, cluster: Cluster, tree: HyperNodeTree) -> list[str]:
+    """The smallest HyperNode that has all members which run already, its parent, and so on."""
+    nodes = {cluster.table.name(seat.row) for seat in gang.seated()}
+    return tree.ancestors(tree.lowest_containing(nodes) or tree.root) if nodes else []
 
 
 class PodGroupPodsCount(Plugin):

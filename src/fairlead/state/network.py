@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fairlead.model import kinds
 from fairlead.model.topology import HyperNodeTree
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
 
@@ -24,13 +28,25 @@ class Network:
             self._labels[row] = node.name, node.labels
         self._version = -1
         self._tree: HyperNodeTree | None = None
+        self._rows: dict[str, NDArray[np.int32]] = {}
 
     def tree(self) -> HyperNodeTree:
         shelf = self._cluster.shelves.of(kinds.VC_HYPER_NODE)
         if self._tree is None or self._version != shelf.version:
             self._tree = HyperNodeTree(shelf.values(), dict(self._labels.values()))
             self._version = shelf.version
+            self._rows.clear()
         return self._tree
+
+    def rows_of(self, name: str) -> NDArray[np.int32]:
+        """The rows of a HyperNode's nodes, in order."""
+        tree = self.tree()
+        found = self._rows.get(name)
+        if found is None:
+            row_of = self._cluster.table.row_of
+            rows = sorted(row_of[node] for node in tree.nodes_of(name) if node in row_of)
+            found = self._rows[name] = np.array(rows, dtype=np.int32)
+        return found
 
     # ---- what changes ----
 
@@ -51,5 +67,9 @@ class Network:
             self._labels[row] = seen
 
 
+def network_index(cluster: Cluster) -> Network:
+    return cluster.index(Network, Network)
+
+
 def network_of(cluster: Cluster) -> HyperNodeTree:
-    return cluster.index(Network, Network).tree()
+    return network_index(cluster).tree()

@@ -163,7 +163,7 @@ def test_7_6_no_rack_is_large_enough() -> None:
         "0/3 placements are available, first placement status: pod group is unschedulable"
     )
     explanation = stage.scheduler.explain_group("default", "g")
-    assert explanation.summary == f"needs 9 in one {RACK}; best {RACK} r0 has room for 8"
+    assert explanation.summary == f"needs 9 in one rack ({RACK}); best rack r0 has room for 8"
     _nothing_is_held(stage)
 
 
