@@ -156,12 +156,12 @@ class VolcanoFlags:
         return FirstQueues(view, default=self.options.default_queue)
 
 
-def _territory(*, selector: Sequence[str], mode: str, shard: str, environment: Mapping[str, str]) -> Territory:
 def _listed(given: Sequence[str]) -> tuple[str, ...]:
     """A flag that may be repeated, or given once with commas."""
     return tuple(part for entry in given for part in entry.split(",") if part)
 
 
+def _territory(*, selector: Sequence[str], mode: str, shard: str, environment: Mapping[str, str]) -> Territory:
     ring, replica = _ring(environment)
     return Territory(node_labels(selector), ring, replica, Sharding(mode), shard)
 

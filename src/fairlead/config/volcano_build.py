@@ -48,9 +48,9 @@ class VolcanoOptions:
     minimum_percentage: int = 5
     slice: int | None = None
     territory: Territory = WHOLE
-
-
     ignored_provisioners: Sequence[str] = ()
+
+
 def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = None) -> Profile:
     """The profile that a configuration describes; its plugins are new. Raises ConfigErrors."""
     options = options or VolcanoOptions()
