@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from fairlead.model import kinds
-from fairlead.testing.builders import podgroup, priority_class
+from fairlead.model.usage import NodeUsage
+from fairlead.testing.builders import ReplicaSetBuilder, pod, podgroup, priority_class, replica_set
 from tests.scenario.volcano_world import VolcanoWorld, conf, nodes
 
 PREEMPT = "allocate, backfill, preempt"
@@ -74,3 +76,51 @@ def test_section_6_13_pods_go_where_their_cpus_lie_together() -> None:
     assert {pod["spec"]["nodeName"] for pod in placed.values()} == {"n1"}, "on n0 no NUMA node has three"
     told = [json.loads(pod["metadata"]["annotations"]["volcano.sh/topology-decision"]) for pod in placed.values()]
     assert sorted(map(json.dumps, told)) == ['{"numa": {"0": {"cpu": "3"}}}', '{"numa": {"1": {"cpu": "3"}}}']
+
+
+def busy(world: VolcanoWorld, **cpu: float) -> None:
+    """What somebody measured just now: n1=90 is a node at ninety percent."""
+    world.usage.put({name: NodeUsage(percent, 10.0, world.now) for name, percent in cpu.items()})
+
+
+def test_section_6_16_pods_go_to_nodes_that_are_really_idle() -> None:
+    world = VolcanoWorld(conf("allocate, backfill", "gang", "predicates; usage"), nodes(3))
+    busy(world, n0=95, n1=10, n2=60)
+    world.gang("a", 4, asks={"cpu": "1"})
+    world.run(10)
+    assert {pod["spec"]["nodeName"] for pod in world.list(kinds.POD)} == {"n1"}
+    world.gang("b", 8, asks={"cpu": "1"})
+    world.run(10)
+    assert world.running("b") == {}, "n1 is full and n0 too busy: only four more fit"
+    world.run(400)
+    assert world.running("b") == {"b": 8}, "numbers of more than five minutes ago say nothing"
+
+
+def test_section_6_17_pods_move_from_busy_nodes_to_idle_ones() -> None:
+    strategy = "strategies: [{name: lowNodeUtilization, params: {thresholds: {cpu: 30}, targetThresholds: {cpu: 60}}}]"
+    world = VolcanoWorld(
+        conf(
+            "allocate, backfill, shuffle",
+            "gang",
+            "predicates; usage; rescheduling arguments: {interval: 1m, " + strategy + "}",
+        ),
+        nodes(2),
+    )
+    busy(world, n0=5, n1=70)
+    world.apply(elastic("web", "default", 4, cpu="1"))
+    world.run(10)
+    assert on_nodes(world) == {"n0": 4}
+    busy(world, n0=95, n1=5)
+    world.run(70)
+    assert on_nodes(world) == {"n0": 2, "n1": 2}, "from 95 to below 60 percent it takes two of four cores"
+
+
+def on_nodes(world: VolcanoWorld) -> Counter[str]:
+    living = [pod for pod in world.list(kinds.POD) if not pod["metadata"].get("deletionTimestamp")]
+    return Counter(pod["spec"].get("nodeName", "") for pod in living)
+
+
+def elastic(name: str, queue_name: str, replicas: int, **asks: str) -> ReplicaSetBuilder:
+    """Pods that come back when they are evicted."""
+    template = pod("t").labelled(app=name).annotated({"scheduling.volcano.sh/queue-name": queue_name})
+    return replica_set(name).replicas(replicas).of(template.scheduled_by("volcano").asks(dict(asks)))

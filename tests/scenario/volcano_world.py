@@ -15,6 +15,7 @@ from fairlead.model import kinds
 from fairlead.model.amounts import Amounts
 from fairlead.model.flow import Doc
 from fairlead.model.quota import has_ended, pod_amounts
+from fairlead.model.usage import UsageBoard
 from fairlead.state.cluster import Place
 from fairlead.testing.builders import Builder, NodeBuilder, PodBuilder, podgroup
 from fairlead.testing.builders import node as node_builder
@@ -49,8 +50,9 @@ class VolcanoWorld(Harness):
         slice: int | None = None,
         **options: Any,
     ) -> None:
+        self.usage = UsageBoard()
         profile = profile_of_volcano(
-            load_volcano_config(text, compatible=compatible), VolcanoOptions(slice=slice)
+            load_volcano_config(text, compatible=compatible), VolcanoOptions(slice=slice, usage=self.usage)
         )  # fmt: skip
         self.scheduler = Scheduler([first_profile(), profile], Options(seed=seed))
         super().__init__(

@@ -27,11 +27,12 @@ from fairlead.cli.run import standalone
 from fairlead.cli.snapshot import restored_into
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS
 from fairlead.controllers.simulated_nodes import fails_from, is_simulated
-from fairlead.errors import FairleadError
+from fairlead.errors import FairleadError, NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import Verb, Write
 from fairlead.runtime.collecting import collect_rarely
 from fairlead.runtime.live import Clock
+from fairlead.runtime.usage import UsageCollector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from fairlead.cli.fleet import Fleet
     from fairlead.cli.schedulers import SchedulerFactory
     from fairlead.model.flow import Controller, Doc
+    from fairlead.model.usage import UsageBoard
     from fairlead.runtime.live import LiveRuntime
 
 log = logging.getLogger("fairlead.cli")
@@ -64,6 +66,7 @@ class Wish:
     fsync: bool = False
     controllers: Collection[str] = ALL_CONTROLLERS
     volcano_names: Sequence[str] = ("volcano",)
+    usage: UsageBoard | None = None
     snapshot: Snapshot | None = None
 
 
@@ -154,12 +157,21 @@ class EmbeddedCluster:
         running = self._spawn(self._runtime.run_until_stopped(), "the runtime")
         ticking = self._spawn(self._tick(), "the clock")
         self._opened.push_async_callback(_ended, ticking)
+        if self.wish.usage is not None:
+            collecting = self._spawn(self._usage_collector(self.wish.usage).run(), "the collector of usage")
+            self._opened.push_async_callback(_ended, collecting)
         self._opened.push_async_callback(_stopped, self._runtime, running)
 
     def _spawn(self, work: object, name: str) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.create_task(work, name=name)  # type: ignore[arg-type]
         self._ended.append(task)
         return task
+
+    def _usage_collector(self, board: UsageBoard) -> UsageCollector:
+        return UsageCollector(board, names=self._node_names, raw=_no_custom_metrics, now=self._clock.now)
+
+    def _node_names(self) -> list[str]:
+        return [node["metadata"]["name"] for node in self.store.list(kinds.NODE)]
 
     async def _tick(self) -> None:
         while True:
@@ -197,6 +209,10 @@ class EmbeddedCluster:
 
 def _explainers(schedulers: Sequence[Controller]) -> list[Explain]:
     return [explain for scheduler in schedulers if (explain := getattr(scheduler, "explain", None)) is not None]
+
+
+async def _no_custom_metrics(path: str) -> bytes:
+    raise NotFound(f"{path}: this cluster has no custom metrics")
 
 
 def _creation(node: Doc) -> Write:

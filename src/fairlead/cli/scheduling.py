@@ -48,6 +48,7 @@ from fairlead.runtime.collecting import collect_rarely
 from fairlead.runtime.leader import Election, Elector, LeadershipLost
 from fairlead.runtime.live import Limits, LiveRuntime, Stepped
 from fairlead.runtime.telemetry import Telemetry
+from fairlead.runtime.usage import UsageCollector
 from fairlead.runtime.worlds import Remote
 
 if TYPE_CHECKING:
@@ -280,6 +281,7 @@ async def run(flags: Flags, config: KubeConfig) -> None:
             reload=lambda changed: making.reload(scheduler, changed),
             also_look=making.follow_volcano(scheduler),
         )  # fmt: skip
+        _collect_usage(opened, flags, scheduler, apis[0])
         elector = await _elector(opened, connection, config)
         telemetry = Telemetry(
             lambda: take(scheduler), lambda: figures_of(scheduler),
@@ -293,6 +295,19 @@ async def run(flags: Flags, config: KubeConfig) -> None:
         stopping = _stop_on_signals(runtime, attended)
         await _serve(opened, flags, making, telemetry, scheduler, _vitals(elector, runtime, stopping))
         await _lead(elector, runtime, stopping)
+
+
+def _collect_usage(opened: AsyncExitStack, flags: Flags, scheduler: Scheduler, api: KubeApi) -> None:
+    """Keep asking how busy nodes are, if Volcano's file ever says where."""
+    if flags.volcano is None:
+        return
+    collector = UsageCollector(
+        flags.volcano.options.usage,
+        names=lambda: tuple(scheduler.cluster.table.row_of), raw=api.raw, now=time.time,
+    )  # fmt: skip
+    collecting = asyncio.create_task(collector.run())
+    opened.push_async_callback(asyncio.wait, [collecting])
+    opened.callback(collecting.cancel)
 
 
 def _volcano_company(flags: Flags, view: DocView) -> list[Controller]:

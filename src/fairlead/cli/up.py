@@ -126,6 +126,7 @@ def up_command(
         fleet=fleet, kubeconfig=kubeconfig, schedulers=_schedulers(scheduler, config, volcano),
         bind=bind, port=port, data=data, fsync=fsync, controllers=controllers,
         volcano_names=("volcano",) if volcano is None else tuple(volcano.options.scheduler_names),
+        usage=None if volcano is None else volcano.options.usage,
         snapshot=None if snapshot is None else read_snapshot(snapshot),
     )  # fmt: skip
     asyncio.run(_up(wish))

@@ -133,6 +133,7 @@ class VolcanoFlags:
     def profile(self, config: VolcanoConfig) -> Profile:
         from fairlead.config.volcano_build import profile_of_volcano
 
+        self.options.usage.metrics = config.metrics
         return profile_of_volcano(config, self.options)
 
     def watcher(self, tell: Callable[[str], None]) -> ConfigWatcher[VolcanoConfig] | None:

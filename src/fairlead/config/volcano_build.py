@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from fairlead.errors import ConfigError
 from fairlead.framework.profile import Profile, Rounds
 from fairlead.framework.territory import WHOLE, Territory
 from fairlead.framework.tiers import Enabled, TierPlugin
+from fairlead.model.usage import UsageBoard
 from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.catalogue import tier_plugin
@@ -38,7 +39,7 @@ _EXTENDER_TIMEOUT = 1.0
 
 @dataclass(frozen=True, slots=True)
 class VolcanoOptions:
-    """What Volcano takes as flags. The first scheduler name is also the profile's."""
+    """What Volcano takes as flags. The first scheduler name is also the profile's. On `usage` is how busy nodes are."""
 
     scheduler_names: Sequence[str] = ("volcano",)
     period: float = 1.0
@@ -47,6 +48,7 @@ class VolcanoOptions:
     minimum_feasible_nodes: int = 100
     minimum_percentage: int = 5
     slice: int | None = None
+    usage: UsageBoard = field(default_factory=UsageBoard)
     territory: Territory = WHOLE
     ignored_provisioners: Sequence[str] = ()
 
@@ -56,7 +58,7 @@ def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = N
     options = options or VolcanoOptions()
     problems = Problems(config.source or document_source({}))
     tiers = tuple(
-        tuple(enabled for plugin in tier if (enabled := _enabled(plugin, config, problems)) is not None)
+        tuple(enabled for plugin in tier if (enabled := _enabled(plugin, config, options, problems)) is not None)
         for tier in config.tiers
     )
     actions = _actions(config, problems)
@@ -74,10 +76,10 @@ def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = N
         scheduler_names=tuple(options.scheduler_names),
         territory=options.territory,
     )
-    if options.slice is not None:
-        rounds = replace(rounds, slice=options.slice)
     ignored = rounds.ignored_provisioners.union(options.ignored_provisioners)
     rounds = replace(rounds, ignored_provisioners=ignored)
+    if options.slice is not None:
+        rounds = replace(rounds, slice=options.slice)
     return Profile(options.scheduler_names[0], _binding_points(config), rounds=rounds)
 
 
@@ -101,9 +103,11 @@ def _actions(config: VolcanoConfig, problems: Problems) -> tuple[str, ...]:
     return config.actions
 
 
-def _enabled(plugin: ListedPlugin, config: VolcanoConfig, problems: Problems) -> Enabled | None:
+def _enabled(
+    plugin: ListedPlugin, config: VolcanoConfig, options: VolcanoOptions, problems: Problems
+) -> Enabled | None:
     try:
-        made = _made(plugin)
+        made = _made(plugin, options)
     except ConfigError as error:
         problems.note(Stage.BUILDING, (*plugin.path, "name"), error.message, hint=error.hint or "", original="")
         return None
@@ -115,11 +119,11 @@ def _enabled(plugin: ListedPlugin, config: VolcanoConfig, problems: Problems) ->
     return Enabled(made, plugin.switches)
 
 
-def _made(plugin: ListedPlugin) -> TierPlugin | None:
+def _made(plugin: ListedPlugin, options: VolcanoOptions) -> TierPlugin | None:
     if plugin.name == Extender.name:
         return _extender(Arguments(plugin.arguments))
     if ":" not in plugin.name:
-        return tier_plugin(plugin.name, plugin.arguments, plugin.switches)
+        return tier_plugin(plugin.name, plugin.arguments, plugin.switches, options.usage)
     module_name, _, attribute = plugin.name.partition(":")
     try:
         factory = getattr(importlib.import_module(module_name), attribute)

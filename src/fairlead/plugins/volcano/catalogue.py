@@ -32,6 +32,7 @@ from fairlead.plugins.volcano.usage import Usage
 
 if TYPE_CHECKING:
     from fairlead.framework.tiers import TierPlugin
+    from fairlead.model.usage import UsageBoard
 
 HIERARCHY = "enableHierarchy"
 
@@ -49,22 +50,31 @@ _PLAIN: Mapping[str, Callable[[Arguments], TierPlugin]] = {
     "predicates": Predicates.of,
     "priority": lambda _: Priority(),
     "proportion": Proportion.of,
-    "rescheduling": Rescheduling.of,
     "resource-strategy-fit": ResourceStrategyFit.of,
     "resourcequota": lambda _: ResourceQuotas(),
     "sla": Sla.of,
     "task-topology": TaskTopology.of,
     "tdm": TimeDivision.of,
-    "usage": Usage.of,
 }
 _HIERARCHICAL: Mapping[str, Callable[..., TierPlugin]] = {"capacity": capacity, "drf": drf, "nodegroup": NodeGroup.of}
 """Those that a switch makes follow the tree of queues."""
 
-NAMES = frozenset({*_PLAIN, *_HIERARCHICAL})
+_MEASURING: Mapping[str, Callable[[Arguments, UsageBoard | None], TierPlugin]] = {
+    "rescheduling": Rescheduling.of,
+    "usage": Usage.of,
+}
+"""Those that go by how busy nodes are."""
+
+NAMES = frozenset({*_PLAIN, *_HIERARCHICAL, *_MEASURING})
 
 
-def tier_plugin(name: str, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> TierPlugin | None:
-    """The plugin of a name; None if there is none of that name, which the original only logs."""
+def tier_plugin(
+    name: str, arguments: Mapping[str, Any], switches: Mapping[str, bool], usage: UsageBoard | None = None
+) -> TierPlugin | None:
+    """The plugin of a name; None if there is none of that name, which the original only logs. On `usage` is how busy
+    nodes are."""
+    if name in _MEASURING:
+        return _MEASURING[name](Arguments(arguments), usage)
     if name in _HIERARCHICAL:
         return _HIERARCHICAL[name](Arguments(arguments), hierarchy=switches.get(HIERARCHY, False))
     make = _PLAIN.get(name)
