@@ -202,12 +202,18 @@ class _Attempt:
         verdict = shortage_with(sums, self.table, row, expected)
         return FEASIBLE if verdict is None else self.evaluator.codes.code(verdict)
 
-    def _nominated_row(self, judgement: Judgement) -> int | None:
-        """The node that this pod itself is nominated to, if it (still) fits: then nothing else is looked at."""
+    def _nominated_before_all(self) -> int | None:
+        """The row that this pod itself is nominated to. It is looked at first, even if it is not among those that
+        `prepare` left."""
         name, within = self.cycle.pod.nominated_node, self.search.within
         row = self.table.row_of.get(name) if name else None
         row = row if self.search.wish < 0 else self.search.wish
-        if row is None or not judgement.ok[row] or row in self.refusals or (within is not None and row not in within):
+        return row if row is None or within is None or row in within else None
+
+    def _nominated_row(self, judgement: Judgement) -> int | None:
+        """That row if the pod (still) fits there: then nothing else is looked at."""
+        row = self._nominated_before_all()
+        if row is None or not judgement.ok[row] or row in self.refusals:
             return None
         rows = np.array([row], dtype=np.int32)
         return row if len(self._ask_extenders(rows)) else None
@@ -358,6 +364,8 @@ class _Attempt:
             looked_at = np.flatnonzero(self.table.alive[: self.table.high]).astype(np.int32)
             if self.search.within is not None:
                 looked_at = self.search.within
+        elif (nominated := self._nominated_before_all()) is not None:
+            looked_at = np.append(looked_at, np.int32(nominated))
         codes[looked_at] = self.evaluator.refusals(self.cycle, judgement)[looked_at]
         if self.refusals:
             codes[list(self.refusals)] = list(self.refusals.values())

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from random import Random
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from fairlead.framework.meter import Meter
     from fairlead.framework.profile import Profile
     from fairlead.framework.remember import Remembered
@@ -20,7 +23,9 @@ if TYPE_CHECKING:
 
 
 class Cycle:
-    __slots__ = ("cluster", "meter", "no_filter", "no_score", "notes", "now", "pod", "profile", "remembered", "rng")
+    __slots__ = (
+        "cluster", "meter", "no_filter", "no_score", "notes", "now", "pod", "profile", "refused", "remembered", "rng",
+    )  # fmt: skip
 
     def __init__(self, *, pod: Pod, cluster: Cluster, profile: Profile, now: float, rng: Random) -> None:
         self.pod = pod
@@ -33,6 +38,8 @@ class Cycle:
         """Plugins that stepped aside in `prepare`: their filter, added and removed are not asked in this cycle."""
         self.no_score: set[str] = set()
         self.remembered: Remembered | None = None
+        self.refused: NDArray[np.int32] | None = None
+        """While the whole table is judged: what those said of each row who were asked and are not remembered."""
         self.meter: Meter | None = None
         """Measures what plugins take in this cycle; most are not measured."""
 

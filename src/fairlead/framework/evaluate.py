@@ -122,10 +122,12 @@ class Evaluator:
         nodes = Nodes(table)
         for plugin in self._dynamic_filters:
             if plugin.name not in cycle.no_filter:
+                cycle.refused = dynamic
                 refused = judged(cycle, plugin, nodes, self.codes)
                 self.rows_judged += table.high
                 if refused is not None:
                     dynamic = refused if dynamic is None else np.where(dynamic == FEASIBLE, refused, dynamic)
+        cycle.refused = None
         return Judgement(ok if dynamic is None else ok & (dynamic == FEASIBLE), dynamic)
 
     def refusals(self, cycle: Cycle, judgement: Judgement) -> NDArray[np.int32]:
@@ -206,6 +208,8 @@ class Evaluator:
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> None:
         """PreScore: who steps aside."""
+        if cycle.remembered is not None and cycle.remembered.score_error:
+            raise FairleadError(cycle.remembered.score_error)
         for plugin in self._dynamic_preparers:
             if plugin.name not in cycle.no_score:
                 answer = asked(plugin, "prepare_scores", cycle, nodes)

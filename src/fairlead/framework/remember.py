@@ -144,6 +144,8 @@ class Remembered:
         self.prepared: dict[str, Status | frozenset[str] | None] = {}
         self.no_filter: set[str] = set()
         self.no_score: set[str] = set()
+        self.score_error = ""
+        """Why nothing can be scored. Nobody hears of it unless there are several rows to choose from."""
         self._prepare(cycle, profile)
         self.static = self._layer(profile, Scope.STATIC)
         self.row = self._layer(profile, Scope.ROW)
@@ -189,7 +191,8 @@ class Remembered:
                 if isinstance(answer, Status) and answer.code is Code.SKIP:
                     self.no_score.add(plugin.name)
                 elif isinstance(answer, Status) and not answer.ok:
-                    raise FairleadError(f'running PreScore plugin "{plugin.name}": {answer.message}')
+                    self.no_score.add(plugin.name)
+                    self.score_error = self.score_error or f'running PreScore plugin "{plugin.name}": {answer.message}'
         self.notes = dict(cycle.notes)
         self.to_prepare = [p for p in profile.at("prepare") if self.prepared.get(p.name, _UNASKED) is not None]
         """Plugins whose `prepare` is still to be asked, or has something to say; the others have stepped aside."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairlead.model.documents import EMPTY, FieldError, compiler, created_at, read_units
+from fairlead.model.documents import EMPTY, compiler, created_at, read_units
 from fairlead.model.selectors import NOTHING, SelectorError, selector_from_document, selector_from_map
 
 if TYPE_CHECKING:
@@ -192,6 +192,7 @@ class WorkloadSelector:
 
 @compiler("workload")
 def compile_workload_selector(document: Mapping[str, Any]) -> WorkloadSelector:
+    """A set whose selector cannot be parsed says nothing about its pods, as for the original."""
     metadata, kind = document["metadata"], document.get("kind") or ""
     chosen = (document.get("spec") or {}).get("selector")
     labels = None
@@ -201,8 +202,8 @@ def compile_workload_selector(document: Mapping[str, Any]) -> WorkloadSelector:
     else:
         try:
             selector = selector_from_document(chosen)
-        except SelectorError as error:
-            raise FieldError("spec.selector", str(error)) from None
+        except SelectorError:
+            selector = NOTHING
     return WorkloadSelector(
         namespace=metadata.get("namespace") or "",
         api_version=document.get("apiVersion") or "",

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fairlead.errors import FairleadError
+from fairlead.framework.verdicts import FEASIBLE
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
 
 
 def fail_on(cycle: Cycle, plugin: str, rows: NDArray[np.bool_], text: str) -> None:
-    """Fail the attempt if the plugin would be asked about one of these rows (a mask over the whole table). Rows that
-    others refuse for reasons of their own are never asked about, so an error there says nothing."""
-    alive = cycle.cluster.table.alive[: len(rows)] & rows
-    if cycle.remembered is not None:
-        alive &= cycle.remembered.ok[: len(rows)]
-    if alive.any():
+    """Fail the attempt if the plugin would be asked about one of these rows (a mask over the whole table)."""
+    if (cycle.cluster.table.alive[: len(rows)] & rows & ~_refused_before(cycle, plugin, len(rows))).any():
         raise FairleadError(f'running "{plugin}" filter plugin: {text}')
+
+
+def _refused_before(cycle: Cycle, plugin: str, size: int) -> NDArray[np.bool_]:
+    """Rows that were refused before the plugin's turn: nobody asks it about them, so an error there says nothing."""
+    refused = np.zeros(size, dtype=np.bool_)
+    remembered = cycle.remembered
+    if remembered is not None:
+        turn = [asked.name for asked in cycle.profile.at("filter")].index(plugin)
+        earlier = remembered.codes.ranks < turn
+        refused |= earlier[remembered.static.codes[:size]] | earlier[remembered.row.codes[:size]]
+    if cycle.refused is not None:
+        refused |= cycle.refused[:size] != FEASIBLE
+    return refused

@@ -145,7 +145,7 @@ class PodTopologySpread(Plugin):
         try:
             constraints = self._effective(pod, index, hard=True)
         except ValueError as error:
-            return failed(f"obtaining pod's hard topology spread constraints: {error}")
+            return failed(f"get constraints from pod: obtaining pod's hard topology spread constraints: {error}")
         if not constraints:
             return SKIP
         keys = tuple(of.key for of in constraints)

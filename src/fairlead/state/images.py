@@ -27,23 +27,19 @@ class Images:
 
     def put(self, row: int, images: Iterable[tuple[tuple[str, ...], int]]) -> None:
         """What a node now reports: lists of names with their size."""
-        images = tuple(images)
-        before = self._names_of_row.get(row, ())
-        if not images and not before:
-            return
-        names = tuple(dict.fromkeys(name for listed, _ in images for name in listed))
-        for name in set(before).difference(names):
+        before = self._names_of_row.pop(row, ())
+        for name in before:
             self._forget(name, row)
+        names: dict[str, None] = {}
         for listed, size in images:
             for name in listed:
+                names[name] = None
                 image = self.by_name.get(name)
                 if image is None:
                     image = self.by_name[name] = Image(size)
                 image.nodes_seen.setdefault(row, 0)
         if names:
-            self._names_of_row[row] = names
-        else:
-            del self._names_of_row[row]
+            self._names_of_row[row] = tuple(names)
 
     def refresh(self, rows: Iterable[int]) -> None:
         """Bring the counts of these rows up to date."""

@@ -99,6 +99,17 @@ def test_5_the_first_size_is_forgotten_with_the_last_node_that_holds_the_image()
     assert where.scores(PLUGIN, running("x:1")) == {"a": points(900)}
 
 
+def test_5_the_only_node_that_holds_an_image_may_correct_its_size() -> None:
+    where = street(a=[image("x:1", 400)])
+    where.put(kinds.NODE, node_doc("a", images=[image("x:1", 900)]), Happened.MODIFIED)
+    where.cluster.begin_cycle()
+    assert where.scores(PLUGIN, running("x:1")) == {"a": points(900)}
+
+
+def test_5_an_image_may_have_no_name() -> None:
+    assert street(a=[{"names": [], "sizeBytes": 900 * MB}]).scores(PLUGIN, running("x:1")) == {"a": 0}
+
+
 def test_14_5_how_many_nodes_hold_an_image_is_as_of_when_a_node_last_changed() -> None:
     where = street(a=[image("x:1", 800)])
     where.put(kinds.NODE, node_doc("b", images=[image("x:1", 800)]))

@@ -152,7 +152,8 @@ def test_a_broken_selector_fails_the_attempt() -> None:
     _, _, status = street(a=0).prepared(PodTopologySpread(), document)
     assert status.code is Code.ERROR
     assert status.message == (
-        'obtaining pod\'s hard topology spread constraints: "Near" is not a valid label selector operator'
+        "get constraints from pod: obtaining pod's hard topology spread constraints:"
+        ' "Near" is not a valid label selector operator'
     )
 
 

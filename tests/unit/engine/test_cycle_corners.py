@@ -1,0 +1,97 @@
+"""Corners of a cycle that only whole attempts show: which plugin's failure ends one, and who is looked at at all.
+
+Each is a small recording as the real kube-scheduler makes it; replaying it must find nothing to object to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.config.assemble import profiles_of
+from fairlead.config.kube import default_kube_config
+from fairlead.sim.recording import Form, Scenario
+from fairlead.sim.replay import Difference, KubeReplay
+from tests.unit.plugins.stand import Doc, node_doc, pod_doc
+
+PROFILES = profiles_of(default_kube_config())
+NO_HELP = (
+    "no new claims to deallocate, preemption: 0/{n} nodes are available: {n} Preemption is not helpful for scheduling."
+)
+
+
+def differences(decision: Doc, *nodes: Doc, objects: tuple[Doc, ...] = (), existing: tuple[Doc, ...] = ()) -> Any:
+    doc = {"nodes": nodes, "objects": objects, "existing": existing, "decisions": [decision]}
+    found: list[Difference] = next(KubeReplay(Scenario("f", 1, Form.KUBE, 1, "", doc), PROFILES).decisions())
+    return [(difference.field, difference.got) for difference in found]
+
+
+def wishing(**affinity: Any) -> Doc:
+    return pod_doc(schedulerName="default-scheduler", affinity={"nodeAffinity": affinity})
+
+
+BROKEN = {"weight": 1, "preference": {"matchExpressions": [{"key": "size", "operator": "Gt", "values": ["-3"]}]}}
+COMPLAINT = (
+    'running PreScore plugin "NodeAffinity": [0].matchExpressions[0].values[0][size]: Invalid value: "-3": a valid'
+    " label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end"
+    " with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is"
+    " '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+
+
+def test_14_3_a_broken_preference_fails_only_where_there_is_something_to_choose() -> None:
+    pod = wishing(preferredDuringSchedulingIgnoredDuringExecution=[BROKEN])
+    full = node_doc("full", allocatable={"pods": "0"})
+    assert differences({"pod": pod, "node": None, "message": COMPLAINT}, node_doc("a"), node_doc("b")) == []
+    assert differences({"pod": pod, "node": "a"}, node_doc("a"), full) == []
+    message = f"0/1 nodes are available: 1 Too many pods. {NO_HELP.format(n=1)}"
+    message = message.replace("1 Preemption is not helpful", "1 No preemption victims found for incoming pod")
+    assert differences({"pod": pod, "node": None, "message": message.replace(" for scheduling", "")}, full) == []
+
+
+def test_4_3_the_nominated_node_is_looked_at_even_where_others_are_not() -> None:
+    named = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gone"]}]}
+    pod = wishing(requiredDuringSchedulingIgnoredDuringExecution={"nodeSelectorTerms": [named]})
+    pod["status"] = {"nominatedNodeName": "b"}
+    reasons = "1 node(s) didn't match Pod's node affinity/selector, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]"
+    message = f"0/3 nodes are available: {reasons}. {NO_HELP.format(n=3)}"
+    decision = {"pod": pod, "node": None, "message": message}
+    assert differences(decision, *(node_doc(name) for name in "abc")) == []
+
+
+def _claim(name: str, **metadata: Any) -> Doc:
+    return {
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", **metadata},
+        "spec": {"accessModes": ["ReadWriteOncePod"], "storageClassName": "dyn",
+                 "resources": {"requests": {"storage": "1"}}},
+    }  # fmt: skip
+
+
+STORAGE = (
+    {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "dyn"}, "provisioner": "csi.x",
+     "volumeBindingMode": "WaitForFirstConsumer"},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "a"},
+     "spec": {"drivers": [{"name": "csi.x", "allocatable": {"count": 3}}]}},
+    _claim("mine"), _claim("e-v0"),
+)  # fmt: skip
+
+
+def test_8_2_a_failing_filter_is_not_asked_about_nodes_that_others_refused_before_it() -> None:
+    """What `e` attaches cannot be told, as its claim is not its own."""
+    stranger = pod_doc("e", nodeName="a", volumes=[{"name": "v0", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}])
+    user = pod_doc("u", nodeName="a", volumes=[{"name": "v0", "persistentVolumeClaim": {"claimName": "mine"}}])
+    rules = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}]
+    pod = pod_doc(
+        schedulerName="default-scheduler", containers=[{"name": "c", "restartPolicyRules": rules}],
+        volumes=[{"name": "v0", "persistentVolumeClaim": {"claimName": "mine"}}],
+    )  # fmt: skip
+    whose = "PVC default/e-v0 was not created for pod default/e (pod is not owner)"
+    refused = (
+        "0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode"
+        " already in-use by another pod. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No"
+        " preemption victims found for incoming pod."
+    )
+    after = {"pod": pod, "node": None, "message": f'running "NodeVolumeLimits" filter plugin: {whose}'}
+    assert differences(after, node_doc("a"), objects=STORAGE, existing=(stranger,)) == []
+    before = {"pod": pod, "node": None, "message": refused}
+    assert differences(before, node_doc("a"), objects=STORAGE, existing=(stranger, user)) == []
