@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fairlead.model import kinds
 from fairlead.model.flow import Doc
 from fairlead.state.attachable import attach_limit_name
-from fairlead.testing.builders import podgroup
+from fairlead.testing.builders import pod, podgroup
 from tests.scenario.volcano_world import VolcanoWorld, conf, nodes
 
 DRIVER = "csi.example.com"
@@ -18,8 +20,8 @@ SCALAR = f"attachable-volumes-csi-{DRIVER}"
 class Storage(VolcanoWorld):
     """Two nodes; a class whose driver attaches volumes, and one of whose driver no node has heard."""
 
-    def __init__(self, text: str = PLAIN, *, limits: dict[str, int | None], compatible: bool = False) -> None:
-        super().__init__(text, nodes(2), compatible=compatible)
+    def __init__(self, text: str = PLAIN, *, limits: dict[str, int | None], **more: Any) -> None:
+        super().__init__(text, nodes(2), **more)
         for name, provisioner in (("attached", DRIVER), ("unheard", "nobody.example.com")):
             self.apply(_storage_class(name, provisioner))
         for name, count in limits.items():
@@ -173,3 +175,71 @@ def test_long_names_of_drivers_are_cut_and_hashed() -> None:
     named = attach_limit_name(long)
     assert named.startswith("attachable-volumes-csi-driver-with-a-name.that")
     assert len(named) == 62
+
+
+# ---- section 6.8: the score of volumes ----
+
+
+def _disk(name: str, at: str, size: str) -> Doc:
+    """A local disk of a node."""
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [at]}]}
+    return {
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+        "spec": {"capacity": {"storage": size}, "accessModes": ["ReadWriteMany"], "storageClassName": "disks",
+                 "local": {"path": "/disk"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}},
+    }  # fmt: skip
+
+
+class Disks(Storage):
+    """n0 has a disk of exactly the size, n1 one that is larger by far, and less of everything else."""
+
+    def __init__(self, arguments: str = "", *, gates: frozenset[str] = frozenset()) -> None:
+        text = conf("enqueue, allocate", "priority; gang", f"predicates {arguments}; nodeorder")
+        super().__init__(text, limits={}, flags={"gates": gates})
+        self.patch(kinds.NODE, "n0", {"metadata": {"labels": {"kubernetes.io/hostname": "n0"}}})
+        self.patch(kinds.NODE, "n1", {"metadata": {"labels": {"kubernetes.io/hostname": "n1"}}})
+        disks = _storage_class("disks", "kubernetes.io/no-provisioner")
+        self.apply({**disks, "volumeBindingMode": "WaitForFirstConsumer"})
+        self.apply(_disk("exact", "n0", "1Gi"), _disk("large", "n1", "10Gi"))
+        self.apply(pod("busy").asks(cpu="3").on("n1"))
+        self.claim("data", of="disks")
+        self.run(2)
+        self.consumer("one", "data", cpu="500m")
+
+
+SCORED = frozenset({"StorageCapacityScoring"})
+
+
+def test_section_6_8_volumes_are_not_scored_by_default() -> None:
+    assert Disks().node_of("one") == "n0", "where there is more of everything else"
+
+
+def test_section_6_8_with_the_gate_nodes_score_by_the_storage_they_would_have_left() -> None:
+    assert Disks("arguments: {volumebinding.weight: 5}", gates=SCORED).node_of("one") == "n1"
+
+
+def test_section_6_8_the_score_has_a_weight_and_a_shape() -> None:
+    weightless = Disks("arguments: {volumebinding.weight: 0}", gates=SCORED)
+    assert weightless.node_of("one") == "n0"
+    shape = "volumebinding.shape: [{utilization: 0, score: 0}, {utilization: 100, score: 10}]"
+    packing = Disks(f"arguments: {{volumebinding.weight: 5, {shape}}}", gates=SCORED)
+    assert packing.node_of("one") == "n0"
+
+
+@pytest.mark.parametrize(
+    ("compatible", "asked", "placed"), [(False, None, False), (True, None, True), (True, True, False)]
+)
+def test_section_1_1_csi_storage_heeds_the_room_of_drivers(compatible: bool, asked: bool | None, placed: bool) -> None:
+    """The driver says that it has no room anywhere."""
+    world = Storage(limits={"n0": 5, "n1": 5}, compatible=compatible, flags={"csi_storage": asked})
+    world.apply(
+        {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": DRIVER},
+         "spec": {"storageCapacity": True}}
+    )  # fmt: skip
+    world.apply({**_storage_class("late", DRIVER), "volumeBindingMode": "WaitForFirstConsumer"})
+    world.claim("data", of="late")
+    world.run(2)
+    world.consumer("one", "data", cpu="1")
+    assert bool(world.node_of("one")) is placed
+    if not placed:
+        assert world.said("one") == "0/2 nodes are unavailable: 2 node(s) did not have enough free storage."

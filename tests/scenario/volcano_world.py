@@ -37,7 +37,8 @@ def conf(actions: str, *tiers: str) -> str:
 
 
 class VolcanoWorld(Harness):
-    """`scheduler` serves the default kube profile and the configuration's, as one."""
+    """`scheduler` serves the default kube profile and the configuration's, as one. `flags` are further options of
+    Volcano's manner."""
 
     def __init__(
         self,
@@ -48,12 +49,14 @@ class VolcanoWorld(Harness):
         compatible: bool = False,
         seed: int = 1,
         slice: int | None = None,
+        flags: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
         self.usage = UsageBoard()
         profile = profile_of_volcano(
-            load_volcano_config(text, compatible=compatible), VolcanoOptions(slice=slice, usage=self.usage)
-        )  # fmt: skip
+            load_volcano_config(text, compatible=compatible),
+            VolcanoOptions(slice=slice, usage=self.usage, **(flags or {})),
+        )
         self.scheduler = Scheduler([first_profile(), profile], Options(seed=seed))
         super().__init__(
             nodes=list(nodes), schedulers=[lambda _: self.scheduler], controllers=[FirstQueues], seed=seed, **options

@@ -63,6 +63,8 @@ _OPTIONS = (
                  help="Volcano: that NodeShard."),
     click.option("--ignored-provisioners", "ignored_provisioners", multiple=True, metavar="NAME,...",
                  help="Volcano: volumes of these are not counted; may be repeated."),
+    click.option("--csi-storage", type=bool, is_flag=False, flag_value="true", metavar="BOOL",
+                 help="Volcano: heed the room that storage drivers say they have.  [default: unless compatible]"),
 )  # fmt: skip
 
 
@@ -95,6 +97,8 @@ class VolcanoFlags:
             percentage_of_nodes=flags.pop("percentage_nodes_to_find"),
             minimum_percentage=flags.pop("minimum_percentage_nodes_to_find"),
             minimum_feasible_nodes=flags.pop("minimum_feasible_nodes"),
+            csi_storage=flags.pop("csi_storage"),
+            gates=flags.get("gates", frozenset()),
             ignored_provisioners=_listed(flags.pop("ignored_provisioners")),
             territory=_territory(
                 selector=_listed(flags.pop("node_selector")),

@@ -1,7 +1,7 @@
 """Feature gates: which of the original's switchable features are on, as kube-scheduler's `--feature-gates` sets them.
 
-Only gates that the scheduler reads are known. The table is that of Kubernetes 1.36. A set of gates is the frozen set
-of the names that are on.
+Only gates that the scheduler reads are known. The table is that of Kubernetes 1.36, with the one of Volcano's own that
+is read. A set of gates is the frozen set of the names that are on.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ KNOWN_GATES: Mapping[str, Gate] = {
     "SchedulerAsyncPreemption": _BETA,
     "SchedulerPopFromBackoffQ": _BETA,
     "SchedulerQueueingHints": _LOCKED,
+    "SchedulingGatesQueueAdmission": _ALPHA,
     "SidecarContainers": _LOCKED,
     "StorageCapacityScoring": _ALPHA,
     "TaintTolerationComparisonOperators": _ALPHA,

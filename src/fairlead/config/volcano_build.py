@@ -25,21 +25,26 @@ from fairlead.framework.tiers import Enabled, TierPlugin
 from fairlead.model.usage import UsageBoard
 from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.catalogue import tier_plugin
+from fairlead.plugins.volcano.capacity import Capacity, capacity
+from fairlead.plugins.volcano.catalogue import HIERARCHY, tier_plugin
 from fairlead.plugins.volcano.extender import Extender, ExtenderRules
+from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.sla import positive_duration
 from fairlead.plugins.volume_binding import VolumeBinding
 
 if TYPE_CHECKING:
+    from fairlead.config.gates import Gates
     from fairlead.config.volcano_records import ListedPlugin, VolcanoConfig
     from fairlead.framework.plugin import Plugin
 
 _EXTENDER_TIMEOUT = 1.0
+_QUEUE_GATES = "SchedulingGatesQueueAdmission"
 
 
 @dataclass(frozen=True, slots=True)
 class VolcanoOptions:
-    """What Volcano takes as flags. The first scheduler name is also the profile's. On `usage` is how busy nodes are."""
+    """What Volcano takes as flags. The first scheduler name is also the profile's. On `usage` is how busy nodes are.
+    `csi_storage` heeds what drivers say of the room they have; None does so unless the original's ways are kept."""
 
     scheduler_names: Sequence[str] = ("volcano",)
     period: float = 1.0
@@ -51,6 +56,8 @@ class VolcanoOptions:
     usage: UsageBoard = field(default_factory=UsageBoard)
     territory: Territory = WHOLE
     ignored_provisioners: Sequence[str] = ()
+    csi_storage: bool | None = None
+    gates: Gates = frozenset()
 
 
 def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = None) -> Profile:
@@ -75,12 +82,13 @@ def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = N
         min_percentage=options.minimum_percentage,
         scheduler_names=tuple(options.scheduler_names),
         territory=options.territory,
+        opens_queue_gates=_QUEUE_GATES in options.gates,
     )
     ignored = rounds.ignored_provisioners.union(options.ignored_provisioners)
     rounds = replace(rounds, ignored_provisioners=ignored)
     if options.slice is not None:
         rounds = replace(rounds, slice=options.slice)
-    return Profile(options.scheduler_names[0], _binding_points(config), rounds=rounds)
+    return Profile(options.scheduler_names[0], _binding_points(config, options), rounds=rounds)
 
 
 def recorded_rounds(text: str) -> Rounds:
@@ -107,7 +115,7 @@ def _enabled(
     plugin: ListedPlugin, config: VolcanoConfig, options: VolcanoOptions, problems: Problems
 ) -> Enabled | None:
     try:
-        made = _made(plugin, options)
+        made = _made(plugin, config, options)
     except ConfigError as error:
         problems.note(Stage.BUILDING, (*plugin.path, "name"), error.message, hint=error.hint or "", original="")
         return None
@@ -119,9 +127,14 @@ def _enabled(
     return Enabled(made, plugin.switches)
 
 
-def _made(plugin: ListedPlugin, options: VolcanoOptions) -> TierPlugin | None:
+def _made(plugin: ListedPlugin, config: VolcanoConfig, options: VolcanoOptions) -> TierPlugin | None:
+    arguments = Arguments(plugin.arguments)
     if plugin.name == Extender.name:
-        return _extender(Arguments(plugin.arguments))
+        return _extender(arguments)
+    if plugin.name == Predicates.name:
+        return Predicates.of(arguments, volumes=_volumes(arguments, config, options))
+    if plugin.name == Capacity.name:
+        return capacity(arguments, hierarchy=plugin.on(HIERARCHY, default=False), gated=_QUEUE_GATES in options.gates)
     if ":" not in plugin.name:
         return tier_plugin(plugin.name, plugin.arguments, plugin.switches, options.usage)
     module_name, _, attribute = plugin.name.partition(":")
@@ -148,7 +161,21 @@ def _from_factory(factory: Any, arguments: Mapping[str, Any]) -> Any:
     return of(Arguments(arguments)) if of is not None else factory()
 
 
-def _binding_points(config: VolcanoConfig) -> dict[str, tuple[Plugin, ...]]:
+def _volumes(arguments: Arguments, config: VolcanoConfig, options: VolcanoOptions) -> VolumeBinding:
+    """What binds volumes, as the arguments of predicates say."""
+    asks = options.csi_storage if options.csi_storage is not None else not config.compatible
+    shape = _shape(arguments.raw("volumebinding.shape")) if "StorageCapacityScoring" in options.gates else None
+    timeout = arguments.whole("volumebinding.bindTimeoutSeconds", 600)
+    return VolumeBinding(bind_timeout=timeout, shape=shape, asks_drivers=asks)
+
+
+def _shape(given: Any) -> list[tuple[int, int]]:
+    """Points of utilisation and score; what is none at all counts as not given."""
+    points = given if isinstance(given, list) and given else [{"utilization": 0, "score": 10}, {"utilization": 100}]
+    return [(int(point.get("utilization") or 0), int(point.get("score") or 0)) for point in points]
+
+
+def _binding_points(config: VolcanoConfig, options: VolcanoOptions) -> dict[str, tuple[Plugin, ...]]:
     """What happens to a placement after the round: volumes are bound, if they are looked at, and then the pod."""
     binder = DefaultBinder()
     predicates = config.find("predicates")
@@ -157,5 +184,5 @@ def _binding_points(config: VolcanoConfig) -> dict[str, tuple[Plugin, ...]]:
     arguments = Arguments(predicates.arguments)
     if not arguments.flag("predicate.VolumeBindingEnable", default=True):
         return {"bind": (binder,)}
-    volumes = VolumeBinding(bind_timeout=arguments.whole("volumebinding.bindTimeoutSeconds", 600))
+    volumes = _volumes(arguments, config, options)
     return {"reserve": (volumes,), "prebind": (volumes,), "bind": (binder,)}

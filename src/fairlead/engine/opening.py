@@ -91,6 +91,7 @@ def open_round(
         sampling=Sampling(rounds.percentage, rounds.min_feasible, rounds.min_percentage),
         first_row=first_row,
         shard=_shard(cluster, rounds, own_nodes),
+        opens_queue_gates=rounds.opens_queue_gates,
     )
     _gather_jobs(round, rounds)
     _gather_tasks(round, rounds, requests, {} if known is None else known)

@@ -124,6 +124,8 @@ class RoundDriver:
         for task, reason in round.outcome.evictions:
             writes += self._writer.eviction(round, task, reason)
         round.outcome.evictions = []
+        writes += map(self._writer.gate_removal, round.outcome.let_through.values())
+        round.outcome.let_through = {}
         self._cycles = round.cycles
         if self._running is None:
             self.round, self._closed = None, round

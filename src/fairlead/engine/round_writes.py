@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.engine.outcome import status_patch
+from fairlead.framework.job import QUEUE_GATE
 from fairlead.model import kinds
 from fairlead.model.amounts import Amounts
 from fairlead.model.documents import timestamp
@@ -82,6 +83,14 @@ class RoundWriter:
                 note=report.message,
             ),
         ]
+
+    # ---- gates ----
+
+    def gate_removal(self, task: Task) -> Write:
+        """The queue's gate goes; whatever other gates a pod has by then stay."""
+        gate = {"name": QUEUE_GATE, "$patch": "delete"}
+        pod, body = task.pod, {"spec": {"schedulingGates": [gate]}}
+        return Write(Verb.PATCH, kinds.POD, pod.namespace, pod.name, body, patch_type=PatchType.STRATEGIC)
 
     # ---- evictions ----
 

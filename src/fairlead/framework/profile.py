@@ -28,7 +28,8 @@ class Rounds:
     `compatible` keeps the original's slips where they are fixed otherwise. `slice` is the number of attempts after
     which others have a turn. `percentage`, `min_feasible` and `min_percentage` say how many nodes are looked at.
     `territory` is the part of the cluster that the rounds are about. Volumes of `ignored_provisioners` are not counted
-    among what pods ask for."""
+    among what pods ask for. `opens_queue_gates`: the gate of pods that wait for their queue is taken away once it has
+    room for them."""
 
     actions: tuple[str, ...]
     tiers: tuple[tuple[Enabled, ...], ...]
@@ -43,6 +44,7 @@ class Rounds:
     scheduler_names: tuple[str, ...] = ("volcano",)
     territory: Territory = WHOLE
     ignored_provisioners: frozenset[str] = frozenset({"rancher.io/local-path", "hostpath.csi.k8s.io"})
+    opens_queue_gates: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

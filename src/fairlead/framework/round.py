@@ -198,6 +198,7 @@ class Round:
     first_row: int = 0
     """Where the next search for nodes begins; turns from search to search, and from round to round."""
     shard: Shard | None = None
+    opens_queue_gates: bool = False
     undone_evictions_stay_out: bool = False
     """Whether a pod whose eviction is undone stays out of what predicates and scores see until the round ends."""
     cycles: dict[str, Cycle] = field(default_factory=dict)
@@ -259,5 +260,7 @@ class Outcome:
     binds: list[tuple[Task, int]] = field(default_factory=list)
     evictions: list[tuple[Task, str]] = field(default_factory=list)
     """Tasks and the reason: preempt, reclaim, shuffle, gangpreempt, gangreclaim."""
+    let_through: dict[str, Task] = field(default_factory=dict)
+    """Tasks whose queue has room for them, and whose gate is to be taken away, by uid."""
     notes: dict[tuple[str, str], Job] = field(default_factory=dict)
     """Jobs by their uid and what is to be said of them."""

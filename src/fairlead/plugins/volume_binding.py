@@ -53,9 +53,17 @@ class VolumeBinding(Plugin):
     _NO_SPACE = Reason(name, "node(s) did not have enough free storage", final=True)
     _MISSING = Reason(name, "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)", final=True)
 
-    def __init__(self, *, bind_timeout: float = 600.0, shape: Sequence[tuple[int, int]] | None = None) -> None:
-        """`shape` is given where nodes are scored by how much of their storage would be used."""
+    def __init__(
+        self,
+        *,
+        bind_timeout: float = 600.0,
+        shape: Sequence[tuple[int, int]] | None = None,
+        asks_drivers: bool = True,
+    ) -> None:
+        """`shape` is given where nodes are scored by how much of their storage would be used. `asks_drivers` heeds
+        what drivers say of the room they have."""
         self._timeout = bind_timeout
+        self._asks_drivers = asks_drivers
         self._line = BrokenLine(shape) if shape else None
 
     def events(self) -> Sequence[Interest]:
@@ -109,7 +117,9 @@ class VolumeBinding(Plugin):
     def _layout(self, cycle: Cycle) -> Layout:
         plan: Plan = cycle.notes[self.name]
         if plan.layout is None:
-            plan.layout = lay_out(cycle, self.name, storage_of(cycle.cluster), plan.bound, plan.delayed)
+            storage = storage_of(cycle.cluster)
+            asks = self._asks_drivers
+            plan.layout = lay_out(cycle, self.name, storage, plan.bound, plan.delayed, asks_drivers=asks)
         return plan.layout
 
     # ---- score ----

@@ -79,13 +79,23 @@ class _Offer:
         return cls(np.concatenate([rows for _, rows in batch]), np.repeat(numbers, [len(rows) for _, rows in batch]))
 
 
-def lay_out(cycle: Cycle, plugin: str, storage: Storage, bound: Sequence[Claim], delayed: Sequence[Claim]) -> Layout:
-    return _Planner(cycle, plugin, storage).run(bound, delayed)
+def lay_out(
+    cycle: Cycle,
+    plugin: str,
+    storage: Storage,
+    bound: Sequence[Claim],
+    delayed: Sequence[Claim],
+    *,
+    asks_drivers: bool = True,
+) -> Layout:
+    """`asks_drivers`: where drivers say how much room they have, volumes are only made where it is enough."""
+    return _Planner(cycle, plugin, storage, asks_drivers=asks_drivers).run(bound, delayed)
 
 
 class _Planner:
-    def __init__(self, cycle: Cycle, plugin: str, storage: Storage) -> None:
+    def __init__(self, cycle: Cycle, plugin: str, storage: Storage, *, asks_drivers: bool) -> None:
         self._cycle = cycle
+        self._asks_drivers = asks_drivers
         self._plugin = plugin
         self._storage = storage
         self._table = cycle.cluster.table
@@ -255,7 +265,7 @@ class _Planner:
         first such pool is, by name."""
         pool = np.full(self._high, UNKNOWN, dtype=np.int64)
         driver = self._storage.drivers.get(storage_class.provisioner)
-        if not claim.has_request or driver is None or not driver.storage_capacity:
+        if not self._asks_drivers or not claim.has_request or driver is None or not driver.storage_capacity:
             return ~self._none(), pool
         enough = self._none()
         for _, capacity in sorted(self._storage.capacities.items()):

@@ -1,10 +1,14 @@
-"""The flags and variables that give a Volcano scheduler a part of a cluster."""
+"""The flags and variables that give a Volcano scheduler a part of a cluster, and those about volumes and gates."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import click
 import pytest
 
+from fairlead.cli.volcano_flags import VolcanoFlags, volcano_options
+from fairlead.config.gates import parse_feature_gates
 from fairlead.errors import ConfigError
 from fairlead.framework.territory import WHOLE, Sharding, Territory
 from tests.unit.cli.test_volcano_flags import flags
@@ -36,6 +40,38 @@ def test_the_mode_and_the_name_of_a_shard() -> None:
 def test_another_mode_is_an_error() -> None:
     with pytest.raises(click.BadParameter, match="'none', 'soft', 'hard'"):
         territory("--scheduler-sharding-mode", "medium")
+
+
+def test_volumes_and_gates() -> None:
+    asked = flags("--volcano-conf", "default", "--ignored-provisioners", "a,b", "--csi-storage", "false")
+    assert asked is not None
+    assert asked.options.csi_storage is False
+    rounds = asked.profile(asked.first_config()).rounds
+    assert rounds is not None
+    assert {"a", "b", "rancher.io/local-path"} <= rounds.ignored_provisioners
+    assert not rounds.opens_queue_gates
+
+
+def test_the_gates_of_the_command_reach_the_profile() -> None:
+    given = {**_defaults(), "volcano_conf": "default", "gates": parse_feature_gates("SchedulingGatesQueueAdmission=1")}
+    asked = VolcanoFlags.taken_from(given)
+    assert asked is not None
+    rounds = asked.profile(asked.first_config()).rounds
+    assert rounds is not None
+    assert rounds.opens_queue_gates
+
+
+def _defaults() -> dict[str, Any]:
+    """What the command line says if nobody says anything."""
+    found: list[dict[str, Any]] = []
+
+    @click.command()
+    @volcano_options
+    def command(**given: Any) -> None:
+        found.append(given)
+
+    command.main([], standalone_mode=False)
+    return found[0]
 
 
 class TestReplicas:

@@ -14,6 +14,7 @@ import numpy as np
 from fairlead.engine.candidates import NodeSearch, best, by_preference
 from fairlead.engine.transaction import Transaction
 from fairlead.framework.fit import FitErrors
+from fairlead.framework.job import QUEUE_GATE
 from fairlead.model.tasks import TaskStatus
 
 if TYPE_CHECKING:
@@ -71,7 +72,11 @@ class _Placing:
 
     def place(self, task: Task) -> _Came:
         round = self._round
-        if not round.tiers.allocatable(round.queues[self._job.queue], task) or task.gated:
+        if not round.tiers.allocatable(round.queues[self._job.queue], task):
+            return _Came.TO_NOTHING
+        if task.gated:
+            if round.opens_queue_gates and task.pod.annotations.get(QUEUE_GATE) == "true":
+                round.outcome.let_through[task.uid] = task
             return _Came.TO_NOTHING
         if task.role and task.role in self._sub_job.failed_roles:
             text = f"Task {task.name} with role spec {task.role} has already predicated failed, skip"

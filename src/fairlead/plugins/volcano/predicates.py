@@ -35,35 +35,40 @@ if TYPE_CHECKING:
     from fairlead.model.shape import PodShape
     from fairlead.plugins.volcano.arguments import Arguments
 
-_VOLUMES = "VolumeBindingEnable"
 _TOO_MANY = Reason("predicates", "node(s) pod number exceeded")
 _UNPREPARED = Reason("predicates", 'reading "PreFilterNodePorts" from cycleState: not found')
 """An error, which is not a refusal for good: whoever asks about a task that was never looked at is told this."""
 
 
 class Predicates(TierPlugin):
-    """`filters` in the order in which they are asked. `binds_volumes` says whether VolumeBinding is among them, which
-    makes an undone eviction stay undone only in the books."""
+    """`filters` in the order in which they are asked. `volumes` is the one among them that binds volumes, if any: it
+    makes an undone eviction stay undone only in the books, and its score weighs `volume_weight`."""
 
     name = "predicates"
 
-    def __init__(self, filters: Sequence[Plugin], *, binds_volumes: bool = True) -> None:
+    def __init__(
+        self, filters: Sequence[Plugin], *, volumes: VolumeBinding | None = None, volume_weight: int = 1
+    ) -> None:
+        self._volumes = volumes
+        self._volume_weight = volume_weight
         self._profile = profile_of("predicates", filters)
         self._stable = [plugin for plugin in filters if plugin.scope is Scope.STATIC]
         self._others = [plugin for plugin in filters if plugin.scope is not Scope.STATIC]
-        self._binds_volumes = binds_volumes
 
     @classmethod
-    def of(cls, arguments: Arguments) -> Predicates:
+    def of(cls, arguments: Arguments, *, volumes: VolumeBinding | None = None) -> Predicates:
+        """`volumes` is what binds volumes, if it is to be another than the usual one."""
+        binding = volumes or VolumeBinding()
         listed = [
-            (key, plugin) for key, plugin in _filters() if not key or arguments.flag(f"predicate.{key}", default=True)
+            plugin for key, plugin in _filters(binding) if not key or arguments.flag(f"predicate.{key}", default=True)
         ]
-        return cls([plugin for _, plugin in listed], binds_volumes=any(key == _VOLUMES for key, _ in listed))
+        weight = arguments.whole("volumebinding.weight", 1)
+        return cls(listed, volumes=binding if binding in listed else None, volume_weight=weight)
 
     def open(self, round: Round) -> None:
         self._round = round
         self._known: dict[PodShape, list[tuple[Reason, NDArray[np.bool_]]]] = {}
-        round.undone_evictions_stay_out = self._binds_volumes
+        round.undone_evictions_stay_out = True
         follow_affinity(self._others, round)
 
     # ---- judging ----
@@ -127,6 +132,14 @@ class Predicates(TierPlugin):
         nodes = Nodes(self._round.cluster.table, np.array([row], dtype=np.int32))
         return not any(reject.rows.any() for reject in self.predicate(task, nodes))
 
+    # ---- scoring: how full its storage would make a node ----
+
+    def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
+        cycle = self._round.cycles.get(task.uid)
+        if self._volumes is None or cycle is None or self._volumes.prepare_scores(cycle, nodes) is not None:
+            return np.zeros(len(nodes), dtype=np.float64)
+        return self._volumes.score(cycle, nodes).astype(np.float64) * self._volume_weight
+
     # ---- reserving: volumes are promised with the place ----
 
     def allocated(self, task: Task) -> Status | None:
@@ -148,7 +161,7 @@ class Predicates(TierPlugin):
                     plugin.unreserve(cycle, task.row)
 
 
-def _filters() -> Iterator[tuple[str, Plugin]]:
+def _filters(volumes: VolumeBinding) -> Iterator[tuple[str, Plugin]]:
     """The filters in order, each with the argument that can leave it out."""
     yield "", NodeUnschedulable()
     yield "NodeAffinityEnable", NodeAffinity()
@@ -158,7 +171,7 @@ def _filters() -> Iterator[tuple[str, Plugin]]:
     yield "NodeVolumeLimitsEnable", NodeVolumeLimits()
     yield "VolumeZoneEnable", VolumeZone()
     yield "PodTopologySpreadEnable", PodTopologySpread()
-    yield _VOLUMES, VolumeBinding()
+    yield "VolumeBindingEnable", volumes
 
 
 def follow_affinity(plugins: Iterable[Plugin], round: Round) -> None:
