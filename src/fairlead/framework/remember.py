@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 
 Answer = TypeVar("Answer")
+Rows: TypeAlias = "NDArray[np.int32] | list[int]"
+"""Some rows: a list if they are few."""
 
 
 @dataclass(slots=True, eq=False)
@@ -75,10 +77,8 @@ class Scored:
             self.plugin.name, self.weight, column=None if self.needs_normalising else self.column
         )
 
-    def notice(self, cycle: Cycle, rows: NDArray[np.int32] | None) -> None:
+    def notice(self, cycle: Cycle, rows: NDArray[np.int32] | list[int] | None) -> None:
         """See whether the column is (still) level; `rows` have changed, None for all."""
-        if not self.needs_normalising:
-            return
         table = cycle.cluster.table
         if rows is None:
             values = self.column[: table.high][table.alive[: table.high]]
@@ -104,12 +104,13 @@ class Layer:
         self.mark = -1
         self.epochs: tuple[int, ...] = ()
         self._with_epochs = [p for p in (*filters, *(scored.plugin for scored in scores)) if takes_part(p, "epoch")]
+        self.normalised = [scored for scored in scores if scored.needs_normalising]
         self.has_row_twins = all(takes_part(p, "filter_row") for p in filters) and all(
             takes_part(scored.plugin, "score_row") for scored in scores
         )
 
     def current_epochs(self, cluster: Cluster) -> tuple[int, ...]:
-        return tuple(plugin.epoch(cluster) for plugin in self._with_epochs)
+        return tuple([plugin.epoch(cluster) for plugin in self._with_epochs]) if self._with_epochs else ()
 
 
 class Beside:
@@ -233,25 +234,33 @@ class Remembered:
         if moved is not _NOTHING or moved_too is not _NOTHING:
             self._combine(table, _union(moved, moved_too))
 
-    def _catch_up_layer(self, cycle: Cycle, layer: Layer, log: TouchLog) -> NDArray[np.int32] | None:
-        """The rows judged: an array, None for all of them, or nothing."""
+    def _catch_up_layer(self, cycle: Cycle, layer: Layer, log: TouchLog) -> Rows | None:
+        """The rows judged: some, None for all of them, or nothing."""
         epochs = layer.current_epochs(cycle.cluster)
-        touched = log.since(layer.mark) if layer.mark >= 0 and epochs == layer.epochs else None
-        if touched is not None and not touched:
+        same = epochs == layer.epochs
+        if layer.mark == log.mark and same:
             return _NOTHING
+        touched = log.since(layer.mark) if layer.mark >= 0 and same else None
         distinct = set(touched) if touched is not None else None
-        rows: NDArray[np.int32] | None = None
-        if distinct is not None and len(distinct) * 4 <= cycle.cluster.table.high:
-            rows = np.fromiter(distinct, dtype=np.int32, count=len(distinct))
-        if rows is not None and layer.has_row_twins and len(rows) <= _FEW:
-            self._judge_one_by_one(cycle, layer, rows.tolist())
+        rows: Rows | None
+        if distinct is not None and len(distinct) <= _FEW and layer.has_row_twins:
+            rows = few = list(distinct)
+            self._judge_one_by_one(cycle, layer, few)
         else:
-            self._judge(cycle, layer, Nodes(cycle.cluster.table, rows))
-        for scored in layer.scores:
+            rows = many = self._worth_picking(distinct, cycle.cluster.table.high)
+            self._judge(cycle, layer, Nodes(cycle.cluster.table, many))
+        for scored in layer.normalised:
             scored.notice(cycle, rows)
         # Only now: a plugin that raised has judged nothing, and will be asked again.
         layer.mark, layer.epochs = log.mark, epochs
         return rows
+
+    @staticmethod
+    def _worth_picking(rows: set[int] | None, high: int) -> NDArray[np.int32] | None:
+        """None if the whole table is judged as quickly."""
+        if rows is None or len(rows) * 4 > high:
+            return None
+        return np.fromiter(rows, dtype=np.int32, count=len(rows))
 
     def _judge(self, cycle: Cycle, layer: Layer, nodes: Nodes) -> None:
         size = len(nodes)
@@ -280,10 +289,10 @@ class Remembered:
             for scored in layer.scores:
                 scored.column[row] = asked(scored.plugin, "score_row", cycle, row)
 
-    def _combine(self, table: NodeTable, rows: NDArray[np.int32] | None) -> None:
+    def _combine(self, table: NodeTable, rows: Rows | None) -> None:
         flat = self._flat()
-        if rows is not None and len(rows) <= _FEW and flat == self._flat_total:
-            for row in rows.tolist():
+        if isinstance(rows, list) and flat == self._flat_total:
+            for row in rows:
                 self._combine_row(table, row)
             return
         where: Any = slice(0, table.high) if rows is None else rows
@@ -338,10 +347,10 @@ class Remembered:
 _REFUSED = -1
 _UNASKED = SKIP
 _FEW = 8
-_NOTHING: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
+_NOTHING: list[int] = []
 
 
-def _union(a: NDArray[np.int32] | None, b: NDArray[np.int32] | None) -> NDArray[np.int32] | None:
+def _union(a: Rows | None, b: Rows | None) -> Rows | None:
     if a is None or b is None:
         return None
     if a is _NOTHING or b is _NOTHING:

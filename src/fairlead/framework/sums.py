@@ -47,6 +47,16 @@ def sums_alone(cycle: Cycle) -> Sums | None:
     return found
 
 
+def has_room(table: NodeTable, row: int, asked: Mapping[str, int]) -> bool:
+    """Whether there is that much left on a node."""
+    allocatable, requested = table.allocatable, table.requested
+    for resource, amount in asked.items():
+        offered, taken = allocatable.get(resource), requested.get(resource)
+        if offered is None or amount > offered[row] - (taken[row] if taken is not None else 0):
+            return False
+    return True
+
+
 def room_on(table: NodeTable, row: int, resources: Iterable[str]) -> tuple[dict[str, int], dict[str, int], int]:
     """Of some resources, how much a node has in all and how much is free; and how many more pods it may hold."""
     allocatable = {resource: int(table.allocatable_column(resource)[row]) for resource in resources}

@@ -97,6 +97,7 @@ def read_units(resources: Mapping[str, Any] | None, path: str) -> dict[str, int]
     return units
 
 
+@lru_cache(maxsize=64)
 def micro_time(seconds: float) -> str:
     """A moment as an Event's MicroTime, in UTC."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.framework.plugin import Hint, Interest, Plugin, Scope
-from fairlead.framework.sums import room_on
+from fairlead.framework.sums import has_room, room_on
 from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
@@ -118,8 +118,10 @@ class NodeResourcesFit(Plugin):
         return resource in self._ignored_resources or resource.split("/", 1)[0] in self._ignored_groups
 
     def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
-        request = self.sums(cycle)
-        return request.shortage(*room_on(cycle.cluster.table, row, request.asked))
+        request, table = self.sums(cycle), cycle.cluster.table
+        if table.pod_count[row] < table.allocatable_column("pods")[row] and has_room(table, row, request.asked):
+            return None
+        return request.shortage(*room_on(table, row, request.asked))
 
     # ---- score ----
 
