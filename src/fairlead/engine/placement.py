@@ -370,7 +370,7 @@ class _Attempt:
         if self.refusals:
             codes[list(self.refusals)] = list(self.refusals.values())
         counts = self._counts(codes)
-        absent, plugins = self._absent(), set(self.preparation.narrowed_by)
+        absent, plugins = self._absent(codes), set(self.preparation.narrowed_by)
         plugins |= {verdict.plugin for verdict in counts}
         if by_extender:
             plugins.add(PSEUDO_PLUGIN)
@@ -386,10 +386,15 @@ class _Attempt:
     def _answer(self, diagnosis: Diagnosis, codes: NDArray[np.int32]) -> Blocked:
         return Blocked(Refusals(diagnosis, codes, self.evaluator, self.search.nominated))
 
-    def _absent(self) -> Status | None:
+    def _absent(self, codes: NDArray[np.int32]) -> Status | None:
+        """Why nobody looked at the other rows. Whoever had refused the nominated one is named too."""
         if self.preparation.names is None:
             return None
-        return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(self.preparation.narrowed_by))}]")
+        named = set(self.preparation.narrowed_by)
+        nominated = self._nominated_before_all()
+        if nominated is not None and codes[nominated] > FEASIBLE:
+            named.add(self.evaluator.codes.verdict(int(codes[nominated])).plugin)
+        return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(named))}]")
 
     def _counts(self, codes: NDArray[np.int32]) -> dict[Verdict, int]:
         refused = codes[codes > FEASIBLE]

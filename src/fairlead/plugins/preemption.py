@@ -46,7 +46,6 @@ class DefaultPreemption(Plugin):
     def __init__(self, *, min_candidates_percentage: int = 10, min_candidates_absolute: int = 100) -> None:
         self._percentage = min_candidates_percentage
         self._absolute = min_candidates_absolute
-        self._evicted: Counter[tuple[str, str, str]] = Counter()
         self.attempts = 0
 
     def events(self) -> Sequence[Interest]:
@@ -179,11 +178,12 @@ class DefaultPreemption(Plugin):
         node = cycle.cluster.table.name(chosen.row)
         owners = {victim.owner.uid if victim.owner else victim.key for victim in chosen.victims}
         keys = [(cycle.pod.uid, node, owner) for owner in owners]
-        if any(self._evicted[key] >= _PATIENCE for key in keys):
+        evicted = cycle.cluster.evicted
+        if any(evicted[key] >= _PATIENCE for key in keys):
             return f"stopped after evicting pods of the same owner from {node} {_PATIENCE} times in vain"
-        self._evicted.update(keys)
-        if len(self._evicted) > _REMEMBERED:
-            self._evicted.clear()
+        evicted.update(keys)
+        if len(evicted) > _REMEMBERED:
+            evicted.clear()
         return ""
 
 

@@ -14,6 +14,7 @@ Invariant: for every row, the columns are the sums over the pods that are ASSUME
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -80,6 +81,8 @@ class Cluster:
         self.ports = PortIndex()
         self.claims_in_use: dict[str, int] = {}
         """How many pods on nodes use a claim, by `namespace/name`."""
+        self.evicted: Counter[tuple[str, str, str]] = Counter()
+        """How often a pod (by uid) had pods of an owner evicted from a node: who goes on in vain is stopped."""
         self.preempting: dict[str, str] = {}
         """Pods whose victims are being evicted, by uid, with the uid of the last victim once its turn has come."""
         self.finished: dict[str, Pod] = {}

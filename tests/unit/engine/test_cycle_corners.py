@@ -95,3 +95,20 @@ def test_8_2_a_failing_filter_is_not_asked_about_nodes_that_others_refused_befor
     assert differences(after, node_doc("a"), objects=STORAGE, existing=(stranger,)) == []
     before = {"pod": pod, "node": None, "message": refused}
     assert differences(before, node_doc("a"), objects=STORAGE, existing=(stranger, user)) == []
+
+
+def test_4_3_who_refused_the_nominated_node_is_named_with_those_who_narrowed_the_search() -> None:
+    named = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gone"]}]}
+    pod = wishing(requiredDuringSchedulingIgnoredDuringExecution={"nodeSelectorTerms": [named]})
+    pod["status"] = {"nominatedNodeName": "b"}
+    reasons = "1 node(s) didn't satisfy plugin(s) [NodeAffinity TaintToleration], 1 node(s) had untolerated taint(s)"
+    decision = {"pod": pod, "node": None, "message": f"0/2 nodes are available: {reasons}. {NO_HELP.format(n=2)}"}
+    tainted = node_doc("b", taints=[{"key": "t", "effect": "NoSchedule"}])
+    assert differences(decision, node_doc("a"), tainted) == []
+
+
+def test_a_guard_against_evictions_in_vain_remembers_one_cluster_only() -> None:
+    there = pod_doc("v", requests={"cpu": "4"}, nodeName="a")
+    pod = pod_doc("p", requests={"cpu": "4"}, schedulerName="default-scheduler", priority=5)
+    decision = {"pod": pod, "node": None, "nominated": "a", "victims": ["v"]}
+    assert [differences(decision, node_doc("a"), existing=(there,)) for _ in range(5)] == [[]] * 5
