@@ -17,6 +17,7 @@ import numpy as np
 from fairlead.errors import ExtenderError, FairleadError
 from fairlead.framework.extender import PSEUDO_PLUGIN
 from fairlead.framework.refusals import UNJUDGED, Refusals, expected_on, judge_with
+from fairlead.framework.remember import given_to
 from fairlead.framework.sums import shortage_with, sums_alone
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.reasons import Diagnosis, Status, Verdict, failed, unresolvable
@@ -301,7 +302,7 @@ class _Attempt:
             if feasible < 2:
                 return None
         best = int(ranked.argmax())
-        ties = np.flatnonzero(ranked == ranked[best])
+        ties = (ranked == ranked[best]).nonzero()[0]
         if len(ties) > 1:
             at = self.cycle.rng.randrange(len(ties))
             best, second = int(ties[at]), int(ties[at - 1])
@@ -310,11 +311,9 @@ class _Attempt:
             second = int(ranked.argmax())
             ranked[best] = level
         rows = (best, second) if within is None else (int(within[best]), int(within[second]))
-        chosen, runner_up = (
-            Candidate(row, int(ranked[at]) + offset, tuple([(c.plugin, c.at(row, 0)) for c in contributions]))
-            for row, at in zip(rows, (best, second), strict=True)
-        )
-        return Placed(chosen.row, feasible, self.total, chosen, runner_up=runner_up)
+        chosen = Candidate(rows[0], int(ranked[best]) + offset, given_to(rows[0], contributions))
+        runner_up = Candidate(rows[1], int(ranked[second]) + offset, given_to(rows[1], contributions))
+        return Placed(rows[0], feasible, self.total, chosen, runner_up=runner_up)
 
     def _choose(self, feasible: NDArray[np.int32], judged: int) -> Placed:
         nodes = Nodes(self.table, feasible)

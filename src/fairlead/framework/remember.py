@@ -54,6 +54,11 @@ class Contribution:
         return int(self.weighted[position]) if self.weighted is not None else self.flat
 
 
+def given_to(row: int, contributions: Sequence[Contribution]) -> tuple[tuple[str, int], ...]:
+    """What each plugin gives to a row, where it has a column of its own or gives the same to all."""
+    return tuple([(c.plugin, c.flat if c.column is None else int(c.column[row]) * c.weight) for c in contributions])
+
+
 class Scored:
     """A remembered score: raw values, to be normalised over the feasible rows, or final ones.
 
