@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.controllers.pod_script import PodScript
 from fairlead.model import kinds
 from fairlead.testing.builders import node, pod
 from fairlead.testing.harness import Harness
@@ -97,3 +98,86 @@ def test_7_7_a_more_important_gang_makes_room_for_itself() -> None:
     names = set(cluster.bindings())
     assert {"g-0", "g-1"} <= names
     assert len(names) == 4
+
+
+GANG = "scheduling.fairlead.io/gang"
+
+
+def _job(name: str, parallelism: int, *, gang: str = "auto", completions: int = 0) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}
+    template = {
+        "metadata": {"annotations": {GANG: gang} if gang else {}},
+        "spec": {"containers": [container], "restartPolicy": "Never"},
+    }
+    spec = {"parallelism": parallelism, "completions": completions or parallelism, "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+
+
+def test_pods_of_a_job_start_together_if_its_template_says_so() -> None:
+    cluster = Harness(nodes=1)
+    cluster.apply(_job("train", 3))
+    cluster.run(30)
+    assert cluster.bindings() == {}
+    assert len(cluster.phases()) == 3
+    cluster.apply(node("another"))
+    cluster.run(30)
+    assert set(cluster.phases().values()) == {"Succeeded"}
+
+
+def test_a_job_with_more_completions_than_pods_at_once_comes_to_its_end() -> None:
+    """Three at once, seven in all: the last one does not wait for two more."""
+    cluster = Harness(nodes=2, script=PodScript(run_time=5.0))
+    cluster.apply(_job("train", 3, completions=7))
+    cluster.run(300)
+    job = cluster.get(kinds.JOB, "train")
+    assert job is not None
+    assert job["status"]["succeeded"] == 7
+
+
+def test_a_namespace_makes_gangs_of_all_its_jobs() -> None:
+    cluster = Harness(nodes=1)
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {GANG: "auto"}}})
+    cluster.apply(_job("train", 3, gang=""))
+    cluster.run(30)
+    assert cluster.bindings() == {}
+    cluster.apply(node("another"))
+    cluster.run(30)
+    assert len(cluster.bindings()) == 3
+
+
+def _ray_definition() -> dict[str, Any]:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    names = {"plural": "rayclusters", "singular": "raycluster", "kind": "RayCluster"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "rayclusters.ray.io"},
+        "spec": {"group": "ray.io", "scope": "Namespaced", "names": names, "versions": [version]},
+    }  # fmt: skip
+
+
+def _ray_pods(count: int) -> list[dict[str, Any]]:
+    owner = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "demo", "uid": "u", "controller": True}
+    docs = [pod(f"ray-{i}").asks(cpu="4").labelled({"ray.io/cluster": "demo"}).doc() for i in range(count)]
+    for doc in docs:
+        doc["metadata"] |= {"annotations": {GANG: "auto"}, "ownerReferences": [owner]}
+    return docs
+
+
+@pytest.mark.parametrize("order", ["defined first", "defined last"])
+def test_an_owner_of_a_kind_that_users_define_is_read(order: str) -> None:
+    cluster = Harness(nodes=2, housekeeping="-garbage-collector-controller")
+    if order == "defined first":
+        cluster.apply(_ray_definition())
+    cluster.apply(*_ray_pods(3))
+    cluster.run(5)
+    assert cluster.bindings() == {}
+    if order == "defined last":
+        cluster.apply(_ray_definition())
+    ray = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": "demo"},
+           "spec": {"workerGroupSpecs": [{"replicas": 2}]}}  # fmt: skip
+    cluster.apply(ray)
+    cluster.run(5)
+    cluster.apply(pod("another"))
+    cluster.run(5)
+    assert len(cluster.bindings()) == 4

@@ -27,9 +27,10 @@ class Mirror:
         self._on_error = on_error
         self._reflectors: dict[Watch, Reflector] = {}
         self._by_kind: dict[Kind, list[Reflector]] = {}
+        self._group: asyncio.TaskGroup | None = None
 
     def reflector(self, watch: Watch) -> Reflector:
-        """The one reflector of a watch; made when first asked for, which must be before `run`."""
+        """The one reflector of a watch; made when first asked for, and at work from then on if others are."""
         found = self._reflectors.get(watch)
         if found is None:
             found = self._reflectors[watch] = Reflector(self._api, watch, on_error=self._on_error)
@@ -37,17 +38,24 @@ class Mirror:
             # The widest is asked first: it most likely knows the object.
             siblings.append(found)
             siblings.sort(key=lambda r: (r.watch.namespace, r.watch.label_selector, r.watch.field_selector))
+            if self._group is not None:
+                self._start(found)
         return found
 
     def follow(self, watches: Sequence[Watch], wake: Callable[[], None]) -> Follower:
         """Everything that some watches bring, from the first list on, for one reader."""
-        return Follower([self.reflector(watch) for watch in watches], wake)
+        return Follower(self.reflector, watches, wake)
 
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for watch, reflector in self._reflectors.items():
-                group.create_task(reflector.run(), name=f"reflect {watch.kind.resource}")
+            self._group = group
+            for reflector in self._reflectors.values():
+                self._start(reflector)
+
+    def _start(self, reflector: Reflector) -> None:
+        assert self._group is not None
+        self._group.create_task(reflector.run(), name=f"reflect {reflector.watch.kind.resource}")
 
     @property
     def listed(self) -> bool:
@@ -76,11 +84,18 @@ class Mirror:
 class Follower:
     """What some reflectors had to say since the last `drain`."""
 
-    def __init__(self, reflectors: Sequence[Reflector], wake: Callable[[], None]) -> None:
-        self._reflectors = reflectors
+    def __init__(self, find: Callable[[Watch], Reflector], watches: Sequence[Watch], wake: Callable[[], None]) -> None:
+        self._find = find
+        self._reflectors: list[Reflector] = []
         self._wake = wake
         self._waiting: list[Sequence[Change]] = []
-        for reflector in reflectors:
+        self.also(watches)
+
+    def also(self, watches: Sequence[Watch]) -> None:
+        """Everything that these bring too."""
+        for watch in watches:
+            reflector = self._find(watch)
+            self._reflectors.append(reflector)
             reflector.listen(self._hear)
 
     @property

@@ -193,6 +193,7 @@ class Store:
         wake: Callable[[], None] | None = None,
     ) -> Subscription:
         """Follow a kind: from a version, or (without one) beginning with all there is as ADDED."""
+        kind = self.served(kind)
         selection = Selection(kind, namespace=namespace, labels=label_selector, fields=field_selector)
         version = parse_version(resource_version)
         if version > self._version:
@@ -209,11 +210,17 @@ class Store:
     def unsubscribe(self, follower: Subscription | Feed) -> None:
         self._history.leave(follower)
 
+    def served(self, kind: Kind) -> Kind:
+        """The kind under which objects of this group, version and plural are served just now: for kinds that users
+        define, another one after every change of the definition."""
+        return self.registry.by_resource(kind.group, kind.version, kind.plural) or kind
+
     def feed(self, watches: Iterable[Watch | Kind]) -> Feed:
         """All changes of these kinds in one order, beginning with all there is."""
         selections = [
             Selection(watch) if isinstance(watch, Kind) else Selection(
-                watch.kind, namespace=watch.namespace, labels=watch.label_selector, fields=watch.field_selector
+                self.served(watch.kind), namespace=watch.namespace, labels=watch.label_selector,
+                fields=watch.field_selector,
             )
             for watch in watches
         ]  # fmt: skip

@@ -47,7 +47,6 @@ class Attended:
     ) -> None:
         """`also_look` are further looks at files, at the same times."""
         self.name = scheduler.name
-        self.watches: Sequence[Watch] = scheduler.watches
         self._scheduler, self._view = scheduler, view
         self._watcher, self._reload, self._also_look = watcher, reload, also_look
         self._dump = threading.Event()
@@ -71,6 +70,11 @@ class Attended:
     def wake_at(self) -> float | None:
         wanted = self._scheduler.wake_at()
         return self._next_look if wanted is None else min(wanted, self._next_look)
+
+    @property
+    def watches(self) -> Sequence[Watch]:
+        """The scheduler's, which may grow."""
+        return self._scheduler.watches
 
     @property
     def scheduler(self) -> Scheduler:

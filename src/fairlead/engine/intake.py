@@ -27,6 +27,7 @@ from fairlead.state.shelves import GROUP_KINDS
 if TYPE_CHECKING:
     from fairlead.engine.backlog import Backlog
     from fairlead.model.flow import Change
+    from fairlead.model.group import PodGroup
     from fairlead.state.cluster import Applied, Cluster
 
 RESOURCES = {
@@ -69,6 +70,11 @@ class Intake:
             self._node(applied, now)
         elif applied.kind in RESOURCES:
             self._other(applied, now)
+        for old, new in applied.regrouped:
+            if self._serves(old.scheduler_name):
+                self._backlog.update(old, new, now)
+        for before, after in applied.groups:
+            self._group_changed(before, after, ClusterEvent(events.POD_GROUP, ActionType.UPDATE), now)
 
     # ---- pods ----
 
@@ -152,8 +158,21 @@ class Intake:
             action = ActionType.DELETE
         else:
             action = ActionType.ADD if applied.old is None else ActionType.UPDATE
-        self._backlog.move(ClusterEvent(RESOURCES[applied.kind], action), applied.old, applied.new, now)
+        event = ClusterEvent(RESOURCES[applied.kind], action)
         if applied.kind in GROUP_KINDS:
-            group = applied.new or applied.old
-            if group is not None:
-                self._backlog.gang_changed(f"{group.api}:{group.key}", now, group=True)
+            self._group_changed(applied.old, applied.new, event, now)
+        else:
+            self._backlog.move(event, applied.old, applied.new, now)
+
+    def _group_changed(self, old: PodGroup | None, new: PodGroup | None, event: ClusterEvent, now: float) -> None:
+        """A group came, changed or went. One that asks for something else now is looked at again, whoever refused it
+        before."""
+        self._backlog.move(event, old, new, now)
+        group = new or old
+        if group is None:
+            return
+        key = f"{group.api}:{group.key}"
+        self._backlog.gang_changed(key, now, group=True)
+        gang = self._cluster.gangs.get(key)
+        if gang is not None and old is not None and new is not None and old.wishes != new.wishes:
+            self._backlog.activate(gang.pending()[:1], now)

@@ -81,6 +81,8 @@ class Scheduler:
             Watch(kinds.NODE),
             *(Watch(kind, optional=kind in OPTIONAL) for kind in COMPILERS),
         )
+        self._owners = 0
+        """How many kinds of owners are watched."""
         self.cluster = Cluster()
         self.profiles: Mapping[str, Profile] = {profile.name: profile for profile in profiles}
         self.evaluators = {profile.name: Evaluator(profile) for profile in profiles}
@@ -132,6 +134,8 @@ class Scheduler:
         for change in changes:
             self.intake.take(change, now)
         self._hear(replies)
+        if self._needs_owners():
+            return self._writes
         self.backlog.flush(now)
         if changes:
             self._look_after_bindings(self._preparing())
@@ -144,6 +148,15 @@ class Scheduler:
             self._schedule(entry)
         self._run_rounds(bool(changes))
         return self._writes
+
+    def _needs_owners(self) -> bool:
+        """Whether pods came that are a gang because of an owner of a kind that nobody watches yet. Nobody is placed
+        before its objects have been seen: a gang that is half bound comes first, and owners know which is."""
+        wanted = self.cluster.gangs.owned.wanted
+        more = [Watch(kind, optional=True) for kind in wanted[self._owners :]]
+        self._owners = len(wanted)
+        self.watches = (*self.watches, *more)
+        return bool(more)
 
     def wake_at(self) -> float | None:
         times = [at for binding in self.bindings.values() if (at := binding.wake_at()) is not None]

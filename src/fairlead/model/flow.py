@@ -115,7 +115,12 @@ class Controller(Protocol):
     Writes to one object are performed in the order in which they were returned."""
 
     name: str
-    watches: Sequence[Watch]
+
+    @property
+    def watches(self) -> Sequence[Watch]:
+        """What to be told of. It may grow from step to step; the next step then brings all objects of what was added,
+        unless the API does not answer within some seconds."""
+        ...
 
     def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
         """Take in what happened and say what shall be done. `now` is seconds since the epoch."""

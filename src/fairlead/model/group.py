@@ -112,11 +112,18 @@ class PodGroup:
     """Status, reason and message of the condition PodGroupScheduled, if there is one."""
     first_owner: str = ""
     """The name of the first owner, in control or not."""
+    unknown: str = ""
+    """Why nobody can tell yet how many members it needs."""
 
     @property
     def minimum(self) -> int:
         """How many members must run for the group to be of any use."""
         return max(1, self.min_member) if self.policy is GroupPolicy.GANG else 1
+
+    @property
+    def wishes(self) -> tuple[object, ...]:
+        """What decides where its members may go and when they may start."""
+        return self.policy, self.min_member, self.topology_key, self.topology_preferred, self.network_topology
 
     @property
     def stays_together(self) -> bool:

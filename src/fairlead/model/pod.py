@@ -194,20 +194,22 @@ def _group_ref(
         return GroupRef(VOLCANO_GROUP_API, name)
     if name := labels.get(_COSCHEDULING_GROUP_LABEL):
         return GroupRef(COSCHEDULING_GROUP_API, name)
-    if annotations and gang_size(annotations):
-        name = _owned_group_name(labels, _controller(owners) if owners else None)
+    if annotations and (annotations.get(GANG_ANNOTATION) == "auto" or gang_size(annotations)):
+        name = owned_group_name(labels, _controller(owners) if owners else None)
         return GroupRef(OWNER_GROUP_API, name) if name else None
     return None
 
 
-def gang_size(annotations: Mapping[str, str]) -> int:
-    """How many pods of one owner must start together; 0 if that is not asked for, or not to be understood."""
-    wish = annotations.get(GANG_ANNOTATION, "")
+def gang_size(annotations: Mapping[str, str], *, auto: bool = False) -> int:
+    """How many pods of one owner must start together, as far as the pod itself says: a number of its own, or (`auto`)
+    that of its LeaderWorkerSet. 0 if it does not."""
+    wish = annotations.get(GANG_ANNOTATION, "auto" if auto else "")
     size = annotations.get(_GROUP_SIZE_ANNOTATION, "") if wish == "auto" else wish
     return int(size) if size.isascii() and size.isdigit() else 0
 
 
-def _owned_group_name(labels: Mapping[str, str], owner: Owner | None) -> str:
+def owned_group_name(labels: Mapping[str, str], owner: Owner | None) -> str:
+    """What the group of an owner's pods is called; the empty text if there is no owner."""
     for label, part, title in _OWNER_LABELS:
         if name := labels.get(label):
             return f"{title}-{name}-{labels[part]}" if part and part in labels else f"{title}-{name}"

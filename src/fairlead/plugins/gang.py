@@ -45,6 +45,8 @@ class GangScheduling(Plugin):
         gang = cluster.gangs.of(pod)
         if gang is None or gang.group is None:
             return unresolvable(MISSING_GROUP.format(pod.group_ref.name))
+        if gang.group.unknown:
+            return unresolvable(gang.group.unknown)
         if gang.group.policy is GroupPolicy.GANG and len(gang) < gang.minimum:
             return unresolvable(TOO_FEW)
         return None

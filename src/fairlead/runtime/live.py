@@ -60,10 +60,12 @@ OnWrite = Callable[[str, "Reply"], None]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`in_flight` writes per controller; `stop_within` seconds for a step and its writes to end when stopped."""
+    """`in_flight` writes per controller; `stop_within` seconds for a step and its writes to end when stopped;
+    `list_within` seconds that a controller waits for the objects of a watch that it adds while running."""
 
     in_flight: int = 64
     stop_within: float = 5.0
+    list_within: float = 5.0
 
 
 _LIMITS = Limits()
@@ -134,6 +136,7 @@ class _Driver:
         self._failures = 0
         self._rng = random.Random(self.name)
         self._following = world.follow(controller.watches, self._awake.set)
+        self._followed = len(controller.watches)
         self._writer = world.writer(self._receive, in_flight=limits.in_flight)
 
     def stop(self) -> None:
@@ -148,13 +151,26 @@ class _Driver:
             while not self._following.ready and not self._stopping.is_set():
                 await self._doze(None)
             while not self._stopping.is_set():
-                await self._doze(await self._step(thread))
+                wake_at = await self._step(thread)
+                if len(self._controller.watches) > self._followed:
+                    await self._follow_more()
+                else:
+                    await self._doze(wake_at)
             if left := await self._writer.finish(self._limits.stop_within):
                 log.warning("%d writes given up at the end", left, extra={"controller": self.name})
         finally:
             self._writer.cut()
             self._following.close()
             thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _follow_more(self) -> None:
+        """The controller wants to know more than before: its next step shall see all of that, if it can be had soon."""
+        watches = self._controller.watches
+        self._following.also(watches[self._followed :])
+        self._followed = len(watches)
+        patience = self._clock.now() + self._limits.list_within
+        while not self._following.ready and not self._stopping.is_set() and self._clock.now() < patience:
+            await self._doze(patience)
 
     async def _step(self, thread: ThreadPoolExecutor) -> float | None:
         """One step; the answer is when to make the next even if nothing happens."""

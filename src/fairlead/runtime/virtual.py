@@ -22,7 +22,10 @@ from fairlead.errors import ApiError, ScenarioError
 from fairlead.model.flow import Change, Controller, Reply, Write
 
 if TYPE_CHECKING:
+    from fairlead.api.history import Feed
     from fairlead.api.store import Store
+    from fairlead.model.flow import Watch
+    from fairlead.model.kinds import Kind
 
 Deed = Callable[[], None]
 Latency = Callable[[Random], float]
@@ -54,11 +57,33 @@ class _Seat:
 
     def __init__(self, controller: Controller, store: Store) -> None:
         self.controller = controller
-        self.feed = store.feed(controller.watches)
+        self._store = store
+        self._followed: dict[Watch, Kind] = {}
+        self._feeds: list[Feed] = []
+        self._generation = -1
+        self._follow()
         self.changes: deque[tuple[float, Change]] = deque()
         self.replies: deque[tuple[float, Reply]] = deque()
         self.last_change_due = self.last_write_due = float("-inf")
         self.wake_at: float | None = float("-inf")  # the first step brings all there is, even if that is nothing
+
+    def _follow(self) -> None:
+        """What the controller watches, and kinds that have been defined anew since."""
+        served = {watch: self._store.served(watch.kind) for watch in self.controller.watches}
+        more = [watch for watch, kind in served.items() if self._followed.get(watch) is not kind]
+        if more:
+            self._feeds.append(self._store.feed(more))
+        self._followed, self._generation = served, self._store.registry.generation
+
+    def follow_more(self) -> None:
+        if len(self.controller.watches) > len(self._followed) or self._generation != self._store.registry.generation:
+            self._follow()
+
+    def has_news(self) -> bool:
+        return any(self._feeds)
+
+    def news(self) -> list[Change]:
+        return [change for feed in self._feeds for change in feed.drain()]
 
     def next_due(self) -> float:
         wake = float("inf") if self.wake_at is None else self.wake_at
@@ -74,6 +99,7 @@ class _Seat:
             replies.append(self.replies.popleft()[1])
         writes = self.controller.step(now, changes, replies)
         self.wake_at = self.controller.wake_at()
+        self.follow_more()
         return writes
 
 
@@ -163,12 +189,12 @@ class VirtualRuntime:
     def _has_work(self, seat: _Seat) -> bool:
         if self._latencies.watch is not None:
             self._send(seat)
-        elif seat.feed:
+        elif seat.has_news():
             return True
         return seat.next_due() <= self.now
 
     def _step(self, seat: _Seat) -> None:
-        changes = seat.feed.drain() if self._latencies.watch is None else []
+        changes = seat.news() if self._latencies.watch is None else []
         writes = seat.step(self.now, changes)
         if not writes:
             return
@@ -197,7 +223,7 @@ class VirtualRuntime:
     def _send(self, seat: _Seat) -> None:
         """Put what was just published on its way to a controller."""
         latency = self._latencies.watch
-        for change in seat.feed.drain():
+        for change in seat.news():
             assert latency is not None
             seat.last_change_due = max(seat.last_change_due, self.now + latency(self._rng))
             seat.changes.append((seat.last_change_due, change))

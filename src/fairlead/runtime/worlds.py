@@ -19,7 +19,7 @@ from fairlead.model.flow import Change, Happened
 from fairlead.runtime.writers import ConcurrentWriter, Deliver, StoreWriter, Writer
 
 if TYPE_CHECKING:
-    from fairlead.api.history import EventType
+    from fairlead.api.history import EventType, Subscription
     from fairlead.api.objects import Record
     from fairlead.api.port import ClusterApi
     from fairlead.api.reflector import OnError
@@ -34,6 +34,10 @@ class Following(Protocol):
 
     @property
     def ready(self) -> bool: ...
+
+    def also(self, watches: Sequence[Watch]) -> None:
+        """Follow these too; not `ready` again until all of their objects are there."""
+        ...
 
     def drain(self) -> Sequence[Change]: ...
 
@@ -93,25 +97,39 @@ class _Fed:
 
     def __init__(self, store: Store, watches: Sequence[Watch], wake: Callable[[], None]) -> None:
         self._store = store
-        self._subscriptions = [
-            store.subscribe(
+        self._wake = wake
+        self._generation = store.registry.generation
+        self._subscriptions: dict[Watch, Subscription] = {}
+        self.also(watches)
+
+    def also(self, watches: Sequence[Watch]) -> None:
+        for watch in watches:
+            self._subscriptions[watch] = self._store.subscribe(
                 watch.kind, namespace=watch.namespace, label_selector=watch.label_selector,
-                field_selector=watch.field_selector, buffer=sys.maxsize, wake=wake,
-            )
-            for watch in watches
-        ]  # fmt: skip
+                field_selector=watch.field_selector, buffer=sys.maxsize, wake=self._wake,
+            )  # fmt: skip
+
+    def _follow_definitions(self) -> None:
+        """Kinds that users define are others after a change of the definition, and come into being with it."""
+        self._generation = self._store.registry.generation
+        for watch, old in [*self._subscriptions.items()]:
+            if self._store.served(watch.kind) is not old.selection.kind:
+                self._store.unsubscribe(old)
+                self.also([watch])
 
     def drain(self) -> Sequence[Change]:
+        if self._generation != self._store.registry.generation:
+            self._follow_definitions()
         told = [
             (version, type_, subscription.selection.kind, record)
-            for subscription in self._subscriptions
+            for subscription in self._subscriptions.values()
             for type_, record, version in subscription.drain()
         ]
         told.sort(key=itemgetter(0))
         return _Told(self._store, told)
 
     def close(self) -> None:
-        for subscription in self._subscriptions:
+        for subscription in self._subscriptions.values():
             self._store.unsubscribe(subscription)
 
 

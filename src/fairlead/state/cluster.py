@@ -25,6 +25,7 @@ from fairlead.model import kinds
 from fairlead.model.documents import ModelError
 from fairlead.model.flow import Change, Happened
 from fairlead.model.node import Node, compile_node
+from fairlead.model.owners import as_namespace_says
 from fairlead.model.pod import VOLCANO_GROUP_API, Pod, Shapes, VolumeSource, compile_pod
 from fairlead.model.records import record
 from fairlead.state.gangs import Gangs
@@ -35,6 +36,8 @@ from fairlead.state.shelves import COMPILERS, GROUP_KINDS, Shelves
 from fairlead.state.table import NodeTable
 
 if TYPE_CHECKING:
+    from fairlead.model.claims import Namespace
+    from fairlead.model.group import PodGroup
     from fairlead.model.kinds import Kind
 
 
@@ -53,12 +56,15 @@ class Removal:
 @record(frozen=True, slots=True)
 class Applied:
     """What a Change came to: compiled records before and after, either of which may be None. `was` is a pod's place
-    before the change."""
+    before the change. `groups` changed because their owner did, and the groups of waiting pods that are `regrouped`
+    because their namespace did; before and after."""
 
     kind: Kind
     old: Any
     new: Any
     was: Place | None = None
+    groups: tuple[tuple[PodGroup, PodGroup], ...] = ()
+    regrouped: tuple[tuple[Pod, Pod], ...] = ()
 
 
 class Index(Protocol):
@@ -155,14 +161,33 @@ class Cluster:
 
     def _apply_other(self, change: Change) -> Applied | None:
         if change.kind not in COMPILERS:
-            return None
+            groups = self.gangs.owned.owner_changed(change)
+            return Applied(change.kind, None, None, groups=tuple(groups)) if groups else None
         old, new = self.shelves.apply(change)
         if change.kind in GROUP_KINDS:
             self.gangs.group_changed(old, new)
+        if change.kind is kinds.NAMESPACE:
+            return Applied(change.kind, old, new, regrouped=tuple(self._regroup(old or new, new)))
         return Applied(change.kind, old, new)
+
+    def _regroup(self, namespace: Namespace, now: Namespace | None) -> Iterator[tuple[Pod, Pod]]:
+        """The namespace may ask for gangs, or not any more: pods whose group that changes, before and after."""
+        if not self.gangs.owned.namespace_changed(namespace.name, now.labels if now is not None else {}):
+            return
+        opted_in = namespace.name in self.gangs.owned.namespaces
+        for seat in [seat for seat in self.pods.values() if seat.seen.namespace == namespace.name]:
+            old, new = seat.seen, as_namespace_says(seat.seen, opted_in=opted_in)
+            if new is not old:
+                seat.seen = new
+                self._change_gang(seat)
+                if seat.place is Place.PENDING:
+                    seat.pod = new
+                    yield old, new
 
     def _apply_pod(self, change: Change) -> Applied | None:
         pod = compile_pod(change.doc, self.shapes)
+        if pod.namespace in self.gangs.owned.namespaces:
+            pod = as_namespace_says(pod, opted_in=True)
         seat = self.pods.get(pod.uid)
         if change.happened is Happened.DELETED or pod.phase in ("Succeeded", "Failed"):
             self._note_finished(pod, deleted=change.happened is Happened.DELETED)

@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fairlead.model.owners import owned_group
 from fairlead.model.pod import OWNER_GROUP_API
+from fairlead.state.owned import Owned
 from fairlead.state.seats import Place
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class Gang:
 class Gangs:
     def __init__(self) -> None:
         self._gangs: dict[str, Gang] = {}
+        self.owned = Owned()
 
     def __iter__(self) -> Iterator[Gang]:
         return iter(self._gangs.values())
@@ -112,7 +113,7 @@ class Gangs:
         gang.members[seat.seen.uid] = seat
         gang.counts[seat.place] += 1
         if ref.api == OWNER_GROUP_API and gang.group is None:
-            gang.group = owned_group(seat.seen)
+            gang.group = self.owned.group_for(seat.seen, gang)
         return gang
 
     def leave(self, gang: Gang, seat: Seat) -> None:
@@ -121,6 +122,7 @@ class Gangs:
         self._lower(gang, seat.place)
         if gang.api == OWNER_GROUP_API and not gang.members:
             gang.group = None
+            self.owned.left(gang)
         self._drop_if_empty(gang)
 
     def moved(self, gang: Gang, before: Place, after: Place) -> None:

@@ -428,3 +428,44 @@ def test_the_clock_shows_the_time_of_day_and_only_goes_forward() -> None:
     clock = Clock()
     assert abs(clock.now() - time.time()) < 5
     assert clock.now() <= clock.now()
+
+
+async def test_a_watch_that_is_added_brings_all_its_objects_with_the_next_step(store: Store, world: World) -> None:
+    store.perform(create("a"))
+    seen = Heard()
+
+    def act(now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
+        seen.add(sorted({change.doc["kind"] for change in changes}))
+        if len(seen.things) == 1:
+            actor.watches = [*actor.watches, Watch(NAMESPACE)]
+        return []
+
+    actor = Actor(act)
+    async with running(world, actor):
+        await seen.until(lambda steps: len(steps) > 1)
+    assert seen.things[:2] == [["ConfigMap"], ["Namespace"]]
+
+
+class Deaf(StoreApi):
+    """A server that cannot list one kind."""
+
+    async def list(self, kind: Kind, **options: Any) -> Any:
+        if kind is NAMESPACE:
+            raise ApiError("conversion webhook failed")
+        return await super().list(kind, **options)
+
+
+async def test_a_watch_that_cannot_be_had_does_not_stall_a_controller(store: Store) -> None:
+    seen = Heard()
+
+    def act(now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
+        seen.add(len(changes))
+        if len(seen.things) == 1:
+            actor.watches = [*actor.watches, Watch(NAMESPACE, optional=True)]
+        return []
+
+    actor = Actor(act)
+    async with running(Remote(Deaf(store)), actor, limits=Limits(list_within=0.05)):
+        await seen.until(lambda steps: len(steps) > 1)
+        store.perform(create("later"))
+        await seen.until(lambda steps: 1 in steps[1:])
