@@ -27,7 +27,10 @@ from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.capacity import Capacity, capacity
 from fairlead.plugins.volcano.catalogue import HIERARCHY, tier_plugin
+from fairlead.plugins.volcano.device_config import DeviceConfig
+from fairlead.plugins.volcano.deviceshare import DeviceShare
 from fairlead.plugins.volcano.extender import Extender, ExtenderRules
+from fairlead.plugins.volcano.node_locks import NodeLock
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.sla import positive_duration
 from fairlead.plugins.volume_binding import VolumeBinding
@@ -54,6 +57,7 @@ class VolcanoOptions:
     minimum_percentage: int = 5
     slice: int | None = None
     usage: UsageBoard = field(default_factory=UsageBoard)
+    devices: DeviceConfig = field(default_factory=DeviceConfig)
     territory: Territory = WHOLE
     ignored_provisioners: Sequence[str] = ()
     csi_storage: bool | None = None
@@ -136,7 +140,7 @@ def _made(plugin: ListedPlugin, config: VolcanoConfig, options: VolcanoOptions) 
     if plugin.name == Capacity.name:
         return capacity(arguments, hierarchy=plugin.on(HIERARCHY, default=False), gated=_QUEUE_GATES in options.gates)
     if ":" not in plugin.name:
-        return tier_plugin(plugin.name, plugin.arguments, plugin.switches, options.usage)
+        return tier_plugin(plugin.name, plugin.arguments, plugin.switches, usage=options.usage, devices=options.devices)
     module_name, _, attribute = plugin.name.partition(":")
     try:
         factory = getattr(importlib.import_module(module_name), attribute)
@@ -176,13 +180,21 @@ def _shape(given: Any) -> list[tuple[int, int]]:
 
 
 def _binding_points(config: VolcanoConfig, options: VolcanoOptions) -> dict[str, tuple[Plugin, ...]]:
-    """What happens to a placement after the round: volumes are bound, if they are looked at, and then the pod."""
-    binder = DefaultBinder()
+    """What happens to a placement after the round: volumes are bound, if they are looked at, the node is locked, if
+    cards are given so, and then the pod is bound."""
+    binder, locks = DefaultBinder(), _locks(config)
     predicates = config.find("predicates")
     if predicates is None:
-        return {"bind": (binder,)}
+        return {"prebind": locks, "bind": (binder,)}
     arguments = Arguments(predicates.arguments)
     if not arguments.flag("predicate.VolumeBindingEnable", default=True):
-        return {"bind": (binder,)}
+        return {"prebind": locks, "bind": (binder,)}
     volumes = _volumes(arguments, config, options)
-    return {"reserve": (volumes,), "prebind": (volumes,), "bind": (binder,)}
+    return {"reserve": (volumes,), "prebind": (volumes, *locks), "bind": (binder,)}
+
+
+def _locks(config: VolcanoConfig) -> tuple[Plugin, ...]:
+    cards = config.find(DeviceShare.name)
+    if cards is None or not Arguments(cards.arguments).flag("deviceshare.NodeLockEnable", default=False):
+        return ()
+    return (NodeLock(),)

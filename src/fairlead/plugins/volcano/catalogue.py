@@ -33,6 +33,7 @@ from fairlead.plugins.volcano.usage import Usage
 if TYPE_CHECKING:
     from fairlead.framework.tiers import TierPlugin
     from fairlead.model.usage import UsageBoard
+    from fairlead.plugins.volcano.device_config import DeviceConfig
 
 HIERARCHY = "enableHierarchy"
 
@@ -40,7 +41,6 @@ _PLAIN: Mapping[str, Callable[[Arguments], TierPlugin]] = {
     "binpack": BinPack.of,
     "cdp": lambda _: CooldownProtection(),
     "conformance": lambda _: Conformance(),
-    "deviceshare": DeviceShare.of,
     "gang": lambda _: Gang(),
     "network-topology-aware": NetworkTopologyAware.of,
     "nodeorder": NodeOrder.of,
@@ -65,16 +65,23 @@ _MEASURING: Mapping[str, Callable[[Arguments, UsageBoard | None], TierPlugin]] =
 }
 """Those that go by how busy nodes are."""
 
-NAMES = frozenset({*_PLAIN, *_HIERARCHICAL, *_MEASURING})
+NAMES = frozenset({*_PLAIN, *_HIERARCHICAL, *_MEASURING, DeviceShare.name})
 
 
 def tier_plugin(
-    name: str, arguments: Mapping[str, Any], switches: Mapping[str, bool], usage: UsageBoard | None = None
+    name: str,
+    arguments: Mapping[str, Any],
+    switches: Mapping[str, bool],
+    *,
+    usage: UsageBoard | None = None,
+    devices: DeviceConfig | None = None,
 ) -> TierPlugin | None:
     """The plugin of a name; None if there is none of that name, which the original only logs. On `usage` is how busy
-    nodes are."""
+    nodes are, in `devices` what cards are like. Raises ConfigError for arguments that cannot be together."""
     if name in _MEASURING:
         return _MEASURING[name](Arguments(arguments), usage)
+    if name == DeviceShare.name:
+        return DeviceShare.of(Arguments(arguments), devices)
     if name in _HIERARCHICAL:
         return _HIERARCHICAL[name](Arguments(arguments), hierarchy=switches.get(HIERARCHY, False))
     make = _PLAIN.get(name)

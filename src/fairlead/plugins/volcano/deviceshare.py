@@ -1,258 +1,160 @@
 """deviceshare: pods share accelerator cards, or have whole ones, and are told which in their annotations.
 
-    gpu memory   `volcano.sh/gpu-memory` must fit one card; the first that has it
-    gpu number   `volcano.sh/gpu-number` cards that nobody uses
-    vGPU         `volcano.sh/vgpu-number` cards, each with `-memory` (or a percentage) and `-cores` free
+    GPUSharingEnable, GPUNumberEnable   GPUs by memory, or whole (plugins/volcano/numbered_gpus.py)
+    VGPUEnable                          GPUs by memory and cores, or in fixed parts (vgpus.py)
+    AscendHAMiVNPUEnable                Ascend cards by templates (ascend.py)
 
-A pod is looked at as a whole: what its containers ask for counts together, as if one of them had it all. What it gets
-goes with its binding. Cards split in fixed parts (MIG), Ascend cards, rules of exclusion and node locks are not built.
+The kinds are asked one after the other, each about pods that ask for it, on nodes that have it. What a pod gets goes
+with its binding. The first two exclude each other and the third. Ascend 310P as MindCluster shares them is not built.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairlead.errors import ConfigError
 from fairlead.framework.tiers import TierPlugin
-from fairlead.model.reasons import Reason, Reject, unschedulable
+from fairlead.model.reasons import failed
 from fairlead.model.tasks import TaskStatus
-from fairlead.plugins.volcano.cards import GPU_MEMORY, GPU_NUMBER, CardTable, Holding
+from fairlead.plugins.volcano.ascend import AscendCards
+from fairlead.plugins.volcano.device_config import DeviceConfig
+from fairlead.plugins.volcano.node_locks import NodeLock, NodeLocks
+from fairlead.plugins.volcano.numbered_gpus import NumberedGpus
+from fairlead.plugins.volcano.vgpus import Rule, Vgpus
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.round import Round, Task
-    from fairlead.model.reasons import Status
+    from fairlead.model.reasons import Reject, Status
     from fairlead.plugins.volcano.arguments import Arguments
+    from fairlead.plugins.volcano.device_pools import DevicePool
     from fairlead.state.nodes import Nodes
 
-_VGPU = "volcano.sh/vgpu-"
-_INDEX, _PREDICATE_TIME = "volcano.sh/gpu-index", "volcano.sh/predicate-time"
-_IDS, _IDS_TO_ALLOCATE = "volcano.sh/vgpu-ids-new", "volcano.sh/devices-to-allocate"
-_USE, _NO_USE = "nvidia.com/use-gputype", "nvidia.com/nouse-gputype"
 _BINDER = "DefaultBinder"
-_BEST = 100.0
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a pod wants of cards. `share` is a percentage of each card's memory, where it asks for that."""
-
-    number: int
-    memory: int = 0
-    share: int | None = None
-    cores: int = 0
-    whole: bool = False
+CONFIG_MAP, CONFIG_NAMESPACE = "volcano-vgpu-device-config", "kube-system"
+"""Where the device plugins' configuration is, unless the arguments say otherwise."""
 
 
 class DeviceShare(TierPlugin):
-    """`mode` is one of memory, number, vgpu, or nothing. `policy` is binpack, spread or empty, `weight` what that
-    counts for among nodes."""
+    """`pools` are the kinds of cards. `weight` is what their scores count for among nodes. `locks`: nodes are locked
+    while pods get their cards."""
 
     name = "deviceshare"
 
-    def __init__(self, *, mode: str = "", policy: str = "", weight: int = 0) -> None:
-        self._mode = mode
-        self._policy = policy
+    def __init__(self, pools: Sequence[DevicePool[Any]], *, weight: int = 0, locks: bool = False) -> None:
+        self._pools = pools
         self._weight = weight
+        self._uses_locks = locks
 
     @classmethod
-    def of(cls, arguments: Arguments) -> DeviceShare:
-        switches = (("memory", "GPUSharingEnable"), ("number", "GPUNumberEnable"), ("vgpu", "VGPUEnable"))
-        modes = [mode for mode, switch in switches if arguments.flag(f"deviceshare.{switch}", default=False)]
+    def of(cls, arguments: Arguments, config: DeviceConfig | None = None) -> DeviceShare:
+        """Raises ConfigError for kinds that exclude each other."""
         return cls(
-            mode=modes[0] if len(modes) == 1 else "",
-            policy=arguments.text("deviceshare.SchedulePolicy"),
+            list(_pools(arguments, config or DeviceConfig())),
             weight=arguments.whole("deviceshare.ScheduleWeight", 0),
+            locks=arguments.flag("deviceshare.NodeLockEnable", default=False),
         )
 
     def open(self, round: Round) -> None:
         self._round = round
-        self._cards = CardTable(round, registered=self._mode == "vgpu")
-        self._held: dict[str, list[Holding]] = {}
-        for row in self._cards.rows:
-            for task in round.books.tasks_on(row):
-                self._held[task.uid] = self._recall(task, row)
-                if task.status is not TaskStatus.RELEASING:
-                    self._cards.take(self._held[task.uid])
-
-    # ---- what is asked for ----
-
-    def _request(self, task: Task) -> Request | None:
-        asked = {name: int(amount // 1000) for name, amount in task.request.scalars.items()}
-        if self._mode == "memory" and asked.get(GPU_MEMORY):
-            return Request(1, asked[GPU_MEMORY])
-        if self._mode == "number" and asked.get(GPU_NUMBER):
-            return Request(asked[GPU_NUMBER], whole=True)
-        number, memory = asked.get(_VGPU + "number", 0), asked.get(_VGPU + "memory", 0)
-        if self._mode != "vgpu" or not (number or memory):
-            return None
-        share = asked.get(_VGPU + "memory-percentage") or (None if memory else 100)
-        return Request(number or 1, memory, share, asked.get(_VGPU + "cores", 0))
-
-    def _needs(self, request: Request) -> NDArray[np.int64]:
-        """The memory that a pod would take of each card."""
-        if request.share is not None:
-            return self._cards.memory * request.share // 100
-        return np.full(self._cards.memory.shape, request.memory, dtype=np.int64)
-
-    def _usable(self, task: Task, request: Request) -> NDArray[np.bool_]:
-        """Which cards have what a pod wants."""
-        cards = self._cards
-        usable: NDArray[np.bool_] = cards.exists & (cards.memory - cards.used_memory >= self._needs(request))
-        if request.whole:
-            usable &= cards.used_number == 0
-        if self._mode == "vgpu":
-            usable &= (cards.used_number < cards.slots) & (cards.used_cores + request.cores <= 100)
-            if request.cores == 100:
-                usable &= cards.used_number == 0
-            elif request.cores == 0:
-                usable &= cards.used_cores < 100
-            usable &= self._allowed_kinds(task.pod.annotations)[cards.kind] & self._apart(task)
-        return usable
-
-    def _allowed_kinds(self, annotations: Mapping[str, str]) -> NDArray[np.bool_]:
-        """By kind of card; the last entry is for no card at all."""
-        allowed = [_is_allowed(kind.upper(), annotations) for kind in self._cards.kinds]
-        return np.array([*allowed, False], dtype=np.bool_)
-
-    def _apart(self, task: Task) -> NDArray[np.bool_]:
-        """Without the cards that others of its group use, for a pod that wants that; without nodes of another mode."""
-        apart = np.ones(self._cards.exists.shape, dtype=np.bool_)
-        annotations = task.pod.annotations
-        if annotations.get(_VGPU + "podgroup-policy") == "spread" and task.job is not None:
-            for uid in task.job.tasks:
-                for held in self._held.get(uid, ()):
-                    apart[held.row, held.place] = False
-        if (mode := annotations.get(_VGPU + "mode")) is not None:
-            apart[[row for row, on in self._cards.rows.items() if on.mode != mode]] = False
-        return apart
+        self._locks = NodeLocks(round)
+        for pool in self._pools:
+            pool.open(round)
 
     # ---- nodes ----
 
     def predicate(self, task: Task, nodes: Nodes) -> Iterator[Reject]:
-        request = self._request(task)
-        if request is not None:
-            enough = self._usable(task, request).sum(axis=1) >= request.number
-            yield Reject(Reason(self.name, self._why_not()), ~nodes.take(enough))
-
-    def _why_not(self) -> str:
-        if self._mode == "vgpu":
-            return "hami-vgpuDeviceSharing error"
-        return "GpuShare no enough gpu memory" if self._mode == "memory" else "GpuNumber no enough gpu number"
+        for pool in self._pools:
+            if pool.concerns(task):
+                yield from pool.refusals(task, nodes)
 
     def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
-        request = self._request(task)
-        score = np.zeros(self._cards.exists.shape[0], dtype=np.float64)
-        if self._weight <= 0 or request is None or self._mode != "vgpu" or not self._policy:
-            return nodes.take(score)
-        usable, needs = self._usable(task, request), self._needs(request)
-        for row in np.flatnonzero(usable.sum(axis=1) >= request.number).tolist():
-            chosen = self._choose(row, usable[row], request.number)
-            score[row] = np.round(sum(self._liking(row, place, int(needs[row, place])) for place in chosen))
-        return nodes.take(score) * self._weight
-
-    def _liking(self, row: int, place: int, memory: int) -> float:
-        """Fuller cards, or with spread cards that nobody uses; the original counts the pod itself there already."""
-        cards = self._cards
-        if self._policy == "binpack":
-            whole = int(cards.memory[row, place])
-            return _BEST * (int(cards.used_memory[row, place]) + memory) / whole if whole else 0.0
-        return _BEST if cards.used_number[row, place] == 0 and not self._round.compatible else 0.0
-
-    def _choose(self, row: int, usable: NDArray[np.bool_], number: int) -> list[int]:
-        """The cards to take, in the order of the policy."""
-        places: list[int] = np.flatnonzero(usable).tolist()
-        if self._mode == "vgpu":
-            if self._policy == "binpack":
-                places.sort(key=lambda place: -int(self._cards.used_memory[row, place]))
-            elif self._policy == "spread":
-                places.sort(key=lambda place: int(self._cards.used_number[row, place]))
-            else:
-                places.reverse()
-        return places[:number]
+        total = np.zeros(self._round.cluster.table.capacity, dtype=np.float64)
+        if self._weight > 0:
+            for pool in self._pools:
+                if pool.concerns(task):
+                    total += pool.liking(task)
+        return nodes.take(np.floor(total + 0.5)) * self._weight
 
     # ---- what happens ----
 
     def allocated(self, task: Task) -> Status | None:
-        """Cards are given to who is placed, not to who is only promised a place; who comes back gets the same ones."""
-        if task.status is TaskStatus.PIPELINED:
-            return None
-        if task.uid in self._held:
-            self._cards.take(self._held[task.uid])
-            return None
-        request = self._request(task)
-        if request is None:
-            return None
-        chosen = self._choose(task.row, self._usable(task, request)[task.row], request.number)
-        if len(chosen) < request.number:
-            return unschedulable(self._why_not())
-        needs = self._needs(request)
-        held = [Holding(task.row, place, int(needs[task.row, place]), request.cores) for place in chosen]
-        self._held[task.uid] = held
-        self._cards.take(held)
-        self._tell(task, held)
+        """Who is placed, or promised a place, has its cards; who comes back gets the same ones."""
+        for pool in self._pools:
+            if task.uid in pool.held or (pool.concerns(task) and pool.has_cards(task.row)):
+                refusal = self._allocate(pool, task)
+                if refusal:
+                    return failed(refusal)
         return None
 
+    def _allocate(self, pool: DevicePool[Any], task: Task) -> str:
+        """Why a task cannot have its cards; empty if it has them."""
+        known = task.uid in pool.held
+        locked = self._why_locked(pool, task) if not known else ""
+        if locked:
+            return locked
+        held = pool.allocate(task)
+        if held is None:
+            return pool.why_not(task.row)
+        if not known and task.status is not TaskStatus.PIPELINED:
+            self._tell(task, pool.annotations(task, held))
+            self._lock(pool, task)
+        return ""
+
     def deallocated(self, task: Task) -> None:
-        held = self._held.get(task.uid)
-        if held is not None:
-            self._cards.take(held, -1)
+        for pool in self._pools:
+            pool.release(task)
             if task.status is TaskStatus.PENDING:
-                del self._held[task.uid]
+                self._locks.give_back(task.row, pool.lock)
 
-    # ---- annotations ----
+    # ---- what goes with the binding ----
 
-    def _tell(self, task: Task, held: Sequence[Holding]) -> None:
-        """Leave word for the binding."""
+    def _tell(self, task: Task, annotations: Mapping[str, str]) -> None:
         cycle = self._round.cycles.get(task.uid)
         if cycle is not None:
-            cycle.notes[_BINDER] = {**cycle.notes.get(_BINDER, {}), **self.annotations(task, held)}
+            cycle.notes[_BINDER] = {**cycle.notes.get(_BINDER, {}), **annotations}
 
-    def annotations(self, task: Task, held: Sequence[Holding]) -> dict[str, str]:
-        now = int(self._round.now)
-        cards = [self._cards.card(one.row, one.place) for one in held]
-        if self._mode != "vgpu":
-            return {_INDEX: ",".join(card.name for card in cards), _PREDICATE_TIME: str(now * 10**9)}
-        parts = zip(cards, held, strict=True)
-        ids = "".join(f"{card.name},NVIDIA,{one.memory},{one.cores}:" for card, one in parts)
-        return {
-            _IDS: ids,
-            _IDS_TO_ALLOCATE: ids,
-            _VGPU + "node": self._round.cluster.table.name(task.row),
-            _VGPU + "time": str(now),
-            "volcano.sh/bind-phase": "allocating",
-            "volcano.sh/bind-time": str(now),
-        }
+    def _why_locked(self, pool: DevicePool[Any], task: Task) -> str:
+        if not self._uses_locks or not pool.lock or task.status is TaskStatus.PIPELINED:
+            return ""
+        why = self._locks.why_not(task.row, pool.lock)
+        return pool.locked(task, why) if why else ""
 
-    def _recall(self, task: Task, row: int) -> list[Holding]:
-        """What a pod on a node was told that it has."""
-        annotations = task.pod.annotations
-        if self._mode == "vgpu":
-            return [
-                held
-                for text in annotations.get(_IDS, "").replace(";", ":").split(":")
-                for held in self._parse(text, row)
-            ]
-        memory = int(task.request.scalars.get(GPU_MEMORY, 0.0) // 1000) if self._mode == "memory" else 0
-        listed = annotations.get(_INDEX, "").split(",")
-        places = [self._cards.place_of(row, name) for name in listed if name]
-        return [Holding(row, place, memory, 0) for place in places if place is not None]
-
-    def _parse(self, text: str, row: int) -> Iterator[Holding]:
-        fields = text.split(",")
-        place = self._cards.place_of(row, fields[0])
-        if len(fields) == 4 and place is not None and fields[2].isdigit() and fields[3].isdigit():
-            yield Holding(row, place, int(fields[2]), int(fields[3]))
+    def _lock(self, pool: DevicePool[Any], task: Task) -> None:
+        cycle = self._round.cycles.get(task.uid)
+        if self._uses_locks and pool.lock and not pool.releases_lock and cycle is not None:
+            self._locks.set(task.row, pool.lock)
+            cycle.notes[NodeLock.name] = pool.lock
 
 
-def _is_allowed(kind: str, annotations: Mapping[str, str]) -> bool:
-    if "NVIDIA" not in kind:
-        return False
-    if (wanted := annotations.get(_USE)) is not None:
-        return any(part in kind for part in wanted.upper().split(","))
-    unwanted = annotations.get(_NO_USE)
-    return unwanted is None or not any(part in kind for part in unwanted.upper().split(","))
+def _pools(arguments: Arguments, config: DeviceConfig) -> Iterator[DevicePool[Any]]:
+    def is_on(kind: str) -> bool:
+        return arguments.flag(f"deviceshare.{kind}", default=False)
+
+    policy = arguments.text("deviceshare.SchedulePolicy")
+    by_memory, whole, shared = is_on("GPUSharingEnable"), is_on("GPUNumberEnable"), is_on("VGPUEnable")
+    if by_memory and whole:
+        raise ConfigError("can not define true in both gpu sharing and gpu number")
+    if (by_memory or whole) and shared:
+        raise ConfigError("gpu-share and vgpu can't be used together")
+    if is_on("AscendMindClusterVNPUEnable"):
+        raise ConfigError("deviceshare.AscendMindClusterVNPUEnable is not built")
+    if by_memory or whole:
+        yield NumberedGpus(whole=whole)
+    if shared:
+        yield Vgpus(config.nvidia, policy=policy, rules=_rules(arguments.raw("deviceshare.GPUExclusiveRules")))
+    if is_on("AscendHAMiVNPUEnable"):
+        yield from (AscendCards(vnpu, policy=policy) for vnpu in config.vnpus)
+
+
+def _rules(given: Any) -> list[Rule]:
+    """Sets of labels; what is no text is left out, and so is a rule of which nothing is left."""
+    listed = [one for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
+    rules = [
+        {key: value for key, value in one.items() if isinstance(key, str) and isinstance(value, str)} for one in listed
+    ]
+    return [rule for rule in rules if rule]

@@ -1,49 +1,69 @@
-"""deviceshare: cards by memory, by number and as vGPUs."""
+"""deviceshare: cards by memory, by number, as vGPUs, in fixed parts, and Ascend cards."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from fairlead.errors import ConfigError
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.profile import profile_of
 from fairlead.framework.round import Round
 from fairlead.model.tasks import TaskStatus
 from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.volcano.arguments import Arguments
+from fairlead.plugins.volcano.device_config import DeviceConfig
 from fairlead.plugins.volcano.deviceshare import DeviceShare
+from fairlead.plugins.volcano.mig import Part, pick
 from fairlead.state.nodes import Nodes
-from tests.unit.plugins.volcano.yard import Yard, scores, task
+from tests.unit.plugins.volcano.yard import NOW, Yard, scores, task
 
 REGISTER = "volcano.sh/node-vgpu-register"
 TWO = "g0,10,16000,NVIDIA-A100,true,hami-core:g1,10,16000,NVIDIA-A100,true,hami-core:"
 ONE_OLD = "h0,2,8000,NVIDIA-T4,true,hami-core:"
+OFFERS = {"volcano.sh/vgpu-number": "20", "volcano.sh/vgpu-memory": "32000", "volcano.sh/vgpu-cores": "200"}
 
 
-def sharing(mode: str, **arguments: Any) -> DeviceShare:
+def sharing(mode: str, config: DeviceConfig | None = None, **arguments: Any) -> DeviceShare:
     given: dict[str, Any] = {f"deviceshare.{mode}": True}
     given |= {f"deviceshare.{name}": value for name, value in arguments.items()}
-    return DeviceShare.of(Arguments(given))
+    return DeviceShare.of(Arguments(given), config)
 
 
 def refused(plugin: DeviceShare, round: Round, name: str) -> set[str]:
+    return set(why_refused(plugin, round, name))
+
+
+def why_refused(plugin: DeviceShare, round: Round, name: str) -> dict[str, str]:
     table = round.cluster.table
     return {
-        table.name(int(row))
+        table.name(int(row)): reject.reason.text
         for reject in plugin.predicate(task(round, name), Nodes(table, round.rows))
         for row, no in zip(round.rows, reject.rows, strict=True)
         if no
     }
 
 
-def place(plugin: DeviceShare, round: Round, name: str, node: str) -> bool:
-    """Put a task on a node; whether that was agreed to."""
+def place(
+    plugin: DeviceShare, round: Round, name: str, node: str, status: TaskStatus = TaskStatus.ALLOCATED
+) -> str | None:
+    """Put a task on a node; why that was not agreed to, None if it was."""
     placed = task(round, name)
     assert placed.job is not None
-    placed.job.move(placed, TaskStatus.ALLOCATED)
+    placed.job.move(placed, status)
     placed.row = round.cluster.table.row_of[node]
-    return plugin.allocated(placed) is None
+    said = plugin.allocated(placed)
+    return None if said is None else said.message
+
+
+def take_back(plugin: DeviceShare, round: Round, name: str, status: TaskStatus = TaskStatus.PENDING) -> None:
+    gone = task(round, name)
+    assert gone.job is not None
+    gone.job.move(gone, status)
+    plugin.deallocated(gone)
 
 
 def annotated(round: Round, name: str) -> dict[str, str]:
@@ -51,8 +71,8 @@ def annotated(round: Round, name: str) -> dict[str, str]:
     return notes
 
 
-def open_with_cycles(yard: Yard, plugin: DeviceShare) -> Round:
-    round = yard.round(plugin)
+def open_with_cycles(yard: Yard, plugin: Any, *, compatible: bool = False) -> Round:
+    round = yard.round(plugin, compatible=compatible)
     profile = profile_of("volcano", [DefaultBinder()])
     for job in round.jobs.values():
         for one in job.tasks.values():
@@ -62,98 +82,186 @@ def open_with_cycles(yard: Yard, plugin: DeviceShare) -> Round:
     return round
 
 
+def wants(**amounts: str) -> dict[str, Any]:
+    """Limits, which are requests too."""
+    given = {f"volcano.sh/{name.replace('_', '-')}": amount for name, amount in amounts.items()}
+    return {"asks": given, "limits": given}
+
+
+def containers(*several: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [
+        {"name": f"c{at}", "resources": {"requests": dict(one), "limits": dict(one)}} for at, one in enumerate(several)
+    ]
+
+
+# ---- GPUs by number ----
+
+
 def gpus() -> Yard:
     yard = Yard().node("plain").queue("default").group("job")
     return yard.node("gpu", **{"volcano.sh/gpu-number": "2", "volcano.sh/gpu-memory": "32"})
 
 
-def asks(**amounts: str) -> dict[str, str]:
-    return {f"volcano.sh/{name.replace('_', '-')}": amount for name, amount in amounts.items()}
-
-
-def test_6_20_memory_must_fit_one_card() -> None:
-    yard = gpus().pod("there", "job", on="gpu", asks=asks(gpu_memory="10"), annotations={"volcano.sh/gpu-index": "0"})
-    yard.pod("small", "job", asks=asks(gpu_memory="6")).pod("large", "job", asks=asks(gpu_memory="16"))
-    yard.pod("huge", "job", asks=asks(gpu_memory="17")).pod("other", "job")
+def test_section_6_20_memory_must_fit_one_card() -> None:
+    there = {"volcano.sh/gpu-index": "0"}
+    yard = gpus().pod("there", "job", on="gpu", **wants(gpu_memory="10"), annotations=there)
+    yard.pod("small", "job", **wants(gpu_memory="6")).pod("large", "job", **wants(gpu_memory="16"))
+    yard.pod("huge", "job", **wants(gpu_memory="17")).pod("other", "job")
     plugin = sharing("GPUSharingEnable")
     round = open_with_cycles(yard, plugin)
-    assert refused(plugin, round, "small") == {"plain"}
-    assert refused(plugin, round, "huge") == {"plain", "gpu"}
+    assert refused(plugin, round, "small") == set()
+    assert why_refused(plugin, round, "huge") == {"gpu": "GpuShare no enough gpu memory on node gpu"}
     assert refused(plugin, round, "other") == set()
-    assert place(plugin, round, "small", "gpu")
+    assert place(plugin, round, "small", "gpu") is None
     assert annotated(round, "small")["volcano.sh/gpu-index"] == "0"
-    assert place(plugin, round, "large", "gpu")
+    assert place(plugin, round, "large", "gpu") is None
     assert annotated(round, "large")["volcano.sh/gpu-index"] == "1"
-    plugin.deallocated(task(round, "large"))
-    assert refused(plugin, round, "large") == {"plain"}, "its card is free again"
+    take_back(plugin, round, "large")
+    assert refused(plugin, round, "large") == set(), "its card is free again"
 
 
-def test_6_20_whole_cards_are_those_that_nobody_uses() -> None:
-    yard = gpus().pod("there", "job", on="gpu", asks=asks(gpu_number="1"), annotations={"volcano.sh/gpu-index": "0"})
-    yard.pod("one", "job", asks=asks(gpu_number="1")).pod("two", "job", asks=asks(gpu_number="2"))
+def test_section_6_20_containers_count_together_and_init_containers_by_the_largest() -> None:
+    def memory(amount: int) -> dict[str, str]:
+        return {"volcano.sh/gpu-memory": str(amount)}
+
+    yard = gpus().pod("sum", "job", containers=containers(memory(8), memory(9)))
+    yard.pod("most", "job", containers=containers(memory(8)), initContainers=containers(memory(8), memory(16)))
+    yard.pod("too-much", "job", containers=containers(memory(8)), initContainers=containers(memory(17)))
+    plugin = sharing("GPUSharingEnable")
+    round = yard.round(plugin)
+    assert [refused(plugin, round, name) for name in ("sum", "most", "too-much")] == [{"gpu"}, set(), {"gpu"}]
+
+
+def test_section_6_20_whole_cards_are_those_that_nobody_uses() -> None:
+    there = {"volcano.sh/gpu-index": "0"}
+    yard = gpus().pod("there", "job", on="gpu", **wants(gpu_number="1"), annotations=there)
+    yard.pod("one", "job", **wants(gpu_number="1")).pod("two", "job", **wants(gpu_number="2"))
     plugin = sharing("GPUNumberEnable")
     round = open_with_cycles(yard, plugin)
-    assert refused(plugin, round, "two") == {"plain", "gpu"}
-    assert place(plugin, round, "one", "gpu")
+    assert why_refused(plugin, round, "two") == {"gpu": "GpuNumber no enough gpu number on node gpu"}
+    assert place(plugin, round, "one", "gpu") is None
     assert annotated(round, "one")["volcano.sh/gpu-index"] == "1"
-    assert refused(plugin, round, "one") == {"plain", "gpu"}
+    assert place(plugin, round, "two", "gpu") == "GpuNumber no enough gpu number on node gpu"
+
+
+def test_section_6_20_unhealthy_cards_are_not_used() -> None:
+    yard = Yard().queue("default").group("job").pod("x", "job", **wants(gpu_number="2"))
+    room = {"volcano.sh/gpu-number": "2", "volcano.sh/gpu-memory": "32"}
+    yard.annotated_node("sick", {"volcano.sh/gpu-unhealthy-ids": "1"}, **room)
+    plugin = sharing("GPUNumberEnable")
+    assert refused(plugin, yard.round(plugin), "x") == {"sick"}
+
+
+# ---- vGPUs ----
 
 
 def vgpus() -> Yard:
-    yard = Yard().queue("default").group("job").annotated_node("new", {REGISTER: TWO})
-    return yard.annotated_node("old", {REGISTER: ONE_OLD}).node("plain")
+    yard = Yard().queue("default").group("job").annotated_node("new", {REGISTER: TWO}, **OFFERS)
+    return yard.annotated_node("old", {REGISTER: ONE_OLD}, **OFFERS).node("plain")
 
 
 @pytest.mark.parametrize(
     ("wanted", "annotations", "refusing"),
     [
-        (asks(vgpu_number="2", vgpu_memory="4000"), {}, {"old"}),
-        (asks(vgpu_memory="9000"), {}, {"old"}),
-        (asks(vgpu_number="1", vgpu_memory="17000"), {}, {"old", "new"}),
-        (asks(vgpu_number="1"), {"nvidia.com/use-gputype": "t4"}, {"new"}),
-        (asks(vgpu_number="1"), {"nvidia.com/nouse-gputype": "A100,V100"}, {"new"}),
-        (asks(vgpu_number="1"), {"volcano.sh/vgpu-mode": "mig"}, {"new", "old"}),
+        (wants(vgpu_number="2", vgpu_memory="4000"), {}, {"old"}),
+        (wants(vgpu_memory="9000"), {}, {"old"}),
+        (wants(vgpu_number="1", vgpu_memory="17000"), {}, {"old", "new"}),
+        (wants(vgpu_number="1"), {"nvidia.com/use-gputype": "t4"}, {"new"}),
+        (wants(vgpu_number="1"), {"nvidia.com/nouse-gputype": "A100,V100"}, {"new"}),
+        (wants(vgpu_number="1"), {"volcano.sh/vgpu-mode": "mig"}, {"new", "old"}),
+        (wants(vgpu_number="1", vgpu_cores="101"), {}, {"new", "old"}),
     ],
 )
-def test_6_20_which_nodes_have_a_vgpu(wanted: dict[str, str], annotations: dict[str, str], refusing: set[str]) -> None:
+def test_section_6_20_which_nodes_have_a_vgpu(
+    wanted: dict[str, Any], annotations: dict[str, str], refusing: set[str]
+) -> None:
     plugin = sharing("VGPUEnable")
-    round = vgpus().pod("x", "job", asks=wanted, annotations=annotations).round(plugin)
-    assert refused(plugin, round, "x") == refusing | {"plain"}
+    round = vgpus().pod("x", "job", **wanted, annotations=annotations).round(plugin)
+    assert refused(plugin, round, "x") == refusing
 
 
-def test_6_20_a_pod_is_told_its_cards_and_they_are_counted() -> None:
+def test_section_6_20_cards_that_the_device_plugin_does_not_offer_are_none() -> None:
+    yard = vgpus().annotated_node("half", {REGISTER: TWO}, **(OFFERS | {"volcano.sh/vgpu-cores": "0"}))
+    plugin = sharing("VGPUEnable")
+    round = yard.pod("x", "job", **wants(vgpu_number="9")).round(plugin)
+    assert refused(plugin, round, "x") == {"new", "old"}
+
+
+def test_section_6_20_a_pod_is_told_its_cards_and_they_are_counted() -> None:
     plugin = sharing("VGPUEnable", SchedulePolicy="binpack")
-    yard = vgpus().pod("x", "job", asks=asks(vgpu_number="1", vgpu_memory="4000", vgpu_cores="60"))
-    yard.pod("y", "job", asks=asks(vgpu_number="2", vgpu_memory="1000", vgpu_cores="50"))
+    yard = vgpus().pod("x", "job", **wants(vgpu_number="1", vgpu_memory="4000", vgpu_cores="60"))
+    yard.pod("y", "job", **wants(vgpu_number="2", vgpu_memory="1000", vgpu_cores="50"))
     round = open_with_cycles(yard, plugin)
-    assert place(plugin, round, "x", "new")
+    assert place(plugin, round, "x", "new") is None
     told = annotated(round, "x")
     assert told["volcano.sh/vgpu-ids-new"] == told["volcano.sh/devices-to-allocate"] == "g0,NVIDIA,4000,60:"
     assert told["volcano.sh/vgpu-node"] == "new"
+    assert told["volcano.sh/vgpu-time"] == told["volcano.sh/bind-time"] == str(int(NOW))
     assert told["volcano.sh/bind-phase"] == "allocating"
-    assert refused(plugin, round, "y") == {"new", "old", "plain"}, "a core is not given twice"
-    round.jobs["default/job"].move(task(round, "x"), TaskStatus.PENDING)
-    plugin.deallocated(task(round, "x"))
-    assert refused(plugin, round, "y") == {"old", "plain"}
+    assert why_refused(plugin, round, "y") == dict.fromkeys(("new", "old"), "hami-vgpuDeviceSharing error")
+    take_back(plugin, round, "x")
+    assert refused(plugin, round, "y") == {"old"}
 
 
-def test_6_20_what_running_pods_have_is_read_from_their_annotations() -> None:
-    ids = {"volcano.sh/vgpu-ids-new": "g0,NVIDIA,16000,0:;g1,NVIDIA,9000,0:"}
-    yard = vgpus().pod("there", on="new", asks={}, annotations=ids).pod("x", "job", asks=asks(vgpu_memory="8000"))
+def test_section_6_20_each_container_has_cards_of_its_own() -> None:
+    """Two that want 10000 and one that wants 5000, on two cards of 16000."""
+    large = {"volcano.sh/vgpu-number": "1", "volcano.sh/vgpu-memory": "10000"}
+    small = {"volcano.sh/vgpu-memory": "5000"}
+    yard = vgpus().pod("fits", "job", containers=containers(large, small, large))
+    yard.pod("not", "job", containers=containers(large, large, large))
     plugin = sharing("VGPUEnable")
-    assert refused(plugin, yard.round(plugin), "x") == {"new", "plain"}
+    round = open_with_cycles(yard, plugin)
+    assert refused(plugin, round, "fits") == {"old"}
+    assert refused(plugin, round, "not") == {"old", "new"}
+    assert place(plugin, round, "fits", "new") is None
+    ids = "g1,NVIDIA,10000,0:;g1,NVIDIA,5000,0:;g0,NVIDIA,10000,0:"
+    assert annotated(round, "fits")["volcano.sh/vgpu-ids-new"] == ids
 
 
-def test_6_20_members_of_a_group_keep_off_each_others_cards_if_they_want_to() -> None:
+def test_section_6_20_a_share_of_memory_counts_only_where_the_configuration_names_it() -> None:
+    half = wants(vgpu_number="1", vgpu_memory_percentage="50")
+    named = DeviceConfig.of(
+        {
+            "nvidia": {
+                "resourceCountName": "volcano.sh/vgpu-number",
+                "resourceMemoryName": "volcano.sh/vgpu-memory",
+                "resourceCoreName": "volcano.sh/vgpu-cores",
+                "resourceMemoryPercentageName": "volcano.sh/vgpu-memory-percentage",
+            }
+        }
+    )
+    for config, memory in ((named, 8000), (None, 16000)):
+        plugin = sharing("VGPUEnable", config)
+        round = open_with_cycles(vgpus().pod("x", "job", **half), plugin)
+        assert place(plugin, round, "x", "new") is None
+        assert annotated(round, "x")["volcano.sh/vgpu-ids-new"] == f"g1,NVIDIA,{memory},0:"
+
+
+def test_section_6_20_what_running_pods_have_is_read_from_their_annotations() -> None:
+    ids = {"volcano.sh/vgpu-ids-new": "g0,NVIDIA,16000,0:;g1,NVIDIA,9000,0:"}
+    yard = vgpus().pod("there", on="new", asks={}, annotations=ids).pod("x", "job", **wants(vgpu_memory="8000"))
+    plugin = sharing("VGPUEnable")
+    assert refused(plugin, yard.round(plugin), "x") == {"new"}
+
+
+@pytest.mark.parametrize(("compatible", "refusing"), [(False, {"new"}), (True, set())])
+def test_section_11_19_containers_that_share_a_card_count_each(compatible: bool, refusing: set[str]) -> None:
+    ids = {"volcano.sh/vgpu-ids-new": "g0,NVIDIA,8000,0:;g0,NVIDIA,8000,0:g1,NVIDIA,16000,0:"}
+    yard = vgpus().pod("there", on="new", asks={}, annotations=ids).pod("x", "job", **wants(vgpu_memory="8000"))
+    plugin = sharing("VGPUEnable")
+    assert refused(plugin, yard.round(plugin, compatible=compatible), "x") == refusing
+
+
+def test_section_6_20_members_of_a_group_keep_off_each_others_cards_if_they_want_to() -> None:
     plugin = sharing("VGPUEnable")
     yard = vgpus()
     for name in ("x", "y", "z"):
         wish = {"volcano.sh/vgpu-podgroup-policy": "spread"}
-        yard.pod(name, "job", asks=asks(vgpu_memory="100"), annotations=wish)
+        yard.pod(name, "job", **wants(vgpu_memory="100"), annotations=wish)
     round = open_with_cycles(yard, plugin)
-    assert place(plugin, round, "x", "new")
-    assert place(plugin, round, "y", "new")
-    assert refused(plugin, round, "z") == {"new", "plain"}
+    assert place(plugin, round, "x", "new") is None
+    assert place(plugin, round, "y", "new") is None
+    assert refused(plugin, round, "z") == {"new"}
     assert annotated(round, "x")["volcano.sh/vgpu-ids-new"].startswith("g1,"), "by default the last card first"
 
 
@@ -163,24 +271,295 @@ def test_6_20_members_of_a_group_keep_off_each_others_cards_if_they_want_to() ->
         ("binpack", False, {"new": 50 * 3, "old": 100 * 3, "plain": 0}),
         ("spread", False, {"new": 100 * 3, "old": 100 * 3, "plain": 0}),
         ("spread", True, {"new": 0, "old": 0, "plain": 0}),
+        ("", False, {"new": 0, "old": 0, "plain": 0}),
     ],
 )
-def test_11_19_policies_among_nodes(policy: str, compatible: bool, expected: dict[str, float]) -> None:
+def test_section_11_19_policies_among_nodes(policy: str, compatible: bool, expected: dict[str, float]) -> None:
     plugin = sharing("VGPUEnable", SchedulePolicy=policy, ScheduleWeight=3)
-    round = vgpus().pod("x", "job", asks=asks(vgpu_memory="8000")).round(plugin, compatible=compatible)
+    round = vgpus().pod("x", "job", **wants(vgpu_memory="8000")).round(plugin, compatible=compatible)
     assert scores(plugin, round, "x") == expected
 
 
-def test_only_one_way_of_sharing_at_a_time() -> None:
-    both = DeviceShare.of(Arguments({"deviceshare.GPUSharingEnable": True, "deviceshare.VGPUEnable": True}))
-    round = gpus().pod("x", "job", asks=asks(gpu_memory="99")).round(both)
-    assert refused(both, round, "x") == set()
+# ---- who may not share ----
+
+
+RULES = [{"team": "a"}, {"team": "b", "tier": "gold"}]
+
+
+@pytest.mark.parametrize(
+    ("labels", "refusing"),
+    [
+        ({"team": "a"}, {"old"}),
+        ({"team": "b", "tier": "gold"}, set()),
+        ({"team": "b"}, set()),
+        ({}, set()),
+    ],
+)
+def test_section_6_20_pods_of_one_rule_never_share_a_card(labels: dict[str, str], refusing: set[str]) -> None:
+    plugin = sharing("VGPUEnable", GPUExclusiveRules=RULES)
+    held = {"volcano.sh/vgpu-ids-new": "h0,NVIDIA,100,0:"}
+    yard = vgpus().pod("there", on="old", asks={}, labels={"team": "a"}, annotations=held)
+    yard.pod("x", "job", **wants(vgpu_memory="100"), labels=labels)
+    assert refused(plugin, yard.round(plugin), "x") == refusing
+
+
+def test_section_6_20_a_card_is_open_to_its_rule_again_when_the_pod_has_left() -> None:
+    plugin = sharing("VGPUEnable", GPUExclusiveRules=RULES)
+    yard = vgpus()
+    for name in ("x", "y"):
+        yard.pod(name, "job", **wants(vgpu_memory="100"), labels={"team": "a"})
+    round = open_with_cycles(yard, plugin)
+    assert place(plugin, round, "x", "old") is None
+    assert refused(plugin, round, "y") == {"old"}
+    take_back(plugin, round, "x")
+    assert refused(plugin, round, "y") == set()
+
+
+# ---- coming and going ----
+
+
+def test_cards_of_who_is_evicted_can_be_promised_but_not_be_used_yet() -> None:
+    plugin = sharing("VGPUEnable")
+    ids = {"volcano.sh/vgpu-ids-new": "h0,NVIDIA,8000,0:"}
+    yard = vgpus().pod("victim", "job", on="old", asks={}, annotations=ids)
+    for name in ("promised", "placed"):
+        yard.pod(name, "job", **wants(vgpu_memory="8000"))
+    round = open_with_cycles(yard, plugin)
+    assert "old" in refused(plugin, round, "promised")
+    take_back(plugin, round, "victim", TaskStatus.RELEASING)
+    assert refused(plugin, round, "promised") == set()
+    assert place(plugin, round, "placed", "old") == "hami-vgpuDeviceSharing error"
+    assert place(plugin, round, "promised", "old", TaskStatus.PIPELINED) is None
+    assert "DefaultBinder" not in round.cycles["promised"].notes
+    take_back(plugin, round, "promised")
+    victim = task(round, "victim")
+    round.jobs["default/job"].move(victim, TaskStatus.RUNNING)
+    assert plugin.allocated(victim) is None
+    assert "old" in refused(plugin, round, "promised"), "the eviction was undone"
+
+
+def test_who_is_terminating_when_a_round_opens_holds_its_cards() -> None:
+    plugin = sharing("VGPUEnable")
+    yard = vgpus().pod("x", "job", **wants(vgpu_memory="8000"))
+    yard.pod("leaving", "job", on="old", asks={}, annotations={"volcano.sh/vgpu-ids-new": "h0,NVIDIA,8000,0:"})
+    round = yard.round(plugin)
+    leaving = task(round, "leaving")
+    round.jobs["default/job"].move(leaving, TaskStatus.RELEASING)
+    plugin.open(round)
+    assert refused(plugin, round, "x") == {"old"}
+
+
+# ---- cards in fixed parts ----
+
+
+A100 = {
+    "nvidia": {
+        "resourceCountName": "volcano.sh/vgpu-number",
+        "resourceMemoryName": "volcano.sh/vgpu-memory",
+        "resourceCoreName": "volcano.sh/vgpu-cores",
+        "knownMigGeometries": [
+            {
+                "models": ["A100-SXM4-40GB"],
+                "allowedGeometries": [
+                    {"group": "group1", "geometries": [{"name": "1g.5gb", "memory": 5120, "count": 7}]},
+                    {
+                        "group": "group2",
+                        "geometries": [
+                            {"name": "2g.10gb", "memory": 10240, "count": 3},
+                            {"name": "1g.5gb", "memory": 5120, "count": 1},
+                        ],
+                    },
+                ],
+            }
+        ],
+    }
+}
+CUT = "m0,10,40000,NVIDIA-A100-SXM4-40GB,true,mig:"
+
+
+def cut(*pods: Sequence[str]) -> tuple[Yard, DeviceShare]:
+    yard = Yard().queue("default").group("job").annotated_node("mig", {REGISTER: CUT}, **OFFERS)
+    for name, memory in pods:
+        yard.pod(name, "job", **wants(vgpu_memory=memory))
+    return yard, sharing("VGPUEnable", DeviceConfig.of(A100))
+
+
+def test_section_6_20_the_smallest_part_that_fits_is_given_and_named_by_its_position() -> None:
+    yard, plugin = cut(("small", "4000"), ("large", "9000"), ("other", "4000"))
+    round = open_with_cycles(yard, plugin)
+    assert place(plugin, round, "large", "mig") is None
+    assert annotated(round, "large")["volcano.sh/vgpu-ids-new"] == "m0[group2-0],NVIDIA,9000,0:"
+    assert place(plugin, round, "small", "mig") is None
+    assert annotated(round, "small")["volcano.sh/vgpu-ids-new"] == "m0[group2-3],NVIDIA,4000,0:"
+    assert place(plugin, round, "other", "mig") is None
+    assert annotated(round, "other")["volcano.sh/vgpu-ids-new"] == "m0[group2-1],NVIDIA,4000,0:"
+
+
+def test_section_6_20_all_parts_of_a_card_are_of_one_geometry() -> None:
+    yard, plugin = cut(("small", "4000"), ("large", "9000"))
+    round = open_with_cycles(yard, plugin)
+    assert place(plugin, round, "small", "mig") is None
+    assert annotated(round, "small")["volcano.sh/vgpu-ids-new"] == "m0[group1-0],NVIDIA,4000,0:"
+    assert refused(plugin, round, "large") == {"mig"}
+    take_back(plugin, round, "small")
+    assert refused(plugin, round, "large") == set(), "an empty card may be cut anew"
+
+
+def test_section_6_20_parts_in_use_are_read_from_annotations() -> None:
+    yard, plugin = cut(("large", "9000"))
+    for at in range(3):
+        ids = {"volcano.sh/vgpu-ids-new": f"m0[group2-{at}],NVIDIA,9000,0:"}
+        yard.pod(f"there{at}", on="mig", asks={}, annotations=ids)
+    assert refused(plugin, yard.round(plugin), "large") == {"mig"}
+
+
+def test_in_the_original_only_sizes_that_are_in_use_are_looked_at_on_a_card_that_is_cut() -> None:
+    geometries = DeviceConfig.of(A100).nvidia.geometries_of("NVIDIA-A100-SXM4-40GB")
+    assert geometries is not None
+    used = [Part("group2", 3)]
+    assert pick(geometries, used, 4000) == (Part("group2", 0), 10240)
+    assert pick(geometries, used, 4000, only_used_sizes=True) is None
+    assert pick(geometries, [], 4000, only_used_sizes=True) == (Part("group1", 0), 5120)
+
+
+def test_section_6_20_a_model_that_nobody_knows_how_to_cut_is_shared_as_a_whole() -> None:
+    yard, _ = cut(("small", "4000"))
+    plugin = sharing("VGPUEnable")
+    round = open_with_cycles(yard, plugin)
+    assert place(plugin, round, "small", "mig") is None
+    assert annotated(round, "small")["volcano.sh/vgpu-ids-new"] == "m0,NVIDIA,4000,0:"
+
+
+# ---- locks ----
+
+
+def test_section_6_20_a_node_is_locked_while_a_pod_gets_its_cards() -> None:
+    plugin = sharing("VGPUEnable", NodeLockEnable=True)
+    yard = vgpus().pod("x", "job", **wants(vgpu_memory="100")).pod("y", "job", **wants(vgpu_memory="100"))
+    fresh, old = {"hamivgpu": "2027-01-15T07:58:00Z"}, {"hamivgpu": "2027-01-15T07:54:00Z"}
+    yard.annotated_node("locked", {REGISTER: TWO, **fresh}, **OFFERS)
+    yard.annotated_node("expired", {REGISTER: TWO, **old}, **OFFERS)
+    round = open_with_cycles(yard, plugin)
+    locked = "node locked locked for x hamivgpu lockname node locked has been locked within 5 minutes"
+    assert place(plugin, round, "x", "locked") == locked
+    assert place(plugin, round, "x", "expired") is None
+    assert round.cycles["x"].notes["NodeLock"] == "hamivgpu"
+    assert place(plugin, round, "y", "expired") is not None, "it was locked just now"
+    take_back(plugin, round, "x")
+    assert place(plugin, round, "y", "expired") is None
+
+
+# ---- Ascend ----
+
+
+def ascend_node(*cards: tuple[str, int], network: bool = False) -> str:
+    return json.dumps(
+        [
+            {
+                "id": name,
+                "count": 7,
+                "devmem": 21527,
+                "devcore": 8,
+                **({"custominfo": {"NetworkID": at}} if network else {}),
+            }
+            for name, at in cards
+        ]
+    )
+
+
+def ascends() -> Yard:
+    yard = Yard().queue("default").group("job").node("plain")
+    register = {"hami.io/node-register-Ascend310P": ascend_node(("a0", 0), ("a1", 0))}
+    return yard.annotated_node("npu", register, **{"huawei.com/Ascend310P": "14"})
+
+
+def npu(memory: str | None = None, number: str = "1") -> dict[str, Any]:
+    given = {"huawei.com/Ascend310P": number}
+    return {"asks": given, "limits": given | ({"huawei.com/Ascend310P-memory": memory} if memory else {})}
+
+
+def test_section_6_20_memory_of_ascend_cards_is_rounded_up_to_a_template() -> None:
+    plugin = sharing("AscendHAMiVNPUEnable")
+    round = open_with_cycles(ascends().pod("x", "job", **npu("4000")), plugin)
+    assert refused(plugin, round, "x") == set()
+    assert place(plugin, round, "x", "npu") is None
+    told = annotated(round, "x")
+    assert told["hami.io/Ascend310P-devices-to-allocate"] == "a0,Ascend310P,6144,0:;"
+    assert told["hami.io/Ascend310P-devices-allocated"] == "a0,Ascend310P,6144,0:;"
+    assert told["huawei.com/Ascend310P"] == '[{"UUID":"a0","temp":"vir02"}]'
+    assert told["hami.io/vgpu-node"] == "npu"
+    assert told["hami.io/bind-phase"] == "allocating"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fits"),
+    [
+        (npu("12288"), True),
+        (npu("13000"), True),
+        (npu(number="2"), True),
+        (npu("6000", number="2"), False),
+        (npu("30000"), False),
+        (npu(number="3"), False),
+    ],
+)
+def test_section_6_20_what_ascend_cards_can_be_had(wanted: dict[str, Any], fits: bool) -> None:
+    """Several only whole, and no more memory than a card has."""
+    plugin = sharing("AscendHAMiVNPUEnable")
+    round = ascends().pod("x", "job", **wanted).round(plugin)
+    assert (refused(plugin, round, "x") == set()) is fits
+
+
+def test_section_6_20_who_holds_ascend_cards_is_read_from_annotations() -> None:
+    plugin = sharing("AscendHAMiVNPUEnable", SchedulePolicy="binpack", ScheduleWeight=1)
+    ids = {"hami.io/Ascend310P-devices-allocated": "a0,Ascend310P,12288,0:;"}
+    yard = ascends().pod("there", on="npu", asks={}, annotations=ids).pod("x", "job", **npu("6144"))
+    yard.pod("large", "job", **npu("12288")).pod("whole", "job", **npu())
+    round = open_with_cycles(yard, plugin)
+    assert scores(plugin, round, "x") == {"plain": 0, "npu": 57}, "12288 of 21527"
+    for name, card in (("x", "a0"), ("large", "a1")):
+        assert place(plugin, round, name, "npu") is None
+        assert annotated(round, name)["hami.io/Ascend310P-devices-to-allocate"].startswith(f"{card},")
+    assert why_refused(plugin, round, "whole") == {"npu": "no ascend device available"}
+
+
+def test_section_6_20_cards_of_one_network_go_together() -> None:
+    config = DeviceConfig.of({
+        "vnpus": {
+            "configs": [
+                {
+                    "commonWord": "Ascend910B3", "resourceName": "huawei.com/Ascend910B3",
+                    "resourceMemoryName": "huawei.com/Ascend910B3-memory",
+                    "memoryAllocatable": 21527, "memoryCapacity": 21527,
+                }
+            ]
+        }
+    })  # fmt: skip
+    register = {
+        "hami.io/node-register-Ascend910B3": ascend_node(("a", 0), ("b", 1), ("c", 1), ("d", 0), ("e", 1), network=True)
+    }
+    given = {"huawei.com/Ascend910B3": "3"}
+    yard = Yard().queue("default").group("job").pod("x", "job", asks=given, limits=given)
+    yard.annotated_node("npu", register, **{"huawei.com/Ascend910B3": "5"})
+    plugin = sharing("AscendHAMiVNPUEnable", config)
+    round = open_with_cycles(yard, plugin)
+    assert place(plugin, round, "x", "npu") is None
+    told = annotated(round, "x")["hami.io/Ascend910B3-devices-to-allocate"]
+    assert [entry.split(",")[0] for entry in told.split(":")[:3]] == ["b", "c", "e"]
+
+
+# ---- all together ----
+
+
+@pytest.mark.parametrize("other", ["GPUNumberEnable", "VGPUEnable", "AscendMindClusterVNPUEnable"])
+def test_section_6_20_ways_of_sharing_that_exclude_each_other_or_are_not_built_are_refused(other: str) -> None:
+    with pytest.raises(ConfigError):
+        sharing("GPUSharingEnable", **{other: True})
 
 
 def test_the_binding_carries_what_a_pod_is_told() -> None:
     plugin = sharing("GPUSharingEnable")
-    round = open_with_cycles(gpus().pod("x", "job", asks=asks(gpu_memory="6")), plugin)
-    assert place(plugin, round, "x", "gpu")
+    round = open_with_cycles(gpus().pod("x", "job", **wants(gpu_memory="6")), plugin)
+    assert place(plugin, round, "x", "gpu") is None
     write = DefaultBinder().bind(round.cycles["x"], task(round, "x").row)
     assert write.body is not None
     assert write.body["metadata"]["annotations"]["volcano.sh/gpu-index"] == "0"

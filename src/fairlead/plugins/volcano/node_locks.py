@@ -1,0 +1,84 @@
+"""A node is locked while a pod gets its cards: an annotation with the time, set before the pod is bound.
+
+Whoever hands out the cards on the node takes the lock away when it is done; one that is older than five minutes counts
+no more. For Ascend cards the lock is not needed once the pod has been told, so it is only respected, never left behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.framework.plugin import Plugin
+from fairlead.model import kinds
+from fairlead.model.documents import epoch, timestamp
+from fairlead.model.flow import Verb, Write
+from fairlead.model.reasons import SUCCESS, Status, failed
+
+if TYPE_CHECKING:
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.round import Round
+    from fairlead.model.flow import Reply
+    from fairlead.model.node import Node
+    from fairlead.state.cluster import Cluster
+
+_EXPIRES_AFTER = 300.0
+
+
+class NodeLocks:
+    """The locks as a round sees them: those that nodes show, and those that it sets itself."""
+
+    def __init__(self, round: Round) -> None:
+        self._round = round
+        self._set: set[tuple[int, str]] = set()
+
+    def why_not(self, row: int, lock: str) -> str:
+        """Why a node cannot be locked; empty if it can."""
+        table = self._round.cluster.table
+        if (row, lock) in self._set:
+            return f"node {table.name(row)} has been locked within 5 minutes"
+        node = table.nodes[row]
+        since = node.annotations.get(lock) if node is not None else None
+        if since is None:
+            return ""
+        try:
+            expired = self._round.now - epoch(since) > _EXPIRES_AFTER
+        except ValueError:
+            return f'parsing time "{since}" of the lock {lock}'
+        return "" if expired else f"node {table.name(row)} has been locked within 5 minutes"
+
+    def set(self, row: int, lock: str) -> None:
+        self._set.add((row, lock))
+
+    def give_back(self, row: int, lock: str) -> None:
+        self._set.discard((row, lock))
+
+
+class NodeLock(Plugin):
+    """Before a pod is bound: lock its node, if somebody noted under this name with which annotation."""
+
+    name = "NodeLock"
+
+    def prebind(self, cycle: Cycle, row: int) -> LockNode | None:
+        lock, node = cycle.notes.get(self.name), cycle.cluster.table.nodes[row]
+        return LockNode(node, lock) if lock and node is not None else None
+
+
+class LockNode:
+    """One write that is refused if the node changed meanwhile: then somebody else may have locked it."""
+
+    def __init__(self, node: Node, lock: str) -> None:
+        self._node, self._lock = node, lock
+
+    def start(self, now: float) -> list[Write]:
+        annotations, version = {self._lock: timestamp(now)}, self._node.resource_version
+        body = {"metadata": {"annotations": annotations, "resourceVersion": version}}
+        return [Write(Verb.PATCH, kinds.NODE, "", self._node.name, body=body)]
+
+    def progress(self, now: float, cluster: Cluster, replies: Sequence[Reply]) -> Status | None:
+        for reply in replies:
+            return SUCCESS if reply.error is None else failed(f"locking node {self._node.name}: {reply.error.message}")
+        return None
+
+    def wake_at(self) -> float | None:
+        return None
