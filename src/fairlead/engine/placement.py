@@ -383,7 +383,7 @@ class _Attempt:
         return self._answer(diagnosis, codes)
 
     def _answer(self, diagnosis: Diagnosis, codes: NDArray[np.int32]) -> Blocked:
-        return Blocked(Refusals(diagnosis, codes, self.evaluator, self.search.nominated))
+        return Blocked(Refusals(diagnosis, codes, self.evaluator, self.search.nominated, self.search.promises))
 
     def _absent(self, codes: NDArray[np.int32]) -> Status | None:
         """Why nobody looked at the other rows. Whoever had refused the nominated one is named too."""

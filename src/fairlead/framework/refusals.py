@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fairlead.framework.evaluate import Evaluator
     from fairlead.model.pod import Pod
     from fairlead.model.reasons import Diagnosis, Verdict
+    from fairlead.state.touchlog import TouchLog
 
 UNJUDGED = -1
 
@@ -30,26 +31,27 @@ UNJUDGED = -1
 @dataclass(frozen=True, slots=True, eq=False)
 class Refusals:
     """`codes` is the verdict on each row of the table: -1 if it was not judged, 0 if it was feasible, else a number
-    that `evaluator.codes` knows. `nominated` are the pods promised to rows while this attempt ran."""
+    that `evaluator.codes` knows. `nominated` are the pods promised to rows while this attempt ran; `promises` is the
+    log of rows where that changed, if somebody keeps one."""
 
     diagnosis: Diagnosis
     codes: NDArray[np.int32]
     evaluator: Evaluator
     nominated: Mapping[int, Sequence[Pod]]
+    promises: TouchLog | None = None
 
     def rows_by_verdict(self) -> dict[Verdict, NDArray[np.intp]]:
         refusals = [int(code) for code in np.unique(self.codes) if code > FEASIBLE]
         return {self.evaluator.codes.verdict(code): np.flatnonzero(self.codes == code) for code in refusals}
 
-    def rows_where_room_could_help(self, alive: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Rows whose refusal is not final."""
-        hopeful = [verdict for verdict in self.rows_by_verdict() if not verdict.final]
-        wanted = [self.evaluator.codes.code(verdict) for verdict in hopeful]
-        mask = np.isin(self.codes, wanted)
+    def where_room_could_help(self) -> NDArray[np.bool_]:
+        """Of each row, whether its refusal is not final. Rows that were not judged count if what kept them from being
+        judged is not final."""
+        hopeful = self.evaluator.codes.hopeful[self.codes] & (self.codes > FEASIBLE)
         absent = self.diagnosis.absent
         if absent is not None and absent.code is Code.UNSCHEDULABLE:
-            mask |= (self.codes == UNJUDGED) & alive[: len(self.codes)]
-        return np.flatnonzero(mask).astype(np.int32)
+            hopeful |= self.codes == UNJUDGED
+        return hopeful
 
 
 def trial_statement(trial: Cycle) -> Statement:

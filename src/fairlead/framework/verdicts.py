@@ -31,6 +31,7 @@ class VerdictCodes:
         self._ranks: list[int] = [self._last + 1]
         self._codes: dict[Verdict, int] = {}
         self._rank_column: NDArray[np.int32] | None = None
+        self._hopeful: NDArray[np.bool_] | None = None
 
     def code(self, verdict: Verdict) -> int:
         code = self._codes.get(verdict)
@@ -38,7 +39,7 @@ class VerdictCodes:
             code = self._codes[verdict] = len(self.verdicts)
             self.verdicts.append(verdict)
             self._ranks.append(self._rank_of.get(verdict.plugin, self._last))
-            self._rank_column = None
+            self._rank_column = self._hopeful = None
         return code
 
     @property
@@ -46,6 +47,13 @@ class VerdictCodes:
         if self._rank_column is None:
             self._rank_column = np.array(self._ranks, dtype=np.int32)
         return self._rank_column
+
+    @property
+    def hopeful(self) -> NDArray[np.bool_]:
+        """By code, whether a verdict is a refusal that an eviction might turn around."""
+        if self._hopeful is None:
+            self._hopeful = np.array([verdict is not None and not verdict.final for verdict in self.verdicts])
+        return self._hopeful
 
     def verdict(self, code: int) -> Verdict:
         verdict = self.verdicts[code]

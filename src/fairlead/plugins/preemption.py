@@ -18,12 +18,12 @@ import numpy as np
 from fairlead.errors import ExtenderError
 from fairlead.framework.extender import Victims
 from fairlead.framework.plugin import Hint, Interest, Plugin, Rescued
-from fairlead.framework.sums import sums_alone
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.events import POD, ActionType, ClusterEvent
-from fairlead.model.reasons import SUCCESS, Status, Verdict, fit_message, unresolvable, unschedulable
+from fairlead.model.reasons import SUCCESS, Status, failed, fit_message, unresolvable, unschedulable
 from fairlead.plugins.gang_victims import rescue_gang
-from fairlead.plugins.victims import Candidate, budgets_of, select_victims
+from fairlead.plugins.outlook import Survey, survey
+from fairlead.plugins.victims import Candidate
 from fairlead.state.gangs import gang_key
 
 if TYPE_CHECKING:
@@ -71,14 +71,13 @@ class DefaultPreemption(Plugin):
         ineligible = self._ineligible(cycle, refusals)
         if ineligible:
             return Rescued(unschedulable(f"preemption: {ineligible}"))
-        candidates, failures = self._dry_run(cycle, refusals)
-        if not candidates:
-            return Rescued(unschedulable(f"preemption: {self._no_candidates(cycle, failures)}"), nominated="")
+        survey = self._dry_run(cycle, refusals)
+        if not len(survey.found):
+            return self._no_candidates(cycle, refusals, survey)
         try:
-            candidates = self._ask_extenders(cycle, candidates)
+            best = self._best(cycle, survey)
         except ExtenderError as error:
             return Rescued(unschedulable(f"preemption: {error}"))
-        best = best_candidates(candidates, cycle.now)
         if not best:
             return Rescued(unschedulable("preemption: no candidate node for preemption"), nominated="")
         chosen = best[cycle.rng.randrange(len(best)) if len(best) > 1 else 0]
@@ -86,7 +85,7 @@ class DefaultPreemption(Plugin):
         if tired:
             return Rescued(unschedulable(f"preemption: {tired}"), nominated="")
         name = cycle.cluster.table.name
-        alternatives = tuple((name(candidate.row), candidate.victims) for candidate in best)
+        alternatives = tuple([(name(candidate.row), candidate.victims) for candidate in best])
         return Rescued(SUCCESS, name(chosen.row), chosen.victims, alternatives)
 
     def rescue_gang(self, case: GangCase) -> GangRescued:
@@ -124,38 +123,34 @@ class DefaultPreemption(Plugin):
 
     # ---- candidates ----
 
-    def _dry_run(self, cycle: Cycle, refusals: Refusals) -> tuple[list[Candidate], dict[int, Verdict]]:
-        """Nodes where evictions help: those that violate no budget first; and why they do not help elsewhere."""
-        table = cycle.cluster.table
-        hopeful = refusals.rows_where_room_could_help(table.alive)
-        order = table.order()
-        rows = order[np.isin(order, hopeful)]
-        failures: dict[int, Verdict] = {}
-        if not len(rows):
-            return [], failures
-        offset = cycle.rng.randrange(len(rows))
+    def _dry_run(self, cycle: Cycle, refusals: Refusals) -> Survey:
+        """Look for nodes where evictions help, from a random one on."""
+        order = cycle.cluster.table.order()
+        rows = order[refusals.where_room_could_help()[order]]
+        offset = cycle.rng.randrange(len(rows)) if len(rows) else 0
         wanted = min(len(rows), max(len(rows) * self._percentage // 100, self._absolute))
-        budgets, sums = budgets_of(cycle.cluster), sums_alone(cycle)
-        peaceful: list[Candidate] = []
-        violating: list[Candidate] = []
-        for row in (*rows[offset:].tolist(), *rows[:offset].tolist()):
-            answer = select_victims(cycle, refusals, row, budgets, sums)
-            if isinstance(answer, Verdict):
-                failures[row] = answer
-                continue
-            (violating if answer.violations else peaceful).append(answer)
-            if peaceful and len(peaceful) + len(violating) >= wanted:
-                break
-        return peaceful[:wanted] + violating[:wanted], failures
+        return survey(cycle, refusals, np.concatenate((rows[offset:], rows[:offset])), wanted)
 
-    def _no_candidates(self, cycle: Cycle, failures: dict[int, Verdict]) -> str:
-        total = len(cycle.cluster.table)
+    def _no_candidates(self, cycle: Cycle, refusals: Refusals, survey: Survey) -> Rescued:
+        table = cycle.cluster.table
+        total = rest = len(table)
+        errors = [f'expected at least one victim pod on node "{table.name(row)}"' for row in survey.needing_nobody()]
+        if errors:
+            return Rescued(failed(f"preemption: {errors[0] if len(errors) == 1 else '[' + ', '.join(errors) + ']'}"))
         histogram: Counter[str] = Counter()
-        for verdict in failures.values():
-            histogram.update(verdict.reasons)
-        if len(failures) < total:
-            histogram[_NOT_HELPFUL] += total - len(failures)
-        return fit_message(total, histogram)
+        for verdict, count in survey.in_vain(refusals.evaluator.codes):
+            rest -= count
+            for reason in verdict.reasons:
+                histogram[reason] += count
+        if rest:
+            histogram[_NOT_HELPFUL] += rest
+        return Rescued(unschedulable(f"preemption: {fit_message(total, histogram)}"), nominated="")
+
+    def _best(self, cycle: Cycle, survey: Survey) -> list[Candidate]:
+        """The candidates that none is better than, after extenders that preempt have had their say."""
+        if not any(extender.preempts for extender in cycle.profile.extenders):
+            return survey.best(cycle.now)
+        return best_candidates(self._ask_extenders(cycle, survey.candidates()), cycle.now)
 
     def _ask_extenders(self, cycle: Cycle, candidates: list[Candidate]) -> list[Candidate]:
         table = cycle.cluster.table

@@ -51,13 +51,7 @@ def select_victims(
         return Verdict("DefaultPreemption", (NO_VICTIMS,), final=True)
     expected = expected_on(refusals.nominated, preemptor, row)
     if sums is not None and _passes_by_itself(cycle, row):
-        assert cycle.remembered is not None
-        version = cycle.cluster.shelves.of(kinds.POD_DISRUPTION_BUDGET).version
-        premises = (cycle.cluster.table.version(row), tuple([(pod.uid, pod.shape) for pod in expected]), version)
-        return cycle.remembered.what_if(
-            "victims", row, premises,
-            lambda: _victims_by_sums(cycle, sums, row, potential, expected=expected, budgets=budgets),
-        )  # fmt: skip
+        return _victims_by_sums(cycle, sums, row, potential, expected=expected, budgets=budgets)
     trial = cycle.copy()
     statement = trial_statement(trial)
     try:

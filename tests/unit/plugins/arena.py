@@ -23,6 +23,7 @@ from fairlead.plugins.node_ports import NodePorts
 from fairlead.plugins.resources import NodeResourcesFit
 from fairlead.plugins.victims import Candidate, budgets_of, select_victims
 from fairlead.state.cluster import Cluster
+from fairlead.state.touchlog import TouchLog
 
 Doc = dict[str, Any]
 NOW = 1_767_229_200.0
@@ -91,12 +92,14 @@ class Arena:
     def seat(self, *docs: Doc) -> None:
         self.put(kinds.POD, *docs)
 
-    def challenge(self, doc: Doc, *, nominated: dict[int, list[Pod]] | None = None) -> tuple[Cycle, Refusals] | None:
+    def challenge(
+        self, doc: Doc, *, nominated: dict[int, list[Pod]] | None = None, promises: TouchLog | None = None
+    ) -> tuple[Cycle, Refusals] | None:
         """What comes of looking for a place: the cycle and why there is none; None if there is one."""
         applied = self.cluster.apply(Change(Happened.ADDED, kinds.POD, doc))
         assert applied is not None
         cycle = Cycle(pod=applied.new, cluster=self.cluster, profile=self.profile, now=NOW, rng=Random(0))
-        answer = place(cycle, self.evaluator, Search(nominated=nominated or {}))
+        answer = place(cycle, self.evaluator, Search(nominated=nominated or {}, promises=promises))
         if isinstance(answer, Placed):
             return None
         assert isinstance(answer, Blocked), answer

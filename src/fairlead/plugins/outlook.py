@@ -1,0 +1,227 @@
+"""Outlook: what evictions would bring on each row, for pods of one signature, kept as columns.
+
+Every pod that finds no room asks the same of row after row: who would have to go, and what would that cost? The answer
+depends on the node, on what lies there, on who is promised the node and on the budgets of the pods there. Rows where
+none of that moved are not asked again, so that the thousandth of equal pods looks at a row or two, and walking the rows
+and comparing the candidates is a handful of operations on columns.
+
+Invariant: a row that is not UNKNOWN has the answer that `select_victims` would give now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.framework.plugin import Scope
+from fairlead.framework.sums import sums_alone
+from fairlead.model import kinds
+from fairlead.model.reasons import Verdict
+from fairlead.plugins.victims import Candidate, budgets_of, select_victims
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.refusals import Refusals
+    from fairlead.framework.verdicts import VerdictCodes
+    from fairlead.model.policy import DisruptionBudget
+    from fairlead.state.touchlog import TouchLog
+
+UNKNOWN, IN_VAIN, NOBODY, PEACEFUL, VIOLATING = range(5)
+"""Not asked; no eviction helps; it would fit as it is; room can be made; and only against somebody's budget."""
+_OFFSET = 1 << 31
+"""Priorities may be negative; the original shifts them before adding."""
+_AT_ONCE = 64
+"""Rows asked before looking whether enough is known. Answers that do not last are asked for one by one."""
+
+
+class Outlook:
+    def __init__(self, capacity: int) -> None:
+        self._state: NDArray[np.int8] = np.zeros(capacity, dtype=np.int8)
+        self._refusal: NDArray[np.int32] = np.zeros(capacity, dtype=np.int32)
+        self._candidates: dict[int, Candidate] = {}
+        self._violations: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        self._first_priority: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        self._priority_sum: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        self._count: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        self._started: NDArray[np.float64] = np.zeros(capacity, dtype=np.float64)
+        self._unstarted: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
+        self._guarded: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
+        self._marks: tuple[int, ...] = ()
+        self._budgets = -1
+        self._coverage: tuple[object, ...] = ()
+        self._fleeting: list[int] = []
+
+    # ---- keeping up ----
+
+    def follow(self, logs: Sequence[TouchLog]) -> None:
+        """Forget the rows that were touched, in any log, since the last time."""
+        marks, self._marks = self._marks, tuple([log.mark for log in logs])
+        for log, mark in zip(logs, marks, strict=True) if marks else ():
+            touched = log.since(mark)
+            if touched is None:
+                self._state[:] = UNKNOWN
+            elif touched:
+                self._state[touched] = UNKNOWN
+        self.forget(self._fleeting)
+        self._fleeting = []
+
+    def follow_budgets(self, version: int, budgets: Sequence[DisruptionBudget]) -> None:
+        """Forget what budgets may have changed: rows with a pod that one covers; all, if they cover other pods now."""
+        if version == self._budgets:
+            return
+        self._budgets = version
+        coverage = tuple([(budget.namespace, budget.selector) for budget in budgets])
+        if coverage != self._coverage:
+            self._state[:] = UNKNOWN
+            self._coverage = coverage
+        else:
+            self._state[self._guarded] = UNKNOWN
+
+    def forget(self, rows: Iterable[int]) -> None:
+        for row in rows:
+            self._state[row] = UNKNOWN
+
+    def note(self, row: int, answer: Candidate | Verdict, codes: VerdictCodes, *, guarded: bool, lasts: bool) -> None:
+        """Keep an answer. One that depends on the time of day is good for this search only."""
+        self._guarded[row] = guarded
+        if not lasts:
+            self._fleeting.append(row)
+        if isinstance(answer, Verdict):
+            self._state[row] = IN_VAIN
+            self._refusal[row] = codes.code(answer)
+            return
+        self._candidates[row] = answer
+        if not answer.victims:
+            self._state[row] = NOBODY
+            return
+        self._state[row] = VIOLATING if answer.violations else PEACEFUL
+        self._violations[row] = answer.violations
+        priorities = [victim.shape.priority for victim in answer.victims]
+        self._first_priority[row] = priorities[0]
+        self._priority_sum[row] = sum(priorities) + _OFFSET * len(priorities)
+        self._count[row] = len(priorities)
+        highest = max(priorities)
+        starts = [victim.start_time for victim in answer.victims if victim.shape.priority == highest]
+        self._started[row] = min([start for start in starts if start is not None], default=inf)
+        self._unstarted[row] = None in starts
+
+    # ---- searching ----
+
+    def search(self, rows: NDArray[np.int32], wanted: int, ask: Callable[[int], None], at_once: int) -> Survey:
+        """Walk rows until enough candidates are found, one of them peaceful; `ask` sees to it that a row is known."""
+        while True:
+            states = self._state[rows]
+            end = _end(states, wanted)
+            unknown = rows[:end][states[:end] == UNKNOWN]
+            if not len(unknown):
+                return Survey(self, rows[:end], states[:end], wanted)
+            for row in unknown[:at_once].tolist():
+                ask(row)
+
+    def best(self, rows: NDArray[np.int32], now: float) -> NDArray[np.int32]:
+        """The rows that are left when each rule in turn keeps the best: see `best_candidates`."""
+        for column in (self._violations, self._first_priority, self._priority_sum, self._count):
+            values = column[rows]
+            rows = rows[values == values.min()]
+        started = self._started[rows]
+        started = np.where(self._unstarted[rows], np.minimum(started, now), started)
+        latest: NDArray[np.int32] = rows[started == started.max()]
+        return latest
+
+    def candidate(self, row: int) -> Candidate:
+        return self._candidates[row]
+
+    def refusals(self, rows: NDArray[np.int32]) -> Iterable[tuple[int, int]]:
+        """Why evictions help on none of these rows: codes of verdicts, and how often each."""
+        return [(code, int(n)) for code, n in enumerate(np.bincount(self._refusal[rows])) if n]
+
+
+class Survey:
+    """The rows that a search looked at."""
+
+    def __init__(self, outlook: Outlook, rows: NDArray[np.int32], states: NDArray[np.int8], wanted: int) -> None:
+        self._outlook = outlook
+        self._rows = rows
+        self._states = states
+        self.found: NDArray[np.int32] = np.concatenate(
+            (rows[states == PEACEFUL][:wanted], rows[states == VIOLATING][:wanted])
+        )
+        """Rows where room can be made, those that violate no budget first."""
+
+    def candidates(self) -> list[Candidate]:
+        return [self._outlook.candidate(row) for row in self.found.tolist()]
+
+    def best(self, now: float) -> list[Candidate]:
+        return [self._outlook.candidate(row) for row in self._outlook.best(self.found, now).tolist()]
+
+    def in_vain(self, codes: VerdictCodes) -> list[tuple[Verdict, int]]:
+        """Why evictions do not help, and on how many rows."""
+        refused = self._rows[self._states == IN_VAIN]
+        return [(codes.verdict(code), count) for code, count in self._outlook.refusals(refused)]
+
+    def needing_nobody(self) -> list[int]:
+        """Rows that refused the pod and yet would take it as they are."""
+        return [int(row) for row in self._rows[self._states == NOBODY]]
+
+
+def survey(cycle: Cycle, refusals: Refusals, rows: NDArray[np.int32], wanted: int) -> Survey:
+    """Look for rows where evictions help, in the order given, until enough are found."""
+    budgets, sums, codes = budgets_of(cycle.cluster), sums_alone(cycle), refusals.evaluator.codes
+    lasting = _depends_on_rows_alone(cycle)
+    outlook = _remembered(cycle, refusals, budgets) if lasting else Outlook(cycle.cluster.table.capacity)
+    pods, now = cycle.cluster.table.pods, cycle.now
+
+    def ask(row: int) -> None:
+        answer = select_victims(cycle, refusals, row, budgets, sums)
+        guarded = any(budget.covers(pod.namespace, pod.labels) for budget in budgets for pod in pods[row])
+        lasts = not any(pod.start_time is not None and pod.start_time > now for pod in pods[row])
+        outlook.note(row, answer, codes, guarded=guarded, lasts=lasts)
+
+    found = outlook.search(rows, wanted, ask, at_once=_AT_ONCE if lasting else 1)
+    if lasting:
+        outlook.forget(_not_to_be_kept(cycle, refusals))
+    return found
+
+
+def _depends_on_rows_alone(cycle: Cycle) -> bool:
+    """Whether no filter looks beyond the row that it judges."""
+    filters = cycle.profile.at("filter")
+    return all(plugin.scope is not Scope.CLUSTER or plugin.name in cycle.no_filter for plugin in filters)
+
+
+def _remembered(cycle: Cycle, refusals: Refusals, budgets: Sequence[DisruptionBudget]) -> Outlook:
+    remembered, table = cycle.remembered, cycle.cluster.table
+    assert remembered is not None
+    promises = refusals.promises
+    question = "outlook" if promises is not None else "outlook while many are in flight"
+    premises = (table.capacity, remembered.static.epochs, remembered.row.epochs)
+    outlook = remembered.what_if(question, -1, premises, lambda: Outlook(table.capacity))
+    outlook.follow((table.static, table.content) if promises is None else (table.static, table.content, promises))
+    outlook.follow_budgets(cycle.cluster.shelves.of(kinds.POD_DISRUPTION_BUDGET).version, budgets)
+    outlook.forget(_not_to_be_kept(cycle, refusals))
+    return outlook
+
+
+def _not_to_be_kept(cycle: Cycle, refusals: Refusals) -> Iterable[int]:
+    """Rows whose answer is this pod's alone, because it is promised the node itself; and, where nobody keeps count of
+    promises, all rows that are promised to somebody."""
+    if refusals.promises is None:
+        return refusals.nominated
+    name = cycle.pod.nominated_node
+    own = cycle.cluster.table.row_of.get(name) if name else None
+    return () if own is None else (own,)
+
+
+def _end(states: NDArray[np.int8], wanted: int) -> int:
+    """How many rows a walk looks at, as far as they are known."""
+    peaceful = states == PEACEFUL
+    first = int(peaceful.argmax()) if len(states) else 0
+    if not len(states) or not peaceful[first]:
+        return len(states)
+    hits = np.flatnonzero(states >= PEACEFUL)
+    return max(first, int(hits[wanted - 1])) + 1 if len(hits) >= wanted else len(states)

@@ -1,0 +1,193 @@
+"""What is remembered of evictions equals what is found anew, whatever happened in between; and columns choose as rules
+that look at one candidate after the other do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.framework.cycle import Cycle
+from fairlead.framework.refusals import Refusals
+from fairlead.framework.sums import sums_alone
+from fairlead.model import kinds
+from fairlead.model.flow import Change, Happened
+from fairlead.model.pod import Pod
+from fairlead.model.reasons import Verdict
+from fairlead.plugins import outlook
+from fairlead.plugins.outlook import survey
+from fairlead.plugins.preemption import best_candidates
+from fairlead.plugins.victims import Candidate, budgets_of, select_victims
+from fairlead.state.touchlog import TouchLog
+from tests.unit.plugins.arena import NOW, Arena, budget, node, pod
+from tests.unit.plugins.stand import compiled
+
+Doc = dict[str, Any]
+NODES = 3
+STARTS = ["", "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z", "2027-01-01T00:00:00Z"]
+"""Not yet, early, late, and by a clock that is ahead of ours."""
+
+
+class Town:
+    """An arena where pods come and go, nodes are promised and budgets spent between one search and the next."""
+
+    def __init__(self, *, counted: bool) -> None:
+        self.arena = Arena(*(node(f"n{i}", pods=4) for i in range(NODES)))
+        self.seated: list[Doc] = []
+        self.promised: dict[int, list[Pod]] = {}
+        self.log = TouchLog() if counted else None
+        self.made = 0
+
+    def act(self, draw: st.DrawFn) -> None:
+        getattr(self, draw(st.sampled_from(["comes", "goes", "is_promised", "guard", "resize"])))(draw)
+
+    def comes(self, draw: st.DrawFn) -> None:
+        self.settle(draw, draw(st.integers(0, NODES - 1)))
+
+    def settle(self, draw: st.DrawFn, row: int) -> None:
+        self.made += 1
+        doc = pod(
+            f"e{self.made}",
+            cpu=draw(st.sampled_from(["1", "2", "3"])),
+            on=f"n{row}",
+            priority=draw(st.sampled_from([-5, 0, 0, 9])),
+            port=draw(st.sampled_from([0, 0, 80])),
+            started=draw(st.sampled_from(STARTS)),
+            labels={"app": draw(st.sampled_from(["web", "db"]))},
+        )
+        self.seated.append(doc)
+        self.arena.seat(doc)
+
+    def goes(self, draw: st.DrawFn) -> None:
+        if self.seated:
+            doc = self.seated.pop(draw(st.integers(0, len(self.seated) - 1)))
+            self.arena.cluster.apply(Change(Happened.DELETED, kinds.POD, doc))
+
+    def is_promised(self, draw: st.DrawFn) -> None:
+        row = draw(st.integers(0, NODES - 1))
+        self.promised.pop(row, None)
+        if draw(st.booleans()):
+            self.made += 1
+            priority = draw(st.sampled_from([0, 5, 9]))
+            self.promised[row] = [compiled(pod(f"w{self.made}", cpu="2", priority=priority))]
+        if self.log is not None:
+            self.log.touch(row)
+
+    def guard(self, draw: st.DrawFn) -> None:
+        app = draw(st.sampled_from(["web", "web", "db"]))
+        self.arena.put(kinds.POD_DISRUPTION_BUDGET, budget("b", {"app": app}, allowed=draw(st.integers(0, 2))))
+
+    def resize(self, draw: st.DrawFn) -> None:
+        row = draw(st.integers(0, NODES - 1))
+        self.arena.put(kinds.NODE, node(f"n{row}", cpu=draw(st.sampled_from([2, 4, 6])), pods=4))
+
+    def challenge(self, port: int, cpu: str = "3") -> tuple[Cycle, Refusals] | None:
+        self.made += 1
+        doc = pod(f"p{self.made}", cpu=cpu, priority=5, port=port)
+        found = self.arena.challenge(doc, nominated=self.promised, promises=self.log)
+        self.arena.cluster.apply(Change(Happened.DELETED, kinds.POD, doc))
+        return found
+
+
+def one_by_one(cycle: Cycle, refusals: Refusals, rows: list[int], wanted: int) -> tuple[list[Candidate], list[str]]:
+    """The walk in so many words: candidates that violate no budget first, and what was said of other rows."""
+    peaceful: list[Candidate] = []
+    violating: list[Candidate] = []
+    said: list[str] = []
+    for row in rows:
+        answer = select_victims(cycle, refusals, row, budgets_of(cycle.cluster), sums_alone(cycle))
+        if isinstance(answer, Verdict):
+            said += answer.reasons
+            continue
+        (violating if answer.violations else peaceful).append(answer)
+        if peaceful and len(peaceful) + len(violating) >= wanted:
+            break
+    return peaceful[:wanted] + violating[:wanted], said
+
+
+def named(candidates: list[Candidate]) -> list[tuple[int, list[str], int]]:
+    return [(c.row, [victim.name for victim in c.victims], c.violations) for c in candidates]
+
+
+@given(st.data())
+@settings(max_examples=50, deadline=None)
+def test_a_remembered_outlook_is_what_a_new_look_finds(data: st.DataObject) -> None:
+    draw = data.draw
+    town = Town(counted=draw(st.booleans()))
+    for row in range(NODES):
+        for _ in range(draw(st.integers(2, 3))):
+            town.settle(draw, row)
+    if draw(st.booleans()):
+        town.guard(draw)
+    for _ in range(4):
+        for _ in range(draw(st.integers(0, 2))):
+            town.act(draw)
+        found = town.challenge(port=draw(st.sampled_from([0, 0, 80])))
+        if found is None:
+            continue
+        cycle, refusals = found
+        hopeful = np.flatnonzero(refusals.where_room_could_help()).tolist()
+        rows = draw(st.permutations(hopeful))
+        wanted = draw(st.integers(1, NODES))
+        looked = survey(cycle, refusals, np.array(rows, dtype=np.int32), wanted)
+        expected, said = one_by_one(cycle, refusals, rows, wanted)
+        assert named(looked.candidates()) == named(expected)
+        if expected:
+            assert named(looked.best(NOW)) == named(best_candidates(expected, NOW))
+        else:
+            codes = refusals.evaluator.codes
+            told = [reason for verdict, n in looked.in_vain(codes) for reason in verdict.reasons * n]
+            assert sorted(told) == sorted(said)
+
+
+def test_equal_pods_ask_only_rows_that_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[int]] = []
+
+    def counting(cycle: Cycle, refusals: Refusals, row: int, *rest: Any) -> Candidate | Verdict:
+        asked[-1].append(row)
+        return select_victims(cycle, refusals, row, *rest)
+
+    monkeypatch.setattr(outlook, "select_victims", counting)
+    town = Town(counted=True)
+    for i in range(NODES):
+        town.arena.seat(pod(f"low{i}", cpu="4", on=f"n{i}", priority=i))
+    for _ in range(3):
+        found = town.challenge(port=0)
+        assert found is not None
+        asked.append([])
+        looked = survey(*found, np.arange(NODES, dtype=np.int32), NODES)
+        assert [c.row for c in looked.best(NOW)] == [0]
+        town.arena.cluster.table.content.touch(2)
+    assert asked == [[0, 1, 2], [2], [2]]
+
+
+def test_a_budget_that_was_spent_is_noticed() -> None:
+    town = Town(counted=True)
+    town.arena.seat(*(pod(f"low{i}", cpu="4", on=f"n{i}", labels={"app": "web"}) for i in range(NODES)))
+    violations = []
+    for allowed in (1, 0):
+        town.arena.put(kinds.POD_DISRUPTION_BUDGET, budget("b", {"app": "web"}, allowed=allowed))
+        found = town.challenge(port=0)
+        assert found is not None
+        looked = survey(*found, np.arange(NODES, dtype=np.int32), NODES)
+        violations.append([candidate.violations for candidate in looked.candidates()])
+    assert violations == [[0] * NODES, [1] * NODES]
+
+
+def test_a_pod_that_starts_by_a_clock_ahead_of_ours_is_looked_at_again() -> None:
+    """Who has not started counts as starting now: before such a pod today, after it tomorrow."""
+    town = Town(counted=True)
+    town.arena.seat(pod("ahead", cpu="2", on="n0", started="2026-01-01T01:30:00Z"), pod("waiting", cpu="2", on="n0"))
+    town.arena.seat(*(pod(f"other{i}", cpu="4", on=f"n{i}", priority=9) for i in range(1, NODES)))
+    victims = []
+    for later in (0, 86_400):
+        found = town.challenge(port=0, cpu="2")
+        assert found is not None
+        cycle, refusals = found
+        cycle.now = NOW + later
+        looked = survey(cycle, refusals, np.zeros(1, dtype=np.int32), 1)
+        victims.append([victim.name for candidate in looked.candidates() for victim in candidate.victims])
+    assert victims == [["ahead"], ["waiting"]]
