@@ -8,7 +8,15 @@ from typing import Any
 
 from fairlead.model import kinds
 from fairlead.model.usage import NodeUsage
-from fairlead.testing.builders import ReplicaSetBuilder, pod, podgroup, priority_class, replica_set
+from fairlead.testing.builders import (
+    NodeBuilder,
+    ReplicaSetBuilder,
+    node,
+    pod,
+    podgroup,
+    priority_class,
+    replica_set,
+)
 from tests.scenario.volcano_world import VolcanoWorld, conf, nodes
 
 PREEMPT = "allocate, backfill, preempt"
@@ -124,3 +132,104 @@ def elastic(name: str, queue_name: str, replicas: int, **asks: str) -> ReplicaSe
     """Pods that come back when they are evicted."""
     template = pod("t").labelled(app=name).annotated({"scheduling.volcano.sh/queue-name": queue_name})
     return replica_set(name).replicas(replicas).of(template.scheduled_by("volcano").asks(dict(asks)))
+
+
+# ---- deviceshare ----
+
+
+def card_nodes(*names: str, register: str = "{0}-a,4,16000,NVIDIA-A100,true,hami-core:") -> list[NodeBuilder]:
+    offers = {"cpu": "16", "memory": "64Gi", "pods": "110", "volcano.sh/vgpu-number": "4"}
+    offers |= {"volcano.sh/vgpu-memory": "16000", "volcano.sh/vgpu-cores": "100"}
+    annotation = "volcano.sh/node-vgpu-register"
+    return [node(name).offers(offers).annotated({annotation: register.format(name)}) for name in names]
+
+
+def sharing(*arguments: str) -> str:
+    listed = ", ".join(f"deviceshare.{argument}" for argument in ("VGPUEnable: true", *arguments))
+    return conf("allocate, backfill", "gang", f"predicates; deviceshare arguments: {{{listed}}}; nodeorder")
+
+
+def with_cards(world: VolcanoWorld, group: str, count: int, memory: str, **labels: str) -> None:
+    amounts = {"volcano.sh/vgpu-number": "1", "volcano.sh/vgpu-memory": memory}
+    world.apply(podgroup(group, count).in_queue("default"))
+    members = [world.member(group, at, amounts).limited_to(amounts).labelled(labels) for at in range(count)]
+    world.apply(*members)
+
+
+def cards_of(world: VolcanoWorld, group: str) -> Counter[str]:
+    """How many pods of a group have which card."""
+    ids = [
+        (pod["metadata"].get("annotations") or {}).get("volcano.sh/vgpu-ids-new", "")
+        for pod in world.list(kinds.POD)
+        if pod["metadata"]["name"].startswith(f"{group}-")
+    ]
+    return Counter(one.split(",")[0] for one in ids if one)
+
+
+def test_section_6_20_pods_share_cards_as_far_as_their_memory_goes() -> None:
+    world = VolcanoWorld(sharing(), card_nodes("n0", "n1"))
+    with_cards(world, "a", 4, "7000")
+    with_cards(world, "b", 1, "3000")
+    world.run(10)
+    assert cards_of(world, "a") == {"n0-a": 2, "n1-a": 2}
+    assert world.running() == {"a": 4}, "what is left of either card is not enough for b, though together it would be"
+    world.delete(kinds.POD, "a-w-0")
+    world.run(60)
+    assert world.running("b") == {"b": 1}, "when the card is really free"
+
+
+def test_section_6_20_a_gang_that_finds_no_cards_for_all_takes_none() -> None:
+    world = VolcanoWorld(sharing(), card_nodes("n0"))
+    with_cards(world, "large", 3, "7000")
+    with_cards(world, "small", 2, "7000")
+    world.run(20)
+    assert (cards_of(world, "large"), cards_of(world, "small")) == ({}, {"n0-a": 2})
+
+
+def test_section_6_20_pods_of_a_rule_have_cards_to_themselves() -> None:
+    world = VolcanoWorld(sharing("GPUExclusiveRules: [{app: train}]"), card_nodes("n0", "n1"))
+    with_cards(world, "x", 1, "1000", app="train")
+    with_cards(world, "y", 1, "1000", app="train")
+    with_cards(world, "z", 1, "1000", app="train")
+    with_cards(world, "other", 2, "1000", app="serve")
+    world.run(20)
+    trained = cards_of(world, "x") + cards_of(world, "y") + cards_of(world, "z")
+    assert trained == {"n0-a": 1, "n1-a": 1}
+    assert cards_of(world, "other").total() == 2
+
+
+def test_section_6_20_a_locked_node_gives_cards_to_one_pod_at_a_time() -> None:
+    world = VolcanoWorld(sharing("NodeLockEnable: true"), card_nodes("n0"))
+    with_cards(world, "a", 1, "1000")
+    with_cards(world, "b", 1, "1000")
+    world.run(20)
+    assert world.running().total() == 1
+    locked = world.get(kinds.NODE, "n0")
+    assert locked is not None
+    assert "hamivgpu" in locked["metadata"]["annotations"]
+    world.patch(kinds.NODE, "n0", {"metadata": {"annotations": {"hamivgpu": None}}})
+    world.run(20)
+    assert world.running() == {"a": 1, "b": 1}, "the device plugin took the lock away"
+
+
+def test_section_6_20_memory_of_ascend_cards_is_counted_by_cards_alone() -> None:
+    listed = json.dumps([{"id": name, "count": 7, "devmem": 21527, "devcore": 8} for name in ("c0", "c1")])
+    npus = node("npu").offers(cpu="16", memory="64Gi", pods="110").offers({"huawei.com/Ascend310P": "14"})
+    world = VolcanoWorld(
+        conf(
+            "enqueue, allocate, backfill",
+            "gang; overcommit",
+            "predicates; proportion; deviceshare arguments: {deviceshare.AscendHAMiVNPUEnable: true}",
+        ),
+        [npus.annotated({"hami.io/node-register-Ascend310P": listed})],
+    )
+    amounts = {"huawei.com/Ascend310P": "1", "huawei.com/Ascend310P-memory": "12000"}
+    world.apply(podgroup("a", 2).in_queue("default").having(minResources=amounts))
+    world.apply(*(world.member("a", at, amounts).limited_to(amounts) for at in range(3)))
+    world.run(20)
+    told = [
+        pod["metadata"]["annotations"]["hami.io/Ascend310P-devices-allocated"]
+        for pod in world.list(kinds.POD)
+        if pod["spec"].get("nodeName")
+    ]
+    assert sorted(told) == ["c0,Ascend310P,12288,0:;", "c1,Ascend310P,12288,0:;"]

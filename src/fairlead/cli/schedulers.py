@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.config.presets import first_profile
 from fairlead.engine.scheduler import Options, Scheduler
+from fairlead.model import kinds
 
 if TYPE_CHECKING:
     from fairlead.cli.volcano_flags import VolcanoFlags
@@ -57,9 +58,12 @@ def _with_volcano(path: Path | None, volcano: VolcanoFlags, *, seed: int) -> Sch
     from fairlead.cli.attended import Attended
     from fairlead.config.watcher import Outcome
 
-    config = volcano.first_config()
+    config, cards = volcano.first_config(), volcano.device_config_map()
 
     def make(view: DocView) -> Controller:
+        nonlocal volcano
+        if cards is not None:
+            volcano = volcano.knowing_cards(view.get(kinds.CONFIG_MAP, *cards))
         others = [] if volcano.only else _kube_profiles(path, view)
         volcano.check_names(others)
         scheduler = Scheduler([*others, volcano.profile(config)], Options(seed=seed))

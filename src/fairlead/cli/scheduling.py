@@ -272,6 +272,7 @@ async def run(flags: Flags, config: KubeConfig) -> None:
         apis = [KubeApi(connection, throttle=throttle_of(config)) for _ in range(2)]
         for one in apis:
             opened.push_async_callback(one.close)
+        flags = await _knowing_cards(flags, apis[0])
         world = Remote(EventsApart(*apis), on_error=_tell_of_watch)
         making = Making(flags, world.view)
         scheduler = making.scheduler(config)
@@ -295,6 +296,19 @@ async def run(flags: Flags, config: KubeConfig) -> None:
         stopping = _stop_on_signals(runtime, attended)
         await _serve(opened, flags, making, telemetry, scheduler, _vitals(elector, runtime, stopping))
         await _lead(elector, runtime, stopping)
+
+
+async def _knowing_cards(flags: Flags, api: KubeApi) -> Flags:
+    """With what the cluster says of its accelerator cards; read once at the start, as Volcano does."""
+    where = flags.volcano.device_config_map() if flags.volcano is not None else None
+    if flags.volcano is None or where is None:
+        return flags
+    try:
+        found = await api.get(kinds.CONFIG_MAP, *where)
+    except ApiError as error:
+        log.info("the cards' ConfigMap %s/%s is not used: %s", *where, error)
+        found = None
+    return replace(flags, volcano=flags.volcano.knowing_cards(found))
 
 
 def _collect_usage(opened: AsyncExitStack, flags: Flags, scheduler: Scheduler, api: KubeApi) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fairlead.config.volcano_records import VolcanoConfig
     from fairlead.config.watcher import ConfigWatcher
     from fairlead.framework.profile import Profile
-    from fairlead.model.flow import Controller, DocView
+    from fairlead.model.flow import Controller, Doc, DocView
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -139,6 +139,18 @@ class VolcanoFlags:
 
         self.options.usage.metrics = config.metrics
         return profile_of_volcano(config, self.options)
+
+    def device_config_map(self) -> tuple[str, str] | None:
+        """The namespace and name of the ConfigMap that says what cards are like, if any are shared."""
+        from fairlead.config.volcano_devices import device_config_map
+
+        return device_config_map(self.first_config())
+
+    def knowing_cards(self, config_map: Doc | None) -> VolcanoFlags:
+        """The same with what a ConfigMap says of cards."""
+        from fairlead.config.volcano_devices import device_config
+
+        return replace(self, options=replace(self.options, devices=device_config(config_map)))
 
     def watcher(self, tell: Callable[[str], None]) -> ConfigWatcher[VolcanoConfig] | None:
         from fairlead.config.watcher import ConfigWatcher

@@ -94,6 +94,7 @@ def open_round(
         opens_queue_gates=rounds.opens_queue_gates,
     )
     _gather_jobs(round, rounds)
+    requests.leave_out_uncounted(round.jobs.values())
     _gather_tasks(round, rounds, requests, {} if known is None else known)
     for job in round.jobs.values():
         _normalise_topology(job, network)

@@ -12,7 +12,9 @@ from fairlead.model.amounts import Amounts, is_counted, per_unit
 from fairlead.state.attachable import AttachableVolumes
 
 if TYPE_CHECKING:
-    from fairlead.framework.job import Task
+    from collections.abc import Iterable
+
+    from fairlead.framework.job import Job, Task
     from fairlead.framework.profile import Rounds
     from fairlead.model.pod import Pod
     from fairlead.model.shape import PodShape
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 class Requests:
     def __init__(self, cluster: Cluster, rounds: Rounds) -> None:
         self.attachable = AttachableVolumes(cluster, rounds.ignored_provisioners, strict=rounds.compatible)
+        self._uncounted = frozenset().union(*(one.plugin.uncounted for tier in rounds.tiers for one in tier))
         self._by_shape: dict[PodShape, Amounts] = {}
         self._with_volumes: dict[tuple[PodShape, tuple[tuple[str, int], ...]], Amounts] = {}
 
@@ -35,7 +38,7 @@ class Requests:
     def of(self, pod: Pod) -> Amounts:
         plain = self._by_shape.get(pod.shape)
         if plain is None:
-            plain = self._by_shape[pod.shape] = _request(pod)
+            plain = self._by_shape[pod.shape] = _request(pod, self._uncounted)
         volumes = self.attachable.asked_by(pod) if pod.shape.volumes else None
         if not volumes:
             return plain
@@ -44,13 +47,20 @@ class Requests:
             self._with_volumes[key] = plain + Amounts(scalars={name: float(n) for name, n in volumes.items()})
         return self._with_volumes[key]
 
+    def leave_out_uncounted(self, jobs: Iterable[Job]) -> None:
+        """Of what groups say that they need at least."""
+        for job in jobs if self._uncounted else ():
+            for name in self._uncounted.intersection(job.min_resources.scalars if job.min_resources else ()):
+                assert job.min_resources is not None
+                del job.min_resources.scalars[name]
 
-def _request(pod: Pod) -> Amounts:
-    """What a pod asks for, as far as it names it, and one of `pods`."""
+
+def _request(pod: Pod, uncounted: frozenset[str]) -> Amounts:
+    """What a pod asks for, as far as it names it and anybody counts it, and one of `pods`."""
     made = Amounts()
     units = pod.shape.request
     for resource in pod.shape.exact_request:
-        if is_counted(resource) and resource in units:
+        if is_counted(resource) and resource in units and resource not in uncounted:
             made.set(resource, float(units[resource]) * per_unit(resource))
     made.set("pods", 1.0)
     return made

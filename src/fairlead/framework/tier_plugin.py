@@ -70,6 +70,8 @@ class TierPlugin:
     name: str = ""
     timed: bool = False
     """Whether its answers change as time passes, though nothing else does."""
+    uncounted: frozenset[str] = frozenset()
+    """Resources that are not counted on nodes and in queues, because it counts them itself."""
 
     def open(self, round: Round) -> None:
         """A round begins."""

@@ -93,6 +93,7 @@ class AscendCards(DevicePool[AscendHolding]):
         self._config = config
         self._policy = policy
         self.lock = config.word
+        self.uncounted = config.memory_resource
 
     def build(self) -> Iterable[int]:
         register = f"{_PREFIX}node-register-{self._config.word}"

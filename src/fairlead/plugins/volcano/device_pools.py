@@ -33,6 +33,8 @@ class DevicePool(ABC, Generic[Held]):
     lock = ""
     releases_lock = False
     """Whether the lock is given back as soon as the pod has been told."""
+    uncounted = ""
+    """The resource that is counted here alone, if there is one."""
 
     def open(self, round: Round) -> None:
         self.round = round

@@ -49,6 +49,7 @@ class DeviceShare(TierPlugin):
         self._pools = pools
         self._weight = weight
         self._uses_locks = locks
+        self.uncounted = frozenset(pool.uncounted for pool in pools if pool.uncounted)
 
     @classmethod
     def of(cls, arguments: Arguments, config: DeviceConfig | None = None) -> DeviceShare:

@@ -1,0 +1,48 @@
+"""What cards are like, from the ConfigMap in which device plugins keep it.
+
+The original reads it once, when it starts, and does without if it is not there or not to be understood. So do we, but
+say so.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import yaml
+
+from fairlead.plugins.volcano.arguments import Arguments
+from fairlead.plugins.volcano.device_config import DeviceConfig
+from fairlead.plugins.volcano.deviceshare import CONFIG_MAP, CONFIG_NAMESPACE, DeviceShare
+
+if TYPE_CHECKING:
+    from fairlead.config.volcano_records import VolcanoConfig
+    from fairlead.model.flow import Doc
+
+log = logging.getLogger("fairlead.config")
+
+_FILE = "device-config.yaml"
+
+
+def device_config_map(config: VolcanoConfig) -> tuple[str, str] | None:
+    """The namespace and name of the ConfigMap that a configuration goes by; None if it shares no cards."""
+    plugin = config.find(DeviceShare.name)
+    if plugin is None:
+        return None
+    arguments = Arguments(plugin.arguments)
+    return (
+        arguments.text("deviceshare.KnownGeometriesCMNamespace") or CONFIG_NAMESPACE,
+        arguments.text("deviceshare.KnownGeometriesCMName") or CONFIG_MAP,
+    )
+
+
+def device_config(config_map: Doc | None) -> DeviceConfig:
+    """What a ConfigMap says, or what holds without one."""
+    if config_map is None:
+        return DeviceConfig()
+    name = f"{config_map['metadata'].get('namespace', '')}/{config_map['metadata'].get('name', '')}"
+    try:
+        return DeviceConfig.of(yaml.safe_load((config_map.get("data") or {})[_FILE]))
+    except (yaml.YAMLError, KeyError, ValueError, TypeError, AttributeError) as error:
+        log.warning("the ConfigMap %s cannot be used and is left out: %s: %s", name, type(error).__name__, error)
+        return DeviceConfig()
