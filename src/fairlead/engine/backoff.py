@@ -18,18 +18,30 @@ if TYPE_CHECKING:
     from fairlead.engine.entry import Entry
 
 
+GANG_LIMIT = 300.0
+"""The longest that a gang that does not fit is put off, however large it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long: `initial` seconds, doubled with every failure, at most `max`. A `max` of 0 is no backoff at all."""
+    """How long: `initial` seconds, doubled with every failure, at most `max`. A `max` of 0 is no backoff at all. An
+    attempt at a gang costs as much as one at each of its members, so a gang that was refused may be put off for as
+    many times `max` as it has members; one that has started is not."""
 
     initial: float = 1.0
     max: float = 10.0
 
-    def duration(self, failures: int) -> float:
-        shift = failures - 1
-        if self.initial > ldexp(self.max, -shift):
-            return self.max
+    def duration(self, failures: int, most: float | None = None) -> float:
+        shift, most = failures - 1, self.max if most is None else most
+        if self.initial > ldexp(most, -shift):
+            return most
         return ldexp(self.initial, shift)
+
+    def most(self, entry: Entry) -> float:
+        gang = entry.gang
+        if gang is None or entry.error_count or gang.is_half_bound:
+            return self.max
+        return max(self.max, min(self.max * len(gang), GANG_LIMIT))
 
     def until(self, entry: Entry) -> float:
         """When the backoff ends; a pod that has not failed yet has none."""
@@ -37,7 +49,7 @@ class Backoff:
         if self.max == 0 or failures == 0:
             return -inf
         if entry.backoff_until is None:
-            entry.backoff_until = float(floor(entry.since + self.duration(failures)))
+            entry.backoff_until = float(floor(entry.since + self.duration(failures, self.most(entry))))
         return entry.backoff_until
 
     def lasts(self, entry: Entry, now: float) -> bool:

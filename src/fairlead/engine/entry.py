@@ -70,6 +70,10 @@ class Entry:
     def stands_for(self, uid: str) -> bool:
         return self.pod.uid == uid if self.gang is None else uid in self.gang.members
 
+    def waiting(self) -> list[Pod]:
+        """Everybody who waits in this entry."""
+        return [self.pod] if self.gang is None else self.gang.pending()
+
     def faces(self) -> Iterable[Pod]:
         """One waiting pod of each shape: whoever could tell whether an event helps."""
         if self.gang is None:

@@ -100,13 +100,21 @@ class Queues:
             self.backoff.reorder(entry, self._order(entry))
 
     def counts(self) -> dict[str, int]:
-        """What the gauge `pending_pods` shows."""
-        return {
+        """What the gauge `pending_pods` shows: pods, also those that wait in one entry; who has gates is gated."""
+        found = {
             "active": len(self.active),
             "backoff": len(self.backoff),
             "unschedulable": len(self.parked) - self.parked.gated,
             "gated": self.parked.gated,
         }
+        for entry in [entry for entry in list(self._entries.values()) if entry.gang is not None]:
+            queue = "gated" if entry.gated else entry.place.value
+            if queue not in found:  # just leaving, while another thread counts
+                continue
+            found[queue] -= 1
+            for pod in entry.waiting():
+                found["gated" if pod.gates else queue] += 1
+        return found
 
     def check(self) -> None:
         """Recount; an AssertionError says what is in the wrong place."""

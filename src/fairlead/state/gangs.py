@@ -74,7 +74,9 @@ class Gang:
         if not self.counts[Place.PENDING]:
             return []
         return [
-            seat.seen for seat in self.members.values() if seat.place is Place.PENDING and not seat.seen.terminating
+            seat.seen
+            for seat in list(self.members.values())
+            if seat.place is Place.PENDING and not seat.seen.terminating
         ]
 
     def seated(self) -> Iterator[Seat]:
