@@ -25,8 +25,8 @@ from fairlead.engine.placement import Blocked, Broken, Candidate, Placed, Search
 from fairlead.errors import FairleadError
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.gang import GangRescued, Placement
+from fairlead.framework.layers import asked
 from fairlead.framework.points import merge_permits, merge_reserved
-from fairlead.framework.remember import asked
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.reasons import Code, Status, failed, unschedulable
 from fairlead.state.statement import Statement

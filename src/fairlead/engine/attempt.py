@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from fairlead.engine.outcome import Failure
 from fairlead.engine.placement import Blocked, Broken, Placed, Search, place
 from fairlead.errors import FairleadError
+from fairlead.framework.layers import asked
 from fairlead.framework.points import Permission, merge_permits, merge_rescues, merge_reserved
-from fairlead.framework.remember import asked
 from fairlead.model.reasons import Code, Diagnosis, Status, Verdict, failed, with_rescue
 from fairlead.model.records import record
 from fairlead.state.statement import Statement

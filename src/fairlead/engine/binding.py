@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from fairlead.framework.layers import asked
 from fairlead.framework.plugin import Errand, takes_part
 from fairlead.framework.points import waited_too_long
-from fairlead.framework.remember import asked
 from fairlead.model.durations import format_duration
 from fairlead.model.flow import Write
 from fairlead.model.reasons import SUCCESS, Code, Status, failed, unschedulable

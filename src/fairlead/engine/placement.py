@@ -16,8 +16,8 @@ import numpy as np
 
 from fairlead.errors import ExtenderError, FairleadError
 from fairlead.framework.extender import PSEUDO_PLUGIN
+from fairlead.framework.layers import given_to
 from fairlead.framework.refusals import UNJUDGED, Refusals, expected_on, judge_with
-from fairlead.framework.remember import given_to
 from fairlead.framework.sums import shortage_with, sums_alone
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.reasons import Diagnosis, Status, Verdict, failed, unresolvable
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.evaluate import Evaluator, Judgement
+    from fairlead.framework.layers import Contribution
     from fairlead.framework.points import Preparation
-    from fairlead.framework.remember import Contribution
     from fairlead.framework.sums import Sums
     from fairlead.model.pod import Pod
     from fairlead.state.touchlog import TouchLog

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.errors import FairleadError
+from fairlead.framework.common import Common, Roster
+from fairlead.framework.layers import Contribution, asked, judged
 from fairlead.framework.plugin import Scope, takes_part
 from fairlead.framework.points import Preparation, merge_prepared
-from fairlead.framework.remember import Contribution, Remembered, asked, judged
+from fairlead.framework.remember import Remembered
 from fairlead.framework.verdicts import FEASIBLE, VerdictCodes
 from fairlead.model.reasons import Code, Status
 from fairlead.state.nodes import Nodes
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 _MEMORY_BYTES = 256 << 20
 """Remembered columns beyond this are forgotten, least recently used first."""
+_BYTES_PER_ROW = 16
+_BYTES_PER_ROW_IN_COMMON = 32
 
 
 @dataclass(slots=True)
@@ -51,7 +55,9 @@ class Evaluator:
         self._dynamic_filters = [p for p in profile.at("filter") if p.scope is Scope.CLUSTER]
         self._dynamic_preparers = [p for p in profile.at("prepare_scores") if p.scope is Scope.CLUSTER]
         self._scorers = [(plugin, profile.weight(plugin)) for plugin in profile.at("score")]
+        self._roster = Roster(profile)
         self._memory: OrderedDict[Hashable, Remembered] = OrderedDict()
+        self._commons: dict[Hashable, Common] = {}
         self.rows_judged = 0
 
     # ---- memory ----
@@ -75,7 +81,7 @@ class Evaluator:
         signature = self.signature(cycle.pod)
         remembered = self._memory.get(signature)
         if remembered is None:
-            remembered = self._memory[signature] = Remembered(cycle, self.profile, self.codes)
+            remembered = self._memory[signature] = self._meet(cycle, signature)
             self._forget_oldest(remembered.capacity)
         else:
             self._memory.move_to_end(signature)
@@ -85,14 +91,29 @@ class Evaluator:
         cycle.remembered = remembered
         return remembered
 
+    def _meet(self, cycle: Cycle, signature: Hashable) -> Remembered:
+        facets = self._roster.facets(cycle.pod, signature)
+        common = self._commons.get(facets)
+        if common is None:
+            common = Common(cycle, facets, self._roster, self.codes)
+        remembered = Remembered(cycle, self._roster, common, self.codes)
+        self._commons[facets] = common
+        common.users += 1
+        return remembered
+
     def _forget_oldest(self, capacity: int) -> None:
-        limit = max(16, _MEMORY_BYTES // (capacity * 64))
-        while len(self._memory) > limit:
-            self._memory.popitem(last=False)
+        limit = _MEMORY_BYTES // capacity
+        memory, commons = self._memory, self._commons
+        while len(memory) > 16 and len(memory) * _BYTES_PER_ROW + len(commons) * _BYTES_PER_ROW_IN_COMMON > limit:
+            _, forgotten = memory.popitem(last=False)
+            forgotten.common.users -= 1
+            if not forgotten.common.users:
+                del commons[forgotten.common.facets]
 
     def forget(self) -> None:
         """Drop all that is remembered."""
         self._memory.clear()
+        self._commons.clear()
 
     # ---- prepare ----
 
@@ -113,9 +134,9 @@ class Evaluator:
         """Which rows of the whole table are feasible, without regard to nominations."""
         remembered = cycle.remembered
         assert remembered is not None
-        before = remembered.rows_judged
+        before = remembered.rows_judged + remembered.common.rows_judged
         remembered.catch_up(cycle)
-        self.rows_judged += remembered.rows_judged - before
+        self.rows_judged += remembered.rows_judged + remembered.common.rows_judged - before
         table = cycle.cluster.table
         ok = remembered.ok[: table.high]
         dynamic: NDArray[np.int32] | None = None
@@ -135,7 +156,7 @@ class Evaluator:
         remembered = cycle.remembered
         assert remembered is not None
         high = cycle.cluster.table.high
-        columns = [remembered.static.codes[:high], remembered.row.codes[:high]]
+        columns = remembered.refusals(high)
         if judgement.dynamic is not None:
             columns.append(judgement.dynamic)
         return self.codes.first_of(*columns)
@@ -160,8 +181,7 @@ class Evaluator:
         """Totals of the feasible rows, and who contributed what. `prepare_scores` has been asked before."""
         remembered = cycle.remembered
         assert remembered is not None
-        rows = nodes.row_numbers()
-        total = remembered.local_total[rows]
+        total = nodes.take(remembered.ranked)
         contributions: list[Contribution] = []
         for plugin, weight in self._scorers:
             if plugin.name in cycle.no_score:
@@ -170,7 +190,7 @@ class Evaluator:
             if scored is not None and not scored.needs_normalising:
                 contributions.append(scored.contribution)
                 continue
-            raw = scored.column[rows] if scored is not None else asked(plugin, "score", cycle, nodes)
+            raw = nodes.take(scored.column) if scored is not None else asked(plugin, "score", cycle, nodes)
             if isinstance(raw, int):
                 _check_range(plugin.name, raw, raw)
                 total = total + raw * weight
@@ -189,8 +209,10 @@ class Evaluator:
         rows have to be scored."""
         remembered = cycle.remembered
         assert remembered is not None
+        offset = remembered.flat_total
+        if offset is None:
+            return None
         contributions: list[Contribution] = []
-        offset = 0
         for plugin, weight in self._scorers:
             if plugin.name in cycle.no_score:
                 continue

@@ -24,7 +24,7 @@ that equal pods cost nearly the same on 500 nodes and on 50,000. Saying nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
@@ -123,6 +123,9 @@ class Plugin:
     scores_grow: bool = False
     """Whether a placement that takes more of a gang never gets a lower score for it."""
 
+    scores_in_range: bool = False
+    """Whether what `score` says of a node is always within 0..100, so that it may be kept in a byte."""
+
     scores_flat: bool = False
     """Whether `score` always answers with one number for all rows."""
 
@@ -140,6 +143,11 @@ class Plugin:
     def concerns(self, pod: Pod) -> bool:
         """Does this plugin have anything to say about pods of this shape? Asked once per shape."""
         return True
+
+    def facet(self, pod: Pod) -> Hashable:
+        """All that this plugin reads of a pod, if that is little: pods that are equal in it share its answers, however
+        they differ otherwise. Not overridden: it reads the whole signature. Only asked if the scope is not CLUSTER."""
+        raise NotImplementedError
 
     # ---- the queue ----
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +38,9 @@ class NodeDeclaredFeatures(Plugin):
 
     def concerns(self, pod: Pod) -> bool:
         return bool(pod.shape.required_features)
+
+    def facet(self, pod: Pod) -> Hashable:
+        return pod.shape.required_features
 
     def prepare(self, cycle: Cycle) -> Status | None:
         return None if cycle.pod.shape.required_features else SKIP

@@ -28,7 +28,8 @@ def _refused_before(cycle: Cycle, plugin: str, size: int) -> NDArray[np.bool_]:
     if remembered is not None:
         turn = [asked.name for asked in cycle.profile.at("filter")].index(plugin)
         earlier = remembered.codes.ranks < turn
-        refused |= earlier[remembered.static.codes[:size]] | earlier[remembered.row.codes[:size]]
+        for codes in remembered.refusals(size):
+            refused |= earlier[codes]
     if cycle.refused is not None:
         refused |= cycle.refused[:size] != FEASIBLE
     return refused

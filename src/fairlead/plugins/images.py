@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
+    from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
     from fairlead.state.images import Image
     from fairlead.state.nodes import Nodes
@@ -24,6 +26,11 @@ class ImageLocality(Plugin):
     name = "ImageLocality"
     scope = Scope.ROW
     reads = frozenset({"spec"})
+    scores_in_range = True
+
+    def facet(self, pod: Pod) -> Hashable:
+        shape = pod.shape
+        return shape.images, shape.image_volumes, shape.container_count
 
     def epoch(self, cluster: Cluster) -> int:
         """An image counts by the share of nodes that have it, so a node more or less changes every score."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +42,13 @@ class NodeAffinity(Plugin):
     def events(self) -> Sequence[Interest]:
         event = ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
         return (Interest(event, self._after_node_change),)
+
+    def facet(self, pod: Pod) -> Hashable:
+        shape = pod.shape
+        return (
+            shape.node_selector, shape.required_node_affinity, shape.preferred_node_affinity, shape.preferred_error,
+            shape.affinity_names,
+        )  # fmt: skip
 
     def prepare(self, cycle: Cycle) -> Status | frozenset[str] | None:
         shape = cycle.pod.shape

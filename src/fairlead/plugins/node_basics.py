@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.framework.plugin import Hint, Interest, Plugin, Scope
@@ -56,6 +56,9 @@ class NodeName(Plugin):
     def concerns(self, pod: Pod) -> bool:
         return bool(pod.node_name)
 
+    def facet(self, pod: Pod) -> Hashable:
+        return pod.node_name
+
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
         row = nodes.table.row_of.get(cycle.pod.node_name)
         return (Reject(self._REASON, ~nodes.mask_of(() if row is None else (row,))),)
@@ -77,6 +80,9 @@ class NodeUnschedulable(Plugin):
 
     def concerns(self, pod: Pod) -> bool:
         return not is_tolerated(UNSCHEDULABLE, pod.shape.tolerations)
+
+    def facet(self, pod: Pod) -> Hashable:
+        return pod.shape.tolerations
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
         return (Reject(self._REASON, nodes.take(nodes.table.unschedulable)),)

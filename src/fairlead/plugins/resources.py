@@ -22,6 +22,7 @@ from fairlead.model.quantity import is_extended, is_scalar
 from fairlead.model.reasons import SKIP, Reason, Reject, Status, Verdict
 from fairlead.plugins.normalise import BrokenLine, rounded
 from fairlead.plugins.placement_fit import most_allocated
+from fairlead.plugins.shares import Divisors, Standing
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class NodeResourcesFit(Plugin):
 
     name = "NodeResourcesFit"
     scores_grow = True
+    scores_in_range = True
     scope = Scope.ROW
     reads = frozenset({"spec"})
     _TOO_MANY = Reason(name, _TOO_MANY_PODS)
@@ -79,6 +81,7 @@ class NodeResourcesFit(Plugin):
         self._ignored_resources = frozenset(ignored_resources)
         self._ignored_groups = frozenset(ignored_groups)
         self._reasons: dict[str, Reason] = {}
+        self._divisors = Divisors()
 
     def events(self) -> Sequence[Interest]:
         pods = ClusterEvent(POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN)
@@ -99,12 +102,14 @@ class NodeResourcesFit(Plugin):
         return note
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
-        asked = self.sums(cycle).asked
-        yield Reject(self._TOO_MANY, nodes.take(nodes.table.pod_count) + 1 > nodes.allocatable("pods"))
-        for resource, amount in asked.items():
+        full = nodes.take(nodes.table.pod_count) >= nodes.allocatable("pods")
+        if full.any():
+            yield Reject(self._TOO_MANY, full)
+        for resource, amount in self.sums(cycle).asked.items():
             allocatable = nodes.allocatable(resource)
-            short = amount > allocatable - nodes.requested(resource)
-            yield Reject(self._reason(resource), short, final=amount > allocatable)
+            short = allocatable - nodes.requested(resource) < amount
+            if short.any():
+                yield Reject(self._reason(resource), short, final=allocatable < amount)
 
     def _reason(self, resource: str) -> Reason:
         reason = self._reasons.get(resource)
@@ -126,6 +131,28 @@ class NodeResourcesFit(Plugin):
     # ---- score ----
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
+        table, request = nodes.table, cycle.pod.shape.score_request
+        scored = [(r, weight) for r, weight in self._resources if _is_scored(r, request.get(r, 0))]
+        divisors = [self._divisors.of(table, resource) for resource, _ in scored]
+        if self._line is not None or not scored or not all(d.everywhere and d.exact for d in divisors):
+            return self._score_with_care(cycle, nodes)
+        total: NDArray[np.int64] | int = 0
+        for (resource, weight), divisor in zip(scored, divisors, strict=True):
+            capacity = nodes.allocatable(resource)
+            points = nodes.take(_used_column(table, resource)) + request.get(resource, 0)
+            if self._strategy == "MostAllocated":
+                np.minimum(points, capacity, out=points)
+            else:
+                np.maximum(np.subtract(capacity, points, out=points), 0, out=points)
+            points *= 100
+            whole = (points.astype(np.float64) / nodes.take(divisor.column)).astype(np.int64)
+            total = total + (whole if weight == 1 else whole * weight)
+        assert not isinstance(total, int)
+        weights = sum(weight for _, weight in scored)
+        return total >> 1 if weights == 2 else total // weights
+
+    def _score_with_care(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
+        """For shapes, for nodes that lack a resource, and for numbers beyond what floats hold."""
         request = cycle.pod.shape.score_request
         total = np.zeros(len(nodes), dtype=np.int64)
         weights = np.zeros(len(nodes), dtype=np.int64)
@@ -184,12 +211,15 @@ class NodeResourcesBalancedAllocation(Plugin):
     with it, however they were before."""
 
     name = "NodeResourcesBalancedAllocation"
+    scores_in_range = True
     scope = Scope.ROW
     reads = frozenset({"spec"})
 
     def __init__(self, *, resources: Sequence[tuple[str, int]] = CPU_AND_MEMORY, by_gain: bool = True) -> None:
         self._resources = tuple(name for name, _ in resources)
         self._by_gain = by_gain
+        self._divisors = Divisors()
+        self._standing: dict[tuple[str, ...], Standing] = {}
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         request = cycle.pod.shape.request
@@ -197,25 +227,39 @@ class NodeResourcesBalancedAllocation(Plugin):
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
         request = cycle.pod.shape.request
-        before: list[NDArray[np.float64]] = []
-        after: list[NDArray[np.float64]] = []
-        counts: list[NDArray[np.bool_]] = []
-        for resource in self._resources:
-            asked = request.get(resource, 0)
-            if not _is_scored(resource, asked):
-                continue
-            capacity = nodes.allocatable(resource)
-            used = nodes.requested(resource)
-            divisor = np.maximum(capacity, 1).astype(np.float64)
-            before.append(np.minimum(1.0, used / divisor))
-            after.append(np.minimum(1.0, (used + asked) / divisor))
-            counts.append(capacity != 0)
-        if not counts:
+        scored = tuple([(r, request.get(r, 0)) for r in self._resources if _is_scored(r, request.get(r, 0))])
+        if not scored:
             return np.full(len(nodes), 75, dtype=np.int64)
+        balance = self._balance(nodes, scored)
         if not self._by_gain:
-            return _balance(after, counts)
-        gained = _balance(after, counts) - _balance(before, counts)
-        return 50 + (50 + gained) // 2
+            return balance
+        balance -= self._as_it_stands(tuple([resource for resource, _ in scored])).of(nodes)
+        balance += 50
+        balance >>= 1
+        balance += 50
+        return balance
+
+    def _as_it_stands(self, resources: tuple[str, ...]) -> Standing:
+        """How evenly nodes are used without the pod."""
+        found = self._standing.get(resources)
+        if found is None:
+            nothing = tuple([(resource, 0) for resource in resources])
+            found = self._standing[resources] = Standing(lambda nodes: self._balance(nodes, nothing))
+        return found
+
+    def _balance(self, nodes: Nodes, more: tuple[tuple[str, int], ...]) -> NDArray[np.int64]:
+        """How evenly nodes are used, in percent, if so much more of each resource is taken."""
+        divisors = [self._divisors.of(nodes.table, resource) for resource, _ in more]
+        fractions: list[NDArray[np.float64]] = []
+        for (resource, amount), divisor in zip(more, divisors, strict=True):
+            taken = nodes.requested(resource) + amount
+            capacity = nodes.allocatable(resource)
+            if not divisor.everywhere:
+                capacity = np.maximum(capacity, 1)
+            fractions.append(np.minimum(taken, capacity).astype(np.float64) / nodes.take(divisor.column))
+        if len(more) == 2 and all(divisor.everywhere for divisor in divisors):
+            return _balance_of_two(*fractions)
+        return _balance(fractions, [nodes.allocatable(resource) != 0 for resource, _ in more])
 
     def score_row(self, cycle: Cycle, row: int) -> int:
         request, table = cycle.pod.shape.request, cycle.cluster.table
@@ -249,6 +293,16 @@ def _balance_of(fractions: list[float]) -> int:
             squares += (fraction - mean) * (fraction - mean)
         deviation = sqrt(squares / len(fractions))
     return int((1 - deviation) * 100)
+
+
+def _balance_of_two(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.int64]:
+    """`_balance` where all nodes have both resources: the deviation is half the difference."""
+    evenness = np.subtract(one, other)
+    np.abs(evenness, out=evenness)
+    evenness *= 0.5
+    np.subtract(1.0, evenness, out=evenness)
+    evenness *= 100.0
+    return evenness.astype(np.int64)
 
 
 def _balance(fractions: list[NDArray[np.float64]], counts: list[NDArray[np.bool_]]) -> NDArray[np.int64]:

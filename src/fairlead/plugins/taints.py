@@ -5,7 +5,7 @@ Nodes share few distinct taint lists, so each list is checked once per pod shape
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +36,9 @@ class TaintToleration(Plugin):
             Interest(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), self._after_node_change),
             Interest(ClusterEvent(POD, ActionType.UPDATE_POD_TOLERATION), self._after_toleration_change),
         )
+
+    def facet(self, pod: Pod) -> Hashable:
+        return pod.shape.tolerations
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
         tolerations = cycle.pod.shape.tolerations

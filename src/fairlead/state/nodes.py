@@ -26,11 +26,13 @@ AnyNumber = TypeVar("AnyNumber", bound=np.generic)
 class Nodes:
     """Rows of the table: columns as arrays (`nodes.free("cpu")`), or iterated as NodeRows."""
 
-    __slots__ = ("rows", "table")
+    __slots__ = ("_at", "rows", "table")
 
-    def __init__(self, table: NodeTable, rows: NDArray[np.int32] | None = None) -> None:
+    def __init__(self, table: NodeTable, rows: NDArray[np.int32] | NDArray[np.intp] | None = None) -> None:
         self.table = table
         self.rows = rows
+        self._at: NDArray[np.intp] | None = None
+        """The rows in the width that look-ups are made with."""
 
     def __len__(self) -> int:
         return self.table.high if self.rows is None else len(self.rows)
@@ -39,11 +41,17 @@ class Nodes:
         return (NodeRow(self.table, int(row)) for row in self.row_numbers())
 
     def row_numbers(self) -> NDArray[np.int32]:
-        return np.arange(self.table.high, dtype=np.int32) if self.rows is None else self.rows
+        rows = self.rows
+        return np.arange(self.table.high, dtype=np.int32) if rows is None else rows.astype(np.int32, copy=False)
 
     def take(self, column: NDArray[AnyNumber]) -> NDArray[AnyNumber]:
         """A table-wide column, narrowed to this selection."""
-        return column[: self.table.high] if self.rows is None else column[self.rows]
+        rows = self.rows
+        if rows is None:
+            return column[: self.table.high]
+        if self._at is None:
+            self._at = rows.astype(np.intp, copy=False)
+        return column.take(self._at)
 
     def allocatable(self, resource: str) -> NDArray[np.int64]:
         return self.take(self.table.allocatable_column(resource))
@@ -82,6 +90,7 @@ class Feasible(Nodes):
 
     def __init__(self, table: NodeTable, ok: NDArray[np.bool_]) -> None:
         self.table = table
+        self._at = None
         self._ok = ok
         self._found: NDArray[np.int32] | None = None
 

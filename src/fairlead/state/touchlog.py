@@ -1,40 +1,67 @@
 """TouchLog: which rows changed since I last looked.
 
-Everything that remembers answers per row keeps a mark and asks for the rows touched after it. The log is a plain list
-that forgets its older half when it grows; who asks from before that is told to look at everything again.
+Everything that remembers answers per row keeps a mark and asks for the rows touched after it. There are two ways to
+ask. `since` reads a plain list, which is quick for the few rows of the last moment; the list forgets its older half
+when it grows, and who asks from before that is told to look at everything again. `rows_since` compares the column of
+each row's last touch, which costs the same however long ago the mark is, and never forgets.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _LIMIT = 1 << 16
 
 
 class TouchLog:
-    __slots__ = ("_base", "_last", "_rows")
+    __slots__ = ("_base", "_last", "_rows", "mark")
 
     def __init__(self) -> None:
         self._base = 0
         self._rows: list[int] = []
-        self._last: dict[int, int] = {}
-
-    @property
-    def mark(self) -> int:
+        self._last: NDArray[np.int64] = np.zeros(64, dtype=np.int64)
+        self.mark = 0
         """Where the log stands now."""
-        return self._base + len(self._rows)
 
     def touch(self, row: int) -> None:
         rows = self._rows
         rows.append(row)
-        self._last[row] = self._base + len(rows)
+        self.mark += 1
+        try:
+            self._last[row] = self.mark
+        except IndexError:
+            self._widen(row)
         if len(rows) > _LIMIT:
             del rows[: _LIMIT // 2]
             self._base += _LIMIT // 2
 
+    def _widen(self, row: int) -> None:
+        wider = np.zeros(max(row + 1, 2 * len(self._last)), dtype=np.int64)
+        wider[: len(self._last)] = self._last
+        wider[row] = self.mark
+        self._last = wider
+
     def last(self, row: int) -> int:
         """When a row was last touched: two equal answers, and it has not changed in between."""
-        return self._last.get(row, 0)
+        return int(self._last[row]) if row < len(self._last) else 0
 
     def since(self, mark: int) -> list[int] | None:
         """Rows touched after a mark, possibly with repetitions; None if that is too long ago to tell."""
         start = mark - self._base
         return self._rows[start:] if start >= 0 else None
+
+    def few_since(self, mark: int, limit: int) -> list[int] | None:
+        """The distinct rows touched after a mark, if there were no more touches than so many; else None."""
+        touches = self.mark - mark
+        if touches > limit:
+            return None
+        return list(set(self._rows[-touches:])) if touches else []
+
+    def rows_since(self, mark: int) -> NDArray[np.intp]:
+        """The distinct rows touched after a mark, in ascending order."""
+        return (self._last > mark).nonzero()[0]

@@ -1,0 +1,172 @@
+"""What is remembered of pods: shared where they are alike, dropped when it grows too much."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from fairlead.errors import PluginError
+from fairlead.framework import evaluate
+from fairlead.framework.cycle import Cycle
+from fairlead.framework.evaluate import Evaluator
+from fairlead.framework.plugin import Plugin, Scope
+from fairlead.framework.profile import profile_of
+from fairlead.model import kinds
+from fairlead.model.flow import Change, Happened
+from fairlead.model.pod import Pod
+from fairlead.model.reasons import Reason, Reject
+from fairlead.plugins.resources import NodeResourcesFit
+from fairlead.plugins.taints import TaintToleration
+from fairlead.state.cluster import Cluster
+from fairlead.state.nodes import Nodes
+from fairlead.state.statement import Statement
+from fairlead.testing.builders import node, pod
+
+NODES = 40
+
+
+class Counting(Plugin):
+    """Refuses nothing, and counts the rows that it was asked about."""
+
+    name = "Counting"
+    scope = Scope.STATIC
+    reads = frozenset({"spec"})
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        self.rows += len(nodes)
+        return ()
+
+
+class CountingByPriority(Counting):
+    def facet(self, pod: Pod) -> Hashable:
+        return pod.shape.priority
+
+
+class Moody(Plugin):
+    """Its score changes on all rows at once."""
+
+    name = "Moody"
+    scope = Scope.ROW
+    reads = frozenset({"spec"})
+    mood = 1
+
+    def epoch(self, cluster: Cluster) -> int:
+        return self.mood
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
+        return np.full(len(nodes), self.mood, dtype=np.int64)
+
+
+class NowAndThen(Plugin):
+    """Breaks if told to, and refuses the even rows if not."""
+
+    name = "NowAndThen"
+    scope = Scope.ROW
+    reads = frozenset({"spec"})
+    broken = False
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        if self.broken:
+            raise RuntimeError("not now")
+        return (Reject(Reason(self.name, "even"), nodes.row_numbers() % 2 == 0),)
+
+
+def document(name: str, doc: dict[str, Any]) -> dict[str, Any]:
+    return {**doc, "metadata": {**doc["metadata"], "name": name, "uid": name}}
+
+
+def world() -> Cluster:
+    cluster = Cluster()
+    for number in range(NODES):
+        doc = document(f"n{number}", node("n").offers(cpu="8", memory="32Gi", pods="110").doc())
+        cluster.apply(Change(Happened.ADDED, kinds.NODE, doc))
+    return cluster
+
+
+def looked_at(evaluator: Evaluator, cluster: Cluster, name: str, cpu: str, priority: int = 0) -> Cycle:
+    doc = document(name, pod("p").asks(cpu=cpu).having(priority=priority).doc())
+    applied = cluster.apply(Change(Happened.ADDED, kinds.POD, doc))
+    assert applied is not None
+    cycle = Cycle(pod=applied.new, cluster=cluster, profile=evaluator.profile, now=0.0, rng=Random(0))
+    evaluator.prepare(cycle)
+    evaluator.judge(cycle)
+    return cycle
+
+
+def ranking(cycle: Cycle) -> list[int]:
+    assert cycle.remembered is not None
+    return cycle.remembered.ranked[:NODES].tolist()
+
+
+def test_pods_that_differ_in_what_a_plugin_does_not_read_share_its_answers() -> None:
+    counting = CountingByPriority()
+    evaluator, cluster = Evaluator(profile_of("s", [counting, NodeResourcesFit()])), world()
+    one, other, higher = (
+        looked_at(evaluator, cluster, name, cpu, priority)
+        for name, cpu, priority in (("a", "1", 0), ("b", "2", 0), ("c", "2", 5))
+    )
+    assert counting.rows == 2 * NODES
+    assert ranking(one) != ranking(other) == ranking(higher)
+
+
+def test_a_plugin_that_names_no_facet_is_asked_for_every_shape() -> None:
+    counting = Counting()
+    evaluator, cluster = Evaluator(profile_of("s", [counting, TaintToleration()])), world()
+    for name, cpu in (("a", "1"), ("b", "2"), ("c", "1")):
+        looked_at(evaluator, cluster, name, cpu)
+    assert counting.rows == 2 * NODES
+
+
+def test_a_shape_that_returns_after_others_were_placed_sees_their_rows_only() -> None:
+    evaluator, cluster = Evaluator(profile_of("s", [NodeResourcesFit()])), world()
+    first = looked_at(evaluator, cluster, "a", "1")
+    before = ranking(first)
+    for number in range(5):
+        other = looked_at(evaluator, cluster, f"b{number}", "2")
+        Statement(cluster).assign(other.pod, number * 3)
+    judged = evaluator.rows_judged
+    after = ranking(looked_at(evaluator, cluster, "c", "1"))
+    assert evaluator.rows_judged - judged == 5
+    assert [row for row in range(NODES) if before[row] != after[row]] == [0, 3, 6, 9, 12]
+
+
+def test_an_epoch_that_moves_voids_every_row() -> None:
+    moody = Moody()
+    evaluator, cluster = Evaluator(profile_of("s", [moody])), world()
+    assert set(ranking(looked_at(evaluator, cluster, "a", "1"))) == {1}
+    moody.mood = 7
+    assert set(ranking(looked_at(evaluator, cluster, "b", "1"))) == {7}
+
+
+def test_a_plugin_that_raised_is_asked_again_about_the_same_rows() -> None:
+    sometimes = NowAndThen()
+    evaluator, cluster = Evaluator(profile_of("s", [sometimes, NodeResourcesFit()])), world()
+    sometimes.broken = True
+    with pytest.raises(PluginError):
+        looked_at(evaluator, cluster, "a", "1")
+    sometimes.broken = False
+    cycle = looked_at(evaluator, cluster, "b", "1")
+    assert cycle.remembered is not None
+    assert cycle.remembered.ok[:NODES].tolist() == [row % 2 == 1 for row in range(NODES)]
+    assert cycle.remembered.feasible == NODES // 2
+
+
+def test_what_was_not_asked_for_in_a_long_time_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate, "_MEMORY_BYTES", 0)
+    counting = CountingByPriority()
+    evaluator, cluster = Evaluator(profile_of("s", [counting])), world()
+    for priority in range(20):
+        looked_at(evaluator, cluster, f"p{priority}", "1", priority)
+    asked = counting.rows
+    looked_at(evaluator, cluster, "latest", "1", 19)
+    assert counting.rows == asked
+    looked_at(evaluator, cluster, "oldest", "1", 0)
+    assert counting.rows == asked + NODES

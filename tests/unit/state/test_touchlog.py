@@ -1,0 +1,43 @@
+"""The log of touched rows answers in two ways, and both mean the same rows."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.state.touchlog import TouchLog
+
+
+def log_of(rows: list[int]) -> TouchLog:
+    log = TouchLog()
+    for row in rows:
+        log.touch(row)
+    return log
+
+
+@given(st.lists(st.integers(0, 300), max_size=40), st.lists(st.integers(0, 300), max_size=40))
+def test_rows_touched_after_a_mark_are_found_once_each_in_order(before: list[int], after: list[int]) -> None:
+    log = log_of(before)
+    mark = log.mark
+    for row in after:
+        log.touch(row)
+    assert log.rows_since(mark).tolist() == sorted(set(after))
+    assert log.since(mark) == after
+    few = log.few_since(mark, 3)
+    assert few is None if len(after) > 3 else sorted(few or ()) == sorted(set(after))
+
+
+def test_a_row_that_was_not_touched_keeps_its_time() -> None:
+    log = log_of([5, 900])
+    before = log.last(5), log.last(900), log.last(7), log.last(100_000)
+    log.touch(900)
+    assert (log.last(5), log.last(7), log.last(100_000)) == (before[0], 0, 0)
+    assert log.last(900) > before[1]
+
+
+def test_what_the_list_has_forgotten_the_column_still_knows() -> None:
+    log = log_of([3])
+    for row in range(70_000):
+        log.touch(row % 100 + 10)
+    assert log.since(0) is None
+    assert log.rows_since(0).tolist() == [3, *range(10, 110)]
