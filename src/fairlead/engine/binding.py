@@ -71,6 +71,8 @@ class Binding:
         self.stage = Stage.WAITING
         self.status: Status | None = None
         self.started = now
+        self.binds_since = now
+        """When all was prepared and the binding itself began."""
         self.waiting_for: dict[str, tuple[float, float]] = {
             plugin: (now + timeout, timeout) for plugin, timeout in permission.waits
         }
@@ -147,7 +149,7 @@ class Binding:
         if self.stage is Stage.PREPARING:
             writes += self._progress(now, replies, "PreBind")
             if self.stage is Stage.PREPARING and not self._errands:
-                self.stage = Stage.BINDING
+                self.stage, self.binds_since = Stage.BINDING, now
                 writes += self._bind_by_next(now)
                 replies = ()
         if self.stage is Stage.BINDING:

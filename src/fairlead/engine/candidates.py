@@ -18,6 +18,7 @@ import numpy as np
 
 from fairlead.framework.fit import FitErrors
 from fairlead.framework.round import Scores
+from fairlead.model.round_figures import PREDICATE, SCORING, Span
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
@@ -78,10 +79,11 @@ class NodeSearch:
     ) -> tuple[NDArray[np.int32], FitErrors]:
         """The feasible rows in the order in which they were looked at, and why the others are not. `fit` also wants
         room for the request in what will be idle."""
-        round = self._round
+        round, meter = self._round, self._round.meter
         size = len(rows)
         if size == 0:
             return rows, FitErrors()
+        began = meter.clock() if meter is not None else 0.0
         start = round.first_row % size
         want = enough(size, round.sampling)
         errors, kept = FitErrors(), self._kept_for(task)
@@ -97,6 +99,8 @@ class NodeSearch:
             found += len(passing)
             looked_at += len(part)
         round.first_row = (start + looked_at) % size
+        if meter is not None:
+            meter.lapsed(Span.STAGE, PREDICATE, since=began)
         return feasible[0] if len(feasible) == 1 else np.concatenate(feasible), errors
 
     def _look(
@@ -210,7 +214,11 @@ def by_preference(round: Round, rows: NDArray[np.int32]) -> list[NDArray[np.int3
 
 def prioritize(round: Round, task: Task, rows: NDArray[np.int32]) -> NDArray[np.float64]:
     """What the rows score together; remembered in `round.scores`."""
+    meter = round.meter
+    began = meter.clock() if meter is not None else 0.0
     totals = round.tiers.node_scores(task, Nodes(round.cluster.table, rows))
+    if meter is not None:
+        meter.lapsed(Span.STAGE, SCORING, since=began)
     round.scores = Scores(task, rows, totals)
     return totals
 

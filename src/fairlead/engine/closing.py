@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.model.amounts import Amounts
+from fairlead.model.round_figures import CLOSED, Span
 from fairlead.model.tasks import COMPLETED_CLASS, SCHEDULED_CLASS, TaskStatus
 
 if TYPE_CHECKING:
@@ -55,8 +56,12 @@ class Closing:
 
 
 def close_round(round: Round) -> Closing:
+    meter = round.meter
     for plugin in round.tiers.plugins.values():
+        began = meter.clock() if meter is not None else 0.0
         plugin.close(round)
+        if meter is not None:
+            meter.lapsed(Span.PLUGIN, plugin.name, CLOSED, since=began)
     groups = tuple(_report_group(round, job) for job in round.jobs.values())
     pods = tuple(report for job in round.jobs.values() for report in _report_pods(round, job))
     return Closing(groups, pods, _allocated_by_queue(round))

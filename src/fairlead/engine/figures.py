@@ -36,6 +36,7 @@ def figures_of(scheduler: Scheduler) -> Figures:
         rows_judged=sum(evaluator.rows_judged for evaluator in scheduler.evaluators.values()),
         rows_one_by_one={plugin.name: rows for plugin in plugins if (rows := getattr(plugin, "rows_one_by_one", 0))},
         costliest=meter.costliest() if meter is not None else None,
+        rounds=tuple(driver.figures() for driver in scheduler.drivers),
     )
 
 
@@ -49,6 +50,7 @@ def take(scheduler: Scheduler) -> Observed:
         samples=_emptied(meter.samples) if meter is not None else (),
         victims=victims,
         complaints=_emptied(scheduler.backlog.complaints),
+        lapses=_emptied(meter.lapses) if meter is not None else (),
     )
 
 

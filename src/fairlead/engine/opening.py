@@ -20,6 +20,7 @@ from fairlead.framework.tiers import Tiers
 from fairlead.model import kinds
 from fairlead.model.amounts import Amounts
 from fairlead.model.pod import VOLCANO_GROUP_API
+from fairlead.model.round_figures import OPENED, Span
 from fairlead.model.tasks import ALLOCATED_CLASS, TaskStatus, status_of
 from fairlead.state.books import Books
 from fairlead.state.cluster import Place
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairlead.framework.meter import Meter
     from fairlead.framework.profile import Rounds
     from fairlead.framework.round import HyperNodes
     from fairlead.model.group import NetworkTopology, SubGroupPolicy
@@ -56,6 +58,7 @@ def open_round(
     promised: Mapping[str, str] | None = None,
     known: dict[str, Task] | None = None,
     own_nodes: Collection[str] = (),
+    meter: Meter | None = None,
 ) -> Round:
     """A round over the cluster as it is. `topology` is another tree of hypernodes than the cluster's own; `promised`
     are the hypernodes in which an earlier round made room for sub-jobs, by the sub-jobs' uids. `known` are tasks of
@@ -92,6 +95,7 @@ def open_round(
         first_row=first_row,
         shard=_shard(cluster, rounds, own_nodes),
         opens_queue_gates=rounds.opens_queue_gates,
+        meter=meter,
     )
     _gather_jobs(round, rounds)
     requests.leave_out_uncounted(round.jobs.values())
@@ -102,7 +106,10 @@ def open_round(
         for sub_job in job.sub_jobs.values():
             sub_job.nominated_hyper_node = (promised or {}).get(sub_job.uid, "")
     for plugin in round.tiers.plugins.values():
+        began = meter.clock() if meter is not None else 0.0
         plugin.open(round)
+        if meter is not None:
+            meter.lapsed(Span.PLUGIN, plugin.name, OPENED, since=began)
     return round
 
 

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING
 from fairlead.engine.closing import close_round
 from fairlead.engine.opening import open_round
 from fairlead.engine.requests import Requests
+from fairlead.engine.round_tally import Tally, assumed
 from fairlead.engine.round_writes import RoundWriter
 from fairlead.engine.rounds import run_actions
 from fairlead.engine.shards import NodeShards
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.job import Task
 from fairlead.model import kinds
+from fairlead.model.round_figures import Lapse, Span
 from fairlead.model.tasks import TaskStatus, status_of
 
 if TYPE_CHECKING:
@@ -31,9 +33,11 @@ if TYPE_CHECKING:
 
     from fairlead.engine.closing import Closing, PodReport
     from fairlead.engine.recorder import Recorder
+    from fairlead.framework.meter import Meter
     from fairlead.framework.profile import Profile, Rounds
     from fairlead.framework.round import Round
     from fairlead.model.flow import Write
+    from fairlead.model.round_figures import RoundFigures
     from fairlead.state.cluster import Cluster
 
 
@@ -49,6 +53,10 @@ class RoundDriver:
         self._cluster = cluster
         self._rng = rng
         self._writer = RoundWriter(profile.name, recorder)
+        self.meter: Meter | None = None
+        """Whoever wants times measured brings a clock."""
+        self._tally = Tally()
+        self._spent = 0.0
         self._shards = NodeShards(cluster.shelves.of(kinds.VC_NODE_SHARD), self.rounds.territory, complaints)
         self.round: Round | None = None
         self._closed: Round | None = None
@@ -108,6 +116,7 @@ class RoundDriver:
         at = self.wake_at(now)
         if at is None or at > now:
             return [], []
+        began = self.meter.clock() if self.meter is not None else 0.0
         try:
             if self._running is None:
                 self._open(now)
@@ -116,11 +125,15 @@ class RoundDriver:
             writes = self._run_slice()
         except Exception as error:
             writes = self._break_off(error)
+        if self.meter is not None:
+            self._count_time(self.meter, self.meter.clock() - began)
         round = self.round
         if round is None:
             self._next_at = now + self.rounds.period
             return [], []
         binds, round.outcome.binds = round.outcome.binds, []
+        if self.meter is not None:
+            self.meter.lapses.extend(assumed((task for task, _ in binds), now))
         for task, reason in round.outcome.evictions:
             writes += self._writer.eviction(round, task, reason)
         round.outcome.evictions = []
@@ -132,9 +145,21 @@ class RoundDriver:
             self._next_at = now + self.rounds.period
         return binds, writes
 
+    def _count_time(self, meter: Meter, spent: float) -> None:
+        """A slice took so long; a round took what its slices did."""
+        self._spent += spent
+        if self._running is None:
+            meter.lapses.append(Lapse(Span.ROUND, (), self._spent))
+            self._spent = 0.0
+
+    def figures(self) -> RoundFigures:
+        """How things stood when the last round was closed."""
+        return self._tally.figures(self._closed)
+
     def _open(self, now: float) -> None:
         self._changed = False
         self.counted += 1
+        began = self.meter.clock() if self.meter is not None else 0.0
         self.round = open_round(
             self._cluster,
             self.rounds,
@@ -145,7 +170,11 @@ class RoundDriver:
             promised=None if self.rounds.compatible else self._promised,
             known=self._tasks,
             own_nodes=self._shards.own(),
+            witness=self._tally.begin(now, self.meter),
+            meter=self.meter,
         )
+        if self.meter is not None:
+            self.meter.lapsed(Span.OPENING, since=began)
         self._running = run_actions(self.round)
 
     def _run_slice(self) -> list[Write]:
@@ -173,6 +202,7 @@ class RoundDriver:
         self._first_row = round.first_row
         self._promised = _promises_of(round)
         self.last = close_round(round)
+        self._tally.closed(round)
         round.sandbox.lift()
         return self._writer.closing(round, self.last)
 

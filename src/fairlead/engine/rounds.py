@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from fairlead.engine.actions import allocate, backfill, enqueue, gangpreempt, gangreclaim, preempt, reclaim, shuffle
 from fairlead.errors import FairleadError
+from fairlead.model.round_figures import Lapse, Span
 
 if TYPE_CHECKING:
+    from fairlead.framework.meter import Meter
     from fairlead.framework.round import Round
 
 Execute = Callable[["Round"], Iterator[None]]
@@ -29,4 +31,14 @@ def run_actions(round: Round) -> Iterator[None]:
         if execute is None:
             raise FairleadError(f"there is no action {name!r}")
         round.witness.action(name)
-        yield from execute(round)
+        yield from execute(round) if round.meter is None else _measured(round.meter, name, execute(round))
+
+
+def _measured(meter: Meter, name: str, attempts: Iterator[None]) -> Iterator[None]:
+    """An action, and how long it took: what others do between its attempts is not its time."""
+    spent, began = 0.0, meter.clock()
+    for _ in attempts:
+        spent += meter.clock() - began
+        yield
+        began = meter.clock()
+    meter.lapses.append(Lapse(Span.ACTION, (name,), spent + meter.clock() - began))

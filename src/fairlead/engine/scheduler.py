@@ -34,6 +34,7 @@ from fairlead.engine.promised import Promised
 from fairlead.engine.recorder import Recorder
 from fairlead.engine.round_driver import RoundDriver
 from fairlead.engine.round_explain import explained_by_round
+from fairlead.engine.round_tally import bound, watched
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.points import Permission
@@ -146,7 +147,7 @@ class Scheduler:
             if entry is None:
                 break
             self._schedule(entry)
-        self._run_rounds(bool(changes))
+        self._run_rounds(changes)
         return self._writes
 
     def _needs_owners(self) -> bool:
@@ -242,9 +243,12 @@ class Scheduler:
                 driver.reconfigure(profile)
             self.drivers.append(driver)
 
-    def _run_rounds(self, changed: bool) -> None:
+    def _run_rounds(self, changes: Sequence[Change]) -> None:
         for driver in self.drivers:
-            if changed:
+            driver.meter = self.meter
+            if self.meter is not None:
+                self.meter.lapses.extend(watched(changes, driver.rounds.scheduler_names, self._now))
+            if changes:
                 driver.noticed(self._now)
             placed, writes = driver.step(self._now)
             self._writes += writes
@@ -341,6 +345,8 @@ class Scheduler:
         self.backlog.done(pod.uid)
         note = f"Successfully assigned {pod.key} to {binding.node_name}"
         self._record(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
+        if self.meter is not None and binding.cycle.profile.rounds is not None:
+            self.meter.lapses.extend(bound(binding, self._now))
         self.explanations.bound(pod.uid)
         told_after_binding(binding.cycle, binding.row)
         self._decide(binding.entry, pod, "scheduled", node=binding.node_name)

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlead.model.figures import Sample
 from fairlead.model.reasons import Code, Status
+from fairlead.model.round_figures import Lapse
 
 if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
+    from fairlead.model.round_figures import Span
 
 EVERY = 10
 _KEPT = 100_000
@@ -38,6 +40,8 @@ class Meter:
         self.samples: deque[Sample] = deque(maxlen=_KEPT)
         self.algorithm: deque[float] = deque(maxlen=_KEPT)
         """How long each attempt took to choose a node, or not to."""
+        self.lapses: deque[Lapse] = deque(maxlen=_KEPT)
+        """What took how long in rounds."""
         self.evaluated: Counter[Evaluated] = Counter()
         self.totals: Counter[str] = Counter()
         """Measured nanoseconds by plugin."""
@@ -58,6 +62,10 @@ class Meter:
             seconds = self.clock() - began
             self.samples.append(Sample(self._cycles, cycle.profile.name, plugin, point, status, seconds))
             self.totals[plugin] += int(seconds * 1e9)
+
+    def lapsed(self, span: Span, *labels: str, since: float) -> None:
+        """Something of a round has ended that began at `since`."""
+        self.lapses.append(Lapse(span, labels, self.clock() - since))
 
     def attempted(self, cycle: Cycle, seconds: float, *, scored: bool) -> None:
         """An attempt has ended: how long it took and whom it asked."""

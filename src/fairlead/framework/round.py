@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
+    from fairlead.framework.meter import Meter
     from fairlead.framework.tiers import Tiers
     from fairlead.model.amounts import Amounts
     from fairlead.model.policy import Queue
@@ -144,6 +145,9 @@ class Witness:
 
     def overused(self, queue: QueueState) -> None: ...
 
+    def preempting(self, victims: int) -> None:
+        """Room for a task is made on a node, at the cost of so many at most."""
+
 
 @dataclass(slots=True)
 class Scores:
@@ -199,6 +203,8 @@ class Round:
     """Where the next search for nodes begins; turns from search to search, and from round to round."""
     shard: Shard | None = None
     opens_queue_gates: bool = False
+    meter: Meter | None = None
+    """Where somebody wants to know how long things take."""
     undone_evictions_stay_out: bool = False
     """Whether a pod whose eviction is undone stays out of what predicates and scores see until the round ends."""
     cycles: dict[str, Cycle] = field(default_factory=dict)

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from fairlead.model.round_figures import Lapse, RoundFigures
 
 from fairlead.model.records import record
 
@@ -61,6 +64,8 @@ class Figures:
     """By lifted plugin: nodes judged one at a time."""
     costliest: tuple[str, float] | None = None
     """The plugin that took the most of the measured time, and its share."""
+    rounds: tuple[RoundFigures, ...] = ()
+    """One per profile that works in rounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +77,5 @@ class Observed:
     victims: tuple[int, ...] = ()
     """How many pods each preemption evicts."""
     complaints: tuple[str, ...] = ()
+    lapses: tuple[Lapse, ...] = ()
+    """What took how long in rounds."""

@@ -134,12 +134,15 @@ class Histogram:
         self._sums: dict[Labels, float] = {}
 
     def observe(self, value: float, labels: Labels = ()) -> None:
-        counts = self._counts.get(labels)
-        if counts is None:
-            counts = self._counts[labels] = [0] * (len(self.name.buckets) + 1)
-            self._sums[labels] = 0.0
-        counts[bisect_left(self.name.buckets, value)] += 1
+        if labels not in self._counts:
+            self.show(labels)
+        self._counts[labels][bisect_left(self.name.buckets, value)] += 1
         self._sums[labels] += value
+
+    def show(self, labels: Labels = ()) -> None:
+        """From now on it is there, if only as zeros."""
+        self._counts.setdefault(labels, [0] * (len(self.name.buckets) + 1))
+        self._sums.setdefault(labels, 0.0)
 
     def reset(self) -> None:
         self._counts.clear()

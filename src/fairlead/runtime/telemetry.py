@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 
 from fairlead.runtime import metrics
 from fairlead.runtime.metrics import Histogram, counter, from_figures, gauge
+from fairlead.runtime.volcano_metrics import VolcanoMetrics, as_volcano_names_them
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -58,6 +59,7 @@ class Telemetry:
         self._pod_attempts = Histogram(metrics.POD_ATTEMPTS)
         self._point_seconds = Histogram(metrics.POINT_SECONDS)
         self._plugin_seconds = Histogram(metrics.PLUGIN_SECONDS)
+        self._volcano = VolcanoMetrics()
         self._until_named = _NAMED_EVERY
         self._named = ""
         self._registry = CollectorRegistry()
@@ -77,6 +79,7 @@ class Telemetry:
             self._victims.observe(victims)
         if observed.samples:
             self._sampled(observed.samples)
+        self._volcano.take(observed.lapses)
         for complaint in observed.complaints:
             log.warning(complaint)
         self._until_named -= len(observed.algorithm)
@@ -126,19 +129,23 @@ class Telemetry:
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
-        return generate_latest(self._registry)
+        return as_volcano_names_them(generate_latest(self._registry))
 
     def reset(self) -> None:
         """Forget what was added up here; what stands in the scheduler's books stays."""
         self._attempts.clear()
         for histogram in self._histograms():
             histogram.reset()
+        self._volcano.reset()
 
     def collect(self) -> Iterator[Metric]:
         yield counter(metrics.ATTEMPTS, self._attempts)
         for histogram in self._histograms():
             yield histogram.family()
-        yield from from_figures(self._figures())
+        figures = self._figures()
+        yield from from_figures(figures)
+        if figures.rounds:
+            yield from self._volcano.collect(figures.rounds)
         yield counter(metrics.REQUESTS, self._requests())
         leading = self._leading()
         if leading is not None:

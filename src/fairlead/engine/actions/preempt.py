@@ -162,6 +162,7 @@ class _Preemption:
         if not suffice(round, task, row, victims):
             self._prospects.refuse(task, row)
             return False
+        round.witness.preempting(len(victims))
         heap = round.victims_heap(victims, task)
         trial = Transaction(round)
         evicted = Amounts()

@@ -48,6 +48,7 @@ class DryRun:
         candidates = self._candidates(task, rows.tolist(), may_go)
         if not candidates:
             return None
+        round.witness.preempting(sum(len(candidate.victims) for candidate in candidates))
         chosen = self._best(task, candidates)
         trial = Transaction(round)
         for victim in chosen.victims:
