@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 OWN_KUBECONFIG = Path("fairlead.kubeconfig")
 OPS_PORT = "http://127.0.0.1:10259"
 WAITS = 3
-PLACED = ("Scheduled", "Binding")
+PLACED = ("Scheduled", "Binding", "Completed")
 KINDS = ("Explanation", "GangExplanation", "QueueExplanation")
 
 
@@ -86,6 +86,7 @@ def podgroup_command(
     context: str | None,
     server: str | None,
     token_file: Path | None,
+    called: str = "podgroup",
 ) -> None:
     """Explain how much of the group NAME has places, and what the rest lacks.
 
@@ -93,7 +94,7 @@ def podgroup_command(
     Exit code 0: enough members are placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
     """
     connections, own_namespace = _connections(kubeconfig, context, server, token_file)
-    document = asyncio.run(ask(connections, namespace or own_namespace, name, plural="podgroups"))
+    document = asyncio.run(ask(connections, namespace or own_namespace, name, plural="podgroups", called=called))
     _answer(document, output, lambda console: _show_group(console, document))
 
 
@@ -101,12 +102,14 @@ def podgroup_command(
 @_asking
 @click.pass_context
 def job_command(command: click.Context, /, **options: Any) -> None:
-    """Explain the Volcano job NAME, or the group of that name, as `explain podgroup` does.
+    """Explain the group of the job NAME, Volcano's or a plain one, as `explain podgroup` does.
+
+    Other owners of pods that Volcano schedules (a StatefulSet, a ReplicaSet) are found by their names too.
 
     \b
     Exit code 0: enough members are placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
     """
-    command.invoke(podgroup_command, **options)
+    command.invoke(podgroup_command, called="job", **options)
 
 
 def _answer(document: dict[str, Any], output: str, show: Callable[[Console], None]) -> None:
@@ -157,8 +160,10 @@ def _connections(
     return [cluster, neighbour], cluster.namespace
 
 
-async def ask(connections: Sequence[Connection], namespace: str, name: str, *, plural: str = "pods") -> dict[str, Any]:
-    """The Explanation, from the first who has one."""
+async def ask(
+    connections: Sequence[Connection], namespace: str, name: str, *, plural: str = "pods", called: str = ""
+) -> dict[str, Any]:
+    """The Explanation, from the first who has one. `called` is what the user calls such a thing."""
     from fairlead.api.client import KubeApi
     from fairlead.api.explaining import explanation_path
 
@@ -180,5 +185,5 @@ async def ask(connections: Sequence[Connection], namespace: str, name: str, *, p
             await api.close()
     if unknown:
         where = f' in namespace "{namespace}"' if namespace else ""
-        raise FairleadError(f'the scheduler knows no {plural.removesuffix("s")} "{name}"{where}')
+        raise FairleadError(f'the scheduler knows no {called or plural.removesuffix("s")} "{name}"{where}')
     raise FairleadError(f"no scheduler answers: {'; '.join(troubles)}")

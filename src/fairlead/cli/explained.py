@@ -36,7 +36,7 @@ def headline(document: Document) -> str:
     where = f" on {document['node']}" if document.get("node") else ""
     promised = f", promised {document['nominatedNode']}" if document.get("nominatedNode") else ""
     nodes = document["nodes"]
-    fits = f"; {nodes['feasible']} of {nodes['total']} nodes fit" if document.get("chosen") else ""
+    fits = f"; {nodes['feasible']} of {nodes['total']} nodes fit" if nodes["feasible"] else ""
     attempts = f" after {_count(document['attempts'], 'attempt')}" if document["attempts"] else ""
     colour = _COLOURS.get(verdict, "yellow")
     words = f"{where}{promised}{attempts}{fits} ({document['scheduler']})"

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Document = Mapping[str, Any]
-_COLOURS = {"Scheduled": "green", "Unschedulable": "red", "Error": "red"}
+_COLOURS = {"Scheduled": "green", "Completed": "green", "Unschedulable": "red", "Error": "red"}
 _NAMED = 10
 
 
 def show(console: Console, document: Document) -> None:
     group, verdict = document["podGroup"], document["verdict"]
     colour = _COLOURS.get(verdict, "yellow")
-    name = escape(f"{group['namespace']}/{group['name']}")
+    name = escape(named(f"{group['namespace']}/{group['name']}", group.get("owner", "")))
     console.print(f"[bold]{name}[/bold] is [{colour}]{verdict}[/{colour}]: {escape(document['summary'])}")
     if document.get("message"):
         console.print(escape(document["message"]))
@@ -28,6 +28,11 @@ def show(console: Console, document: Document) -> None:
     for table in (_blockers(document), _topology(document), _considered(document)):
         if table is not None:
             console.print(table)
+
+
+def named(group: str, owner: str) -> str:
+    """A group that was made for somebody has a name that says little."""
+    return f"{group} (of {owner})" if owner and owner not in group else group
 
 
 def _where(where: Mapping[str, int]) -> str:

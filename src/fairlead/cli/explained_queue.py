@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
+from fairlead.cli.explained_gang import named
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -38,9 +40,9 @@ def show_queue(console: Console, document: Document) -> None:
     if document["sums"]:
         console.print(_sums(document["sums"]))
     if document["holders"]:
-        console.print(_holders(document["holders"]))
+        console.print(_holders(document["holders"], document.get("owners", {})))
     if document["waiting"]:
-        console.print(f"waiting, in this order: {escape(', '.join(document['waiting'][:_NAMED]))}")
+        console.print(f"waiting, in this order: {escape(_listed(document['waiting'], document.get('owners', {})))}")
     for sentence in document["why"]:
         console.print(escape(sentence))
 
@@ -61,12 +63,18 @@ def _sums(sums: Mapping[str, Mapping[str, str | None]]) -> Table:
     return table
 
 
-def _holders(holders: list[Document]) -> Table:
+def _listed(groups: list[str], owners: Mapping[str, str]) -> str:
+    more = f" and {len(groups) - _NAMED} more" if len(groups) > _NAMED else ""
+    return ", ".join(named(group, owners.get(group, "")) for group in groups[:_NAMED]) + more
+
+
+def _holders(holders: list[Document], owners: Mapping[str, str]) -> Table:
     table = Table(title="Who holds it", title_justify="left", title_style="bold")
     for heading in ("group", "phase", "allocated", "kept for it"):
         table.add_column(heading, overflow="fold")
     for one in holders[:_NAMED]:
-        table.add_row(escape(one["group"]), one["phase"], _amounts(one["allocated"]), _amounts(one["kept"]))
+        group = named(one["group"], owners.get(one["group"], ""))
+        table.add_row(escape(group), one["phase"], _amounts(one["allocated"]), _amounts(one["kept"]))
     return table
 
 
@@ -85,5 +93,5 @@ def show_checks(console: Console, document: Document) -> None:
     console.print(table)
     queue = document["queue"]
     if queue.get("place"):
-        before = f", after {escape(', '.join(queue['before'][:_NAMED]))}" if queue["before"] else ""
+        before = f", after {escape(_listed(queue['before'], queue.get('owners', {})))}" if queue["before"] else ""
         console.print(f"turn {queue['place']} of {queue['waiting']} in queue {escape(queue['name'])}{before}")

@@ -225,6 +225,7 @@ def prioritize(round: Round, task: Task, rows: NDArray[np.int32]) -> NDArray[np.
 
 def best(round: Round, task: Task, rows: NDArray[np.int32]) -> int:
     """The row to take: the only one, or one of those that score highest."""
+    round.fitting[task.uid] = len(rows)
     if len(rows) == 1:
         round.scores = None
         return int(rows[0])

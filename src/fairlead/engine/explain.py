@@ -49,6 +49,11 @@ class Landed:
     total: int
     bound: bool = False
 
+    @property
+    def _scores_tell(self) -> bool:
+        """Whether the scores say why it is there: not where they were not kept, as in rounds."""
+        return self.placed.feasible == 1 or self.placed.runner_up is not None or bool(self.placed.chosen.scores)
+
     def explanation(self) -> Explanation:
         pod, placed = self.pod, self.placed
         return Explanation(
@@ -62,7 +67,7 @@ class Landed:
             node=self.node,
             total_nodes=self.total,
             feasible_nodes=placed.feasible,
-            chosen=_scored(self.node, placed.chosen),
+            chosen=_scored(self.node, placed.chosen) if self._scores_tell else None,
             runner_up=_scored(self.other, placed.runner_up) if placed.runner_up else None,
         )
 

@@ -1,7 +1,6 @@
-"""From the last round to answers: what a queue holds and may hold, line by line; and why a group has no place.
+"""From the last round to answers about groups: how far one has come, and at which check it stopped.
 
-It reads the round that is under way or was last closed, and whatever plugin keeps accounts of queues. Nothing is
-computed before somebody asks.
+It reads the round that is under way or was last closed. Nothing is computed before somebody asks.
 """
 
 from __future__ import annotations
@@ -9,178 +8,24 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cmp_to_key
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from fairlead.engine.explain_queue import NAMED, Books, amounts_text, in_turn, owners_of, said, total
 from fairlead.model import kinds
-from fairlead.model.amounts import PODS, UNLIMITED, Amounts
+from fairlead.model.amounts import PODS
 from fairlead.model.gang_explanation import GangExplanation
 from fairlead.model.pod import VOLCANO_GROUP_API
-from fairlead.model.quantity import format_quantity
-from fairlead.model.queue_explanation import Check, Holder, JobExplanation, QueueExplanation
+from fairlead.model.queue_explanation import Check, JobExplanation
 from fairlead.model.tasks import TaskStatus
 
 if TYPE_CHECKING:
+    from fairlead.engine.explain_queue import Account
     from fairlead.engine.round_driver import RoundDriver
-    from fairlead.framework.round import Job, QueueState, Round
+    from fairlead.framework.round import Job, Round
     from fairlead.model.group import PodGroup
-    from fairlead.model.queue_explanation import Amount
 
-_NAMED = 20
 _TEXTS = 5
-
-
-class Account(Protocol):
-    """What a plugin that keeps accounts of queues knows of one."""
-
-    allocated: Amounts
-    request: Amounts
-    inqueue: Amounts
-    elastic: Amounts
-    deserved: Amounts
-    guarantee: Amounts
-    limit: Amounts
-    share: float
-
-
-# ---- queues ----
-
-
-def explain_queue(driver: RoundDriver, name: str) -> QueueExplanation | None:
-    round = driver.latest
-    queue = round.queues.get(name) if round is not None else None
-    if round is None or queue is None:
-        return None
-    plugin, account = _account(round, name)
-    jobs = [job for job in round.jobs.values() if job.queue == name]
-    waiting = _in_turn(round, jobs)
-    ending = _sum(task.request for job in jobs for task in job.in_status(TaskStatus.RELEASING))
-    sums = {} if account is None else {r: _lines(r, account, queue, ending, plugin) for r in _named(account, queue)}
-    return QueueExplanation(
-        name=name,
-        state=queue.queue.state,
-        plugin=plugin,
-        weight=queue.queue.weight,
-        parent=queue.queue.parent,
-        share=None if account is None else account.share,
-        place=_place_of_queue(round, queue),
-        sums=sums,
-        holders=tuple(_holders(jobs)),
-        waiting=tuple(job.uid for job in waiting[:_NAMED]),
-        why=tuple(_reasons(queue, plugin, account, len(waiting))),
-    )
-
-
-def _account(round: Round, queue: str) -> tuple[str, Account | None]:
-    for name, plugin in round.tiers.plugins.items():
-        account = getattr(plugin, "account", None)
-        if account is not None:
-            return name, account(queue)
-    return "", None
-
-
-def _sum(requests: Iterable[Amounts]) -> Amounts:
-    total = Amounts()
-    for request in requests:
-        total.add(request)
-    return total
-
-
-def _named(account: Account, queue: QueueState) -> list[str]:
-    """The resources that the queue has anything to do with."""
-    names = ["cpu", "memory"]
-    for amounts in (account.allocated, account.request, account.inqueue, account.guarantee, account.deserved):
-        names += amounts.scalars
-    names += queue.queue.capability or ()
-    return [name for name in dict.fromkeys(names) if name != PODS or PODS in (queue.queue.capability or ())]
-
-
-def _lines(name: str, account: Account, queue: QueueState, ending: Amounts, plugin: str) -> dict[str, Amount]:
-    get = Amounts.get
-    limit, allocated = get(account.limit, name), get(account.allocated, name)
-    entered = allocated + get(account.inqueue, name) - get(account.elastic, name)
-    ceiling = get(account.deserved, name) if plugin == "proportion" else limit
-    capability = (queue.queue.capability or {}).get(name)
-    return {
-        "capability": None if capability is None else format_quantity(capability, name),
-        "guarantee": _said(name, get(account.guarantee, name)),
-        "limit": _said(name, limit),
-        "deserved": _said(name, get(account.deserved, name)),
-        "request": _said(name, get(account.request, name)),
-        "allocated": _said(name, allocated),
-        "inqueue": _said(name, get(account.inqueue, name)),
-        "elastic": _said(name, get(account.elastic, name)),
-        "ending": _said(name, get(ending, name)),
-        "leftForEntry": _said(name, limit - entered if limit < UNLIMITED else limit),
-        "leftForPods": _said(name, ceiling - allocated if ceiling < UNLIMITED else ceiling),
-    }
-
-
-def _said(name: str, amount: float) -> Amount:
-    if amount >= UNLIMITED / 2:
-        return None
-    made = Amounts()
-    made.set(name, abs(amount))
-    text = format_quantity(made.to_units()[name], name)
-    return f"-{text}" if amount < 0 and text != "0" else text
-
-
-def amounts_text(amounts: Amounts) -> dict[str, str]:
-    return {name: text for name, value in amounts.items() if value and (text := _said(name, value)) is not None}
-
-
-def _holders(jobs: Sequence[Job]) -> Iterator[Holder]:
-    for job in sorted(jobs, key=lambda job: (-job.allocated.cpu, -job.allocated.memory, job.uid))[:_NAMED]:
-        kept = _kept(job)
-        if not job.allocated.empty or not kept.empty:
-            yield Holder(job.uid, job.phase, amounts_text(job.allocated), amounts_text(kept))
-
-
-def _kept(job: Job) -> Amounts:
-    """What of its minimum a group that was let in has not got yet."""
-    kept = Amounts()
-    if job.min_resources is not None and job.phase in ("Inqueue", "Running"):
-        for name, least in job.min_resources.items():
-            kept.set(name, max(0.0, least - job.allocated.get(name)))
-    return kept
-
-
-def _reasons(queue: QueueState, plugin: str, account: Account | None, waiting: int) -> Iterator[str]:
-    if not queue.queue.open:
-        state = queue.queue.state or "not opened yet"
-        yield f"the queue is {state}: nobody is let in and nothing is placed; what runs goes on"
-    if not plugin:
-        yield "no plugin keeps accounts of queues: nothing is limited"
-        return
-    if account is None:
-        yield "it has no groups, so nothing is counted for it" if plugin == "proportion" else "the queues make no tree"
-        return
-    yield "leftForEntry = limit - (allocated + inqueue - elastic): what the minimum of a group may ask for to be let in"
-    if plugin == "proportion":
-        yield "leftForPods = deserved - allocated: proportion lets a queue have what it deserves and no more"
-    else:
-        yield "leftForPods = limit - allocated: capacity lets a queue borrow beyond what it deserves, up to its limit"
-    yield "limit = what the guarantees of all other queues leave of the cluster, and no more than the capability"
-    if account.deserved.less_equal(account.allocated) and waiting:
-        yield "it has all that it deserves: others come first, and it reclaims nothing"
-
-
-def _place_of_queue(round: Round, queue: QueueState) -> int:
-    """Its turn among the queues, as things stand."""
-    return 1 + sum(round.tiers.queue_first(other, queue) for other in round.queues.values() if other is not queue)
-
-
-def _in_turn(round: Round, jobs: Iterable[Job]) -> list[Job]:
-    """Those that still want something, in the order of their turns."""
-    wanting = [job for job in jobs if job.phase != "Completed" and not job.is_ready]
-
-    def order(one: Job, other: Job) -> int:
-        return -1 if round.tiers.job_first(one, other) else 1
-
-    return sorted(wanting, key=cmp_to_key(order))
-
-
-# ---- groups ----
+_UID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 def explain_job(driver: RoundDriver, namespace: str, name: str) -> JobExplanation | None:
@@ -189,7 +34,7 @@ def explain_job(driver: RoundDriver, namespace: str, name: str) -> JobExplanatio
     if round is None:
         return None
     groups = round.cluster.shelves.of(kinds.VC_POD_GROUP)
-    key = _key_of(groups, namespace, name)
+    key = _key_of(groups.values(), namespace, name)
     job = round.jobs.get(key)
     if job is not None:
         return _explained(driver, round, job)
@@ -202,18 +47,20 @@ def explain_job(driver: RoundDriver, namespace: str, name: str) -> JobExplanatio
     return JobExplanation(_gang(driver, group, None, checks), queue, group.phase, checks)
 
 
-def _key_of(groups: Iterable[str], namespace: str, name: str) -> str:
-    """The group of that name, or the one that a job of that name has: `<job>-<uid>`."""
+def _key_of(groups: Iterable[PodGroup], namespace: str, name: str) -> str:
+    """The group of that name, or the one that was made for somebody of that name: `<job>-<uid>` for a Volcano job,
+    `podgroup-<uid>` for whoever else owns pods."""
+    named = {group.key: group for group in groups if group.namespace == namespace}
     key = f"{namespace}/{name}"
-    if key in groups:
+    if key in named:
         return key
-    of_job = re.compile(f"{re.escape(key)}-[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}")
-    return next((known for known in groups if of_job.fullmatch(known)), key)
+    of_job = re.compile(f"{re.escape(name)}-{_UID}")
+    return next((one.key for one in named.values() if one.made_for == name or of_job.fullmatch(one.name)), key)
 
 
 def _explained(driver: RoundDriver, round: Round, job: Job) -> JobExplanation:
     checks = tuple(_checks(round, job))
-    waiting = _in_turn(round, (one for one in round.jobs.values() if one.queue == job.queue))
+    waiting = in_turn(round, (one for one in round.jobs.values() if one.queue == job.queue))
     before = waiting[: waiting.index(job)] if job in waiting else []
     return JobExplanation(
         gang=_gang(driver, job.group, job, checks),
@@ -222,7 +69,8 @@ def _explained(driver: RoundDriver, round: Round, job: Job) -> JobExplanation:
         checks=checks,
         place=len(before) + 1 if job in waiting else None,
         waiting=len(waiting),
-        before=tuple(one.uid for one in before[:_NAMED]),
+        before=tuple(one.uid for one in before[:NAMED]),
+        owners=owners_of(before[:NAMED]),
     )
 
 
@@ -230,6 +78,7 @@ def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequenc
     round = driver.latest
     assert round is not None
     ready = job is not None and job.is_ready
+    ended = _ended(group, job)
     failed = next((check for check in checks if check.passed is False), None)
     where = Counter(
         round.cluster.table.name(task.row)
@@ -241,8 +90,18 @@ def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequenc
         name=group.name,
         api=VOLCANO_GROUP_API,
         scheduler=driver.profile.name,
-        verdict="Scheduled" if ready else "Unschedulable" if failed is not None else "Waiting",
+        verdict=(
+            "Completed"
+            if _is_over(group, job)
+            else "Scheduled"
+            if ready
+            else "Unschedulable"
+            if failed is not None
+            else "Waiting"
+        ),
         message="" if ready or failed is None else f"{failed.name}: {failed.text}",
+        ended=ended,
+        owner=group.made_for,
         at=round.now,
         attempts=driver.counted,
         minimum=group.min_member,
@@ -254,6 +113,20 @@ def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequenc
     )
 
 
+def _is_over(group: PodGroup, job: Job | None) -> bool:
+    """Whether all its pods have ended; they may be gone by now."""
+    if job is None or not job.tasks:
+        return group.phase == "Completed"
+    return all(task.status in (TaskStatus.SUCCEEDED, TaskStatus.FAILED) for task in job.tasks.values())
+
+
+def _ended(group: PodGroup, job: Job | None) -> tuple[int, int]:
+    """How many succeeded and failed: by the pods that are there, or as it was last written down."""
+    if job is None or not job.tasks:
+        return group.counted[1:]
+    return job.counts.of(TaskStatus.SUCCEEDED), job.counts.of(TaskStatus.FAILED)
+
+
 def _fit_errors(job: Job) -> list[tuple[str, int]]:
     texts = Counter(errors.message for uid, errors in job.fit_errors.items() if uid in job.tasks)
     return texts.most_common(_TEXTS)
@@ -261,10 +134,14 @@ def _fit_errors(job: Job) -> list[tuple[str, int]]:
 
 def _checks(round: Round, job: Job) -> Iterator[Check]:
     """In the order in which they stand in a group's way."""
-    queue = round.queues[job.queue]
-    yield Check("queue", queue.queue.open, f"{job.queue} is {queue.queue.state or 'not opened yet'}")
+    books = Books(round, job.queue)
+    yield _queue(round, job, books)
+    if _is_over(job.group, job):
+        succeeded, failed = _ended(job.group, job)
+        yield Check("gang", True, f"all its pods have ended: {succeeded} succeeded, {failed} failed")
+        return
     yield _entry(round, job)
-    yield _quota(round, job)
+    yield _quota(job, books)
     yield _gang_check(job, round)
     if job.contains_topology:
         yield _topology(round, job)
@@ -281,17 +158,26 @@ def _entry(round: Round, job: Job) -> Check:
     return Check("enqueue", False, f"not let in, needs {needs}: {'; '.join(notes) or 'its turn has not come yet'}")
 
 
-def _quota(round: Round, job: Job) -> Check:
-    plugin, account = _account(round, job.queue)
-    if account is None:
+def _queue(round: Round, job: Job, books: Books) -> Check:
+    queue = round.queues[job.queue].queue
+    if books.trouble:
+        return Check("queue", False, f"{job.queue} can have nothing: {books.trouble}")
+    return Check("queue", queue.open, f"{job.queue} is {queue.state or 'not opened yet'}")
+
+
+def _quota(job: Job, books: Books) -> Check:
+    """Whether its queue, and every queue above that, has room for what is pending."""
+    if books.own is None:
         return Check("quota", None, "no account is kept of its queue")
-    wanted = _sum(task.request for task in job.in_status(TaskStatus.PENDING)) if job.tasks else job.minimum()
-    ceiling = account.deserved if plugin == "proportion" else account.limit
+    if not job.tasks:
+        return Check("quota", None, "it has no pods that ask for anything")
+    wanted = total(task.request for task in job.in_status(TaskStatus.PENDING))
     lacking = [
-        f"asks for {_said(name, amount)} {name}, and the queue has {_said(name, account.allocated.get(name))} of "
-        f"{_said(name, ceiling.get(name)) or 'any'}{_kept_text(name, account)}"
+        f"asks for {said(name, amount)} {name}, and queue {one.name} has {said(name, one.allocated.get(name))} of "
+        f"{said(name, books.ceiling(one, name)) or 'any'}{_kept_text(name, one)}"
+        for one in books.line
         for name, amount in wanted.items()
-        if name != PODS and amount and account.allocated.get(name) + amount >= ceiling.get(name) + 0.1
+        if name != PODS and amount and one.allocated.get(name) + amount >= books.ceiling(one, name) + 0.1
     ]
     if not lacking:
         return Check("quota", True, "its queue has room for it")
@@ -300,12 +186,13 @@ def _quota(round: Round, job: Job) -> Check:
 
 def _kept_text(name: str, account: Account) -> str:
     kept = account.inqueue.get(name)
-    return f" ({_said(name, kept)} kept for groups that were let in)" if kept else ""
+    return f" ({said(name, kept)} kept for groups that were let in)" if kept else ""
 
 
 def _gang_check(job: Job, round: Round) -> Check:
     invalid = round.tiers.job_valid(job)
-    counts = f"{job.counts.ready} of {len(job.tasks)} pods have places, {job.min_available} are needed"
+    needed = f"{job.min_available} {'is' if job.min_available == 1 else 'are'} needed"
+    counts = f"{job.counts.ready} of {len(job.tasks)} pods have places, {needed}"
     if invalid is not None:
         return Check("gang", False, f"{invalid.message or invalid.reason}; {counts}")
     return Check("gang", True if job.is_ready else None, counts)
@@ -321,5 +208,6 @@ def _topology(round: Round, job: Job) -> Check:
 def _nodes(job: Job) -> Check:
     told = _fit_errors(job)
     if not told:
-        return Check("nodes", True if job.is_ready else None, "no node refused it")
-    return Check("nodes", None if job.is_ready else False, "; ".join(f"{text} ({count} pods)" for text, count in told))
+        return Check("nodes", True, "no node refused it") if job.is_ready else Check("nodes", None, "none was tried")
+    texts = (f"{text} ({count} {'pod' if count == 1 else 'pods'})" for text, count in told)
+    return Check("nodes", None if job.is_ready else False, "; ".join(texts))

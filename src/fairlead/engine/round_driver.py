@@ -214,6 +214,10 @@ class RoundDriver:
         cycle.profile = self.profile
         return cycle
 
+    def fitting(self, task: Task) -> int:
+        """How many nodes would have done for a task that was just placed."""
+        return 1 if self.latest is None else self.latest.fitting.pop(task.uid, 1)
+
     # ---- interruptions ----
 
     def _suspend(self, round: Round) -> None:

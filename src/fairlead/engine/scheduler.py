@@ -24,7 +24,8 @@ from fairlead.engine.entry import Entry
 from fairlead.engine.evictions import Evictions
 from fairlead.engine.explain import Explanations, waiting_in
 from fairlead.engine.explain_gang import GangExplanations, described
-from fairlead.engine.explain_round import explain_job, explain_queue
+from fairlead.engine.explain_queue import explain_queue
+from fairlead.engine.explain_round import explain_job
 from fairlead.engine.gang_driver import Desk, GangDriver
 from fairlead.engine.hints import DEFAULT_INTERESTS, EXTENDER
 from fairlead.engine.intake import Intake
@@ -259,7 +260,9 @@ class Scheduler:
         """A pod that a round placed goes the way of any other."""
         cycle = driver.cycle_of(task, self.cluster, self._now, self._rng)
         entry = Entry(task.pod, self._now, attempts=1, first_attempt=self._now)
-        placed = Placed(row, feasible=1, judged=len(self.cluster.table), chosen=Candidate(row, 0, ()))
+        placed = Placed(
+            row, feasible=driver.fitting(task), judged=len(self.cluster.table), chosen=Candidate(row, 0, ())
+        )
         self._begin_binding(entry, cycle, Committed(placed, Permission()))
 
     # ---- one attempt ----

@@ -209,6 +209,8 @@ class Round:
     """Whether a pod whose eviction is undone stays out of what predicates and scores see until the round ends."""
     cycles: dict[str, Cycle] = field(default_factory=dict)
     """By task, what its filters noted when it was last looked at."""
+    fitting: dict[str, int] = field(default_factory=dict)
+    """By task, how many rows would have done when one of them was chosen for it."""
     outcome: Outcome = field(default_factory=lambda: Outcome())
     _rows_of: dict[str, NDArray[np.int32]] = field(default_factory=dict)
 

@@ -45,7 +45,7 @@ class GangExplanation:
     api: str
     scheduler: str
     verdict: str
-    """`Scheduled`, `Unschedulable`, `Preempting`, `Error`, `Gated` or `Waiting`."""
+    """`Scheduled`, `Unschedulable`, `Preempting`, `Error`, `Gated`, `Waiting` or `Completed`."""
     message: str = ""
     at: float | None = None
     attempts: int = 0
@@ -64,16 +64,24 @@ class GangExplanation:
     blockers: tuple[tuple[str, int], ...] = ()
     """What members were told, with how many were told so."""
     considered: tuple[Spared, ...] = ()
+    ended: tuple[int, int] = (0, 0)
+    """Members that succeeded and that failed."""
+    owner: str = ""
+    """Whose group it is, if it was made for somebody."""
 
     @property
     def summary(self) -> str:
         """One sentence."""
-        placed = f"{self.fits} of {self.members} members fit"
+        needed = f"{self.minimum} {'is' if self.minimum == 1 else 'are'} needed"
+        if self.verdict == "Completed":
+            return f"all its pods have ended, {self.ended[0]} succeeded and {self.ended[1]} failed"
         if self.verdict == "Scheduled":
-            return f"{self.scheduled} of {self.members} members have places, {self.minimum} are needed"
+            return f"{self.scheduled} of {self.members} members have places, {needed}"
+        if not self.members:
+            return f"it has no pods, {needed}"
         if self.domains and self.domains[0].fits < self._lacking:
             return self._closest(self.domains[0])
-        return f"{placed}, {self.minimum} are needed"
+        return f"{self.fits} of {self.members} members fit, {needed}"
 
     @property
     def _lacking(self) -> int:
@@ -89,7 +97,10 @@ class GangExplanation:
         doc: Doc = {
             "apiVersion": SCHEMA,
             "kind": "GangExplanation",
-            "podGroup": {"apiGroup": self.api, "namespace": self.namespace, "name": self.name},
+            "podGroup": {
+                "apiGroup": self.api, "namespace": self.namespace, "name": self.name,
+                **({"owner": self.owner} if self.owner else {}),
+            },
             "scheduler": self.scheduler,
             "verdict": self.verdict,
             "summary": self.summary,
@@ -97,6 +108,7 @@ class GangExplanation:
             "attempts": self.attempts,
             "members": {
                 "known": self.members, "needed": self.minimum, "placed": self.scheduled, "fitting": self.fits,
+                **({"succeeded": self.ended[0], "failed": self.ended[1]} if any(self.ended) else {}),
             },
             "where": dict(self.where),
         }  # fmt: skip

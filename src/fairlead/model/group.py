@@ -18,6 +18,9 @@ from fairlead.model.documents import EMPTY, FieldError, compiler, created_at, mo
 from fairlead.model.pod import COSCHEDULING_GROUP_API, NATIVE_GROUP_API, VOLCANO_GROUP_API
 from fairlead.model.selectors import selector_from_document
 
+_MADE = "podgroup-"
+"""How the names begin of groups that are made for pods without one."""
+
 if TYPE_CHECKING:
     from fairlead.model.selectors import LabelSelector
 
@@ -114,6 +117,11 @@ class PodGroup:
     """The name of the first owner, in control or not."""
     unknown: str = ""
     """Why nobody can tell yet how many members it needs."""
+
+    @property
+    def made_for(self) -> str:
+        """The name of whoever owns pods that came without a group, if it was made for them: its own name is a uid."""
+        return self.first_owner if self.name.startswith(_MADE) and self.api == VOLCANO_GROUP_API else ""
 
     @property
     def minimum(self) -> int:

@@ -51,6 +51,8 @@ class QueueExplanation:
     waiting: tuple[str, ...] = ()
     """Groups that wait, in the order of their turns."""
     why: tuple[str, ...] = ()
+    owners: Mapping[str, str] = field(default_factory=dict)
+    """For whom groups of the queue were made, where their names do not say so."""
 
     def to_document(self) -> Doc:
         return {
@@ -70,6 +72,7 @@ class QueueExplanation:
             ],
             "waiting": list(self.waiting),
             "why": list(self.why),
+            **({"owners": dict(self.owners)} if self.owners else {}),
         }
 
 
@@ -96,6 +99,8 @@ class JobExplanation:
     place: int | None = None
     waiting: int = 0
     before: tuple[str, ...] = ()
+    owners: Mapping[str, str] = field(default_factory=dict)
+    """For whom groups before it were made, where their names do not say so."""
 
     @property
     def blocker(self) -> Check | None:
@@ -105,6 +110,8 @@ class JobExplanation:
     def to_document(self) -> Doc:
         doc = self.gang.to_document()
         doc["queue"] = {"name": self.queue, "place": self.place, "waiting": self.waiting, "before": list(self.before)}
+        if self.owners:
+            doc["queue"]["owners"] = dict(self.owners)
         doc["phase"] = self.phase
         doc["checks"] = [check.to_document() for check in self.checks]
         return doc

@@ -14,7 +14,7 @@ from fairlead.framework.tiers import Eviction, TierPlugin, Vote
 from fairlead.model.amounts import INFINITY, Amounts, common_names, larger, total_of
 from fairlead.model.tasks import TaskStatus
 from fairlead.plugins.volcano.ledger import INSUFFICIENT, Endings, WhatIf, flat_accounts, sentence, share_of
-from fairlead.plugins.volcano.queue_tree import ROOT, TreeAccount, tree_accounts
+from fairlead.plugins.volcano.queue_tree import ROOT, Tree, TreeAccount
 
 if TYPE_CHECKING:
     from fairlead.framework.round import Job, QueueState, Round, Task
@@ -53,8 +53,17 @@ class Capacity(TierPlugin):
         return accounts
 
     def account(self, queue: str) -> Account | None:
-        """What a queue has and deserves; None while the queues make no tree."""
+        """What a queue has and deserves; None while it has no place among the queues."""
         return (self._accounts or {}).get(queue)
+
+    def accounts_up_from(self, queue: str) -> list[Account]:
+        """Those that bind a queue: its own, and of the queues above it, nearest first."""
+        account = self.account(queue)
+        return [] if account is None else list(self._line(account))
+
+    def trouble(self, queue: str) -> str:
+        """Why a queue can have nothing, if it cannot."""
+        return ""
 
     def _line(self, account: Account) -> Iterator[Account]:
         """The accounts that a queue's tasks count for, nearest first."""
@@ -105,7 +114,7 @@ class Capacity(TierPlugin):
     def preemptive(self, queue: QueueState, tasks: Sequence[Task]) -> bool:
         """Whether it would stay within its limit, and within what it deserves in some dimension that is asked for."""
         account = self.account(queue.name)
-        if account is None or not queue.queue.open:
+        if account is None or not queue.queue.open or not self._takes_jobs(account):
             return False
         request = total_of(task.request for task in tasks)
         if account.would_exceed(account.limit, request):
@@ -170,6 +179,8 @@ class Capacity(TierPlugin):
     def job_enqueueable(self, job: Job) -> Vote:
         account = self.account(job.queue)
         if account is None or not self._takes_jobs(account) or not account.queue.queue.open:
+            if (trouble := self.trouble(job.queue)) and not self._round.compatible:
+                self._round.note(job, f"queue {job.queue} can have nothing: {trouble}")
             return Vote.REJECT
         if job.min_resources is None:
             return Vote.PERMIT
@@ -296,8 +307,12 @@ class HierarchicalCapacity(Capacity):
         self._level = max(0, reclaim_level)
 
     def _open_accounts(self, round: Round) -> dict[str, Account] | None:
-        accounts = tree_accounts(round)
-        return None if accounts is None else dict(accounts)
+        tree = Tree(round)
+        self._troubles = tree.troubles
+        return None if tree.troubles and round.compatible else dict(tree.accounts)
+
+    def trouble(self, queue: str) -> str:
+        return self._troubles.get(queue, "")
 
     def _line(self, account: Account) -> Iterator[Account]:
         return _branch(account).line()

@@ -43,6 +43,11 @@ class Proportion(TierPlugin):
         """What a queue with jobs has and deserves."""
         return self._accounts.get(queue)
 
+    def accounts_up_from(self, queue: str) -> list[Account]:
+        """The one that binds a queue: those above it do not."""
+        account = self.account(queue)
+        return [] if account is None else [account]
+
     # ---- order ----
 
     def queue_order(self, left: QueueState, right: QueueState) -> float:

@@ -3,6 +3,9 @@
 What a leaf has, asks for and is promised counts for all its ancestors. Going down from the root, a queue deserves at
 least what it is guaranteed, inherits the limits it does not name, and may grow into whatever its siblings' guarantees
 leave of its parent.
+
+A queue that hangs nowhere, because a parent is missing or it is below itself, has no account, and neither has what is
+below it; a group in a queue with children gets nothing. Others go on. The original stops all queues for either.
 """
 
 from __future__ import annotations
@@ -45,36 +48,62 @@ class TreeAccount(Account):
         return self.ancestors[-level] if 0 < level <= len(self.ancestors) else None
 
 
-def tree_accounts(round: Round) -> dict[str, TreeAccount] | None:
-    """Accounts of all queues; None if they make no tree, or a job is in a queue that is not a leaf."""
-    accounts = {name: TreeAccount(queue) for name, queue in round.queues.items()}
-    if ROOT not in accounts or not all(_link(account, accounts) for account in accounts.values()):
-        return None
-    for job in round.jobs.values():
-        account = accounts[job.queue]
-        if not account.is_leaf:
-            return None
-        for one in account.line():
-            one.count(job)
-    _limit_root(accounts[ROOT], round.total)
-    _limit_children(accounts[ROOT])
-    return accounts
+class Tree:
+    """Accounts of all queues that hang together with the root, and what is wrong with the others."""
+
+    def __init__(self, round: Round) -> None:
+        self.accounts: dict[str, TreeAccount] = {}
+        self.troubles: dict[str, str] = {}
+        known = {name: TreeAccount(queue) for name, queue in round.queues.items()}
+        for name, account in known.items():
+            trouble = _link(account, known)
+            if trouble:
+                self.troubles[name] = trouble
+            else:
+                self.accounts[name] = account
+        self._hang()
+        self._count(round)
+        if ROOT in self.accounts:
+            _limit_root(self.accounts[ROOT], round.total)
+            _limit_children(self.accounts[ROOT])
+
+    def _hang(self) -> None:
+        for account in self.accounts.values():
+            if account.ancestors:
+                account.ancestors[-1].children.append(account)
+
+    def _count(self, round: Round) -> None:
+        for job in round.jobs.values():
+            account = self.accounts.get(job.queue)
+            if account is None:
+                continue
+            if not account.is_leaf:
+                self.troubles[job.queue] = "it has queues below it, and only queues without take groups"
+            for one in account.line():
+                one.count(job)
 
 
-def _link(account: TreeAccount, accounts: dict[str, TreeAccount]) -> bool:
-    """Find a queue's ancestors. False if a parent is missing, or it is its own ancestor."""
+def _link(account: TreeAccount, accounts: dict[str, TreeAccount]) -> str:
+    """Find a queue's ancestors, or say why it has none."""
     line: list[TreeAccount] = []
     one = account
+    if ROOT not in accounts:
+        return f"there is no queue {ROOT}"
     while one.name != ROOT:
-        parent = accounts.get(one.queue.queue.parent or ROOT)
-        if parent is None or parent is account or parent in line:
-            return False
+        name = one.queue.queue.parent or ROOT
+        parent = accounts.get(name)
+        if parent is None:
+            return f"{_whose(one, account)} parent {name} does not exist"
+        if parent is account or parent in line:
+            return f"{_whose(one, account)} parent {name} is also below it"
         line.insert(0, parent)
         one = parent
     account.ancestors = line
-    if line:
-        line[-1].children.append(account)
-    return True
+    return ""
+
+
+def _whose(one: TreeAccount, account: TreeAccount) -> str:
+    return "its" if one is account else f"{one.name}'s"
 
 
 def _limit_root(root: TreeAccount, total: Amounts) -> None:

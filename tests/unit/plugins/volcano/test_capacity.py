@@ -134,6 +134,18 @@ def test_6_7_queues_that_make_no_tree_get_nothing(broken: str) -> None:
     assert plugin.reclaimable(task(round, "x"), []) == []
 
 
+def test_6_7_one_queue_that_hangs_nowhere_stops_all_only_where_the_original_is_followed() -> None:
+    yard = Yard().node("n").queue("root").queue("fine", parent="root").queue("lost", parent="nowhere")
+    yard.queue("below", parent="lost").group("one", queue="fine").pod("x", "one")
+    plugin = HierarchicalCapacity()
+    round = yard.round(plugin)
+    assert plugin.allocatable(round.queues["fine"], task(round, "x"))
+    assert plugin.trouble("lost") == "its parent nowhere does not exist"
+    assert plugin.trouble("below") == "lost's parent nowhere does not exist"
+    round = yard.round(plugin, compatible=True)
+    assert not plugin.allocatable(round.queues["fine"], task(round, "x"))
+
+
 def test_6_7_leaves_are_compared_where_their_branches_part() -> None:
     yard = tree(eng={"deserved": {"cpu": "2"}}, eng_a={"deserved": {"cpu": "2"}}, ops={"deserved": {"cpu": "8"}})
     yard.pod("w", "two", on="n", asks={"cpu": "2"}).pod("x", "three", on="n", asks={"cpu": "4"})
