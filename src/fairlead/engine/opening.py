@@ -61,7 +61,8 @@ def open_round(
     meter: Meter | None = None,
 ) -> Round:
     """A round over the cluster as it is. `topology` is another tree of hypernodes than the cluster's own; `promised`
-    are the hypernodes in which an earlier round made room for sub-jobs, by the sub-jobs' uids. `known` are tasks of
+    are the hypernodes in which an earlier round made room for sub-jobs, by the sub-jobs' uids; None if that is not
+    known, and has to be read off the pods. `known` are tasks of
     earlier rounds, to be used again; what is new is added to them. `own_nodes` are the nodes of the scheduler's own
     NodeShard, if it goes by one."""
     cluster.begin_cycle()
@@ -104,7 +105,10 @@ def open_round(
         _normalise_topology(job, network)
         _recall_hyper_nodes(round, job)
         for sub_job in job.sub_jobs.values():
-            sub_job.nominated_hyper_node = (promised or {}).get(sub_job.uid, "")
+            if promised is not None:
+                sub_job.nominated_hyper_node = promised.get(sub_job.uid, "")
+            elif not rounds.compatible:
+                sub_job.nominated_hyper_node = _promise_read_again(round, sub_job)
     for plugin in round.tiers.plugins.values():
         began = meter.clock() if meter is not None else 0.0
         plugin.open(round)
@@ -308,6 +312,15 @@ def _recall_hyper_nodes(round: Round, job: Job) -> None:
         sub_job.allocated_hyper_node = round.topology.lowest_containing(names) if names else ""
         where = round.topology.lowest_common(where, sub_job.allocated_hyper_node)
     job.allocated_hyper_node = where
+
+
+def _promise_read_again(round: Round, sub_job: SubJob) -> str:
+    """The hypernode in which room was made for a sub-job before this scheduler started: all who wait are promised nodes
+    in it. Empty if there is no such promise."""
+    if not sub_job.job.contains_topology or not round.topology.ready:
+        return ""
+    names = {task.pod.nominated_node for task in sub_job.in_status(TaskStatus.PENDING)}
+    return round.topology.lowest_containing(names) if names and "" not in names else ""
 
 
 def _nodes_of(round: Round, tasks: Iterable[Task]) -> set[str]:

@@ -68,7 +68,7 @@ class RoundDriver:
         self._next_at: float | None = None
         self._changed = False
         self._first_row = 0
-        self._promised: dict[str, str] = {}
+        self._promised: dict[str, str] | None = None
         self._tasks: dict[str, Task] = {}
         self._content_mark = 0
 
@@ -167,7 +167,7 @@ class RoundDriver:
             now=now,
             rng=self._rng,
             first_row=self._first_row,
-            promised=None if self.rounds.compatible else self._promised,
+            promised={} if self.rounds.compatible else self._promised,
             known=self._tasks,
             own_nodes=self._shards.own(),
             witness=self._tally.begin(now, self.meter),

@@ -45,6 +45,7 @@ def allocate_by_domain(round: Round, job: Job, worksheet: Worksheet, *, keep_err
     job.allocated_hyper_node = network.lowest_common(job.allocated_hyper_node, solution.hyper_node)
     for uid, hyper_node in solution.sub_jobs.items():
         sub_job = job.sub_jobs[uid]
+        sub_job.nominated_hyper_node = ""
         sub_job.allocated_hyper_node = network.lowest_common(sub_job.allocated_hyper_node, hyper_node)
     return not worksheet.empty
 
@@ -54,6 +55,11 @@ def _place_job(
 ) -> tuple[_Solution | None, Transaction]:
     root = round.topology.root
     transaction = Transaction(round)
+    promised = _try_where_promised(round, job, worksheet, keep_errors=keep_errors)
+    if promised is not None:
+        transaction.recover(promised.operations)
+        worksheet.adopt(promised.worksheet)
+        return promised, transaction
     for gradient in round.tiers.gradient_for_job(job, root, Purpose.ALLOCATE):
         solutions = []
         for hyper_node in round.choices.walk("hypernodes", gradient):
@@ -69,6 +75,21 @@ def _place_job(
             worksheet.adopt(chosen.worksheet)
             return chosen, transaction
     return None, transaction
+
+
+def _try_where_promised(round: Round, job: Job, worksheet: Worksheet, *, keep_errors: bool) -> _Solution | None:
+    """Where room was made for a job, it goes, however well it would do elsewhere by now. The promise holds until it is
+    redeemed, also if the room is not free yet. (In the original no promise outlives its round.)"""
+    promises = {uid: job.sub_jobs[uid].nominated_hyper_node for uid, heap in worksheet.tasks.items() if heap}
+    if round.compatible or not promises or not all(promises.values()):
+        return None
+    where = ""
+    for hyper_node in promises.values():
+        where = round.topology.lowest_common(where, hyper_node)
+    found = _try_job(round, job, worksheet, where, keep_errors=keep_errors) if where in round.topology else None
+    for uid, hyper_node in promises.items() if found is not None else ():
+        job.sub_jobs[uid].nominated_hyper_node = hyper_node
+    return found
 
 
 def _try_job(round: Round, job: Job, worksheet: Worksheet, hyper_node: str, *, keep_errors: bool) -> _Solution | None:
