@@ -185,7 +185,10 @@ class Remembered:
             scored.column[where] = values = asked(scored.plugin, "score", cycle, nodes)
             total = total + (values if scored.weight == 1 else values * scored.weight)
         for shared in self._added:
-            total = total + (nodes.take(shared.column) * shared.weight if shared.flat is None else shared.flat)
+            if shared.flat is not None:
+                total = total + shared.flat
+            else:  # the column may be too narrow for what its values come to with their weight
+                total = total + nodes.take(shared.column).astype(np.int64) * shared.weight
         ok = self._feasible_in_common(where)
         if refused is not None:
             ok = ok & (refused == FEASIBLE)

@@ -65,6 +65,23 @@ class Moody(Plugin):
         return np.full(len(nodes), self.mood, dtype=np.int64)
 
 
+class Lavish(Plugin):
+    """Gives the odd rows as much as it may."""
+
+    scope = Scope.STATIC
+    reads = frozenset({"spec"})
+    scores_in_range = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def facet(self, pod: Pod) -> Hashable:
+        return ()
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
+        return np.where(nodes.row_numbers() % 2 == 1, 100, 0).astype(np.int64)
+
+
 class NowAndThen(Plugin):
     """Breaks if told to, and refuses the even rows if not."""
 
@@ -144,6 +161,14 @@ def test_an_epoch_that_moves_voids_every_row() -> None:
     assert set(ranking(looked_at(evaluator, cluster, "a", "1"))) == {1}
     moody.mood = 7
     assert set(ranking(looked_at(evaluator, cluster, "b", "1"))) == {7}
+
+
+def test_scores_in_range_add_up_beyond_the_range_with_their_weights() -> None:
+    lavish = [Lavish(f"Lavish{number}") for number in range(3)]
+    profile = profile_of("s", lavish, weights={plugin.name: 5 for plugin in lavish})
+    evaluator, cluster = Evaluator(profile), world()
+    for name in ("a", "b"):
+        assert ranking(looked_at(evaluator, cluster, name, "1")) == [1500 * (row % 2) for row in range(NODES)]
 
 
 def test_a_plugin_that_raised_is_asked_again_about_the_same_rows() -> None:
