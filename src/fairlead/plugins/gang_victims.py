@@ -14,7 +14,6 @@ from fairlead.framework.gang import Considered, GangRescued, Unit
 from fairlead.model import kinds
 from fairlead.model.pod import NATIVE_GROUP_API
 from fairlead.model.reasons import SUCCESS, Status, unresolvable, unschedulable
-from fairlead.plugins.gosort import go_sort
 from fairlead.plugins.victims import budgets_of, split_by_budget
 from fairlead.state.statement import Statement
 
@@ -33,7 +32,7 @@ def rescue_gang(case: GangCase) -> GangRescued:
     if any(pod.shape.preemption_policy == "Never" for pod in case.pods):
         return GangRescued(unschedulable("not eligible due to preemptionPolicy=Never."))
     priority = gang_priority(case.gang, case.pods, case.cluster)
-    units = list(_units(case.cluster, case.gang))
+    units = _units(case.cluster, case.gang)
     potential = [unit for unit in units if unit.priority < priority]
     protected = _protected(units, priority)
     if not potential:
@@ -56,7 +55,8 @@ def _select(
         return GangRescued(where, considered=in_vain + protected)
     for pod, row in where:
         statement.assign(pod, row)
-    violating, others = _split(by_importance(potential, case.now), case.cluster)
+    ordered = by_importance(potential, case.now)
+    violating, others = _split(ordered, case.cluster)
     victims: list[Unit] = []
     said: list[Considered] = []
     for unit, in_budget in [*((unit, False) for unit in violating), *((unit, True) for unit in others)]:
@@ -65,7 +65,7 @@ def _select(
         else:
             victims.append(unit)
             said.append(_considered(unit, "evicted" if in_budget else "evicted although it violates a budget"))
-    pods = [pod for unit in by_importance(victims, case.now) for pod, _ in unit.pods]
+    pods = [pod for unit in ordered if unit in victims for pod, _ in unit.pods]
     return GangRescued(SUCCESS, tuple(pods), tuple(where), tuple(said[:_NAMED]) + protected)
 
 
@@ -104,37 +104,39 @@ def gang_priority(gang: Gang, pods: Sequence[Pod], cluster: Cluster) -> int:
 # ---- units ----
 
 
-def _units(cluster: Cluster, claimant: Gang) -> Iterable[Unit]:
-    """Everything that holds a place, apart from the gang itself, as it would have to go."""
-    whole: set[str] = set()
-    for pod, row in cluster.seated():
-        gang = cluster.gangs.of(pod)
-        if gang is None or gang.group is None or not gang.group.whole_disruption:
-            if gang is not claimant:
-                yield Unit(((pod, row),), pod.priority)
-        elif gang is not claimant and gang.key not in whole:
-            whole.add(gang.key)
-            pods = tuple((seat.pod, seat.row) for seat in gang.seated())
-            yield Unit(pods, gang_priority(gang, [pod for pod, _ in pods], cluster), f"{gang.namespace}/{gang.name}")
+def _units(cluster: Cluster, claimant: Gang) -> list[Unit]:
+    """Everything that holds a place, apart from the gang itself, as it would have to go: node by node, as the original
+    walks them. A group stands where its first pod is met."""
+    table = cluster.table
+    found: dict[str, tuple[Gang | None, list[tuple[Pod, int]]]] = {}
+    for row in table.order().tolist():
+        for pod in table.pods[row]:
+            gang = cluster.gangs.of(pod)
+            if gang is None or gang.group is None or not gang.group.whole_disruption:
+                if gang is not claimant:
+                    found[pod.uid] = None, [(pod, row)]
+            elif gang is not claimant:
+                found.setdefault(gang.key, (gang, []))[1].append((pod, row))
+    return [_unit(cluster, gang, tuple(pods)) for gang, pods in found.values()]
+
+
+def _unit(cluster: Cluster, gang: Gang | None, pods: tuple[tuple[Pod, int], ...]) -> Unit:
+    if gang is None:
+        return Unit(pods, pods[0][0].priority)
+    return Unit(pods, gang_priority(gang, [pod for pod, _ in pods], cluster), f"{gang.namespace}/{gang.name}")
 
 
 def by_importance(units: Iterable[Unit], now: float) -> list[Unit]:
-    """Higher priority first; groups before pods; older pods; larger, then older groups."""
+    """Higher priority first; groups before pods; older pods; larger, then older groups. Who has not started counts as
+    starting when it was met, and a group as old as its first pod; other equals have no order for the original, and here
+    they keep theirs."""
 
-    def more_important(a: Unit, b: Unit) -> bool:
-        if a.priority != b.priority:
-            return a.priority > b.priority
-        if bool(a.group) != bool(b.group):
-            return bool(a.group)
-        if a.group and len(a.pods) != len(b.pods):
-            return len(a.pods) > len(b.pods)
-        return _start(a, now) < _start(b, now)
+    def importance(unit: Unit) -> tuple[int, bool, int, float]:
+        start = unit.pods[0][0].start_time
+        size = len(unit.pods) if unit.group else 0
+        return -unit.priority, not unit.group, -size, now if start is None else start
 
-    return go_sort(list(units), more_important)
-
-
-def _start(unit: Unit, now: float) -> float:
-    return min(pod.start_time if pod.start_time is not None else now for pod, _ in unit.pods)
+    return sorted(units, key=importance)
 
 
 def _split(units: Sequence[Unit], cluster: Cluster) -> tuple[list[Unit], list[Unit]]:

@@ -1,4 +1,4 @@
-"""Sorting as Go's `sort.Slice`, `sort.Sort` and `slices.SortFunc` do it, for where decisions show how they treat equals.
+"""Sorting as Go's `sort.Slice`, `sort.Sort` and `slices.SortFunc` do, for where decisions show how they treat equals.
 
 kube-scheduler sorts with them the potential victims on a node and those that remain (core §6.2), and the claims that a
 pod wants bound, by size (plugins §8.3). Up to twelve elements they are a plain insertion sort. Beyond that they are a

@@ -16,6 +16,7 @@ import numpy as np
 
 from fairlead.model.migration import MigrationError, affinity_after_migration
 from fairlead.plugins.filter_errors import fail_on
+from fairlead.plugins.gosort import go_sort
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,8 +115,8 @@ class _Planner:
                 in_play &= self._only(claim.selected_node)
         self._layout.nothing_to_bind |= ~in_play
         selected = [claim for claim in delayed if claim.selected_node is not None]
-        open_ones = sorted((c for c in delayed if c.selected_node is None), key=lambda claim: claim.request)
-        for claim in open_ones:
+        open_ones = [claim for claim in delayed if claim.selected_node is None]
+        for claim in go_sort(open_ones, lambda one, other: one.request < other.request):
             self._layout.matches.append(self._match(claim, in_play))
         self._provision(selected, in_play)
         return self._layout

@@ -1,0 +1,34 @@
+"""Which units go first for a gang's sake: core §7.7."""
+
+from __future__ import annotations
+
+from fairlead.framework.gang import Unit
+from fairlead.plugins.gang_victims import by_importance
+from tests.unit.plugins.arena import NOW, pod
+from tests.unit.plugins.stand import compiled
+
+EARLY, LATE = "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"
+
+
+def unit(name: str, *started: str, priority: int = 0, group: bool = False) -> Unit:
+    pods = tuple((compiled(pod(f"{name}{i}", started=start)), 0) for i, start in enumerate(started or ("",)))
+    return Unit(pods, priority, group=name if group else "")
+
+
+def order(*units: Unit) -> list[str]:
+    return [one.pods[0][0].name.rstrip("0123456789") for one in by_importance(units, NOW)]
+
+
+def test_7_7_priority_then_groups_then_size_then_age() -> None:
+    small, large = unit("small", EARLY, group=True), unit("large", LATE, LATE, group=True)
+    late, early, high = unit("late", LATE), unit("early", EARLY), unit("high", priority=1)
+    assert order(late, early, small, large, high) == ["high", "large", "small", "early", "late"]
+
+
+def test_7_7_of_any_number_that_have_not_started_the_first_met_counts_as_the_oldest() -> None:
+    names = [chr(ord("a") + i) for i in range(20)]
+    assert order(*(unit(name) for name in names)) == names
+
+
+def test_7_7_a_group_is_as_old_as_the_first_of_its_pods_that_is_met() -> None:
+    assert order(unit("a", LATE, EARLY, group=True), unit("b", EARLY, LATE, group=True)) == ["b", "a"]
