@@ -26,13 +26,23 @@ _CHUNK = 1 << 16
 
 
 class Wire:
-    """`post` may be called from several threads; each exchange has a connection to itself."""
+    """`post` may be called from several threads; each exchange has a connection to itself. An answer of more than
+    `most` bytes is none."""
 
-    def __init__(self, url: str, *, timeout: float, tls: ssl.SSLContext | None = None, server_name: str = "") -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout: float,
+        tls: ssl.SSLContext | None = None,
+        server_name: str = "",
+        most: int | None = None,
+    ) -> None:
         self._prefix = url.rstrip("/")
         self._address = urlsplit(self._prefix)
         self._timeout = timeout
         self._tls, self._server_name = tls, server_name
+        self._most = most
         self._idle: deque[HTTPConnection] = deque()
 
     def post(self, verb: str, body: object) -> Any:
@@ -78,7 +88,7 @@ class Wire:
             sock = connection.sock
             response = connection.getresponse()
             with response:
-                raw = _read(response, sock, ends)
+                raw = _read(response, sock, ends, self._most)
         except BaseException:
             connection.close()
             raise
@@ -112,9 +122,10 @@ def _left(ends: float) -> float:
     return left
 
 
-def _read(response: HTTPResponse, sock: socket.socket | None, ends: float) -> bytes:
-    """The whole body, with the limit applied to all of it and not to each piece."""
+def _read(response: HTTPResponse, sock: socket.socket | None, ends: float, most: int | None) -> bytes:
+    """The whole body, with the limits applied to all of it and not to each piece."""
     parts: list[bytes] = []
+    size = 0
     while True:
         left = _left(ends)
         if sock is not None and sock.fileno() >= 0:
@@ -123,6 +134,9 @@ def _read(response: HTTPResponse, sock: socket.socket | None, ends: float) -> by
         if not part:
             return b"".join(parts)
         parts.append(part)
+        size += len(part)
+        if most is not None and size > most:
+            raise HTTPException(f"the answer has more than {most} bytes")
 
 
 def field_of(record: Any, name: str) -> Any:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from fairlead.framework.plugin import Plugin
 
 _EXTENDER_TIMEOUT = 1.0
+_EXTENDER_BYTES = 10 * 2**20
 _QUEUE_GATES = "SchedulingGatesQueueAdmission"
 
 
@@ -156,7 +157,8 @@ def _made(plugin: ListedPlugin, config: VolcanoConfig, options: VolcanoOptions) 
 
 def _extender(arguments: Arguments) -> TierPlugin:
     timeout = positive_duration(arguments.text("extender.httpTimeout")) or _EXTENDER_TIMEOUT
-    return Extender(Wire(arguments.text("extender.urlPrefix"), timeout=timeout), ExtenderRules.of(arguments))
+    wire = Wire(arguments.text("extender.urlPrefix"), timeout=timeout, most=_EXTENDER_BYTES)
+    return Extender(wire, ExtenderRules.of(arguments))
 
 
 def _from_factory(factory: Any, arguments: Mapping[str, Any]) -> Any:

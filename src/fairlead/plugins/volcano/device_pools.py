@@ -120,3 +120,17 @@ class DevicePool(ABC, Generic[Held]):
             self.ending[task.uid] = held
         else:
             del self.held[task.uid]
+
+    # ---- what-ifs ----
+
+    def imagine_gone(self, task: Task) -> None:
+        """As if a pod were on its way out."""
+        held = self.held.get(task.uid)
+        if held is not None and task.uid not in self.ending:
+            self.take(held, -1)
+            self.ending[task.uid] = held
+
+    def imagine_back(self, task: Task) -> None:
+        held = self.ending.pop(task.uid, None)
+        if held is not None:
+            self.take(held)

@@ -81,6 +81,21 @@ class DeviceShare(TierPlugin):
                     total += pool.liking(task)
         return nodes.take(np.floor(total + 0.5)) * self._weight
 
+    # ---- what-ifs ----
+
+    def simulate_remove_task(self, task: Task, victim: Task, row: int) -> None:
+        for pool in self._pools:
+            pool.imagine_gone(victim)
+
+    def simulate_add_task(self, task: Task, victim: Task, row: int) -> None:
+        for pool in self._pools:
+            pool.imagine_back(victim)
+
+    def simulate_predicate(self, task: Task, row: int) -> bool:
+        return all(
+            pool.choose(task, row) is not None for pool in self._pools if pool.concerns(task) and pool.has_cards(row)
+        )
+
     # ---- what happens ----
 
     def allocated(self, task: Task) -> Status | None:

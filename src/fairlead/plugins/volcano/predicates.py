@@ -16,7 +16,8 @@ from fairlead.framework.cycle import Cycle
 from fairlead.framework.plugin import Plugin, Scope, takes_part
 from fairlead.framework.profile import profile_of
 from fairlead.framework.tiers import TierPlugin
-from fairlead.model.reasons import Code, Reason, Reject, Status
+from fairlead.model.reasons import Code, Reason, Reject, Status, unresolvable
+from fairlead.plugins.devices import NOT_BUILT, DynamicResources
 from fairlead.plugins.node_affinity import NodeAffinity
 from fairlead.plugins.node_basics import NodeUnschedulable
 from fairlead.plugins.node_ports import NodePorts
@@ -76,6 +77,8 @@ class Predicates(TierPlugin):
     def pre_predicate(self, task: Task) -> Status | None:
         cycle = self._new_cycle(task)
         self._round.cycles[task.uid] = cycle
+        if task.pod.shape.claims:
+            return unresolvable(NOT_BUILT).by(DynamicResources.name)
         for plugin in self._others:
             if not plugin.concerns(task.pod):
                 cycle.no_filter.add(plugin.name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.framework.tiers import TierPlugin, Vote
 from fairlead.model import kinds
+from fairlead.model.quantity import format_quantity
 
 if TYPE_CHECKING:
     from fairlead.framework.round import Job, Round
@@ -57,7 +58,7 @@ class ResourceQuotas(TierPlugin):
 
 def _sentence(quota: NamespaceQuota, least: Mapping[str, int], exceeded: list[str]) -> str:
     parts = [
-        f"{word}: {', '.join(f'{name} {amounts.get(name, 0)}' for name in exceeded)}"
+        f"{word}: {', '.join(f'{name} {format_quantity(amounts.get(name, 0), name)}' for name in exceeded)}"
         for word, amounts in (("requested", least), ("used", quota.used), ("limited", quota.hard))
     ]
     return f"resource quota insufficient, {', '.join(parts)}"

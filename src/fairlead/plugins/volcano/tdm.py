@@ -1,14 +1,15 @@
 """tdm: time division. Nodes of a revocable zone are lent to preemptable pods at certain hours, and taken back after.
 
-A zone's hours are `HH:MM-HH:MM`; an end that is not after the start is on the next day. Outside them nobody is placed
-there, and preemptable pods that still run there are evicted, a few of each job at a time.
+A zone's hours are `HH:MM-HH:MM` in local time; an end that is not after the start is on the next day. Outside them
+nobody is placed there, and preemptable pods that still run there are evicted, a few of each job at a time. The original
+closes a zone at midnight until it begins again, even if its hours go on into the morning.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -35,12 +36,13 @@ _NOT_LENT = Reason("tdm", "not allow to dispatch to revocable node", final=True)
 
 
 class TimeDivision(TierPlugin):
-    """`zones` are the hours by zone, in the time of `clock`. Evictions come at most once in `period` seconds."""
+    """`zones` are the hours by zone, in the time of `clock` (None for that of the machine). Evictions come at most once
+    in `period` seconds."""
 
     name = "tdm"
     timed = True
 
-    def __init__(self, zones: Mapping[str, str], *, period: float = _MINUTE, clock: tzinfo = UTC) -> None:
+    def __init__(self, zones: Mapping[str, str], *, period: float = _MINUTE, clock: tzinfo | None = None) -> None:
         self._zones = zones
         self._period = period
         self._clock = clock
@@ -91,13 +93,15 @@ class TimeDivision(TierPlugin):
         found = _HOURS.fullmatch(hours.strip())
         if found is None:
             return f"revocable zone {hours} format error"
-        now = datetime.fromtimestamp(self._round.now, self._clock)
+        now = datetime.fromtimestamp(int(self._round.now), self._clock)
         begin, until = (int(found[1]), int(found[2])), (int(found[3]), int(found[4]))
-        start = now.replace(hour=begin[0], minute=begin[1], second=0, microsecond=0)
-        end = now.replace(hour=until[0], minute=until[1], second=0, microsecond=0)
+        start = now.replace(hour=begin[0], minute=begin[1], second=0)
+        end = now.replace(hour=until[0], minute=until[1], second=0)
         if begin >= until:
-            end += timedelta(days=1)
-        return "" if start <= now <= end else f"current time beyond revocable zone {zone}:{hours}"
+            is_open = start <= now or (now <= end and not self._round.compatible)
+        else:
+            is_open = start <= now <= end
+        return "" if is_open else f"current time beyond revocable zone {zone}:{hours}"
 
     # ---- jobs ----
 

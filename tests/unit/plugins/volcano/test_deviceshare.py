@@ -338,6 +338,19 @@ def test_cards_of_who_is_evicted_can_be_promised_but_not_be_used_yet() -> None:
     assert "old" in refused(plugin, round, "promised"), "the eviction was undone"
 
 
+def test_section_6_8_whose_cards_would_be_free_if_somebody_went() -> None:
+    plugin = sharing("VGPUEnable", GPUExclusiveRules=[{"team": "a"}])
+    ids, team = {"volcano.sh/vgpu-ids-new": "h0,NVIDIA,8000,0:"}, {"team": "a"}
+    yard = vgpus().pod("victim", "job", on="old", asks={}, annotations=ids, labels=team)
+    round = yard.pod("x", "job", **wants(vgpu_memory="8000"), labels=team).round(plugin)
+    x, victim, row = task(round, "x"), task(round, "victim"), round.cluster.table.row_of["old"]
+    assert not plugin.simulate_predicate(x, row)
+    plugin.simulate_remove_task(x, victim, row)
+    assert plugin.simulate_predicate(x, row)
+    plugin.simulate_add_task(x, victim, row)
+    assert not plugin.simulate_predicate(x, row)
+
+
 def test_who_is_terminating_when_a_round_opens_holds_its_cards() -> None:
     plugin = sharing("VGPUEnable")
     yard = vgpus().pod("x", "job", **wants(vgpu_memory="8000"))

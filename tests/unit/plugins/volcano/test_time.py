@@ -64,7 +64,7 @@ def zones() -> Yard:
 
 
 def night() -> TimeDivision:
-    return TimeDivision.of(Arguments({"tdm.revocable-zone.night": "20:00-06:00", "tdm.evict.period": "2m"}))
+    return TimeDivision({"night": "20:00-06:00"}, period=120.0, clock=UTC)
 
 
 def test_6_12_a_zone_is_lent_at_its_hours_to_those_who_may_be_evicted() -> None:
@@ -83,6 +83,31 @@ def test_6_12_a_zone_is_closed_outside_its_hours() -> None:
     plugin = night()
     round = zones().round(plugin, now=at("2026-01-01T12:00:00"))
     assert refusals(plugin, round, "guest")["night"] == ["current time beyond revocable zone night:20:00-06:00"]
+
+
+@pytest.mark.parametrize(
+    ("hours", "time", "compatible", "is_open"),
+    [
+        ("20:00-06:00", "2026-01-02T03:00:00", False, True),
+        ("20:00-06:00", "2026-01-02T03:00:00", True, False),
+        ("20:00-06:00", "2026-01-02T06:00:01", False, False),
+        ("08:00-18:00", "2026-01-02T18:00:00.9", False, True),
+        ("08:00-18:00", "2026-01-02T18:00:01", False, False),
+        ("08:00-18:00", "2026-01-02T07:59:59", True, False),
+        ("08:00-08:00", "2026-01-02T07:59:59", False, True),
+    ],
+)
+def test_section_6_12_hours_may_go_on_after_midnight(hours: str, time: str, compatible: bool, is_open: bool) -> None:
+    plugin = TimeDivision({"night": hours}, clock=UTC)
+    round = zones().round(plugin, now=at(time), compatible=compatible)
+    assert ("night" not in refusals(plugin, round, "guest")) is is_open
+
+
+def test_section_6_12_arguments_name_zones_and_hours() -> None:
+    arguments = Arguments({"tdm.revocable-zone.night": "00:00-00:00", "tdm.evict.period": "2m"})
+    plugin = TimeDivision.of(arguments)
+    round = zones().round(plugin)
+    assert "night" not in refusals(plugin, round, "guest"), "all day, whatever the time zone"
 
 
 def test_6_12_who_may_be_evicted_comes_after_who_may_not_and_never_starves() -> None:
