@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,6 +26,7 @@ from fairlead.config.registry import Registry
 from fairlead.errors import ConfigError
 
 if TYPE_CHECKING:
+    from fairlead.cli.volcano_objects import Objects
     from fairlead.config.kube_records import KubeConfig, KubeProfile
 
 EVERY_NODE = "# percentageOfNodesToScore: null means that every node is scored; 0 is kube-scheduler's adaptive formula."
@@ -50,24 +52,48 @@ def config_group() -> None:
 
 @config_group.command("check")
 @click.argument("file", type=click.Path())
-@click.option("--queues", metavar="FILE", type=click.Path(),
-              help="Volcano: Queues (and Nodes) in YAML, to be checked with the configuration.")  # fmt: skip
+@click.option("--queues", metavar="FILE", type=click.Path(), multiple=True,
+              help="Volcano: Queues (and Nodes and PodGroups), to be checked with the configuration: manifests, a "
+                   "directory of them, or a file of `fairlead snapshot save`. Repeat for several.")  # fmt: skip
+@click.option("--kubeconfig", metavar="FILE", type=click.Path(), help="Volcano: the same, from this cluster.")
+@click.option("--context", metavar="NAME", help="Volcano: the same, from the cluster of this context.")
 @click.option("--compatible", is_flag=True, help="Volcano: overlook what the original overlooks, and say what it is.")
 @click.option("--strict", is_flag=True, help="Volcano: exit code 1 for traps too.")
 @_gates
-def check_command(file: str, queues: str | None, compatible: bool, strict: bool, gates: Gates) -> None:
+def check_command(
+    file: str,
+    queues: tuple[str, ...],
+    kubeconfig: str | None,
+    context: str | None,
+    compatible: bool,
+    strict: bool,
+    gates: Gates,
+) -> None:
     """Say whether FILE can be used.
 
     FILE is a KubeSchedulerConfiguration, a legacy Policy, or a volcano-scheduler.conf (or the ConfigMap with one; or
     the name of a preset: default, shipped, kube-batch). For Volcano it also tells the traps in it: what is legal and
-    will not do what one would expect.
+    will not do what one would expect. With queues it tells what they promise and cannot keep, and which groups can
+    never start.
     """
     source = volcano_source(file)
     if source is not None:
-        sys.exit(check_volcano(source, queues=queues, compatible=compatible, strict=strict))
+        objects = partial(_objects, queues, kubeconfig, context)
+        sys.exit(check_volcano(source, objects=objects, compatible=compatible, strict=strict))
     config = _read(file, gates)
     names = ", ".join(profile.scheduler_name for profile in config.profiles)
     click.echo(f"{file}: fine; {len(config.profiles)} profile{'s'[: len(config.profiles) != 1]}: {names}")
+
+
+def _objects(queues: tuple[str, ...], kubeconfig: str | None, context: str | None) -> Objects | None:
+    """What is to be checked with a configuration, if anything is named."""
+    from fairlead.cli.volcano_objects import objects_in, objects_of_cluster
+
+    if kubeconfig is not None or context is not None:
+        if queues:
+            raise click.UsageError("--queues and --kubeconfig exclude each other")
+        return objects_of_cluster(kubeconfig, context)
+    return objects_in(queues) if queues else None
 
 
 @config_group.command("effective")

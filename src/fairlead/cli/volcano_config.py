@@ -16,13 +16,13 @@ from fairlead.config.source import Source, parse_source
 from fairlead.config.volcano import is_volcano_config, volcano_config_from
 from fairlead.config.volcano_presets import PRESETS
 from fairlead.config.volcano_traps import Trap, traps_of
-from fairlead.errors import ConfigError
+from fairlead.errors import ConfigError, FairleadError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
+    from fairlead.cli.volcano_objects import Objects
     from fairlead.config.volcano_records import VolcanoConfig
-    from fairlead.model.policy import Queue
 
 
 def volcano_source(file: str) -> Source | None:
@@ -36,26 +36,31 @@ def volcano_source(file: str) -> Source | None:
     return source if is_volcano_config(source) else None
 
 
-def check_volcano(source: Source, *, queues: str | None, compatible: bool, strict: bool) -> int:
-    """Tells, and returns the exit code."""
+def check_volcano(
+    source: Source, *, objects: Callable[[], Objects | None], compatible: bool = False, strict: bool = False
+) -> int:
+    """Tells, and returns the exit code. `objects` are the queues and more that are to be checked with it."""
     try:
         config = _usable(source, compatible=compatible)
-        known, total = _queues_in(queues) if queues else ([], None)
-    except ConfigError as error:
+        known = objects()
+    except FairleadError as error:
         click.echo(str(error), err=True)
         return 1
     for notice in config.notices:
         click.echo(f"overlooked: {notice}", err=True)
     traps = traps_of(config)
-    if known:
+    if known is not None:
+        from fairlead.config.volcano_group_traps import traps_of_groups
         from fairlead.config.volcano_queue_traps import traps_of_queues
 
-        traps += traps_of_queues(config, known, total)
+        traps += traps_of_queues(config, known.queues, known.total)
+        traps += traps_of_groups(config, known.groups, known.queues, known.total)
     for trap in traps:
         click.echo(_trap_text(config, trap))
     said = f"{len(traps)} trap{'s'[: len(traps) != 1]}" if traps else "no traps"
     plugins = ", ".join(plugin.name for plugin in config.plugins())
-    click.echo(f"{source.file}: fine, {said}; actions: {', '.join(config.actions)}; plugins: {plugins}")
+    also = "" if known is None else f"; with {len(known.queues)} queues and {len(known.groups)} groups"
+    click.echo(f"{source.file}: fine, {said}; actions: {', '.join(config.actions)}; plugins: {plugins}{also}")
     return 1 if strict and traps else 0
 
 
@@ -70,8 +75,8 @@ def _usable(source: Source, *, compatible: bool) -> VolcanoConfig:
 
 def _trap_text(config: VolcanoConfig, trap: Trap) -> str:
     file = config.source.file if config.source is not None else ""
-    if trap.path[:1] == ("queue",):
-        where = f"queue {trap.path[1]}"
+    if trap.path and trap.path[0] in ("queue", "podgroup"):
+        where = f"{trap.path[0]} {trap.path[1]}"
     else:
         line = config.line(trap.path) if trap.path else None
         where = f"{file}:{line}" if line else file
@@ -81,35 +86,6 @@ def _trap_text(config: VolcanoConfig, trap: Trap) -> str:
         elif trap.path:
             where += f": {dotted(trap.path)}"
     return f"{where}: {trap.what}\n    why: {trap.why}\n    fix: {trap.fix}"
-
-
-def _queues_in(path: str) -> tuple[list[Queue], Mapping[str, int] | None]:
-    """The queues of a YAML file, and what its nodes have together, if there are any."""
-    from fairlead.model.documents import read_units
-    from fairlead.model.policy import compile_queue
-
-    queues, total, nodes = [], dict[str, int](), 0
-    for document in _documents(path):
-        if document.get("kind") == "Queue":
-            queues.append(compile_queue(document))
-        elif document.get("kind") == "Node":
-            nodes += 1
-            for name, amount in read_units((document.get("status") or {}).get("allocatable"), "allocatable").items():
-                total[name] = total.get(name, 0) + amount
-    if not queues:
-        raise ConfigError("has no Queue in it", file=path)
-    return queues, total if nodes else None
-
-
-def _documents(path: str) -> Iterator[dict[str, Any]]:
-    try:
-        found = list(yaml.safe_load_all(read_text(path)))
-    except yaml.YAMLError as error:
-        raise ConfigError(f"yaml: {error}", file=path) from None
-    for document in found:
-        for one in document.get("items") or [document] if isinstance(document, dict) else ():
-            if isinstance(one, dict):
-                yield one
 
 
 # ---- effective ----

@@ -27,6 +27,7 @@ def traps_of_queues(config: VolcanoConfig | None, queues: Iterable[Queue], total
     found = [trap for queue in known.values() for trap in _of_one(queue)]
     if total is not None:
         found += _guarantees_against(known.values(), total)
+        found += _deserved_against(config, known.values(), total)
     found += _of_tree(known)
     if config is not None:
         found += _of_plugins(config, known)
@@ -69,20 +70,43 @@ def _guarantees_against(queues: Iterable[Queue], total: Units) -> Iterator[Trap]
             )
 
 
+def _deserved_against(config: VolcanoConfig | None, queues: Iterable[Queue], total: Units) -> Iterator[Trap]:
+    """Leaves only: what is above them deserves the same again."""
+    if config is None or not config.has("capacity"):
+        return
+    queues = list(queues)
+    parents = {queue.parent for queue in queues}
+    sums: dict[str, int] = {}
+    for queue in queues:
+        if queue.name != ROOT and queue.name not in parents:
+            for resource, amount in (queue.deserved or {}).items():
+                sums[resource] = sums.get(resource, 0) + amount
+    for resource, amount in sums.items():
+        if amount > total.get(resource, 0):
+            yield Trap(
+                (),
+                f"queues deserve {_said(resource, amount)} {resource} together, and all nodes have "
+                f"{_said(resource, total.get(resource, 0))}",
+                "when all want theirs, some have less than they deserve and reclaim finds nobody who has more",
+                f"lower spec.deserved.{resource} of some, or add nodes",
+            )
+
+
 def _of_tree(queues: Mapping[str, Queue]) -> Iterator[Trap]:
     for queue in queues.values():
         if queue.parent and queue.parent != ROOT and queue.parent not in queues:
             yield Trap(
                 ("queue", queue.name),
                 f'its parent "{queue.parent}" does not exist',
-                "a capacity plugin with enableHierarchy then lets nobody in, in any queue",
+                "a capacity plugin with enableHierarchy then gives it and all below it nothing; the original stops all "
+                "queues",
                 f'create "{queue.parent}", or correct spec.parent',
             )
         elif _turns_round(queue, queues):
             yield Trap(
                 ("queue", queue.name),
                 "it is its own ancestor",
-                "queues must form a tree; with a circle in it nobody is let in, in any queue",
+                "queues must form a tree: those in a circle have nothing; the original stops all queues",
                 "correct spec.parent",
             )
     yield from _children_against_parents(queues)
@@ -115,7 +139,20 @@ def _children_against_parents(queues: Mapping[str, Queue]) -> Iterator[Trap]:
             )
 
 
+def _nobody_gives(config: VolcanoConfig, queues: Mapping[str, Queue]) -> Iterator[Trap]:
+    taken = [action for action in ("reclaim", "gangreclaim") if action in config.actions]
+    others = [queue for queue in queues.values() if queue.name != ROOT]
+    if taken and len(others) > 1 and not any(queue.reclaimable for queue in others):
+        yield Trap(
+            ("actions",),
+            f"{' and '.join(taken)} will take nothing from anybody",
+            "every queue says reclaimable: false",
+            "set reclaimable: true for the queues that may lose what they borrowed",
+        )
+
+
 def _of_plugins(config: VolcanoConfig, queues: Mapping[str, Queue]) -> Iterator[Trap]:
+    yield from _nobody_gives(config, queues)
     capacity = config.find("capacity")
     parents = sorted(queue.name for queue in queues.values() if queue.parent not in ("", ROOT))
     if parents and (capacity is None or not capacity.on(HIERARCHY, default=False)):

@@ -190,6 +190,16 @@ def _no_budgets(config: VolcanoConfig) -> Iterator[Trap]:
         )
 
 
+def _topology_is_not_preempted_for(config: VolcanoConfig) -> Iterator[Trap]:
+    if config.has("network-topology-aware") and "preempt" in config.actions and "gangpreempt" not in config.actions:
+        yield Trap(
+            ("actions",),
+            "preempt makes no room for groups with a network topology",
+            "it thinks of one pod at a time and passes over groups that must stay together in a hypernode",
+            "add gangpreempt to the actions (Volcano 1.15)",
+        )
+
+
 def _evictions_before_allocate(config: VolcanoConfig) -> Iterator[Trap]:
     if "allocate" not in config.actions:
         return
@@ -336,7 +346,8 @@ def _extender_without_address(config: VolcanoConfig) -> Iterator[Trap]:
 
 _LOOKS: tuple[Callable[[VolcanoConfig], Iterator[Trap]], ...] = (
     _enqueue_before_evictions, _entry_votes_without_enqueue, _small_overcommit, _late_sla, _gangs_without_protection,
-    _drf_decides_alone, _protection_of_another_tier, _nobody_names_victims, _no_budgets, _evictions_before_allocate,
+    _drf_decides_alone, _protection_of_another_tier, _nobody_names_victims, _no_budgets,
+    _topology_is_not_preempted_for, _evictions_before_allocate,
     _shuffle_is_missing, _two_ledgers, _no_queue_plugin, _missing_basics, _missing_actions, _listed_twice,
     _packing_against_spreading, _usage_without_metrics, _devices_without_predicates, _extender_without_address,
 )  # fmt: skip

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
+from fairlead.api.snapshot import Redaction, write_snapshot
 from fairlead.cli.config_commands import config_group
 from fairlead.config.volcano import load_volcano_config, preset_volcano_config
+from fairlead.config.volcano_group_traps import traps_of_groups
 from fairlead.config.volcano_queue_traps import traps_of_queues
 from fairlead.config.volcano_traps import traps_of
+from fairlead.model.flow import Doc
+from fairlead.model.group import compile_group
 from fairlead.model.policy import Queue, compile_queue
-from fairlead.testing.builders import queue
+from fairlead.testing.builders import node, podgroup, queue
+from fairlead.testing.harness import Harness
 
 
 def conf(actions: str, *tiers: str, more: str = "") -> str:
@@ -118,6 +124,10 @@ CASES = [
         conf("allocate, backfill", BASICS, "gang; predicates; proportion"),
     ),
     ("devices are never handed out", conf("allocate, backfill", BASICS, "deviceshare; proportion")),
+    (
+        "preempt makes no room for groups with a network topology",
+        conf("allocate, backfill, preempt", BASICS, "network-topology-aware; predicates; proportion"),
+    ),
     ("extender asks nobody", conf("allocate, backfill", BASICS, "extender; predicates; proportion")),
 ]
 
@@ -207,3 +217,98 @@ def test_check_reads_queues_and_nodes_from_a_file(tmp_path: Path) -> None:
     result = CliRunner().invoke(config_group, ["check", "default", "--queues", str(file)])
     assert "queues are guaranteed 20 cpu, and all nodes together have 16" in result.stdout
     assert result.exit_code == 0
+
+
+def test_queues_that_deserve_more_than_there_is_are_told() -> None:
+    config = load_volcano_config(conf("allocate, backfill", BASICS, "predicates; capacity enableHierarchy: true"))
+    queues = [compiled(name="p", deserved={"cpu": "6"})]
+    queues += [compiled(name=name, parent="p", deserved={"cpu": "3"}) for name in ("a", "b")]
+    (trap,) = traps_of_queues(config, queues, {"cpu": 5_000})
+    assert trap.what == "queues deserve 6 cpu together, and all nodes have 5"
+    assert traps_of_queues(config, queues, {"cpu": 6_000}) == []
+
+
+def test_reclaim_where_nobody_gives_is_told() -> None:
+    config = load_volcano_config(conf("allocate, backfill, reclaim", "gang; conformance; pdb; predicates; proportion"))
+    mean = [compiled(name=name, reclaimable=False) for name in ("a", "b")]
+    assert [trap.what for trap in traps_of_queues(config, mean)] == ["reclaim will take nothing from anybody"]
+    assert traps_of_queues(config, [*mean, compiled(name="c")]) == []
+
+
+# ---- groups ----
+
+TREE = conf("enqueue, allocate, backfill", BASICS, "predicates; capacity enableHierarchy: true")
+
+
+@pytest.mark.parametrize(
+    ("in_queue", "needs", "what"),
+    [
+        ("nowhere", "1", 'its queue "nowhere" does not exist'),
+        ("team", "1", 'its queue "team" has queues below it'),
+        ("leaf", "5", "its minResources of cpu is 5, and the capability of queue team is 4"),
+        ("free", "9", "its minResources of cpu is 9, and all nodes together have 8"),
+        ("leaf", "4", None),
+    ],
+)
+def test_a_group_that_can_never_start_is_told(in_queue: str, needs: str, what: str | None) -> None:
+    queues = [compiled(name="team", capability={"cpu": "4"}), compiled(name="leaf", parent="team")]
+    group = compile_group(podgroup("g", 1).in_queue(in_queue).having(minResources={"cpu": needs}).doc())
+    traps = traps_of_groups(load_volcano_config(TREE), [group], [*queues, compiled(name="free")], total={"cpu": 8_000})
+    assert [trap.what for trap in traps] == ([what] if what else [])
+
+
+def test_a_group_that_runs_is_no_trap() -> None:
+    group = podgroup("g", 1).in_queue("nowhere").doc() | {"status": {"phase": "Running"}}
+    assert traps_of_groups(load_volcano_config(TREE), [compile_group(group)], []) == []
+
+
+# ---- where queues come from ----
+
+PROMISES = "queues are guaranteed 20 cpu, and all nodes together have 16"
+
+
+def promising() -> list[Doc]:
+    big = queue("big").having(guarantee={"resource": {"cpu": "20"}}).doc()
+    lost = podgroup("lost", 1).in_queue("nowhere").doc()
+    return [big, node("n").offers(cpu="16").doc(), lost]
+
+
+def check(*arguments: str) -> Result:
+    return CliRunner().invoke(config_group, ["check", "default", *arguments])
+
+
+def test_check_reads_several_files_and_directories(tmp_path: Path) -> None:
+    directory = tmp_path / "manifests"
+    directory.mkdir()
+    first, second, third = promising()
+    (directory / "queue.yaml").write_text(json.dumps(first))
+    (directory / "notes.txt").write_text("not a manifest: {")
+    (directory / "group.json").write_text(json.dumps(third))
+    (tmp_path / "node.yaml").write_text(json.dumps(second))
+    result = check("--queues", str(directory), "--queues", str(tmp_path / "node.yaml"))
+    assert PROMISES in result.stdout
+    assert 'podgroup default/lost: its queue "nowhere" does not exist' in result.stdout
+    assert "with 1 queues and 1 groups" in result.stdout
+
+
+def test_check_reads_a_snapshot(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.gz"
+    write_snapshot(file, promising(), now=0.0, redaction=Redaction())
+    assert PROMISES in check("--queues", str(file)).stdout
+
+
+def test_check_reads_a_cluster() -> None:
+    with Harness() as harness:
+        harness.apply(*promising())
+        result = check("--kubeconfig", str(harness.serve()), "--strict")
+    assert PROMISES in result.stdout
+    assert 'podgroup default/lost: its queue "nowhere" does not exist' in result.stdout
+    assert result.exit_code == 1
+
+
+def test_check_says_when_there_are_no_queues(tmp_path: Path) -> None:
+    file = tmp_path / "nothing.yaml"
+    file.write_text("{}")
+    result = check("--queues", str(file))
+    assert (result.exit_code, "has no Queue in it" in result.output) == (1, True)
+    assert check("--queues", str(file), "--context", "x").exit_code == 2
