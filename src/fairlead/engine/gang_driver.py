@@ -284,9 +284,10 @@ class GangDriver:
             rules = self._rules(gang) if gang is not None else None
             if gang is None or rules is None or self._is_complete(gang):
                 del self._incomplete[key]
-            elif not _could_be_whole(gang):
+                continue
+            if not _could_be_whole(gang):
                 self._let_go(gang, failed(NOT_WHOLE))
-            elif now >= since + self._timeout(gang, rules):
+            if now >= since + self._timeout(gang, rules):
                 self._incomplete[key] = now
                 self._time_is_up(gang, rules)
         return self._writes
