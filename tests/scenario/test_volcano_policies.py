@@ -223,6 +223,9 @@ def test_section_6_22_an_extender_decides_where_pods_go() -> None:
         world.gang("g", 2, asks={"cpu": "2"})
         world.run(5)
         assert places(world, "g") == {"n2": 2}
+        asked = server.requests("judge")[0]
+        assert asked["task"]["Pod"]["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "2"}}
+        assert asked["node"]["Node"]["status"]["allocatable"]["cpu"] == "4"
         hang_up(world)
 
 

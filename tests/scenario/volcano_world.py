@@ -14,6 +14,7 @@ from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.model import kinds
 from fairlead.model.amounts import Amounts
 from fairlead.model.flow import Doc
+from fairlead.model.kinds import Kind
 from fairlead.model.quota import has_ended, pod_amounts
 from fairlead.model.usage import UsageBoard
 from fairlead.state.cluster import Place
@@ -55,7 +56,7 @@ class VolcanoWorld(Harness):
         self.usage = UsageBoard()
         profile = profile_of_volcano(
             load_volcano_config(text, compatible=compatible),
-            VolcanoOptions(slice=slice, usage=self.usage, **(flags or {})),
+            VolcanoOptions(slice=slice, usage=self.usage, documents=self._document, **(flags or {})),
         )
         self.scheduler = Scheduler([first_profile(), profile], Options(seed=seed))
         super().__init__(
@@ -63,6 +64,9 @@ class VolcanoWorld(Harness):
         )
         self.apply(*queues)
         self.run(1)
+
+    def _document(self, kind: Kind, namespace: str, name: str) -> Doc | None:
+        return self.store.get(kind, namespace, name)
 
     # ---- work ----
 

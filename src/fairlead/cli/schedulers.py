@@ -62,6 +62,7 @@ def _with_volcano(path: Path | None, volcano: VolcanoFlags, *, seed: int) -> Sch
 
     def make(view: DocView) -> Controller:
         nonlocal volcano
+        volcano = volcano.looking_at(view)
         if cards is not None:
             volcano = volcano.knowing_cards(view.get(kinds.CONFIG_MAP, *cards))
         others = [] if volcano.only else _kube_profiles(path, view)

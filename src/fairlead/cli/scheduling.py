@@ -197,7 +197,7 @@ class Making:
     def __init__(self, flags: Flags, view: DocView) -> None:
         self._flags, self._view = flags, view
         self.current: KubeConfig
-        self._volcano = flags.volcano
+        self._volcano = None if flags.volcano is None else flags.volcano.looking_at(view)
         self._volcano_config = None if flags.volcano is None else flags.volcano.first_config()
 
     def scheduler(self, config: KubeConfig) -> Scheduler:

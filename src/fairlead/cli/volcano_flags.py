@@ -152,6 +152,10 @@ class VolcanoFlags:
 
         return replace(self, options=replace(self.options, devices=device_config(config_map)))
 
+    def looking_at(self, view: DocView) -> VolcanoFlags:
+        """The same with documents to show to extenders."""
+        return replace(self, options=replace(self.options, documents=view.get))
+
     def watcher(self, tell: Callable[[str], None]) -> ConfigWatcher[VolcanoConfig] | None:
         from fairlead.config.watcher import ConfigWatcher
 

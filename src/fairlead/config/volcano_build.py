@@ -30,6 +30,7 @@ from fairlead.plugins.volcano.catalogue import HIERARCHY, tier_plugin
 from fairlead.plugins.volcano.device_config import DeviceConfig
 from fairlead.plugins.volcano.deviceshare import DeviceShare
 from fairlead.plugins.volcano.extender import Extender, ExtenderRules
+from fairlead.plugins.volcano.extender_bodies import Documents, no_documents
 from fairlead.plugins.volcano.node_locks import NodeLock
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.sla import positive_duration
@@ -59,6 +60,7 @@ class VolcanoOptions:
     slice: int | None = None
     usage: UsageBoard = field(default_factory=UsageBoard)
     devices: DeviceConfig = field(default_factory=DeviceConfig)
+    documents: Documents = no_documents
     territory: Territory = WHOLE
     ignored_provisioners: Sequence[str] = ()
     csi_storage: bool | None = None
@@ -135,7 +137,7 @@ def _enabled(
 def _made(plugin: ListedPlugin, config: VolcanoConfig, options: VolcanoOptions) -> TierPlugin | None:
     arguments = Arguments(plugin.arguments)
     if plugin.name == Extender.name:
-        return _extender(arguments)
+        return _extender(arguments, options)
     if plugin.name == Predicates.name:
         return Predicates.of(arguments, volumes=_volumes(arguments, config, options))
     if plugin.name == Capacity.name:
@@ -155,10 +157,10 @@ def _made(plugin: ListedPlugin, config: VolcanoConfig, options: VolcanoOptions) 
     return made
 
 
-def _extender(arguments: Arguments) -> TierPlugin:
+def _extender(arguments: Arguments, options: VolcanoOptions) -> TierPlugin:
     timeout = positive_duration(arguments.text("extender.httpTimeout")) or _EXTENDER_TIMEOUT
     wire = Wire(arguments.text("extender.urlPrefix"), timeout=timeout, most=_EXTENDER_BYTES)
-    return Extender(wire, ExtenderRules.of(arguments))
+    return Extender(wire, ExtenderRules.of(arguments), options.documents)
 
 
 def _from_factory(factory: Any, arguments: Mapping[str, Any]) -> Any:

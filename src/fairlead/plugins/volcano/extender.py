@@ -1,8 +1,8 @@
 """extender: a policy of the user's own that is asked over HTTP, verb by verb.
 
 The socket is not here: a `Wire` posts a body to a verb and gives the answer, or raises ExtenderError. Bodies have the
-original's Go field names, with what scheduling knows of a task, node, job or queue; of a pod that is its metadata. A
-verb that is not configured is not asked. One question per task and node is as slow as it sounds.
+original's Go field names, with what scheduling knows of a task, node, job or queue, and their documents where those can
+be had. A verb that is not configured is not asked. One question per task and node is as slow as it sounds.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ import numpy as np
 from fairlead.errors import ExtenderError
 from fairlead.framework.tiers import TierPlugin, Vote
 from fairlead.model.reasons import Reason, Reject, failed
-from fairlead.plugins.volcano import extender_bodies as bodies
+from fairlead.plugins.volcano.extender_bodies import Bodies, no_documents
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.round import Job, QueueState, Round, Task
+    from fairlead.model.containers import Container
     from fairlead.model.reasons import Status
     from fairlead.plugins.volcano.arguments import Arguments
+    from fairlead.plugins.volcano.extender_bodies import Documents
     from fairlead.state.nodes import Nodes
 
 VERBS = (
@@ -63,16 +65,19 @@ class Extender(TierPlugin):
     name = "extender"
     timed = True
 
-    def __init__(self, wire: Wire, rules: ExtenderRules) -> None:
+    def __init__(self, wire: Wire, rules: ExtenderRules, documents: Documents = no_documents) -> None:
         self._wire = wire
         self._rules = rules
+        self._documents = documents
 
     def open(self, round: Round) -> None:
         """The original does without the extender for a round that it could not be told of, even if it matters."""
         self._round = round
+        self._bodies = Bodies(round, self._documents)
         self._silent = False
+        self._trouble = ""
         if self._has("onSessionOpen"):
-            told = self._ask("onSessionOpen", bodies.of_round(round))
+            told = self._ask("onSessionOpen", self._bodies.of_round())
             self._silent = told is None and not self._rules.ignorable and round.compatible
 
     def close(self, round: Round) -> None:
@@ -88,7 +93,8 @@ class Extender(TierPlugin):
         """An answer; None if there is none that could be used."""
         try:
             answer = self._wire.post(self._rules.verbs[verb], body)
-        except ExtenderError:
+        except ExtenderError as error:
+            self._trouble = str(error)
             return None
         return answer if isinstance(answer, Mapping) else {}
 
@@ -97,7 +103,7 @@ class Extender(TierPlugin):
         if self._silent or not self._has(verb):
             return False
         managed = self._rules.managed
-        return task is None or not managed or any(name in managed for name, _ in task.request.items())
+        return task is None or not managed or any(_names(one, managed) for one in task.pod.shape.containers)
 
     # ---- nodes ----
 
@@ -105,7 +111,7 @@ class Extender(TierPlugin):
         if not self._asks("predicate", task):
             return
         for at, row in enumerate(nodes.row_numbers().tolist()):
-            body = {"task": bodies.of_task(self._round, task), "node": bodies.of_node(self._round, row)}
+            body = {"task": self._bodies.of_task(task), "node": self._bodies.of_node(row)}
             refusal = self._refusal(self._ask("predicate", body))
             if refusal is not None:
                 mask = nodes.none()
@@ -114,7 +120,7 @@ class Extender(TierPlugin):
 
     def _refusal(self, answer: Mapping[str, Any] | None) -> Reason | None:
         if answer is None:
-            return None if self._rules.ignorable else Reason(self.name, "the extender did not answer")
+            return None if self._rules.ignorable else Reason(self.name, self._trouble)
         text = str(answer.get("status") or "")
         return Reason(self.name, text, final=answer.get("code") != _UNSCHEDULABLE) if text else None
 
@@ -123,8 +129,8 @@ class Extender(TierPlugin):
         scores = np.zeros(len(rows), dtype=np.float64)
         if not self._asks("prioritize", task):
             return scores
-        listed = [bodies.of_node(self._round, row) for row in rows]
-        answer = self._ask("prioritize", {"task": bodies.of_task(self._round, task), "nodes": listed})
+        listed = [self._bodies.of_node(row) for row in rows]
+        answer = self._ask("prioritize", {"task": self._bodies.of_task(task), "nodes": listed})
         given = (answer or {}).get("nodeScore")
         if isinstance(given, Mapping) and not (answer or {}).get("errorMessage"):
             scores[:] = [float(given.get(body["Name"], 0.0)) for body in listed]
@@ -141,8 +147,8 @@ class Extender(TierPlugin):
     def _victims(self, verb: str, evictor: Task, candidates: Sequence[Task]) -> list[Task] | None:
         if not self._asks(verb, evictor):
             return None
-        listed = [bodies.of_task(self._round, task) for task in candidates]
-        answer = self._ask(verb, {"evictor": bodies.of_task(self._round, evictor), "evictees": listed})
+        listed = [self._bodies.of_task(task) for task in candidates]
+        answer = self._ask(verb, {"evictor": self._bodies.of_task(evictor), "evictees": listed})
         if answer is None:
             return []
         if not answer.get("status"):
@@ -155,13 +161,13 @@ class Extender(TierPlugin):
     def overused(self, queue: QueueState) -> bool:
         if not self._asks("queueOverused"):
             return False
-        answer = self._ask("queueOverused", {"queue": bodies.of_queue(queue)})
+        answer = self._ask("queueOverused", {"queue": self._bodies.of_queue(queue)})
         return not self._rules.ignorable if answer is None else bool(answer.get("overused"))
 
     def job_enqueueable(self, job: Job) -> Vote:
         if not self._asks("jobEnqueueable"):
             return Vote.ABSTAIN
-        answer = self._ask("jobEnqueueable", {"job": bodies.of_job(job)})
+        answer = self._ask("jobEnqueueable", {"job": self._bodies.of_job(job)})
         if answer is None:
             return Vote.PERMIT if self._rules.ignorable else Vote.REJECT
         status = answer.get("status")
@@ -171,7 +177,7 @@ class Extender(TierPlugin):
         """Without an answer the original takes a job for ready just if the extender must not be ignored."""
         if not self._asks("jobReady"):
             return True
-        answer = self._ask("jobReady", {"job": bodies.of_job(job)})
+        answer = self._ask("jobReady", {"job": self._bodies.of_job(job)})
         if answer is None:
             return self._rules.ignorable != self._round.compatible
         return bool(answer.get("status"))
@@ -187,8 +193,13 @@ class Extender(TierPlugin):
     def _tell(self, verb: str, task: Task) -> Status | None:
         if not self._asks(verb, task):
             return None
-        answer = self._ask(verb, {"task": bodies.of_task(self._round, task)})
+        answer = self._ask(verb, {"task": self._bodies.of_task(task)})
         if answer is None:
-            return None if self._rules.ignorable else failed("the extender did not answer")
+            return None if self._rules.ignorable else failed(self._trouble)
         message = str(answer.get("errorMessage") or "")
         return failed(message) if message else None
+
+
+def _names(container: Container, resources: frozenset[str]) -> bool:
+    """Whether a container requests one of these, or is limited in it."""
+    return any(name in resources for name, _ in (*container.requests, *container.limits))
