@@ -86,13 +86,13 @@ class Wait:
 @dataclass(frozen=True, slots=True)
 class Rescued:
     """What an attempt to make room came to. `nominated` is the node that will be free; None leaves an earlier
-    nomination as it is, and the empty string clears it. `alternatives` are all nodes that were as good, the chosen one
-    among them, each with the pods that would have to go."""
+    nomination as it is, and the empty string clears it. `alternatives` tells, while nothing has changed, all nodes that
+    were as good, the chosen one among them, each with the pods that would have to go."""
 
     status: Status
     nominated: str | None = None
     victims: tuple[Pod, ...] = ()
-    alternatives: tuple[tuple[str, tuple[Pod, ...]], ...] = ()
+    alternatives: Callable[[], Sequence[tuple[str, tuple[Pod, ...]]]] = tuple
 
 
 class Errand(Protocol):

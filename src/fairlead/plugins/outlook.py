@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -153,11 +153,11 @@ class Survey:
         )
         """Rows where room can be made, those that violate no budget first."""
 
-    def candidates(self) -> list[Candidate]:
-        return [self._outlook.candidate(row) for row in self.found.tolist()]
+    def candidates(self) -> Sequence[Candidate]:
+        return Candidates(self._outlook, self.found)
 
-    def best(self, now: float) -> list[Candidate]:
-        return [self._outlook.candidate(row) for row in self._outlook.best(self.found, now).tolist()]
+    def best(self, now: float) -> Sequence[Candidate]:
+        return Candidates(self._outlook, self._outlook.best(self.found, now))
 
     def in_vain(self, codes: VerdictCodes) -> list[tuple[Verdict, int]]:
         """Why evictions do not help, and on how many rows."""
@@ -167,6 +167,26 @@ class Survey:
     def needing_nobody(self) -> list[int]:
         """Rows that refused the pod and yet would take it as they are."""
         return [int(row) for row in self._rows[self._states == NOBODY]]
+
+
+class Candidates(Sequence[Candidate]):
+    """Candidates by row, looked up when somebody wants to see one: of five hundred that are as good, one is chosen."""
+
+    def __init__(self, outlook: Outlook, rows: NDArray[np.int32]) -> None:
+        self._outlook = outlook
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Candidate]: ...
+    def __getitem__(self, at: int | slice) -> Candidate | Sequence[Candidate]:
+        if isinstance(at, slice):
+            return Candidates(self._outlook, self._rows[at])
+        return self._outlook.candidate(int(self._rows[at]))
 
 
 def survey(cycle: Cycle, refusals: Refusals, rows: NDArray[np.int32], wanted: int) -> Survey:

@@ -85,8 +85,9 @@ class DefaultPreemption(Plugin):
         if tired:
             return Rescued(unschedulable(f"preemption: {tired}"), nominated="")
         name = cycle.cluster.table.name
-        alternatives = tuple([(name(candidate.row), candidate.victims) for candidate in best])
-        return Rescued(SUCCESS, name(chosen.row), chosen.victims, alternatives)
+        return Rescued(
+            SUCCESS, name(chosen.row), chosen.victims, lambda: [(name(option.row), option.victims) for option in best]
+        )
 
     def rescue_gang(self, case: GangCase) -> GangRescued:
         self.attempts += 1
@@ -146,13 +147,13 @@ class DefaultPreemption(Plugin):
             histogram[_NOT_HELPFUL] += rest
         return Rescued(unschedulable(f"preemption: {fit_message(total, histogram)}"), nominated="")
 
-    def _best(self, cycle: Cycle, survey: Survey) -> list[Candidate]:
+    def _best(self, cycle: Cycle, survey: Survey) -> Sequence[Candidate]:
         """The candidates that none is better than, after extenders that preempt have had their say."""
         if not any(extender.preempts for extender in cycle.profile.extenders):
             return survey.best(cycle.now)
         return best_candidates(self._ask_extenders(cycle, survey.candidates()), cycle.now)
 
-    def _ask_extenders(self, cycle: Cycle, candidates: list[Candidate]) -> list[Candidate]:
+    def _ask_extenders(self, cycle: Cycle, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         table = cycle.cluster.table
         for extender in cycle.profile.extenders:
             if not candidates or not extender.preempts or not extender.interested(cycle.pod):

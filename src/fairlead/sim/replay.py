@@ -292,7 +292,7 @@ def _preemption_differences(
     """A recording made in process lists only the victims that were not leaving already."""
     if "nominated" not in decision:
         return
-    allowed = dict(outcome.rescued.alternatives) if isinstance(outcome, Rescue) else {}
+    allowed = dict(outcome.rescued.alternatives()) if isinstance(outcome, Rescue) else {}
     nominated = decision["nominated"]
     if nominated is None:
         if allowed:
