@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.framework.fit import FitErrors
+from fairlead.framework.fit import FitErrors, insufficient
 from fairlead.framework.round import Scores
 from fairlead.model.round_figures import PREDICATE, SCORING, Span
 from fairlead.state.nodes import Nodes
@@ -162,8 +162,8 @@ class NodeSearch:
             fitting = round.books.fits_future(task.request, rows)
             short_rows, left = rows[~fitting], rows[fitting]
             if len(short_rows):
-                for resource, short in round.books.short_of(task.request, short_rows).items():
-                    errors.add(f"Insufficient {resource}", short_rows[short], final=False)
+                for resources, short in round.books.short_of(task.request, short_rows).items():
+                    errors.add(insufficient(resources), short_rows[short], final=False)
         hopeful: list[NDArray[np.int32]] = []
         for predicate in round.tiers.predicates(task):
             if not len(left):

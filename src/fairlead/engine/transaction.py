@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.framework.job import LastAttempt
+from fairlead.model.amounts import within
 from fairlead.model.tasks import TaskStatus
 from fairlead.state.cluster import Place
 
@@ -135,7 +136,7 @@ class Transaction:
             task.last = None
             if operation.what == EVICT:
                 self._round.outcome.evictions.append((task, operation.reason))
-            elif operation.what == ALLOCATE and not bind(self._round, task):
+            elif operation.what == ALLOCATE and bind(self._round, task) is not None:
                 self._undo_placement(operation)
         self._operations.clear()
         self._round.witness.committed()
@@ -171,8 +172,9 @@ class Transaction:
         return True
 
 
-def allocate_now(round: Round, task: Task, row: int) -> None:
-    """Session.Allocate: place without a transaction; once its job is ready, all that is allocated is bound."""
+def allocate_now(round: Round, task: Task, row: int) -> str | None:
+    """Session.Allocate: place without a transaction; once its job is ready, all that is allocated is bound, up to the
+    first that cannot be. What is said of that one, if there is one."""
     job = task.job
     assert job is not None
     job.move(task, TaskStatus.ALLOCATED)
@@ -182,9 +184,11 @@ def allocate_now(round: Round, task: Task, row: int) -> None:
     round.tiers.allocated(task)
     round.witness.placed(task, pipelined=False)
     if round.tiers.job_ready(job):
-        for allocated in list(job.in_status(TaskStatus.ALLOCATED)):
-            if not bind(round, allocated):
-                break
+        for allocated in round.choices.walk("allocated", list(job.in_status(TaskStatus.ALLOCATED))):
+            refusal = bind(round, allocated)
+            if refusal is not None:
+                return refusal
+    return None
 
 
 def evict_now(round: Round, task: Task, reason: str) -> None:
@@ -207,28 +211,40 @@ def unpipeline(round: Round, task: Task) -> None:
     task.hyper_node = ""
 
 
-def bind(round: Round, task: Task) -> bool:
-    """An allocated task is to be bound. False if its pod or its node has gone while the round went on."""
+def bind(round: Round, task: Task) -> str | None:
+    """An allocated task is to be bound. If its pod or its node has gone while the round went on it is not, and what is
+    returned says so."""
     cluster = round.cluster
     seat = cluster.pods.get(task.uid)
     if seat is None or seat.place is not Place.PENDING or not cluster.table.alive[task.row]:
-        return False
-    if round.compatible and not _has_room(round, task):
-        return False
-    _set_status(task, TaskStatus.BINDING)
-    round.sandbox.keep(task.pod)
-    round.outcome.binds.append((task, task.row))
-    return True
+        return f"task <{task.key}> or its node has gone"
+    refusal = lack_of_room(round, task) if round.compatible else None
+    if refusal is None:
+        _set_status(task, TaskStatus.BINDING)
+        round.sandbox.keep(task.pod)
+        round.outcome.binds.append((task, task.row))
+    return refusal
 
 
-def _has_room(round: Round, task: Task) -> bool:
-    """Whether a row has idle what a task asks for, leaving aside what is only placed within the round. It may not, for
-    a pod that asks for nothing, where a node has shrunk below what lies on it; the original does not bind it then."""
-    room = round.books.at(round.books.idle, task.row)
-    for other in round.books.tasks_on(task.row):
+def lack_of_room(round: Round, task: Task) -> str | None:
+    """Whether a row lacks what a task asks for, leaving aside what is only placed within the round. It may, for a pod
+    that asks for nothing, where a node has shrunk below what lies on it; the original does not bind it then."""
+    node = round.cluster.table.nodes[task.row]
+    assert node is not None
+    lying = round.books.tasks_on(task.row)
+    idle = round.books.at(round.books.idle, task.row)
+    for other in lying:
         if other.status is TaskStatus.ALLOCATED:
-            room.add(other.request)
-    return task.request.less_equal(room)
+            idle.add(other.request)
+    if task.request.less_equal(idle):
+        return None
+    lacking = " ".join(name for name, amount in task.request.items() if not within(amount, idle.get(name)))
+    known = {*node.allocatable, *(name for other in lying for name in other.request.scalars)}
+    idle.scalars = {name: amount for name, amount in idle.scalars.items() if name in known}
+    return (
+        f"node {node.name} resources [{lacking}] are not enough to put task <{task.key}>, "
+        f"idle: {idle}, req: {task.request}"
+    )
 
 
 def _set_status(task: Task, status: TaskStatus) -> None:

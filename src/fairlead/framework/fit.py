@@ -7,7 +7,9 @@ sentence is a few lengths.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations_with_replacement, islice, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +18,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ALL_NODES_UNAVAILABLE = "all nodes are unavailable"
+_MANY = 10_000
+
+
+class OneOf(str):
+    """A reason for which the original may give another: which of several, it leaves to chance."""
+
+    __slots__ = ("others",)
+    others: tuple[str, ...]
+
+
+def insufficient(resources: Sequence[str]) -> str:
+    """`Insufficient cpu`; of several resources, any may be named."""
+    texts = [f"Insufficient {resource}" for resource in resources]
+    if len(texts) == 1:
+        return texts[0]
+    said = OneOf(texts[0])
+    said.others = tuple(texts[1:])
+    return said
 
 
 @dataclass(slots=True)
@@ -47,16 +67,34 @@ class FitErrors:
     @property
     def message(self) -> str:
         """`0/3 nodes are unavailable: 1 Insufficient cpu, 2 node(s) had untolerated taint(s).`"""
-        if self.text:
-            return self.text
-        prefix = f"In hyperNode {self.hyper_node}: " if self.hyper_node else ""
-        if not self.parts:
-            return prefix + ALL_NODES_UNAVAILABLE
+        if self.text or not self.parts:
+            return self.text or ALL_NODES_UNAVAILABLE
         histogram: Counter[str] = Counter()
         for text, _, rows in self.parts:
             histogram[text] += len(rows)
+        return self._in_words(histogram)
+
+    def could_say(self, message: str) -> bool:
+        """Whether this is a message for it, whichever reasons chance may name."""
+        if self.message == message:
+            return True
+        open_to_chance = [(text, len(rows)) for text, _, rows in self.parts if isinstance(text, OneOf)]
+        settled = Counter[str]()
+        for text, _, rows in self.parts:
+            if not isinstance(text, OneOf):
+                settled[text] += len(rows)
+        draws = product(*(_draws((text, *text.others), count) for text, count in open_to_chance))
+        return any(self._in_words(sum(drawn, settled)) == message for drawn in islice(draws, _MANY) if drawn)
+
+    def _in_words(self, histogram: Counter[str]) -> str:
+        prefix = f"In hyperNode {self.hyper_node}: " if self.hyper_node else ""
         counted = sorted(f"{count} {text}" for text, count in histogram.items())
         return f"{prefix}0/{len(self.rows())} nodes are unavailable: {', '.join(counted)}."
+
+
+def _draws(texts: Sequence[str], times: int) -> list[Counter[str]]:
+    """All ways to choose one of some texts so many times."""
+    return [Counter(drawn) for drawn in islice(combinations_with_replacement(texts, times), _MANY)]
 
 
 def _all_of(parts: list[NDArray[np.int32]]) -> NDArray[np.int32]:

@@ -218,7 +218,7 @@ class SubJob(_Gang):
         self.allocated_hyper_node = ""
         self.nominated_hyper_node = ""
         self.failed_roles: set[str] = set()
-        """Roles of which a task has already found no node in this round."""
+        """Roles of which a task has an error noted: FitFailedRoles, kept by `Job.note_errors`."""
 
     def __repr__(self) -> str:
         return f"<SubJob {self.uid}>"
@@ -397,6 +397,22 @@ class Job(_Gang):
         return left
 
     # ---- why not ----
+
+    def note_errors(self, task: Task, errors: FitErrors) -> None:
+        """Why a task of this job found no node; others of its role are not tried then."""
+        assert task.sub_job is not None
+        self.fit_errors[task.uid] = errors
+        task.sub_job.failed_roles.add(task.role)
+
+    def forget_errors(self) -> None:
+        self.fit_errors.clear()
+        for sub_job in self.sub_jobs.values():
+            sub_job.failed_roles.clear()
+
+    def forget_errors_of(self, sub_job: SubJob) -> None:
+        if sub_job.failed_roles:
+            self.fit_errors = {uid: e for uid, e in self.fit_errors.items() if uid not in sub_job.tasks}
+            sub_job.failed_roles.clear()
 
     def fit_error(self) -> str:
         """FitError: how many tasks are in which status, and what is behind the pending ones."""

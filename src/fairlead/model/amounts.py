@@ -59,6 +59,12 @@ def is_counted(resource: str) -> bool:
     return resource in ("cpu", "memory", PODS, "ephemeral-storage") or is_scalar(resource)
 
 
+def _in_words(amount: float) -> str:
+    if amount == UNLIMITED:
+        return "maxFloat"
+    return "maxInt" if amount == float(2**63 - 1) else f"{amount:.2f}"
+
+
 class Amounts:
     """A resource vector. Mutable: `add`, `subtract`, ... change it, the operators make new ones."""
 
@@ -134,6 +140,11 @@ class Amounts:
 
     def __repr__(self) -> str:
         return f"Amounts({dict(self.items())})"
+
+    def __str__(self) -> str:
+        """As the original's messages have it: `cpu 2250.00, memory 512.00, pods 103.00`."""
+        named = [("cpu", self.cpu), ("memory", self.memory), *sorted(self.scalars.items())]
+        return ", ".join(f"{name} {_in_words(amount)}" for name, amount in named)
 
     # ---- changing ----
 

@@ -8,7 +8,7 @@ evictions, phases and messages are equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +17,7 @@ import numpy as np
 from fairlead.engine.closing import Closing, close_round
 from fairlead.engine.opening import open_round
 from fairlead.engine.rounds import run_actions
+from fairlead.engine.transaction import lack_of_room
 from fairlead.errors import ScenarioError
 from fairlead.framework.round import Choices, Witness
 from fairlead.model import kinds
@@ -57,9 +58,10 @@ class Parted(Exception):
 class Guide(Choices, Witness):
     """Makes the recorded choices wherever there is one to make, and raises Parted where there is none to follow."""
 
-    def __init__(self, steps: Sequence[Doc], rng: Random) -> None:
+    def __init__(self, steps: Sequence[Doc], rng: Random, bound: Collection[str] | None = None) -> None:
         super().__init__(rng)
         self._steps = steps
+        self._bound = bound
         self.at = 0
         self.round: Round | None = None
 
@@ -79,7 +81,16 @@ class Guide(Choices, Witness):
     def walk(self, what: str, items: Sequence[Item]) -> Iterable[Item]:
         if what == "starving":
             return as_taken(items, self._ahead)  # type: ignore[arg-type, return-value]
+        if what == "allocated":
+            return self._as_bound(items)  # type: ignore[arg-type, return-value]
         return self._hyper_nodes_as_tried(items) if what == "hypernodes" else items
+
+    def _as_bound(self, tasks: Sequence[Task]) -> Sequence[Task]:
+        """Those that were bound, then one that could not be, which ended it."""
+        bound, round = self._bound, self.round
+        if bound is None or round is None:
+            return tasks
+        return sorted(tasks, key=lambda task: (task.name not in bound, lack_of_room(round, task) is None))
 
     def _hyper_nodes_as_tried(self, items: Sequence[Item]) -> Iterator[Item]:
         """Each time the one that the next recorded step is in. A trial that placed nothing was in one that no step
@@ -259,7 +270,7 @@ class VolcanoReplay:
         """Again and again, as long as what parted us tells something about what was left to chance."""
         images = ImagesSeen()
         while True:
-            guide = Guide(_with_actions(self._doc["steps"]), Random(0))
+            guide = Guide(_with_actions(self._doc["steps"]), Random(0), self._doc["after"].get("binds"))
             round = self._open(guide)
             images.show(round.cluster)
             try:
@@ -338,7 +349,7 @@ class VolcanoReplay:
             if expected is None or got is None or job is None:
                 if expected != got:
                     yield f"unschedulable.{name}", expected, got
-            elif not _says(got, expected, job):
+            elif not _says(got, expected, job, name):
                 yield f"unschedulable.{name}", expected, got
 
 
@@ -384,12 +395,16 @@ def _earlier(doc: Doc) -> tuple[str, str | None]:
     return doc["metadata"]["name"], None
 
 
-def _says(mine: str, recorded: str, job: Job) -> bool:
-    """Whether two texts are equal, where the task that is named as the origin may be any that has errors."""
+def _says(mine: str, recorded: str, job: Job, name: str = "") -> bool:
+    """Whether two texts are equal, of a group or of the pod that is named, where the task that is named as the origin
+    may be any that has errors, and its errors may be told in any way that chance allows."""
     if mine == recorded:
         return True
-    head, found, origin = recorded.partition(_ORIGIN)
-    if not found or mine.partition(_ORIGIN)[0] != head:
+    own = {job.tasks[uid].name: errors for uid, errors in job.fit_errors.items()}
+    if name in own and mine == own[name].message:
+        return own[name].could_say(recorded)
+    head, _, origin = recorded.partition(_ORIGIN)
+    if mine.partition(_ORIGIN)[0] != head:
         return False
-    name, _, message = origin.partition(": ")
-    return any(job.tasks[uid].name == name and errors.message == message for uid, errors in job.fit_errors.items())
+    named, _, message = origin.partition(": ")
+    return named in own and own[named].could_say(message)

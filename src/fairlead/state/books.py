@@ -195,15 +195,27 @@ class Books(Generic[AnyBooked]):
             return self._fits(((amount, self.future_on(name, rows)) for name, amount in request.items()), len(rows))
         return self._known(request).future[rows]
 
-    def short_of(self, request: Amounts, rows: NDArray[np.int32]) -> dict[str, NDArray[np.bool_]]:
-        """By resource, the rows whose first shortage, of what will be idle, it is."""
-        short: dict[str, NDArray[np.bool_]] = {}
-        seen = np.zeros(len(rows), dtype=np.bool_)
-        for name, amount in request.items():
-            lacking = ~_fit(amount, self.future_on(name, rows)) & ~seen
+    def short_of(self, request: Amounts, rows: NDArray[np.int32]) -> dict[tuple[str, ...], NDArray[np.bool_]]:
+        """By resource, the rows whose first shortage, of what will be idle, it is. Cpu comes before memory and memory
+        before others; those have no order, and a row that is short of several of them is told so."""
+        short: dict[tuple[str, ...], NDArray[np.bool_]] = {}
+        left = np.ones(len(rows), dtype=np.bool_)
+        for name, amount in (("cpu", request.cpu), ("memory", request.memory)):
+            lacking = ~_fit(amount, self.future_on(name, rows)) & left
             if lacking.any():
-                short[name] = lacking
-                seen |= lacking
+                short[(name,)] = lacking
+                left &= ~lacking
+        together: dict[tuple[str, ...], NDArray[np.bool_]] = {(): left}
+        for name, amount in request.scalars.items():
+            lacking = ~_fit(amount, self.future_on(name, rows))
+            if (lacking & left).any():
+                together = {
+                    names: mask
+                    for before, where in together.items()
+                    for names, mask in ((before, where & ~lacking), ((*before, name), where & lacking))
+                    if mask.any()
+                }
+        short.update((names, mask) for names, mask in together.items() if names)
         return short
 
     def _idle(self, name: str, rows: NDArray[np.int32]) -> NDArray[np.float64]:

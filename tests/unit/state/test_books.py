@@ -81,7 +81,19 @@ def test_the_first_shortage_of_a_row_is_told_cpu_before_others() -> None:
     books.put(Entry("d/a", asking(4000), TaskStatus.RUNNING), 0)
     rows = np.array([0, 1], dtype=np.int32)
     short = books.short_of(asking(1000, gpu=2000), rows)
-    assert {name: mask.tolist() for name, mask in short.items()} == {"cpu": [True, False], GPU: [False, True]}
+    assert {names: mask.tolist() for names, mask in short.items()} == {("cpu",): [True, False], (GPU,): [False, True]}
+
+
+def test_a_row_that_is_short_of_several_things_that_have_no_order_is_told_so() -> None:
+    books = books_over(2, **{GPU: "1", "foo.com/x": "1"})
+    books.put(Entry("d/a", asking(0, gpu=1000), TaskStatus.RUNNING), 0)
+    request = asking(1000, gpu=1000)
+    request.set("foo.com/x", 2000)
+    short = books.short_of(request, np.array([0, 1], dtype=np.int32))
+    assert {frozenset(names): mask.tolist() for names, mask in short.items()} == {
+        frozenset({GPU, "foo.com/x"}): [True, False],
+        frozenset({"foo.com/x"}): [False, True],
+    }
 
 
 def test_room_is_enough_if_it_lacks_less_than_can_be_noticed() -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fairlead.engine.actions.placing import may_be_held
 from fairlead.engine.candidates import NodeSearch, best, by_preference
 from fairlead.engine.transaction import allocate_now, unpipeline
@@ -72,16 +74,21 @@ def _queue_allows(round: Round, task: Task) -> bool:
 def _place(round: Round, task: Task) -> None:
     assert task.job is not None
     if not round.compatible and not _queue_allows(round, task):
-        task.job.fit_errors[task.uid] = FitErrors(text=_OVER_LIMIT)
+        task.job.note_errors(task, FitErrors(text=_OVER_LIMIT))
         return
     refusal = round.tiers.pre_predicate(task)
     if refusal is not None:
         errors = FitErrors()
         errors.add(refusal.message, round.rows, final=False)
-        task.job.fit_errors[task.uid] = errors
+        task.job.note_errors(task, errors)
         return
     rows, errors = NodeSearch(round, keep_errors=False).find(task, round.rows, fit=False)
     if not len(rows):
-        task.job.fit_errors[task.uid] = errors
+        task.job.note_errors(task, errors)
         return
-    allocate_now(round, task, best(round, task, by_preference(round, rows)[0]))
+    row = best(round, task, by_preference(round, rows)[0])
+    not_bound = allocate_now(round, task, row)
+    if not_bound is not None:
+        errors = FitErrors()
+        errors.add(not_bound, np.array([row], dtype=np.int32), final=False)
+        task.job.note_errors(task, errors)

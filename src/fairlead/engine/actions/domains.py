@@ -95,31 +95,30 @@ def _try_where_promised(round: Round, job: Job, worksheet: Worksheet, *, keep_er
 def _try_job(round: Round, job: Job, worksheet: Worksheet, hyper_node: str, *, keep_errors: bool) -> _Solution | None:
     """Place the whole job within a hypernode, and take it off again."""
     before = {uid: sub_job.allocated_hyper_node for uid, sub_job in job.sub_jobs.items()}
-    job.fit_errors.clear()
-    for sub_job in job.sub_jobs.values():
-        sub_job.failed_roles.clear()
+    job.forget_errors()
     sheet = worksheet.copy()
-    total = Transaction(round)
+    done: list[Transaction] = []
     score = 0.0
     while sheet.sub_jobs:
         sub_job = sheet.sub_jobs.pop()
         placed = _place_sub_job(round, sub_job, sheet, hyper_node, keep_errors=keep_errors)
-        if placed is not None and len(placed[0]):
-            total.merge(placed[0])
-            score += placed[1]
-            if sheet.tasks[sub_job.uid]:
-                sheet.sub_jobs.push(sub_job)
+        if placed is None or not len(placed[0]):
+            continue
+        done.append(placed[0])
+        score += placed[1]
+        if sheet.tasks[sub_job.uid]:
+            sheet.sub_jobs.push(sub_job)
         if round.tiers.job_ready(job):
             break
     decided = {uid: sub_job.allocated_hyper_node for uid, sub_job in job.sub_jobs.items()}
     for uid, sub_job in job.sub_jobs.items():
         sub_job.allocated_hyper_node = before[uid]
-    if not len(total):
-        return None
     solution = None
-    if round.tiers.job_ready(job) or round.tiers.job_pipelined(job):
-        solution = _Solution(hyper_node, total.save(), score, sheet, decided)
-    total.discard()
+    if done and (round.tiers.job_ready(job) or round.tiers.job_pipelined(job)):
+        operations = tuple(operation for transaction in done for operation in transaction.save())
+        solution = _Solution(hyper_node, operations, score, sheet, decided)
+    for transaction in done:
+        transaction.discard()
     return solution
 
 
@@ -134,6 +133,7 @@ def _place_sub_job(
     for gradient in round.tiers.gradient_for_sub_job(sub_job, within, Purpose.ALLOCATE):
         found: dict[str, tuple[tuple[Operation, ...], Heap[Task]]] = {}
         for hyper_node in round.choices.walk("hypernodes", gradient):
+            sub_job.job.forget_errors_of(sub_job)
             heap = sheet.tasks[sub_job.uid].copy()
             transaction = allocate_tasks(round, sub_job, heap, hyper_node, keep_errors=keep_errors)
             if transaction is not None and len(transaction):

@@ -38,6 +38,8 @@ def allocate_tasks(
 ) -> Transaction | None:
     """Place tasks of a sub-job within a hypernode until it is ready. None if it comes to nothing; a transaction whose
     sub-job is only pipelined is returned too."""
+    if not len(round.rows_of(hyper_node)):
+        return None
     placing = _Placing(round, sub_job, hyper_node, NodeSearch(round, keep_errors=keep_errors))
     while heap:
         came_to = placing.place(heap.pop())
@@ -80,7 +82,7 @@ class _Placing:
             return _Came.TO_NOTHING
         if task.role and task.role in self._sub_job.failed_roles:
             text = f"Task {task.name} with role spec {task.role} has already predicated failed, skip"
-            self._record(task, FitErrors(text=text))
+            self._job.note_errors(task, FitErrors(text=text))
             return _Came.TO_NOTHING
         refusal = round.tiers.pre_predicate(task)
         if refusal is not None:
@@ -89,6 +91,7 @@ class _Placing:
             return self._failed(task, errors)
         rows, errors = self._feasible(task)
         if not len(rows):
+            errors.hyper_node = "" if self._hyper_node == round.topology.root else self._hyper_node
             return self._failed(task, errors)
         return _Came.TO_A_PLACE if self._put(task, rows) else _Came.TO_NOTHING
 
@@ -121,15 +124,8 @@ class _Placing:
 
     # ---- why not ----
 
-    def _record(self, task: Task, errors: FitErrors) -> None:
-        if self._hyper_node != self._round.topology.root:
-            errors.hyper_node = self._hyper_node
-        self._job.fit_errors[task.uid] = errors
-
     def _failed(self, task: Task, errors: FitErrors) -> _Came:
-        self._record(task, errors)
-        if task.role:
-            self._sub_job.failed_roles.add(task.role)
+        self._job.note_errors(task, errors)
         return _Came.TO_NOTHING if self._can_go_on() else _Came.TO_AN_END
 
     def _can_go_on(self) -> bool:

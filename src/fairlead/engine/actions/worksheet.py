@@ -62,8 +62,9 @@ def _required(round: Round, job: Job) -> set[str]:
     required: set[str] = set()
     for policy in job.group.sub_groups:
         own = [sub_job for sub_job in job.sub_jobs.values() if sub_job.policy == policy.name]
-        lacking = policy.minimum - sum(sub_job.is_ready for sub_job in own)
-        waiting = Heap(round.tiers.sub_job_first, (sub_job for sub_job in own if not sub_job.is_ready))
+        unready = [sub_job for sub_job in own if not round.tiers.sub_job_ready(sub_job)]
+        lacking = policy.minimum - (len(own) - len(unready))
+        waiting = Heap(round.tiers.sub_job_first, unready)
         while lacking > 0 and waiting:
             required.add(waiting.pop().uid)
             lacking -= 1

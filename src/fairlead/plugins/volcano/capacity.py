@@ -79,6 +79,9 @@ class Capacity(TierPlugin):
     # ---- order ----
 
     def queue_order(self, left: QueueState, right: QueueState) -> float:
+        """As long as the queues make no tree there is no order, not even by priority."""
+        if self._accounts is None:
+            return 0
         if left.queue.priority != right.queue.priority:
             return right.queue.priority - left.queue.priority
         one, other = self.account(left.name), self.account(right.name)
