@@ -7,7 +7,6 @@ nothing) and, as in the original, knows neither pod-level requests nor resizes i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
@@ -22,8 +21,19 @@ from fairlead.model.quantity import is_extended, is_scalar
 from fairlead.model.reasons import SKIP, Reason, Reject, Status, Verdict
 from fairlead.plugins.normalise import BrokenLine, rounded
 from fairlead.plugins.placement_fit import most_allocated
-from fairlead.plugins.shares import Divisors, Standing
 from fairlead.state.nodes import Nodes
+from fairlead.state.room import (
+    EVENNESS,
+    EXACT_BELOW,
+    FREE,
+    NOTHING,
+    RESOURCES,
+    TAKEN,
+    UNUSED,
+    WHOLE,
+    evenness,
+    room_of,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,12 +49,19 @@ _PLAIN = ("cpu", "memory", "ephemeral-storage")
 _TOO_MANY_PODS = "Too many pods"
 
 
-@dataclass(frozen=True, slots=True)
 class Request:
-    """What a pod asks for, and what is said of a node that lacks it."""
+    """What a pod asks for, and what is said of a node that lacks it. `needs` is the same as a column for `Room`, where
+    it is `plain`: nothing but cpu and memory, in amounts that floats hold."""
 
-    asked: Mapping[str, int]
-    plugin: str
+    __slots__ = ("asked", "needs", "plain", "plugin")
+
+    def __init__(self, asked: Mapping[str, int], plugin: str) -> None:
+        self.asked = asked
+        self.plugin = plugin
+        self.plain = all(resource in RESOURCES and amount < EXACT_BELOW for resource, amount in asked.items())
+        self.needs: NDArray[np.float64] = np.array(
+            [(1.0,), *[(float(asked.get(resource) or -np.inf),) for resource in RESOURCES]]
+        )
 
     def shortage(self, allocatable: Mapping[str, int], free: Mapping[str, int], slots: int) -> Verdict | None:
         reasons = [_TOO_MANY_PODS] if slots < 1 else []
@@ -81,7 +98,12 @@ class NodeResourcesFit(Plugin):
         self._ignored_resources = frozenset(ignored_resources)
         self._ignored_groups = frozenset(ignored_groups)
         self._reasons: dict[str, Reason] = {}
-        self._divisors = Divisors()
+        names = [name for name, _ in self._resources]
+        by_name = dict(self._resources)
+        self._weights = (by_name["cpu"], by_name["memory"]) if sorted(names) == ["cpu", "memory"] else None
+        """Of the two resources that most score by; None if it is others, or a shape, and every row takes some care."""
+        if self._line is not None:
+            self._weights = None
 
     def events(self) -> Sequence[Interest]:
         pods = ClusterEvent(POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN)
@@ -102,14 +124,25 @@ class NodeResourcesFit(Plugin):
         return note
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
-        full = nodes.take(nodes.table.pod_count) >= nodes.allocatable("pods")
-        if full.any():
-            yield Reject(self._TOO_MANY, full)
-        for resource, amount in self.sums(cycle).asked.items():
+        request = self.sums(cycle)
+        block = room_of(cycle.cluster).block(nodes)
+        if block is None or not request.plain:
+            yield from self._filter_with_care(request, nodes)
+            return
+        short = block[FREE] < request.needs
+        if short.any():
+            yield Reject(self._TOO_MANY, short[0])
+            for resource, amount in request.asked.items():
+                of = short[1 + RESOURCES.index(resource)]
+                yield Reject(self._reason(resource), of, final=nodes.allocatable(resource) < amount)
+
+    def _filter_with_care(self, request: Request, nodes: Nodes) -> Iterable[Reject]:
+        """For pods that ask for more than cpu and memory, and for amounts beyond what floats hold."""
+        yield Reject(self._TOO_MANY, nodes.take(nodes.table.pod_count) >= nodes.allocatable("pods"))
+        for resource, amount in request.asked.items():
             allocatable = nodes.allocatable(resource)
             short = allocatable - nodes.requested(resource) < amount
-            if short.any():
-                yield Reject(self._reason(resource), short, final=allocatable < amount)
+            yield Reject(self._reason(resource), short, final=allocatable < amount)
 
     def _reason(self, resource: str) -> Reason:
         reason = self._reasons.get(resource)
@@ -131,25 +164,33 @@ class NodeResourcesFit(Plugin):
     # ---- score ----
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
-        table, request = nodes.table, cycle.pod.shape.score_request
-        scored = [(r, weight) for r, weight in self._resources if _is_scored(r, request.get(r, 0))]
-        divisors = [self._divisors.of(table, resource) for resource, _ in scored]
-        if self._line is not None or not scored or not all(d.everywhere and d.exact for d in divisors):
+        room, weights = room_of(cycle.cluster), self._weights
+        asked, block = _both(cycle.pod.shape.score_request), room.block(nodes)
+        if block is None or asked is None or weights is None:
             return self._score_with_care(cycle, nodes)
-        total: NDArray[np.int64] | int = 0
-        for (resource, weight), divisor in zip(scored, divisors, strict=True):
-            capacity = nodes.allocatable(resource)
-            points = nodes.take(_used_column(table, resource)) + request.get(resource, 0)
-            if self._strategy == "MostAllocated":
-                np.minimum(points, capacity, out=points)
-            else:
-                np.maximum(np.subtract(capacity, points, out=points), 0, out=points)
-            points *= 100
-            whole = (points.astype(np.float64) / nodes.take(divisor.column)).astype(np.int64)
-            total = total + (whole if weight == 1 else whole * weight)
-        assert not isinstance(total, int)
-        weights = sum(weight for _, weight in scored)
-        return total >> 1 if weights == 2 else total // weights
+        whole, points = block[WHOLE], block[UNUSED] - asked
+        if self._strategy == "MostAllocated":
+            np.subtract(whole, points, out=points)
+            np.minimum(points, whole, out=points)
+        else:
+            np.maximum(points, block[NOTHING], out=points)
+        points *= 100.0
+        points /= whole
+        np.trunc(points, out=points)
+        cpu, memory = points[0], points[1]
+        if weights[0] == weights[1]:
+            cpu += memory
+            cpu *= 0.5
+        else:
+            cpu *= weights[0]
+            memory *= weights[1]
+            cpu += memory
+            cpu /= weights[0] + weights[1]
+        scores: NDArray[np.int64] = cpu.astype(np.int64)
+        lacking = room.lacking(nodes)
+        if lacking is not None:
+            scores[lacking] = self._score_with_care(cycle, Nodes(nodes.table, nodes.positions()[lacking]))
+        return scores
 
     def _score_with_care(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
         """For shapes, for nodes that lack a resource, and for numbers beyond what floats hold."""
@@ -218,8 +259,6 @@ class NodeResourcesBalancedAllocation(Plugin):
     def __init__(self, *, resources: Sequence[tuple[str, int]] = CPU_AND_MEMORY, by_gain: bool = True) -> None:
         self._resources = tuple(name for name, _ in resources)
         self._by_gain = by_gain
-        self._divisors = Divisors()
-        self._standing: dict[tuple[str, ...], Standing] = {}
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         request = cycle.pod.shape.request
@@ -227,39 +266,43 @@ class NodeResourcesBalancedAllocation(Plugin):
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
         request = cycle.pod.shape.request
-        scored = tuple([(r, request.get(r, 0)) for r in self._resources if _is_scored(r, request.get(r, 0))])
-        if not scored:
-            return np.full(len(nodes), 75, dtype=np.int64)
-        balance = self._balance(nodes, scored)
-        if not self._by_gain:
-            return balance
-        balance -= self._as_it_stands(tuple([resource for resource, _ in scored])).of(nodes)
-        balance += 50
-        balance >>= 1
-        balance += 50
-        return balance
+        scored = [r for r in self._resources if _is_scored(r, request.get(r, 0))]
+        room = room_of(cycle.cluster)
+        asked, block = _both(request), room.block(nodes)
+        if block is None or asked is None or sorted(scored) != ["cpu", "memory"]:
+            return self._score_with_care(request, scored, nodes)
+        balance = evenness(block[TAKEN] + asked, block[WHOLE])
+        if self._by_gain:
+            balance -= block[EVENNESS]
+            balance += 50.0
+            balance *= 0.5
+            np.floor(balance, out=balance)
+            balance += 50.0
+        scores = balance.astype(np.int64)
+        lacking = room.lacking(nodes)
+        if lacking is not None:
+            few = Nodes(nodes.table, nodes.positions()[lacking])
+            scores[lacking] = self._score_with_care(request, scored, few)
+        return scores
 
-    def _as_it_stands(self, resources: tuple[str, ...]) -> Standing:
-        """How evenly nodes are used without the pod."""
-        found = self._standing.get(resources)
-        if found is None:
-            nothing = tuple([(resource, 0) for resource in resources])
-            found = self._standing[resources] = Standing(lambda nodes: self._balance(nodes, nothing))
-        return found
-
-    def _balance(self, nodes: Nodes, more: tuple[tuple[str, int], ...]) -> NDArray[np.int64]:
-        """How evenly nodes are used, in percent, if so much more of each resource is taken."""
-        divisors = [self._divisors.of(nodes.table, resource) for resource, _ in more]
-        fractions: list[NDArray[np.float64]] = []
-        for (resource, amount), divisor in zip(more, divisors, strict=True):
-            taken = nodes.requested(resource) + amount
+    def _score_with_care(self, request: Mapping[str, int], scored: list[str], nodes: Nodes) -> NDArray[np.int64]:
+        """For other resources, for nodes that lack one, and for amounts beyond what floats hold."""
+        before: list[NDArray[np.float64]] = []
+        after: list[NDArray[np.float64]] = []
+        counts: list[NDArray[np.bool_]] = []
+        for resource in scored:
             capacity = nodes.allocatable(resource)
-            if not divisor.everywhere:
-                capacity = np.maximum(capacity, 1)
-            fractions.append(np.minimum(taken, capacity).astype(np.float64) / nodes.take(divisor.column))
-        if len(more) == 2 and all(divisor.everywhere for divisor in divisors):
-            return _balance_of_two(*fractions)
-        return _balance(fractions, [nodes.allocatable(resource) != 0 for resource, _ in more])
+            used = nodes.requested(resource)
+            divisor = np.maximum(capacity, 1).astype(np.float64)
+            before.append(np.minimum(1.0, used / divisor))
+            after.append(np.minimum(1.0, (used + request.get(resource, 0)) / divisor))
+            counts.append(capacity != 0)
+        if not counts:
+            return np.full(len(nodes), 75, dtype=np.int64)
+        if not self._by_gain:
+            return _balance(after, counts)
+        gained = _balance(after, counts) - _balance(before, counts)
+        return 50 + (50 + gained) // 2
 
     def score_row(self, cycle: Cycle, row: int) -> int:
         request, table = cycle.pod.shape.request, cycle.cluster.table
@@ -295,16 +338,6 @@ def _balance_of(fractions: list[float]) -> int:
     return int((1 - deviation) * 100)
 
 
-def _balance_of_two(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.int64]:
-    """`_balance` where all nodes have both resources: the deviation is half the difference."""
-    evenness = np.subtract(one, other)
-    np.abs(evenness, out=evenness)
-    evenness *= 0.5
-    np.subtract(1.0, evenness, out=evenness)
-    evenness *= 100.0
-    return evenness.astype(np.int64)
-
-
 def _balance(fractions: list[NDArray[np.float64]], counts: list[NDArray[np.bool_]]) -> NDArray[np.int64]:
     """How even the used fractions are, in percent: 100 less their standard deviation. The order of the additions is
     part of the result."""
@@ -331,6 +364,12 @@ def _deviation(
     lowest = np.min([np.where(c, f, np.inf) for f, c in zip(fractions, counts, strict=True)], axis=0)
     two = np.where(present == 2, (highest - lowest) / 2, 0.0)
     return np.where(present > 2, np.sqrt(squares / size), two)
+
+
+def _both(amounts: Mapping[str, int]) -> NDArray[np.float64] | None:
+    """Amounts of cpu and memory as a column for `Room`; None if floats do not hold them."""
+    cpu, memory = amounts.get("cpu", 0), amounts.get("memory", 0)
+    return np.array(((cpu,), (memory,)), dtype=np.float64) if max(cpu, memory) < EXACT_BELOW else None
 
 
 def _is_scored(resource: str, asked: int) -> bool:

@@ -46,12 +46,15 @@ class Nodes:
 
     def take(self, column: NDArray[AnyNumber]) -> NDArray[AnyNumber]:
         """A table-wide column, narrowed to this selection."""
-        rows = self.rows
-        if rows is None:
-            return column[: self.table.high]
+        return column[: self.table.high] if self.rows is None else column.take(self.positions())
+
+    def positions(self) -> NDArray[np.intp]:
+        """The same as `row_numbers`, in the width that look-ups are made with."""
         if self._at is None:
-            self._at = rows.astype(np.intp, copy=False)
-        return column.take(self._at)
+            self._at = (
+                self.row_numbers().astype(np.intp) if self.rows is None else self.rows.astype(np.intp, copy=False)
+            )
+        return self._at
 
     def allocatable(self, resource: str) -> NDArray[np.int64]:
         return self.take(self.table.allocatable_column(resource))
