@@ -6,7 +6,7 @@ runs, here and in the original. Traps that come from queues are in volcano_queue
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -308,13 +308,18 @@ def _packing_against_spreading(config: VolcanoConfig) -> Iterator[Trap]:
 def _usage_without_metrics(config: VolcanoConfig) -> Iterator[Trap]:
     for name in ("usage", "rescheduling"):
         plugin = config.find(name)
-        if plugin is not None and not (config.metrics.get("type") and config.metrics.get("address")):
+        if plugin is not None and not _is_measured(config.metrics):
             yield Trap(
                 plugin.path,
                 f"{name} knows no utilisation and does nothing",
                 "it goes by measurements, and the file does not say where they come from",
                 'add metrics: {type: prometheus, address: "http://...", interval: 30s}',
             )
+
+
+def _is_measured(metrics: Mapping[str, str]) -> bool:
+    """Custom metrics are the cluster's own, and need no address."""
+    return metrics.get("type") == "prometheus_adaptor" or bool(metrics.get("type") and metrics.get("address"))
 
 
 def _devices_without_predicates(config: VolcanoConfig) -> Iterator[Trap]:

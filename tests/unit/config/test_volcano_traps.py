@@ -156,8 +156,9 @@ def test_binpack_that_is_strong_enough_is_no_trap() -> None:
     assert told(strong) == told(alone) == []
 
 
-def test_usage_with_metrics_is_no_trap() -> None:
-    metrics = "metrics: {type: prometheus, address: 'http://p:9090'}\n"
+@pytest.mark.parametrize("source", ["type: prometheus, address: 'http://p:9090'", "type: prometheus_adaptor"])
+def test_usage_with_metrics_is_no_trap(source: str) -> None:
+    metrics = f"metrics: {{{source}}}\n"
     assert told(conf("allocate, backfill", BASICS, "usage; predicates; proportion", more=metrics)) == []
 
 
