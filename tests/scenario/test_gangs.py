@@ -181,3 +181,11 @@ def test_an_owner_of_a_kind_that_users_define_is_read(order: str) -> None:
     cluster.apply(pod("another"))
     cluster.run(5)
     assert len(cluster.bindings()) == 4
+
+
+def test_7_6_with_all_plugins_racks_without_room_are_not_tried() -> None:
+    cluster = Harness(nodes=[node(f"n{i}").labelled({RACK: f"r{i}"}) for i in range(12)])
+    cluster.apply(_group("g", 4, key=RACK), *_members("g", 4))
+    cluster.run(1)
+    (scheduler,) = cluster._schedulers
+    assert scheduler.gangs.domains_tried == 1  # type: ignore[attr-defined]

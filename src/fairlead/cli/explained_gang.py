@@ -24,7 +24,7 @@ def show(console: Console, document: Document) -> None:
     if document.get("message"):
         console.print(escape(document["message"]))
     if document.get("where"):
-        console.print(_where(document["where"]))
+        console.print(_where(document["where"], verdict))
     for table in (_blockers(document), _topology(document), _considered(document)):
         if table is not None:
             console.print(table)
@@ -35,10 +35,11 @@ def named(group: str, owner: str) -> str:
     return f"{group} (of {owner})" if owner and owner not in group else group
 
 
-def _where(where: Mapping[str, int]) -> str:
+def _where(where: Mapping[str, int], verdict: str) -> str:
+    """Nodes of members that were placed; of a group that waits, where they would have gone."""
     named = [f"{node} ({count})" for node, count in list(where.items())[:_NAMED]]
     more = f" and {len(where) - _NAMED} more nodes" if len(where) > _NAMED else ""
-    return escape(f"on {', '.join(named)}{more}")
+    return escape(f"{'on' if verdict == 'Scheduled' else 'found places on'} {', '.join(named)}{more}")
 
 
 def _blockers(document: Document) -> Table | None:
@@ -50,12 +51,14 @@ def _topology(document: Document) -> Table | None:
     if topology is None:
         return None
     level = topology["level"]
+    shown = topology["domains"][:_NAMED]
     rows = [
-        (f"at most {domain['fits']}" if domain.get("atMost") else domain["fits"], domain["name"],
-         domain.get("level", level))
-        for domain in topology["domains"][:_NAMED]
-    ]  # fmt: skip
-    return _table(f"Room by {level}", ("members that fit", "domain", "level"), rows)
+        (f"at most {one['fits']}" if one.get("atMost") else one["fits"], one["name"], one.get("level", level))
+        for one in shown
+    ]
+    headings = ("members that fit", "domain", "level")
+    columns = 3 if any("level" in one for one in shown) else 2
+    return _table(f"Room by {level}", headings[:columns], [row[:columns] for row in rows])
 
 
 def _considered(document: Document) -> Table | None:

@@ -193,7 +193,7 @@ class Room:
     def of(cls, assembly: Assembly) -> Room | None:
         """None if sums say nothing: nobody counts, or members may be put where room is yet to be made."""
         profile = assembly.profile
-        if any(plugin not in profile.at("rescue_gang") for plugin in profile.at("rescue")):
+        if any(plugin.frees_room and plugin not in profile.at("rescue_gang") for plugin in profile.at("rescue")):
             return None
         counts = Counter(id(pod.shape) for pod in assembly.pods)
         shapes: list[tuple[int, Mapping[str, int]]] = []

@@ -40,21 +40,23 @@ class GangExplanations:
             minimum=gang.minimum,
             members=len(gang),
             scheduled=gang.scheduled,
-            fits=self._fits(result),
+            fits=_fits(gang, result),
             where=self._where(result),
             domains=_domains(result),
             tried=(sum(tried.exact for tried in result.tried), len(result.tried)),
             blockers=_blockers(result),
-            considered=_considered(result),
+            considered=_considered(result) or self._evicted_for(gang, result),
         )
         self._kept[gang.key] = explanation
         self._kept.move_to_end(gang.key)
         if len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
 
-    def _fits(self, result: Result) -> int:
-        best = max((tried.fits for tried in result.tried if tried.exact), default=0)
-        return max(best, len(result.placed))
+    def _evicted_for(self, gang: Gang, result: Result) -> tuple[Spared, ...]:
+        """A gang that starts because others had to go: who did, from the attempt before."""
+        before = self._kept.get(gang.key)
+        went_on = before is not None and before.verdict in ("Preempting", "Scheduled") and result.status is None
+        return before.considered if before is not None and went_on else ()
 
     def _where(self, result: Result) -> dict[str, int]:
         rows = Counter(member.placed.row for member in result.members if member.placed is not None)
@@ -63,13 +65,22 @@ class GangExplanations:
 
 def described(gang: Gang, known: GangExplanation | None, waiting: Waiting | None) -> GangExplanation:
     """What is known of a gang, as it stands now."""
-    gated = waiting is not None and waiting.queue == "gated"
+    gated = waiting is not None and waiting.queue == "gated" and (known is None or not gang.is_whole)
     if known is None or gated:
         known = GangExplanation(
             gang.namespace, gang.name, gang.api, known.scheduler if known else "", "Gated" if gated else "Waiting",
             message=waiting.message if waiting is not None else "",
         )  # fmt: skip
-    return replace(known, minimum=gang.minimum, members=len(gang), scheduled=gang.scheduled)
+    minimum = gang.minimum if gang.group is not None and not gang.group.unknown else 0
+    return replace(known, minimum=minimum, members=len(gang), scheduled=gang.scheduled)
+
+
+def _fits(gang: Gang, result: Result) -> int:
+    """Members that have a place, and those that found one."""
+    if result.status is None:
+        return gang.scheduled
+    best = max((tried.fits for tried in result.tried if tried.exact), default=0)
+    return gang.scheduled + max(best, len(result.placed))
 
 
 def _domains(result: Result) -> tuple[Domain, ...]:

@@ -129,6 +129,9 @@ class Plugin:
     scores_flat: bool = False
     """Whether `score` always answers with one number for all rows."""
 
+    frees_room: bool = True
+    """Whether its `rescue` may name a node on which there is no room for the pod yet."""
+
     gang_rules: GangRules | None = None
     """Said by the plugin that makes a profile schedule groups as wholes; None leaves their members to themselves."""
 

@@ -50,11 +50,12 @@ class GangExplanation:
     at: float | None = None
     attempts: int = 0
     minimum: int = 1
+    """How many are needed; 0 if nobody can tell yet."""
     members: int = 0
     scheduled: int = 0
     """Members that hold a place now."""
     fits: int = 0
-    """Members that found a place in the attempt."""
+    """Members that have a place or found one in the attempt."""
     where: Mapping[str, int] = field(default_factory=dict)
     """Node to number of members, of that attempt."""
     domains: tuple[Domain, ...] = ()
@@ -79,9 +80,16 @@ class GangExplanation:
             return f"{self.scheduled} of {self.members} members have places, {needed}"
         if not self.members:
             return f"it has no pods, {needed}"
+        if self.verdict == "Gated":
+            return self._known()
         if self.domains and self.domains[0].fits < self._lacking:
             return self._closest(self.domains[0])
         return f"{self.fits} of {self.members} members fit, {needed}"
+
+    def _known(self) -> str:
+        """Before it may queue: who is there, and whether anybody knows how many must be."""
+        known = f"{self.members} {'member is' if self.members == 1 else 'members are'} known"
+        return f"{known}, {self.minimum} needed" if self.minimum else f"{known}; how many are needed is not"
 
     @property
     def _lacking(self) -> int:
@@ -107,7 +115,7 @@ class GangExplanation:
             "message": self.message,
             "attempts": self.attempts,
             "members": {
-                "known": self.members, "needed": self.minimum, "placed": self.scheduled, "fitting": self.fits,
+                "known": self.members, "needed": self.minimum or None, "placed": self.scheduled, "fitting": self.fits,
                 **({"succeeded": self.ended[0], "failed": self.ended[1]} if any(self.ended) else {}),
             },
             "where": dict(self.where),

@@ -22,6 +22,7 @@ NOT_BUILT = "fairlead cannot allocate resource claims yet"
 
 class DynamicResources(Plugin):
     name = "DynamicResources"
+    frees_room = False
     scores_flat = True
 
     def events(self) -> Sequence[Interest]:

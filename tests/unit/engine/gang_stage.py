@@ -47,6 +47,15 @@ def racks(count: int, nodes_each: int, *, cpu: str = "4") -> list[Doc]:
     return found
 
 
+def hyper_node(name: str, tier: int, *, nodes: str = "", of: tuple[str, ...] = (), title: str = "") -> Doc:
+    """Nodes by a pattern of their names, and other HyperNodes."""
+    inside: list[Any] = [{"type": "HyperNode", "selector": {"exactMatch": {"name": child}}} for child in of]
+    if nodes:
+        inside.append({"type": "Node", "selector": {"regexMatch": {"pattern": nodes}}})
+    spec = {"tier": tier, "members": inside} | ({"tierName": title} if title else {})
+    return {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": {"name": name}, "spec": spec}
+
+
 def gang_stage(*more: Plugin, nodes: int = 0, gang: GangScheduling | None = None, **options: Any) -> Stage:
     plugins = (gang or GangScheduling(), TopologyPlacementGenerator(), PodGroupPodsCount(), DefaultPreemption(), *more)
     return Stage(*plugins, nodes=nodes, **options)

@@ -7,18 +7,10 @@ from typing import Any
 import pytest
 
 from fairlead.model.flow import Doc, Happened
-from tests.unit.engine.gang_stage import RACK, confirm, gang_stage, group, member, members, racks
+from tests.unit.engine.gang_stage import RACK, confirm, gang_stage, group, hyper_node, member, members, racks
 from tests.unit.engine.stage import Stage, node, pod
 
 MODE, TIER = "volcano.sh/network-topology-mode", "volcano.sh/network-topology-highest-tier"
-
-
-def hyper_node(name: str, tier: int, *, nodes: str = "", of: tuple[str, ...] = (), title: str = "") -> Doc:
-    members: list[Any] = [{"type": "HyperNode", "selector": {"exactMatch": {"name": child}}} for child in of]
-    if nodes:
-        members.append({"type": "Node", "selector": {"regexMatch": {"pattern": nodes}}})
-    spec = {"tier": tier, "members": members} | ({"tierName": title} if title else {})
-    return {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": {"name": name}, "spec": spec}
 
 
 def _network(*, racks_each: int = 2, nodes_each: int = 2) -> Stage:
