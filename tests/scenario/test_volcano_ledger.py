@@ -130,7 +130,7 @@ def _built(spec: dict[str, Any], *, deserving: bool) -> Any:
     built = queue(spec["name"]).weighing(spec["weight"])
     limits = {name: str(spec[key]) for name, key in (("cpu", "limit"), ("pods", "pods")) if spec[key] is not None}
     built = built.capped_at(limits) if limits else built
-    built = built.deserving(cpu=str(spec["deserved"])) if deserving else built
+    built = built.deserving(cpu=str(spec["deserved"])) if deserving or spec["guarantee"] else built
     return built.having(guarantee={"resource": {"cpu": str(spec["guarantee"])}}) if spec["guarantee"] else built
 
 

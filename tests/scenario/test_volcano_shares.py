@@ -186,7 +186,7 @@ def test_preempt_takes_only_what_a_gang_has_beyond_its_minimum() -> None:
 
 
 def test_a_guarantee_is_kept_free_for_its_queue() -> None:
-    guaranteed = queue("g").having(guarantee={"resource": {"cpu": "4"}})
+    guaranteed = queue("g").deserving(cpu="4").having(guarantee={"resource": {"cpu": "4"}})
     world = VolcanoWorld(WEIGHTS, nodes(3), queues=[guaranteed, queue("b")])
     tasks(world, "b", 14, cpu="1")
     world.run(30)

@@ -308,6 +308,7 @@ class Verbs:
         before = self._store.existing(write.kind, write.namespace, write.name)
         doc = self._store.shown(kind, before)
         check_preconditions(kind, doc, options)
+        self._admission.delete(kind, write.name)
         after = terminating(kind, doc, options, self._clock())
         if kind is kinds.CUSTOM_RESOURCE_DEFINITION and "deletionTimestamp" not in doc["metadata"]:
             after = self._doomed(doc, options)

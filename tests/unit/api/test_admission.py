@@ -211,8 +211,8 @@ TASK = {"replicas": -1, "template": {"spec": {"containers": [{"image": "x"}]}}}
 @pytest.mark.parametrize(
     ("doc", "message"),
     [
-        (custom(VOLCANO[0], "Queue", weight=0),
-         'Queue.scheduling.volcano.sh "x" is invalid: spec.weight: Invalid value: 0: '
+        (custom(VOLCANO[0], "Queue", weight=-1),
+         'Queue.scheduling.volcano.sh "x" is invalid: spec.weight: Invalid value: -1: '
          "spec.weight in body should be greater than or equal to 1"),
         (custom(VOLCANO[0], "Queue", dequeueStrategy="y"),
          'Queue.scheduling.volcano.sh "x" is invalid: spec.dequeueStrategy: Unsupported value: "y": '
@@ -232,4 +232,5 @@ def test_custom_resources_follow_their_own_schemas(doc: dict[str, Any], message:
 
 
 def test_custom_resources_get_the_defaults_of_their_schemas() -> None:
-    assert admit(custom(VOLCANO[0], "Queue", weight=2))["spec"] == {"weight": 2, "dequeueStrategy": "traverse"}
+    queue = admit(custom(VOLCANO[0], "Queue", weight=2))
+    assert queue["spec"] == {"weight": 2, "dequeueStrategy": "traverse", "reclaimable": True}

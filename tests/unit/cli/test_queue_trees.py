@@ -18,7 +18,7 @@ TREE = conf(
 def world_of_trees(**specs: dict[str, Any]) -> VolcanoWorld:
     """Eight cores. `a` and `b` are below `team`, which may have six; `other` stands beside it."""
     queues = [
-        queue("team").capped_at(cpu="6"),
+        queue("team").capped_at(cpu="6").having(**specs.get("team", {})),
         queue("a").having(**{"parent": "team", **specs.get("a", {})}),
         queue("b").having(**{"parent": "team", **specs.get("b", {})}),
         queue("other"),
@@ -67,7 +67,10 @@ def test_6_7_a_group_in_a_queue_with_children_stops_nobody_else() -> None:
 
 
 def test_6_7_a_queue_without_its_parent_stops_nobody_else() -> None:
-    world = world_of_trees(b={"parent": "nowhere"})
+    """The API lets no such queue in; one may have been there before, or come from a snapshot."""
+    world = world_of_trees()
+    orphan = world.get(kinds.VC_QUEUE, "b") or {}
+    world.store.restore(kinds.VC_QUEUE, {**orphan, "spec": {**orphan["spec"], "parent": "nowhere"}})
     world.gang("lost", 1, queue="b", asks={"cpu": "1"}, needs={"cpu": "1"})
     world.gang("fine", 1, queue="a", asks={"cpu": "1"})
     world.run(3)
@@ -77,7 +80,7 @@ def test_6_7_a_queue_without_its_parent_stops_nobody_else() -> None:
 
 
 def test_a_closed_queue_and_one_that_gives_nothing_back_say_so() -> None:
-    world = world_of_trees(a={"deserved": {"cpu": "2"}, "reclaimable": False})
+    world = world_of_trees(a={"deserved": {"cpu": "2"}, "reclaimable": False}, team={"deserved": {"cpu": "2"}})
     world.gang("runs", 4, queue="a", asks={"cpu": "1"})
     world.run(3)
     assert (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from fairlead.api.admission import builtin, strategy
+from fairlead.api.admission import builtin, strategy, volcano
 from fairlead.api.admission.custom import default_custom
 from fairlead.api.admission.custom_rules import check_custom
 from fairlead.api.admission.label_keys import bake_label_keys
@@ -81,7 +81,13 @@ class Admission:
             prepared = with_addresses(prepared, self._view)
         elif kind is k.PERSISTENT_VOLUME_CLAIM:
             prepared = builtin.with_default_class(self._view, prepared)
+        elif kind is k.VC_QUEUE:
+            prepared = volcano.mutate_queue(prepared)
+        elif kind is k.VC_POD_GROUP:
+            prepared = volcano.mutate_group(self._view, prepared)
         check(kind, prepared)
+        if kind is k.VC_QUEUE:
+            volcano.admit_queue(self._view, prepared, None)
         if kind is k.PERSISTENT_VOLUME_CLAIM:
             check_claim_limits(self._view, prepared)
         return prepared
@@ -102,7 +108,14 @@ class Admission:
         elif kind is k.DAEMON_SET:
             prepared = mark_daemon_set(prepared, old)
         _check_update(kind, prepared, old)
+        if kind is k.VC_QUEUE:
+            volcano.admit_queue(self._view, prepared, old)
         return prepared
+
+    def delete(self, kind: Kind, name: str) -> None:
+        """Whether an object may go. Raises what speaks against it."""
+        if kind is k.VC_QUEUE:
+            volcano.admit_queue_deletion(self._view, name)
 
     def _update_status(self, kind: Kind, new: Doc, old: Doc) -> Doc:
         prepared = strategy.prepare_status(kind, new, old)
@@ -136,6 +149,7 @@ class Admission:
         problems = Problems()
         check_metadata(problems, k.POD, metadata)
         problems.raise_if_any(k.POD, name)
+        volcano.admit_pod(doc)
         status: Doc = {"phase": "Pending", "qosClass": quality}
         if spec.get("schedulingGates"):
             status["conditions"] = [{**_GATED, "lastTransitionTime": metadata.get("creationTimestamp", "")}]
