@@ -103,6 +103,8 @@ class AscendCards(DevicePool[AscendHolding]):
             if cards:
                 self._cards[row] = {card.name: card for card in cards}
         self._used = {row: dict.fromkeys(cards, Usage()) for row, cards in self._cards.items()}
+        self._known: dict[int, dict[tuple[CardRequest, ...], list[AscendHolding] | None]] = {}
+        """By row, what requests would get there; forgotten when anything of the row is taken or given back."""
         return self._cards
 
     def _is_offered(self, allocatable: Mapping[str, int]) -> bool:
@@ -139,12 +141,19 @@ class AscendCards(DevicePool[AscendHolding]):
         return f"node {self.round.cluster.table.name(task.row)} locked for {task.name} hami vnpu. lockname {why}"
 
     def choose(self, task: Task, row: int) -> list[AscendHolding] | None:
+        requests = tuple(self._requests(task))
+        known = self._known.setdefault(row, {})
+        if requests not in known:
+            known[requests] = self._choice(requests, row)
+        return known[requests]
+
+    def _choice(self, requests: Sequence[CardRequest], row: int) -> list[AscendHolding] | None:
         """Each container has cards of its own, those that the policy likes first."""
         cards, used = self._cards[row], self._used[row]
         ranked = sorted(cards.values(), key=lambda card: -self._score(used[card.name], card))
         together = self._has_networks(ranked)
         chosen: list[AscendHolding] = []
-        for at, asked in enumerate(self._requests(task)):
+        for at, asked in enumerate(requests):
             request = self._trimmed(asked, ranked[0])
             if request.memory == 0 and not self.round.compatible:
                 return None
@@ -185,6 +194,7 @@ class AscendCards(DevicePool[AscendHolding]):
 
     def take(self, held: Sequence[AscendHolding], sign: int = 1) -> None:
         for one in held:
+            self._known.pop(one.row, None)
             self._used[one.row][one.card] = self._used[one.row][one.card].plus(one, sign)
 
     def recall(self, task: Task, row: int) -> list[AscendHolding]:

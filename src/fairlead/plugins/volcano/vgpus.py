@@ -67,6 +67,8 @@ class Vgpus(DevicePool[Holding]):
             row: offered_cards(node.allocatable, node.annotations, self._config) for row, node in table.alive_rows()
         }
         self._cards = CardTable({row: cards for row, cards in found.items() if cards.cards}, table.capacity)
+        self._is_cut = np.zeros(table.capacity, dtype=np.bool_)
+        self._is_cut[[row for row, on in self._cards.rows.items() if on.mode == MIG]] = True
         self._holders: dict[int | str, dict[str, list[Holding]]] = {}
         """By rule and by group, which pods of it hold what."""
         self._endings_count = False
@@ -98,22 +100,25 @@ class Vgpus(DevicePool[Holding]):
         fitting = np.ones(self._cards.exists.shape[0], dtype=np.bool_)
         for request in requests:
             fitting &= (self._usable(request) & open_to).sum(axis=1) >= request.number
-        for row in np.flatnonzero(fitting & self._cards.has_cards).tolist():
-            if len(requests) > 1 or self._cards.rows[row].mode == MIG:
-                fitting[row] = self._try(task, row, open_to[row]) is not None
+        singly = self._cards.has_cards if len(requests) > 1 else self._is_cut
+        for row in np.flatnonzero(fitting & singly).tolist():
+            fitting[row] = self._try(task, row, open_to[row]) is not None
         return fitting
 
     def _usable(self, request: CardRequest) -> NDArray[np.bool_]:
         """Which cards have what is wanted."""
         cards = self._cards
-        needs = cards.memory * request.share // 100 if request.share is not None else request.memory
-        usable: NDArray[np.bool_] = cards.exists & (cards.memory - cards.used_memory >= needs)
+        usable: NDArray[np.bool_] = cards.exists & (cards.memory - cards.used_memory >= self._needs(request))
         usable &= (cards.used_number < cards.slots) & (cards.used_cores + request.cores <= 100)
         if request.cores == 100:
             usable &= cards.used_number == 0
         elif request.cores == 0:
             usable &= cards.used_cores != 100
         return usable
+
+    def _needs(self, request: CardRequest) -> NDArray[np.int64] | int:
+        """The memory that is wanted of each card."""
+        return self._cards.memory * request.share // 100 if request.share is not None else request.memory
 
     def _open_to(self, task: Task) -> NDArray[np.bool_]:
         """The cards that a task may use, whatever is left of them."""
@@ -164,11 +169,30 @@ class Vgpus(DevicePool[Holding]):
 
     def liking(self, task: Task) -> NDArray[np.float64]:
         scores = super().liking(task)
-        if self._policy in (_BINPACK, _SPREAD):
-            open_to = self._open_to(task)
-            for row in np.flatnonzero(self._fitting(task) & self._cards.has_cards).tolist():
-                scores[row] = self._score(self._try(task, row, open_to[row]) or ())
+        requests, open_to = self._requests(task), self._open_to(task)
+        if self._policy not in (_BINPACK, _SPREAD):
+            return scores
+        fitting = self._fitting(task) & self._cards.has_cards
+        if len(requests) == 1:
+            scores[fitting] = self._scores_at_once(requests[0], open_to)[fitting]
+        singly = self._cards.has_cards if len(requests) > 1 else self._is_cut
+        for row in np.flatnonzero(fitting & singly).tolist():
+            scores[row] = self._score(self._try(task, row, open_to[row]) or ())
         return scores
+
+    def _scores_at_once(self, request: CardRequest, open_to: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """What `_score` says of the cards that `_try` would choose, by row, for one container and cards that are not
+        cut: the first cards in the order of the policy, of which each is taken once."""
+        cards, usable = self._cards, self._usable(request) & open_to
+        key = -cards.used_memory if self._policy == _BINPACK else cards.used_number
+        ranked = np.argsort(np.where(usable, key, np.iinfo(np.int64).max), axis=1, kind="stable")[:, : request.number]
+        if self._policy == _BINPACK:
+            full = _BEST * (cards.used_memory + self._needs(request))
+            liked = np.divide(full, cards.memory, out=np.zeros(full.shape), where=cards.memory > 0)
+        else:
+            liked = np.where(self.round.compatible, 0.0, _BEST * (cards.used_number == 0))
+        chosen: NDArray[np.float64] = np.take_along_axis(liked, ranked, axis=1).sum(axis=1)
+        return chosen
 
     def _score(self, chosen: Sequence[Sequence[Holding]]) -> float:
         """Fuller cards, or with spread cards that nobody uses; the original counts the pod itself there already."""

@@ -99,7 +99,7 @@ def containers(*several: Mapping[str, str]) -> list[dict[str, Any]]:
 
 def gpus() -> Yard:
     yard = Yard().node("plain").queue("default").group("job")
-    return yard.node("gpu", **{"volcano.sh/gpu-number": "2", "volcano.sh/gpu-memory": "32"})
+    return yard.node("gpu", None, **{"volcano.sh/gpu-number": "2", "volcano.sh/gpu-memory": "32"})
 
 
 def test_section_6_20_memory_must_fit_one_card() -> None:
@@ -566,7 +566,7 @@ def test_section_6_20_cards_of_one_network_go_together() -> None:
 @pytest.mark.parametrize("other", ["GPUNumberEnable", "VGPUEnable", "AscendMindClusterVNPUEnable"])
 def test_section_6_20_ways_of_sharing_that_exclude_each_other_or_are_not_built_are_refused(other: str) -> None:
     with pytest.raises(ConfigError):
-        sharing("GPUSharingEnable", **{other: True})
+        sharing("GPUSharingEnable", None, **{other: True})
 
 
 def test_the_binding_carries_what_a_pod_is_told() -> None:
