@@ -15,7 +15,7 @@ from fairlead.config.assemble import profiles_of
 from fairlead.config.kube import default_kube_config, read_kube_config
 from fairlead.config.registry import Registry
 from fairlead.config.volcano_build import recorded_rounds
-from fairlead.errors import FairleadError
+from fairlead.errors import FairleadError, ScenarioError
 from fairlead.sim.recording import Form, Scenario, scenarios_in
 from fairlead.sim.replay import Difference, KubeReplay, Report
 from fairlead.sim.volcano_replay import VolcanoReplay
@@ -78,9 +78,15 @@ def _replay(files: tuple[Path, ...], config: Path | None, *, wanted: frozenset[s
 
 
 def _decisions(scenario: Scenario, profiles: list[Profile]) -> Iterator[list[Difference]]:
-    if scenario.form is Form.VOLCANO:
-        return iter([VolcanoReplay(scenario, recorded_rounds).differences()])
-    return KubeReplay(scenario, profiles).decisions()
+    try:
+        if scenario.form is Form.VOLCANO:
+            yield VolcanoReplay(scenario, recorded_rounds).differences()
+        else:
+            yield from KubeReplay(scenario, profiles).decisions()
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # Deep inside some object of the recording is something that no API server would have stored.
+        place = f"{scenario.file}:{scenario.line}"
+        raise ScenarioError(f"{place}: cannot be replayed: {type(error).__name__}: {error}") from error
 
 
 def _print(report: Report) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fairlead.errors import ScenarioError
+from fairlead.sim.wellformed import complaint_about
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -70,4 +71,6 @@ def _scenario(path: Path, number: int, text: bytes) -> Scenario:
     for needed in ("nodes",) + (("existing",) if form is Form.KUBE else ("pods", "conf", "after")):
         if needed not in doc:
             raise ScenarioError(f"{path}:{number}: the field '{needed}' is missing")
+    if form is Form.KUBE and (complaint := complaint_about(doc)):
+        raise ScenarioError(f"{path}:{number}: {complaint}")
     return Scenario(str(path), number, form, doc.get("seed"), str(doc.get("family", "")), doc)

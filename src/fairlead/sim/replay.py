@@ -158,17 +158,21 @@ class KubeReplay:
             return
         if feasible is None:
             feasible = list(recorded_scores) or ([decision["node"]] if decision.get("node") else [])
-        if sorted(feasible) != sorted(found.feasible):
+        same_nodes = sorted(feasible) == sorted(found.feasible)
+        if not same_nodes:
             yield "feasible", sorted(feasible), sorted(found.feasible)
         elif recorded_scores:
             yield from _score_differences(recorded_scores, found.scores)
             node = decision.get("node")
             if node is not None and found.best and node not in found.best:
                 yield "node", node, sorted(found.best)
+            if node is None and not self._independent:
+                yield "node", None, sorted(found.best)
             if found.chosen not in found.best:
                 yield "chosen", sorted(found.best), found.chosen
-        if decision.get("message") is not None and found.message != decision["message"]:
-            yield "message", decision["message"], found.message
+        said = decision.get("message")
+        if said != found.message and (said is not None or ("message" in decision and same_nodes)):
+            yield "message", said, found.message
         yield from _preemption_differences(decision, outcome, all_victims=not self._independent)
 
     def _follow(self, decision: Doc) -> None:
@@ -223,9 +227,19 @@ class KubeReplay:
                 "accessModes": spec["accessModes"],
                 "storageClassName": spec.get("storageClassName"),
                 "claimRef": reference,
+                **self._source_of(spec.get("storageClassName"), name),
             },
             "status": {"phase": "Bound"},
         }
+
+    def _source_of(self, storage_class: str | None, volume: str) -> Doc:
+        """A driver that provisions volumes also attaches them, and they count against its limits."""
+        for doc in self._doc.get("objects") or ():
+            if doc["kind"] == "StorageClass" and doc["metadata"]["name"] == storage_class:
+                provisioner = doc.get("provisioner") or ""
+                in_tree = provisioner.startswith("kubernetes.io/")
+                return {} if in_tree else {"csi": {"driver": provisioner, "volumeHandle": volume}}
+        return {}
 
 
 def bound_claim(document: Doc, volume: str) -> Doc:
@@ -297,6 +311,8 @@ def _preemption_differences(
     if nominated is None:
         if allowed:
             yield "nominated", None, sorted(allowed)
+        elif decision.get("victims"):
+            yield "victims", sorted(decision["victims"]), []
         return
     if nominated not in allowed:
         yield "nominated", nominated, sorted(allowed)
