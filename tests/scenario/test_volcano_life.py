@@ -134,3 +134,42 @@ def test_a_long_round_never_delays_a_service_beyond_one_slice() -> None:
     bound = [write.name for write in writes if write.subresource == "binding"]
     assert "service" in bound, "in the very next step"
     assert driver.round is not None, "while the round is still under way"
+
+
+@pytest.mark.parametrize("compatible", [False, True])
+def test_section_9_2_a_job_runs_while_a_pod_of_it_takes_its_time_to_end(compatible: bool) -> None:
+    """In the original the job falls back at once, and is told that it cannot be scheduled."""
+    world = VolcanoWorld(PRESETS["default"], nodes(2), compatible=compatible)
+    world.apply(podgroup("train", 2))
+    world.apply(*(world.member("train", at, {"cpu": "1"}).ending_after("20s") for at in range(2)))
+    world.run(3)
+    assert world.phase("train") == "Running"
+    world.delete(kinds.POD, "train-w-0")
+    world.run(5)
+    unschedulable = [c for c in world.group("train")["status"]["conditions"] if c["type"] == "Unschedulable"]
+    assert (world.phase("train"), bool(unschedulable)) == (("Unknown", True) if compatible else ("Running", False))
+    world.run(60)
+    assert world.phase("train") != "Running", "once it is gone, the other one alone is not enough"
+
+
+def test_section_9_2_somebody_who_waits_is_heard_of_all_the_same() -> None:
+    world = VolcanoWorld(PRESETS["default"], nodes(1))
+    world.apply(podgroup("train", 2))
+    world.apply(*(world.member("train", at, {"cpu": "2"}).ending_after("20s") for at in range(2)))
+    world.run(3)
+    world.delete(kinds.POD, "train-w-0")
+    world.run(1)
+    world.apply(world.member("train", 2, {"cpu": "2"}))
+    world.run(3)
+    assert "Unschedulable" in [c["type"] for c in world.group("train")["status"]["conditions"]]
+
+
+def test_section_2_6_the_numa_layout_of_a_node_goes_with_the_node() -> None:
+    world = VolcanoWorld(PRESETS["default"], nodes(2))
+    kind = kinds.VC_NUMATOPOLOGY
+    for name in ("n0", "n1"):
+        world.apply({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "spec": {}})
+    world.run(2)
+    world.delete(kinds.NODE, "n0")
+    world.run(5)
+    assert [layout["metadata"]["name"] for layout in world.list(kind)] == ["n1"]

@@ -104,6 +104,7 @@ def test_section_1_5_queues_of_proportion(world: Watched) -> None:
     assert found['queue_request_milli_cpu{queue_name="default"}'] == 7000
     assert found['queue_deserved_milli_cpu{queue_name="default"}'] == 7000
     assert found['queue_allocated_scalar_resources{queue_name="default",resource="pods"}'] == 4
+    assert found['queue_inqueue_milli_cpu{queue_name="default"}'] == 0
     assert found['queue_share{queue_name="default"}'] == 1
     assert found['queue_weight{queue_name="default"}'] == 1
     assert found['queue_overused{queue_name="default"}'] == 1
@@ -142,6 +143,7 @@ def test_section_1_5_preemptions() -> None:
     found = world.scraped()
     assert found["total_preemption_attempts"] == 1
     assert found["pod_preemption_victims"] == 2, "so many could go from that node"
+    assert found['eviction_transactions_total{action="preempt"}'] == 1
 
 
 def test_names_and_types_are_volcanos(world: Watched) -> None:

@@ -2,7 +2,8 @@
 
 phase      Unknown     something runs, and this round found the gang unschedulable
            Completed   as many as the minimum have been scheduled, and all of them have ended
-           Running     as many as the minimum have been scheduled
+           Running     as many as the minimum have been scheduled; who is still ending counts, which it does not in
+                       the original
            Inqueue     it was let in and waits
            Pending     otherwise, so that a job that fell below its minimum has to be let in again
 """
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.model.amounts import Amounts
 from fairlead.model.round_figures import CLOSED, Span
-from fairlead.model.tasks import COMPLETED_CLASS, SCHEDULED_CLASS, TaskStatus
+from fairlead.model.tasks import COMPLETED_CLASS, TaskStatus
 
 if TYPE_CHECKING:
     from fairlead.framework.round import Job, QueueState, Round, Task
@@ -91,7 +92,7 @@ def _phase(round: Round, job: Job) -> str:
     found = unschedulable is not None and unschedulable.status == "True" and unschedulable.transition_id == round.uid
     if found and counts.of(TaskStatus.RUNNING):
         return "Unknown"
-    scheduled = sum(counts.of(status) for status in SCHEDULED_CLASS)
+    scheduled = job.scheduled + (0 if round.compatible else job.ending_in_place)
     if scheduled >= job.min_available:
         completed = sum(counts.of(status) for status in COMPLETED_CLASS)
         return "Completed" if completed == scheduled else "Running"

@@ -173,6 +173,7 @@ class RoundDriver:
             witness=self._tally.begin(now, self.meter),
             meter=self.meter,
         )
+        self._tally.follow(self.round.outcome)
         if self.meter is not None:
             self.meter.lapsed(Span.OPENING, since=began)
         self._running = run_actions(self.round)

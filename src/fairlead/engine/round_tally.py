@@ -32,7 +32,7 @@ from fairlead.model.tasks import ALLOCATED_CLASS, TaskStatus
 if TYPE_CHECKING:
     from fairlead.engine.binding import Binding
     from fairlead.framework.meter import Meter
-    from fairlead.framework.round import Job, QueueState, Round, Task
+    from fairlead.framework.round import Job, Outcome, QueueState, Round, Task
     from fairlead.framework.tiers import TierPlugin
     from fairlead.model.amounts import Amounts
     from fairlead.model.flow import Change
@@ -44,6 +44,7 @@ _GANG, _PROPORTION, _CAPACITY, _DRF = "gang", "proportion", "capacity", "drf"
 class _Account(Protocol):
     allocated: Amounts
     request: Amounts
+    inqueue: Amounts
     deserved: Amounts
     capability: Amounts
     limit: Amounts
@@ -58,6 +59,10 @@ class Tally(Witness):
     def __init__(self) -> None:
         self.victims = 0
         self.preemptions = 0
+        self.evicting: Counter[str] = Counter()
+        """Transactions that were kept and evict somebody, by action."""
+        self._outcome: Outcome | None = None
+        self._listed: tuple[int, int] = (0, 0)
         self._meter: Meter | None = None
         self._now = 0.0
         self._action = ""
@@ -80,6 +85,19 @@ class Tally(Witness):
             if self._meter is not None:
                 self._meter.lapses.append(Lapse(Span.JOB, (), _age(task.job, self._now)))
 
+    def follow(self, outcome: Outcome) -> None:
+        """What the round that has begun comes to."""
+        self._outcome = outcome
+
+    def committed(self) -> None:
+        """A transaction evicts somebody if the list of evictions, which is taken away now and then, has grown."""
+        assert self._outcome is not None
+        evictions = self._outcome.evictions
+        before = self._listed[1] if self._listed[0] == id(evictions) else 0
+        self._listed = (id(evictions), len(evictions))
+        if len(evictions) > before:
+            self.evicting[self._action] += 1
+
     def preempting(self, victims: int) -> None:
         self.victims = victims
         self.preemptions += 1
@@ -97,13 +115,14 @@ class Tally(Witness):
 
     def figures(self, round: Round | None) -> RoundFigures:
         if round is None:
-            return RoundFigures(victims=self.victims, preemptions=self.preemptions)
+            return RoundFigures(victims=self.victims, preemptions=self.preemptions, evicting=dict(self.evicting))
         return RoundFigures(
             queues=tuple(_queues(round)),
             jobs=tuple(self._job(round, job) for job in round.jobs.values()),
             unschedulable_jobs=sum(map(_is_short, round.jobs.values())) if _GANG in round.tiers.plugins else 0,
             victims=self.victims,
             preemptions=self.preemptions,
+            evicting=dict(self.evicting),
         )
 
     def _job(self, round: Round, job: Job) -> JobFigures:
@@ -127,7 +146,7 @@ def _age(job: Job, now: float) -> float:
 
 
 def _is_short(job: Job) -> bool:
-    return bool(job.tasks) and not job.is_ready
+    return bool(job.tasks) and not job.is_ready and not job.is_only_ending
 
 
 def _lacking(job: Job) -> int:
@@ -196,6 +215,7 @@ def _queue(plugin: TierPlugin, queue: QueueState) -> QueueFigures:
         queue.name,
         allocated=dict(account.allocated.items()),
         request=dict(account.request.items()),
+        inqueue=dict(account.inqueue.items()),
         deserved=dict(account.deserved.items()),
         capacity=dict(account.capability.items()) if limited else None,
         real_capacity=dict(account.limit.items()) if limited else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.engine.outcome import status_patch
@@ -10,14 +10,14 @@ from fairlead.framework.job import QUEUE_GATE
 from fairlead.model import kinds
 from fairlead.model.amounts import Amounts
 from fairlead.model.documents import timestamp
-from fairlead.model.flow import PatchType, Verb, Write
+from fairlead.model.flow import Happened, PatchType, Verb, Write
 from fairlead.model.quantity import format_quantity
 
 if TYPE_CHECKING:
     from fairlead.engine.closing import Closing, GroupReport, PodReport
     from fairlead.engine.recorder import Recorder
     from fairlead.framework.round import Job, Round, Task
-    from fairlead.model.flow import Doc
+    from fairlead.model.flow import Change, Doc
     from fairlead.model.group import GroupCondition
     from fairlead.model.kinds import Kind
 
@@ -113,6 +113,15 @@ class RoundWriter:
                 note=reason,
             )
         return writes
+
+
+def orphaned_layouts(changes: Iterable[Change], layouts: Container[str]) -> Iterator[Write]:
+    """The NUMA layout of a node that has gone goes with it."""
+    for change in changes:
+        if change.kind is kinds.NODE and change.happened is Happened.DELETED:
+            name = change.doc["metadata"]["name"]
+            if name in layouts:
+                yield Write(Verb.DELETE, kinds.VC_NUMATOPOLOGY, "", name)
 
 
 def _status(kind: Kind, namespace: str, name: str, status: Doc) -> Write:

@@ -36,6 +36,7 @@ from fairlead.engine.recorder import Recorder
 from fairlead.engine.round_driver import RoundDriver
 from fairlead.engine.round_explain import explained_by_round
 from fairlead.engine.round_tally import bound, watched
+from fairlead.engine.round_writes import orphaned_layouts
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.points import Permission
@@ -245,6 +246,8 @@ class Scheduler:
             self.drivers.append(driver)
 
     def _run_rounds(self, changes: Sequence[Change]) -> None:
+        if self.drivers:
+            self._writes += orphaned_layouts(changes, self.cluster.shelves.of(kinds.VC_NUMATOPOLOGY))
         for driver in self.drivers:
             driver.meter = self.meter
             if self.meter is not None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.model.amounts import Amounts
-from fairlead.model.tasks import ALLOCATED_CLASS, TaskStatus
+from fairlead.model.tasks import ALLOCATED_CLASS, SCHEDULED_CLASS, TaskStatus
 
 if TYPE_CHECKING:
     from fairlead.framework.fit import FitErrors
@@ -369,6 +369,27 @@ class Job(_Gang):
 
     def sub_groups_pipelined(self) -> bool:
         return self._sub_groups_reach(Counter(s.policy for s in self.sub_jobs.values() if s.is_pipelined))
+
+    # ---- what has a node ----
+
+    @property
+    def scheduled(self) -> int:
+        """Tasks that have had a node, and have not lost it before their time."""
+        return sum(self.counts.of(status) for status in SCHEDULED_CLASS)
+
+    @property
+    def ending_in_place(self) -> int:
+        """Tasks on their way out that still have their node."""
+        if not self.counts.of(TaskStatus.RELEASING):
+            return 0
+        return sum(task.row >= 0 for task in self.in_status(TaskStatus.RELEASING))
+
+    @property
+    def is_only_ending(self) -> bool:
+        """Whether it is not ready for no other reason than that tasks of it are ending: nobody waits for a place."""
+        ending = self.ending_in_place
+        waiting = self.counts.of(TaskStatus.PENDING) + self.counts.of(TaskStatus.PIPELINED)
+        return bool(ending) and not waiting and self.scheduled + ending >= self.min_available
 
     # ---- resources ----
 

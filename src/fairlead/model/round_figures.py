@@ -45,6 +45,7 @@ class QueueFigures:
     name: str
     allocated: Mapping[str, float] = field(default_factory=dict)
     request: Mapping[str, float] = field(default_factory=dict)
+    inqueue: Mapping[str, float] | None = None
     deserved: Mapping[str, float] | None = None
     capacity: Mapping[str, float] | None = None
     real_capacity: Mapping[str, float] | None = None
@@ -78,3 +79,5 @@ class RoundFigures:
     unschedulable_jobs: int = 0
     victims: int = 0
     preemptions: int = 0
+    evicting: Mapping[str, int] = field(default_factory=dict)
+    """By action, the transactions that were kept and evict somebody."""

@@ -2,12 +2,13 @@
 
 Volcano's habits are kept: times are in milliseconds, `job_id` is a job's name without its namespace, and two counters
 have names that no counter should have. What it declares and never sets (the namespaces' shares, schedule_attempts) is
-left out, as it is there.
+left out, as it is there. What 1.16 adds (what queues keep for those let in, evictions by action) is there.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -87,7 +88,8 @@ UNSCHEDULED_JOBS = Name("volcano_unschedule_job_count", "Gangs that lack tasks."
 QUEUE_SHARE = Name("volcano_queue_share", "A queue's share of what it deserves.", _QUEUE)
 QUEUE_WEIGHT = Name("volcano_queue_weight", "A queue's weight.", _QUEUE)
 QUEUE_OVERUSED = Name("volcano_queue_overused", "Whether a queue has what it deserves, or more.", _QUEUE)
-_SUMS = ("allocated", "request", "deserved", "capacity", "real_capacity")
+EVICTIONS = Name("volcano_eviction_transactions_total", "Transactions that evicted somebody.", ("action",))
+_SUMS = ("allocated", "request", "inqueue", "deserved", "capacity", "real_capacity")
 _MISNAMED = (JOB_RETRIES, PREEMPTIONS)
 _PER_SECOND = 1000.0
 
@@ -119,6 +121,10 @@ class VolcanoMetrics:
         yield gauge(VICTIMS, {(): rounds[-1].victims})
         yield gauge(UNSCHEDULED_JOBS, {(): sum(figures.unschedulable_jobs for figures in rounds)})
         yield counter(PREEMPTIONS, {(): sum(figures.preemptions for figures in rounds)})
+        evicting: Counter[Labels] = Counter()
+        for figures in rounds:
+            evicting.update({(action,): times for action, times in figures.evicting.items()})
+        yield counter(EVICTIONS, evicting)
         yield from _of_jobs([job for figures in rounds for job in figures.jobs])
         yield from _of_queues([queue for figures in rounds for queue in figures.queues])
 

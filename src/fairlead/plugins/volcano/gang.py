@@ -84,7 +84,7 @@ class Gang(TierPlugin):
 
     def close(self, round: Round) -> None:
         for job in round.jobs.values():
-            if job.tasks:
+            if job.tasks and (round.compatible or job.is_ready or not job.is_only_ending):
                 condition = _ready(round) if job.is_ready else _not_ready(round, job)
                 job.conditions[condition.type] = condition
 
