@@ -8,6 +8,7 @@ from typing import Any
 
 from fairlead.model import kinds
 from fairlead.model.usage import NodeUsage
+from fairlead.runtime.virtual import Latencies
 from fairlead.testing.builders import (
     NodeBuilder,
     ReplicaSetBuilder,
@@ -176,6 +177,17 @@ def test_section_6_20_pods_share_cards_as_far_as_their_memory_goes() -> None:
     world.delete(kinds.POD, "a-w-0")
     world.run(60)
     assert world.running("b") == {"b": 1}, "when the card is really free"
+
+
+def test_cards_are_not_given_twice_while_a_binding_is_under_way() -> None:
+    """Bindings take three seconds here, and a round runs every second."""
+    slow = Latencies(write=lambda _: 3.0)
+    world = VolcanoWorld(sharing(), card_nodes("n0"), latencies=slow)
+    for at in range(4):
+        with_cards(world, f"g{at}", 1, "7000")
+        world.run(1)
+    world.run(30)
+    assert sum((cards_of(world, f"g{at}") for at in range(4)), Counter()) == {"n0-a": 2}
 
 
 def test_section_6_20_a_gang_that_finds_no_cards_for_all_takes_none() -> None:

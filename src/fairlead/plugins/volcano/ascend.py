@@ -90,6 +90,7 @@ class AscendCards(DevicePool[AscendHolding]):
     releases_lock = True
 
     def __init__(self, config: VnpuConfig, *, policy: str = "") -> None:
+        super().__init__()
         self._config = config
         self._policy = policy
         self.lock = config.word
@@ -198,7 +199,7 @@ class AscendCards(DevicePool[AscendHolding]):
             self._used[one.row][one.card] = self._used[one.row][one.card].plus(one, sign)
 
     def recall(self, task: Task, row: int) -> list[AscendHolding]:
-        text = task.pod.annotations.get(f"{_PREFIX}{self._config.word}-devices-allocated", "")
+        text = self.said_to(task, f"{_PREFIX}{self._config.word}-devices-allocated")
         found: dict[str, AscendHolding] = {}
         for entry in text.replace(";", ":").split(":"):
             fields = entry.split(",")

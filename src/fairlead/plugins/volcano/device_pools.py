@@ -4,17 +4,19 @@
     held ─evicted▶ ending ─undone▶ held         a pod on its way out: its cards can be promised, not yet be used
 
 What pods hold when a round opens is read from their annotations; pods that are terminating hold theirs until they are
-gone. What a pod is given goes into annotations that are sent with its binding.
+gone. What a pod is given goes into annotations that are sent with its binding. Until they show, they are remembered
+here: a round may open while a binding is under way.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
+from fairlead.model.documents import EMPTY
 from fairlead.model.tasks import TaskStatus
 
 if TYPE_CHECKING:
@@ -36,16 +38,34 @@ class DevicePool(ABC, Generic[Held]):
     uncounted = ""
     """The resource that is counted here alone, if there is one."""
 
+    def __init__(self) -> None:
+        self._told: dict[str, Mapping[str, str]] = {}
+        """By pod, the annotations that go with a binding, until they show. Kept from round to round."""
+
     def open(self, round: Round) -> None:
         self.round = round
         self.held: dict[str, list[Held]] = {}
         self.ending: dict[str, list[Held]] = {}
+        told, self._told = self._told, {}
         for row in self.build():
             for task in round.books.tasks_on(row):
+                said = told.get(task.uid, EMPTY)
+                if not said.keys() <= task.pod.annotations.keys():
+                    self._told[task.uid] = said
                 held = self.recall(task, row)
                 if held:
                     self.held[task.uid] = held
                     self.take(held)
+
+    def said_to(self, task: Task, key: str) -> str:
+        """An annotation of a pod, also if it is still on its way."""
+        return task.pod.annotations.get(key) or self._told.get(task.uid, EMPTY).get(key, "")
+
+    def tell(self, task: Task, held: Sequence[Held]) -> dict[str, str]:
+        """What a pod is to be told with its binding."""
+        said = self.annotations(task, held)
+        self._told[task.uid] = said
+        return said
 
     # ---- what each kind says ----
 
@@ -120,6 +140,7 @@ class DevicePool(ABC, Generic[Held]):
             self.ending[task.uid] = held
         else:
             del self.held[task.uid]
+            self._told.pop(task.uid, None)
 
     # ---- what-ifs ----
 

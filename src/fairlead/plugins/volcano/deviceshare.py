@@ -117,7 +117,7 @@ class DeviceShare(TierPlugin):
         if held is None:
             return pool.why_not(task.row)
         if not known and task.status is not TaskStatus.PIPELINED:
-            self._tell(task, pool.annotations(task, held))
+            self._tell(task, pool.tell(task, held))
             self._lock(pool, task)
         return ""
 

@@ -30,6 +30,7 @@ class NumberedGpus(DevicePool[Holding]):
     """`whole`: cards are not shared."""
 
     def __init__(self, *, whole: bool) -> None:
+        super().__init__()
         self._whole = whole
         self._resource = GPU_NUMBER if whole else GPU_MEMORY
         self.lock = "" if whole else "gpu"
@@ -85,7 +86,7 @@ class NumberedGpus(DevicePool[Holding]):
         return [Holding(row, place, memory, 0) for place in places[:number]] if len(places) >= number else None
 
     def recall(self, task: Task, row: int) -> list[Holding]:
-        asked, text = self._asked(task), task.pod.annotations.get(_INDEX, "")
+        asked, text = self._asked(task), self.said_to(task, _INDEX)
         places = {int(index) for index in text.split(",") if index.isdigit()} if asked else set()
         memory = 0 if self._whole else asked
         on_row = {card.place for card in self._cards.rows[row].cards}

@@ -57,6 +57,7 @@ class Vgpus(DevicePool[Holding]):
     lock = "hamivgpu"
 
     def __init__(self, config: NvidiaConfig, *, policy: str = "", rules: Sequence[Rule] = ()) -> None:
+        super().__init__()
         self._config = config
         self._policy = policy
         self._rules = rules
@@ -319,7 +320,7 @@ class Vgpus(DevicePool[Holding]):
     def recall(self, task: Task, row: int) -> list[Holding]:
         """The original takes a pod to be on a card once, however many of its containers are."""
         found: list[Holding] = []
-        for text in task.pod.annotations.get(_IDS, "").replace(";", ":").split(":"):
+        for text in self.said_to(task, _IDS).replace(";", ":").split(":"):
             held = self._parse(text, row)
             if held is not None and not (self.round.compatible and any(held.place == one.place for one in found)):
                 found.append(held)
