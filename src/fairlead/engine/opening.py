@@ -197,15 +197,15 @@ def _forget_gone(cluster: Cluster, known: dict[str, Task]) -> None:
 def _pods(cluster: Cluster, rounds: Rounds) -> Iterator[tuple[Pod, TaskStatus, int]]:
     """Pods of the round with where they stand: those on nodes, whoever placed them, and the waiting ones that are
     ours; ended ones count for their groups."""
-    territory = rounds.territory
+    territory, alone = rounds.territory, rounds.territory.ring is None
     for seat in cluster.pods.values():
         if seat.place is not Place.PENDING:
-            if territory.sees(seat.pod):
+            if alone or territory.sees(seat.pod):
                 yield seat.pod, _seated_status(seat), seat.row
-        elif seat.pod.scheduler_name in rounds.scheduler_names and territory.schedules(seat.pod):
+        elif seat.pod.scheduler_name in rounds.scheduler_names and (alone or territory.schedules(seat.pod)):
             yield seat.pod, status_of(seat.pod), -1
     for pod in cluster.finished.values():
-        if territory.sees(pod):
+        if alone or territory.sees(pod):
             yield pod, status_of(pod), -1
 
 
