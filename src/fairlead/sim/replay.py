@@ -12,7 +12,7 @@ best, and those scores are ours.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fairlead.framework.profile import Profile
     from fairlead.model.flow import Doc
     from fairlead.model.kinds import Kind
+    from fairlead.model.pod import Pod
     from fairlead.sim.recording import Scenario
 
 _NAMESPACES: tuple[tuple[str, dict[str, str]], ...] = (
@@ -127,7 +128,7 @@ class KubeReplay:
     # ---- one decision ----
 
     def _decide(self, index: int, decision: Doc) -> Iterator[Difference]:
-        pod = self._put(kinds.POD, decision["pod"])
+        pod = self._waiting(decision["pod"])
         if pod is None:
             raise ScenarioError(f"{self._scenario.file}:{self._scenario.line}: decision {index} has no usable pod")
         evaluator = self._evaluators.get(pod.scheduler_name)
@@ -147,6 +148,14 @@ class KubeReplay:
         for name, expected, got in self._compare(decision, _Found.of(outcome, sheet, self._cluster), outcome):
             yield Difference(self._scenario.file, self._scenario.seed, index, name, expected, got)
         self._follow(decision)
+
+    def _waiting(self, document: Doc) -> Pod | None:
+        """A pod that is to be decided. One that names its node has not been put there."""
+        wanted = document["spec"].get("nodeName")
+        if not wanted:
+            return self._put(kinds.POD, document)  # type: ignore[no-any-return]
+        pod: Pod | None = self._put(kinds.POD, {**document, "spec": {**document["spec"], "nodeName": ""}})
+        return replace(pod, node_name=wanted) if pod is not None else None
 
     def _compare(
         self, decision: Doc, found: _Found, outcome: Committed | Failure | Rescue

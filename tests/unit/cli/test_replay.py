@@ -67,6 +67,13 @@ def test_plain_and_gzipped_files_together(tmp_path: Path) -> None:
     assert result.exit_code == 0
 
 
+def test_a_waiting_pod_may_name_its_node(tmp_path: Path) -> None:
+    doc = recording()
+    doc["decisions"] = [{"pod": asking("p"), "node": "b", "message": None, "scores": {}}]
+    doc["decisions"][0]["pod"]["spec"]["nodeName"] = "b"
+    assert replay(write(tmp_path / "a.jsonl", doc)).output.splitlines()[-1] == "1 of 1 decisions agree"
+
+
 def test_families_are_chosen_and_skipped(tmp_path: Path) -> None:
     file = write(tmp_path / "a.jsonl", recording(), {**recording(), "family": "other"})
     assert replay(file, "--family", "other").output.splitlines()[-1] == "4 of 4 decisions agree"
