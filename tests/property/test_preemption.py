@@ -25,8 +25,9 @@ _ROUNDS = 40
 
 
 class Play:
-    """A Scheduler with the default profile, and a world that does what it asks: pods are bound, victims go. Whatever
-    is deleted in one go is gone at once, so that nothing changes between an eviction and the next attempt."""
+    """A Scheduler with the default profile, and a world that does what it asks: statuses say which node is promised,
+    pods are bound, victims go. Whatever is deleted in one go is gone at once, so that nothing changes between an
+    eviction and the next attempt."""
 
     def __init__(self, nodes: list[Doc], seated: list[Doc], recreate: Callable[[Doc, int], Doc] | None = None) -> None:
         self.stage = Stage(profiles=profiles_of(default_kube_config()))
@@ -69,6 +70,8 @@ class Play:
         return [(name, words[6], words[3].removeprefix("uid-")) for name, words in notes]
 
     def _obey(self, writes: list[Write]) -> None:
+        promised = [w for w in writes if w.subresource == "status" and "nominatedNodeName" in (w.body or {})["status"]]
+        self.tell(*(self._promised(w) for w in promised if w.name in self.docs), happened=Happened.MODIFIED)
         bound = [(w.name, w.body["target"]["name"]) for w in writes if w.subresource == "binding" and w.body]
         self.tell(*(self._on(name, place) for name, place in bound), happened=Happened.MODIFIED)
         names = dict.fromkeys(w.name for w in writes if w.verb is Verb.DELETE)
@@ -79,6 +82,11 @@ class Play:
             for doc in leaving:
                 self.made += 1
                 self.tell(self.recreate(doc, self.made))
+
+    def _promised(self, write: Write) -> Doc:
+        assert write.body is not None
+        doc, place = self.docs[write.name], write.body["status"]["nominatedNodeName"]
+        return {**doc, "status": {**doc["status"], "nominatedNodeName": place or ""}}
 
     def _on(self, name: str, place: str) -> Doc:
         return {**self.docs[name], "spec": {**self.docs[name]["spec"], "nodeName": place}}
@@ -107,7 +115,8 @@ def again(doc: Doc, number: int) -> Doc:
     """A pod like one that was evicted, without a node."""
     name = f"again-{number}"
     spec = {key: value for key, value in doc["spec"].items() if key != "nodeName"}
-    return {**doc, "metadata": {**doc["metadata"], "name": name, "uid": f"uid-{name}"}, "spec": spec}
+    status = {"phase": "Pending"}
+    return {**doc, "metadata": {**doc["metadata"], "name": name, "uid": f"uid-{name}"}, "spec": spec, "status": status}
 
 
 @given(st.data())

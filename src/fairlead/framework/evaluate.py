@@ -53,6 +53,7 @@ class Evaluator:
         self.codes = VerdictCodes(plugin.name for plugin in profile.at("filter"))
         self._reads = frozenset[str]().union(*(p.reads for p in profile.plugins() if p.scope is not Scope.CLUSTER))
         self._dynamic_filters = [p for p in profile.at("filter") if p.scope is Scope.CLUSTER]
+        self._row_twins = {p.name for p in profile.at("filter") if takes_part(p, "filter_row")}
         self._dynamic_preparers = [p for p in profile.at("prepare_scores") if p.scope is Scope.CLUSTER]
         self._scorers = [(plugin, profile.weight(plugin)) for plugin in profile.at("score")]
         self._roster = Roster(profile)
@@ -174,6 +175,28 @@ class Evaluator:
                     if codes.all():
                         break
         return codes
+
+    def judge_row(self, cycle: Cycle, row: int) -> int:
+        """The same for a single row, where arrays are all overhead. Who looks at the Node object alone and had nothing
+        against it when the attempt began has nothing in a trial either."""
+        remembered = cycle.remembered
+        assert remembered is not None
+        passes_by_itself = bool(remembered.static.codes[row] == FEASIBLE)
+        self.rows_judged += 1
+        alone: Nodes | None = None
+        for plugin in self.profile.at("filter"):
+            if plugin.name in cycle.no_filter or (passes_by_itself and plugin.scope is Scope.STATIC):
+                continue
+            if plugin.name in self._row_twins:
+                verdict = asked(plugin, "filter_row", cycle, row)
+                if verdict is not None:
+                    return self.codes.code(verdict)
+                continue
+            alone = alone or Nodes(cycle.cluster.table, np.array([row], dtype=np.int32))
+            refused = judged(cycle, plugin, alone, self.codes)
+            if refused is not None and refused[0] != FEASIBLE:
+                return int(refused[0])
+        return FEASIBLE
 
     # ---- score ----
 

@@ -83,7 +83,7 @@ def judge_with(cycle: Cycle, evaluator: Evaluator, row: int, expected: Sequence[
     for pod in expected:
         statement.assign(pod, row)
     try:
-        return int(evaluator.judge_rows(trial, np.array([row], dtype=np.int32))[0])
+        return evaluator.judge_row(trial, row)
     finally:
         statement.rollback()
 
@@ -93,4 +93,4 @@ def judge_twice(cycle: Cycle, evaluator: Evaluator, row: int, expected: Sequence
     code = judge_with(cycle, evaluator, row, expected) if expected else FEASIBLE
     if code != FEASIBLE:
         return code
-    return int(evaluator.judge_rows(cycle, np.array([row], dtype=np.int32))[0])
+    return evaluator.judge_row(cycle, row)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
+    from fairlead.framework.plugin import Plugin
     from fairlead.framework.refusals import Refusals
     from fairlead.framework.verdicts import VerdictCodes
     from fairlead.model.policy import DisruptionBudget
@@ -69,6 +70,10 @@ class Outlook:
                 self._state[touched] = UNKNOWN
         self.forget(self._fleeting)
         self._fleeting = []
+
+    def overlook(self, logs: Sequence[TouchLog]) -> None:
+        """What was touched by now was touched by trials, which leave everything as it was."""
+        self._marks = tuple([log.mark for log in logs])
 
     def follow_budgets(self, version: int, budgets: Sequence[DisruptionBudget]) -> None:
         """Forget what budgets may have changed: rows with a pod that one covers; all, if they cover other pods now."""
@@ -192,39 +197,42 @@ class Candidates(Sequence[Candidate]):
 def survey(cycle: Cycle, refusals: Refusals, rows: NDArray[np.int32], wanted: int) -> Survey:
     """Look for rows where evictions help, in the order given, until enough are found."""
     budgets, sums, codes = budgets_of(cycle.cluster), sums_alone(cycle), refusals.evaluator.codes
-    lasting = _depends_on_rows_alone(cycle)
-    outlook = _remembered(cycle, refusals, budgets) if lasting else Outlook(cycle.cluster.table.capacity)
-    pods, now = cycle.cluster.table.pods, cycle.now
+    filters = [plugin for plugin in cycle.profile.at("filter") if plugin.name not in cycle.no_filter]
+    lasting = all(plugin.scope is not Scope.CLUSTER for plugin in filters)
+    table, now = cycle.cluster.table, cycle.now
+    assert cycle.remembered is not None
+    cycle.remembered.catch_up(cycle)
+    logs = (
+        (table.static, table.content) if refusals.promises is None else (table.static, table.content, refusals.promises)
+    )
+    outlook = Outlook(table.capacity)
+    if lasting:
+        outlook = _remembered(cycle, refusals, filters)
+        outlook.follow(logs)
+        outlook.follow_budgets(cycle.cluster.shelves.of(kinds.POD_DISRUPTION_BUDGET).version, budgets)
+        outlook.forget(_not_to_be_kept(cycle, refusals))
 
     def ask(row: int) -> None:
         answer = select_victims(cycle, refusals, row, budgets, sums)
-        guarded = any(budget.covers(pod.namespace, pod.labels) for budget in budgets for pod in pods[row])
-        lasts = not any(pod.start_time is not None and pod.start_time > now for pod in pods[row])
+        pods = table.pods[row]
+        guarded = any(budget.covers(pod.namespace, pod.labels) for budget in budgets for pod in pods)
+        lasts = not any(pod.start_time is not None and pod.start_time > now for pod in pods)
         outlook.note(row, answer, codes, guarded=guarded, lasts=lasts)
 
     found = outlook.search(rows, wanted, ask, at_once=_AT_ONCE if lasting else 1)
     if lasting:
         outlook.forget(_not_to_be_kept(cycle, refusals))
+        outlook.overlook(logs)
     return found
 
 
-def _depends_on_rows_alone(cycle: Cycle) -> bool:
-    """Whether no filter looks beyond the row that it judges."""
-    filters = cycle.profile.at("filter")
-    return all(plugin.scope is not Scope.CLUSTER or plugin.name in cycle.no_filter for plugin in filters)
-
-
-def _remembered(cycle: Cycle, refusals: Refusals, budgets: Sequence[DisruptionBudget]) -> Outlook:
-    remembered, table = cycle.remembered, cycle.cluster.table
-    assert remembered is not None
-    promises = refusals.promises
-    question = "outlook" if promises is not None else "outlook while many are in flight"
-    premises = (table.capacity, remembered.static.epochs, remembered.row.epochs)
-    outlook = remembered.what_if(question, -1, premises, lambda: Outlook(table.capacity))
-    outlook.follow((table.static, table.content) if promises is None else (table.static, table.content, promises))
-    outlook.follow_budgets(cycle.cluster.shelves.of(kinds.POD_DISRUPTION_BUDGET).version, budgets)
-    outlook.forget(_not_to_be_kept(cycle, refusals))
-    return outlook
+def _remembered(cycle: Cycle, refusals: Refusals, filters: Sequence[Plugin]) -> Outlook:
+    """The outlook of pods like this one. Where nobody keeps count of promises there is another."""
+    assert cycle.remembered is not None
+    capacity = cycle.cluster.table.capacity
+    question = "outlook" if refusals.promises is not None else "outlook while many are in flight"
+    premises = (capacity, tuple([plugin.epoch(cycle.cluster) for plugin in filters]))
+    return cycle.remembered.what_if(question, -1, premises, lambda: Outlook(capacity))
 
 
 def _not_to_be_kept(cycle: Cycle, refusals: Refusals) -> Iterable[int]:
