@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairlead.engine.binding import Stage as Held
-from fairlead.errors import Conflict, Unreachable
+from fairlead.errors import ApiError, Conflict, Unreachable
 from fairlead.framework.plugin import Wait
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Write
@@ -151,22 +151,23 @@ class World:
         replies = []
         for number, write in enumerate(self.sent):
             failed = write.subresource == "binding" and failures >> (number % 3) & 1
-            error = (Conflict("no") if number % 2 else Unreachable("no")) if failed else None
-            if error is None:
-                self._perform(write)
+            error = (Conflict("no") if number % 2 else Unreachable("no")) if failed else self._perform(write)
             replies.append(Reply(write, {}, error))
         self.sent.clear()
         self.stage.run(replies=replies)
 
-    def _perform(self, write: Write) -> None:
+    def _perform(self, write: Write) -> ApiError | None:
         doc = self.objects.get(("Pod", write.name))
         if doc is None or write.kind is not kinds.POD:
-            return
+            return None
         if write.subresource == "binding":
+            if "deletionTimestamp" in doc["metadata"]:
+                return Conflict(f"pod {write.name} is being deleted, cannot be assigned to a host")
             if doc["metadata"]["uid"] == write.body["metadata"]["uid"] and not doc["spec"].get("nodeName"):
                 self._store({**doc, "spec": {**doc["spec"], "nodeName": write.body["target"]["name"]}})
         elif write.verb is Verb.DELETE:
             self._store(doc, Happened.DELETED)
+        return None
 
     def _watch(self) -> None:
         told, self.untold = self.untold, []
@@ -226,7 +227,18 @@ class World:
                 assert not held, f"{gang.key} holds {len(held)} places and is not whole"
 
 
+_NODE_LOST = [("start", "c"), ("lose", "n0"), ("single", 0, 1)]
+
+
 @given(steps)
+@example([
+    ("start", "a"), ("terminate", "a-2"), ("api", 2), ("permit", "wait"), ("delete", "a-0"),
+    ("wait", 1.0), ("wait", 5.0), ("start", "b"),
+])  # fmt: skip
+@example([("start", "b"), ("api", 3), ("permit", "wait"), ("wait", 1.0), ("allow", 0)])
+@example([("start", "b"), ("api", 4), ("start", "a"), ("lose", "n0"), ("watch",)])
+@example([*_NODE_LOST, ("api", 3), ("watch",), ("wait", 1.0)])
+@example([("node", "n1"), *_NODE_LOST, ("api", 5), ("watch",), ("wait", 34.9)])
 @settings(max_examples=150, deadline=None)
 def test_no_gang_starts_before_it_can_be_whole_whatever_happens(sequence: list[tuple[Any, ...]]) -> None:
     world = World()

@@ -77,7 +77,7 @@ class GangDriver:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._incomplete: dict[str, float] = {}
-        """Gangs that have started and lack members, with the moment since when."""
+        """Gangs that have started and lack members, or keep places for some, with the moment since when."""
         self.domains_tried = 0
         """How often members were put on rows of a rack, a zone or a HyperNode in order to see how many fit."""
         self._writes: list[Write] = []
@@ -154,6 +154,22 @@ class GangDriver:
             return ()
         return ((rules.plugin, self._timeout(gang, rules)),)
 
+    def rejoined(self, binding: Binding, permission: Permission) -> Permission:
+        """A member whose bind had failed is permitted anew, or asked to wait. While too few are permitted, it waits for
+        the others, and those that wait already do for it."""
+        gang, rules = self._gang_of(binding)
+        if gang is None or rules is None or gang.group is None:
+            return permission
+        waits = tuple(wait for wait in permission.waits if wait[0] != rules.plugin)
+        members = [b for uid in gang.members if (b := self._desk.bindings.get(uid)) is not None]
+        waiting = [b for b in members if b.stage is Stage.WAITING and b.waiting_for]
+        if gang.scheduled - len(waiting) - bool(waits) >= gang.minimum:
+            return permission
+        timeout = self._timeout(gang, rules)
+        for other in waiting:
+            other.waiting_for.setdefault(rules.plugin, (self._now + timeout, timeout))
+        return Permission(waits=(*waits, (rules.plugin, timeout)))
+
     def permitted(self, binding: Binding) -> None:
         """A binding that waits may have lost its last reason to, apart from the gang's: see whether that is enough."""
         gang, rules = self._gang_of(binding)
@@ -173,8 +189,10 @@ class GangDriver:
     def refused(self, binding: Binding) -> None:
         """A member was refused while it waited for permission: without it the others may wait in vain."""
         gang, rules = self._gang_of(binding)
-        if gang is None or rules is None or gang.is_whole:
-            return
+        if gang is not None and rules is not None and not gang.is_whole:
+            self._reject_waiting(gang, rules)
+
+    def _reject_waiting(self, gang: Gang, rules: GangRules) -> None:
         for uid in list(gang.members):
             other = self._desk.bindings.get(uid)
             if other is not None and rules.plugin in other.waiting_for and other.reject(rules.plugin, NOT_WHOLE):
@@ -282,11 +300,19 @@ class GangDriver:
         for key, since in list(self._incomplete.items()):
             gang = self._desk.cluster.gangs.get(key)
             rules = self._rules(gang) if gang is not None else None
-            if gang is None or rules is None or self._is_complete(gang):
+            if gang is None or rules is None:
                 del self._incomplete[key]
+                continue
+            if self._is_complete(gang):
+                if self._held(gang):  # for a member beyond the minimum; others may be lost meanwhile
+                    self._incomplete[key] = now
+                else:
+                    del self._incomplete[key]
                 continue
             if not _could_be_whole(gang):
                 self._let_go(gang, failed(NOT_WHOLE))
+                self._reject_waiting(gang, rules)
+            self._hurry_those_without_a_node(gang)
             if now >= since + self._timeout(gang, rules):
                 self._incomplete[key] = now
                 self._time_is_up(gang, rules)
@@ -318,12 +344,27 @@ class GangDriver:
             self._writes += self._desk.evictions.send_away(pod, words, self._now)
         self._let_go(gang, failed(words))
 
+    def lost_place(self, gang: Gang | None) -> None:
+        """A member did not get the place again that was kept for it: without it the others may be kept in vain."""
+        if gang is not None and not _could_be_whole(gang):
+            self._let_go(gang, failed(NOT_WHOLE))
+
+    def _hurry_those_without_a_node(self, gang: Gang) -> None:
+        """A place that is kept is on no node any more: the member is tried at once, before the others bind."""
+        alive = self._desk.cluster.table.alive
+        for binding in self._held(gang):
+            if not alive[binding.row]:
+                binding.hold(self._now)
+
+    def _held(self, gang: Gang) -> list[Binding]:
+        bindings = (self._desk.bindings.get(uid) for uid in gang.members)
+        return [binding for binding in bindings if binding is not None and binding.stage is Stage.HELD]
+
     def _let_go(self, gang: Gang, why: Status) -> None:
         """Give up places that are kept for members."""
-        for binding in [b for uid in gang.members if (b := self._desk.bindings.get(uid)) is not None]:
-            if binding.stage is Stage.HELD:
-                binding.give_up(why)
-                self._desk.end(binding)
+        for binding in self._held(gang):
+            binding.give_up(why)
+            self._desk.end(binding)
 
     def _is_complete(self, gang: Gang) -> bool:
         """Whether enough members run, or none does and none is about to."""

@@ -17,15 +17,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
+from fairlead.engine import answers
 from fairlead.engine.attempt import Committed, Rescue, attempt, refused_on_node, undo
 from fairlead.engine.backlog import Backlog
 from fairlead.engine.binding import Binding, Stage, told_after_binding
 from fairlead.engine.entry import Entry
 from fairlead.engine.evictions import Evictions
-from fairlead.engine.explain import Explanations, waiting_in
-from fairlead.engine.explain_gang import GangExplanations, described
-from fairlead.engine.explain_queue import explain_queue
-from fairlead.engine.explain_round import explain_job
+from fairlead.engine.explain import Explanations
+from fairlead.engine.explain_gang import GangExplanations
 from fairlead.engine.gang_driver import Desk, GangDriver
 from fairlead.engine.hints import DEFAULT_INTERESTS, EXTENDER
 from fairlead.engine.intake import Intake
@@ -34,7 +33,6 @@ from fairlead.engine.placement import Candidate, Placed, Search
 from fairlead.engine.promised import Promised
 from fairlead.engine.recorder import Recorder
 from fairlead.engine.round_driver import RoundDriver
-from fairlead.engine.round_explain import explained_by_round
 from fairlead.engine.round_tally import bound, watched
 from fairlead.engine.round_writes import orphaned_layouts
 from fairlead.framework.cycle import Cycle
@@ -42,7 +40,6 @@ from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.points import Permission
 from fairlead.model import kinds
 from fairlead.model.events import ASSIGNED_POD_DELETE
-from fairlead.model.explanation import Explanation
 from fairlead.model.figures import Decision
 from fairlead.model.flow import Change, Reply, Watch, Write
 from fairlead.state.cluster import Cluster, Place
@@ -53,6 +50,7 @@ if TYPE_CHECKING:
     from fairlead.framework.meter import Meter
     from fairlead.framework.plugin import Interest
     from fairlead.framework.profile import Profile
+    from fairlead.model.explanation import Explanation
     from fairlead.model.gang_explanation import GangExplanation
     from fairlead.model.pod import Pod
     from fairlead.model.queue_explanation import JobExplanation, QueueExplanation
@@ -169,45 +167,15 @@ class Scheduler:
 
     def explain(self, namespace: str, name: str) -> Explanation | None:
         """All that is known about one pod: its last attempt, and where it is now."""
-        key = f"{namespace}/{name}"
-        seat = next((seat for seat in self.cluster.pods.values() if seat.seen.key == key), None)
-        if seat is None:
-            return None
-        pod = seat.seen
-        waiting = self.backlog.where(pod.uid)
-        known = self.explanations.of(pod.uid, waiting)
-        if known is not None:
-            return known
-        for driver in self.drivers:
-            if (report := driver.why(pod.uid)) is not None and not pod.node_name:
-                return explained_by_round(report, self.cluster.table)
-        verdict = "Waiting"
-        if pod.node_name:
-            verdict = "Scheduled"
-        elif waiting is not None and waiting.queue == "gated":
-            verdict = "Gated"
-        return Explanation(
-            namespace, name, pod.uid, pod.scheduler_name, verdict,
-            message=waiting.message if waiting else "", node=pod.node_name,
-            total_nodes=len(self.cluster.table), waiting=waiting_in(waiting) if waiting else None,
-        )  # fmt: skip
+        return answers.about_pod(self, namespace, name)
 
     def explain_group(self, namespace: str, name: str) -> GangExplanation | JobExplanation | None:
         """All that is known about one group, of whatever API: its last attempt, or what it waits for."""
-        for driver in self.drivers:
-            explained = explain_job(driver, namespace, name)
-            if explained is not None:
-                return explained
-        for gang in self.cluster.gangs.named(namespace, name):
-            known = self.gang_explanations.of(gang.key)
-            waiting = next((found for uid in gang.members if (found := self.backlog.where(uid)) is not None), None)
-            return described(gang, known, waiting)
-        return None
+        return answers.about_group(self, namespace, name)
 
     def explain_queue(self, name: str) -> QueueExplanation | None:
         """What a queue holds and may hold, as the last round counted it."""
-        found = (explain_queue(driver, name) for driver in self.drivers)
-        return next((explanation for explanation in found if explanation is not None), None)
+        return answers.about_queue(self, name)
 
     def reconfigure(
         self, profiles: Sequence[Profile], *, initial_backoff: float | None = None, max_backoff: float | None = None
@@ -448,10 +416,14 @@ class Scheduler:
         return [binding for binding in self.bindings.values() if binding.stage is Stage.PREPARING]
 
     def _due(self, now: float) -> list[Binding]:
-        return [b for b in self.bindings.values() if (at := b.wake_at()) is not None and at <= now]
+        """Those whose node is gone first: if they find no other, the rest of their gang has to know."""
+        due = [b for b in self.bindings.values() if (at := b.wake_at()) is not None and at <= now]
+        return sorted(due, key=lambda binding: bool(self.cluster.table.alive[binding.row])) if len(due) > 1 else due
 
     def _look_after_bindings(self, bindings: Sequence[Binding]) -> None:
         for binding in bindings:
+            if self.bindings.get(binding.pod.uid) is not binding:
+                continue  # it ended with another of its gang
             if binding.stage is Stage.ENDED:
                 self._end_binding(binding)
             elif binding.stage is Stage.HELD:
@@ -475,7 +447,12 @@ class Scheduler:
         self._search.wish = binding.row
         outcome = self._attempt(entry, cycle)
         self._search.wish = -1
-        self._conclude(entry, cycle, outcome)
+        if isinstance(outcome, Committed):
+            permission = self.gangs.rejoined(binding, outcome.permission)
+            self._begin_binding(entry, cycle, Committed(outcome.placed, permission))
+        else:
+            self._conclude(entry, cycle, outcome)
+            self.gangs.lost_place(seat.gang)
 
     # ---- telling ----
 

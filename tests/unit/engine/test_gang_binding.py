@@ -58,9 +58,8 @@ def test_the_held_place_moves_if_its_node_goes() -> None:
     _refuse_bind_of(stage, "g-1")
     other = node("n9")
     stage.tell(other)
-    stage.gone(node("n0"))
     stage.writes.clear()
-    stage.run(after=2.0)
+    stage.gone(node("n0"))
     assert stage.binds() == {"g-1": "n9"}
 
 
