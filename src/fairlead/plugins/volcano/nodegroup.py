@@ -1,6 +1,7 @@
 """nodegroup: queues use the groups of nodes that their affinity names. A group is a label's value.
 
-A queue's rules come to one answer per group, which is gathered over the rows of the table by the label's code.
+A queue's rules come to one answer per group, which is gathered over the rows of the table by the label's code. How much
+of a group a queue may have is in group_limits.py.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from fairlead.framework.tiers import TierPlugin
 from fairlead.model.policy import NodeGroupAffinity
 from fairlead.model.reasons import Reason, Reject
+from fairlead.plugins.volcano.group_limits import GroupLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +30,8 @@ _REQUIRED, _PREFERRED, _AVOIDED = 100.0, 50.0, -1.0
 _NO_LABEL = Reason("nodegroup", "node group label not found", final=True)
 _NO_RULES = Reason("nodegroup", "node group affinity not specified", final=True)
 _MISMATCH = Reason("nodegroup", "node does not satisfy the node group affinity", final=True)
+_UNREADABLE = Reason("nodegroup", "node group resource limit annotation invalid", final=True)
+_EXCEEDED = Reason("nodegroup", "node group resource limit exceeded", final=True)
 _NONE = NodeGroupAffinity()
 
 
@@ -53,12 +57,17 @@ class NodeGroup(TierPlugin):
     def open(self, round: Round) -> None:
         self._round = round
         self._rules: dict[str, NodeGroupAffinity] = {}
+        self._limits = None if round.compatible else GroupLimits(round, LABEL)
 
     # ---- judging ----
 
     def predicate(self, task: Task, nodes: Nodes) -> Iterator[Reject]:
         rules = self._rules_of(task)
         if rules is None:
+            return
+        assert task.job is not None
+        if self._limits is not None and task.job.queue in self._limits.unreadable:
+            yield Reject(_UNREADABLE, nodes.all())
             return
         codes = nodes.label(LABEL)
         labelled = codes >= 0
@@ -70,6 +79,18 @@ class NodeGroup(TierPlugin):
             return
         allowed = self._by_group(nodes, lambda group: _allows(rules, group), otherwise=True)
         yield Reject(_MISMATCH, labelled & (allowed == 0))
+        exceeded = self._limits.exceeded(task.job.queue, task.request) if self._limits is not None else ()
+        if exceeded:
+            full = self._by_group(nodes, lambda group: group in exceeded, otherwise=False)
+            yield Reject(_EXCEEDED, labelled & (allowed > 0) & (full > 0))
+
+    def allocated(self, task: Task) -> None:
+        if self._limits is not None:
+            self._limits.count(task, 1.0)
+
+    def deallocated(self, task: Task) -> None:
+        if self._limits is not None:
+            self._limits.count(task, -1.0)
 
     def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
         rules = self._rules_of(task)
