@@ -15,7 +15,7 @@ from fairlead.sim.recording import scenarios_in
 from fairlead.sim.replay import KubeReplay, Report
 
 DATA = Path(__file__).parent / "data" / "kube"
-RECORDINGS = {"decisions": 5194, "storage": 607, "preemption": 250, "corners": 4400}
+RECORDINGS = {"decisions": 5194, "storage": 607, "preemption": 250, "corners": 4400, "edges": 1052}
 PARTS = 4
 """Each recording is replayed in as many parts, so that workers can share it."""
 

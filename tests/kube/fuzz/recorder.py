@@ -1,8 +1,9 @@
 """Runs a random cluster through the real kube-apiserver and kube-scheduler, and writes down what was decided.
 
 The line that comes out is a recording as `fairlead replay` reads it. Scores are read from the scheduler's log, which at
-level 10 prints every plugin's score of every feasible node. Nodes and existing pods are ordered by resourceVersion,
-which is the order in which the scheduler came to know them.
+level 10 prints every plugin's score of every feasible node, and tells of every node and pod that came or went: nothing
+goes on before the scheduler has heard of what was made. Nodes and existing pods are ordered by resourceVersion, which
+is the order in which the scheduler came to know them.
 """
 
 from __future__ import annotations
@@ -14,19 +15,27 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.api.client import KubeApi
-from fairlead.errors import AlreadyExists, ApiError, Invalid, NotFound
+from fairlead.errors import AlreadyExists, ApiError, Forbidden, Invalid, NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.kinds import Kind, Registry
-from tests.kube.fuzz.worlds import NAMESPACES, PRIORITIES, World
+from tests.kube.fuzz.pods import NAMESPACES, PEACEFUL, PRIORITIES
+from tests.kube.fuzz.storage import DRIVER
+from tests.kube.fuzz.worlds import World
 
 Doc = dict[str, Any]
 
 _SCORED = re.compile(r'"Plugin scored node for pod" pod="([^"]+)" plugin="([^"]+)" node="([^"]+)" score=(\d+)')
 _AT_ONCE = 32
 _SETTLE = 0.4
-"""Seconds for the scheduler to hear of what was made; kinds other than pods come by watches of their own."""
+"""Seconds for the scheduler to hear of what it does not tell about: other kinds come by watches of their own."""
+_PATIENCE = 60.0
 _KINDS = Registry()
+_MADE_IN_A_WORLD = (
+    kinds.POD, kinds.PERSISTENT_VOLUME_CLAIM, kinds.PERSISTENT_VOLUME, kinds.STORAGE_CLASS, kinds.CSI_NODE,
+    kinds.CSI_DRIVER, kinds.CSI_STORAGE_CAPACITY, kinds.SERVICE, kinds.REPLICA_SET, kinds.POD_DISRUPTION_BUDGET,
+    kinds.RUNTIME_CLASS, kinds.NODE,
+)  # fmt: skip
 
 
 class Recorder:
@@ -44,20 +53,27 @@ class Recorder:
         for value in PRIORITIES:
             await self._try(self._make({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
                                         "metadata": {"name": f"p{value}"}, "value": value}))  # fmt: skip
+        await self._try(self._make({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000,
+                                    "metadata": {"name": PEACEFUL}, "preemptionPolicy": "Never"}))  # fmt: skip
 
-    async def record(self, world: World) -> Doc:
+    async def record(self, world: World, *, settle: float = _SETTLE) -> Doc:
         try:
-            return await self._record(world)
+            return await self._record(world, settle)
         finally:
             await self._clean_up()
 
-    async def _record(self, world: World) -> Doc:
+    async def _record(self, world: World, settle: float) -> Doc:
+        offset = self._log.stat().st_size
         nodes = await self._make_all(world.nodes)
         objects = await self._make_all(world.objects)
-        await asyncio.sleep(_SETTLE)
+        await self._claims_are_bound(objects)
+        await asyncio.sleep(settle)
         existing = await self._make_all(world.existing)
         objects = [await self._now(doc) for doc in objects]
-        await asyncio.sleep(_SETTLE)
+        await self._heard("Add event for node", nodes, offset)
+        await self._heard("Add event for scheduled pod", existing, offset)
+        if objects:
+            await asyncio.sleep(settle)
         recorded: Doc = {"seed": world.seed, "family": world.family, "nodes": nodes, "objects": objects,
                          "existing": existing, "decisions": []}  # fmt: skip
         there = list(existing)
@@ -77,7 +93,11 @@ class Recorder:
         stored = await self._try(self._make(pod))
         if stored is None:
             return None
-        decided = await self._outcome(stored)
+        provisioner = asyncio.create_task(self._provision(stored))
+        try:
+            decided = await self._outcome(stored)
+        finally:
+            provisioner.cancel()
         status = decided.get("status") or {}
         node = decided["spec"].get("nodeName")
         message = None if node else _refusal(status)
@@ -86,8 +106,7 @@ class Recorder:
             "scores": self._scores(offset, f"{stored['metadata']['namespace']}/{stored['metadata']['name']}"),
         }  # fmt: skip
         if status.get("nominatedNodeName") and not node:
-            await asyncio.sleep(_SETTLE)
-            left = {doc["metadata"]["uid"] for doc in (await self._api.list(kinds.POD)).items}
+            left = await self._left_in_the_end()
             decision["nominated"] = status["nominatedNodeName"]
             decision["victims"] = [d["metadata"]["name"] for d in there if d["metadata"]["uid"] not in left]
         elif not node:
@@ -96,14 +115,24 @@ class Recorder:
             decision["claims"] = await self._bound_claims()
         if not node:
             await self._delete(decided)
-            await asyncio.sleep(_SETTLE / 4)
+            await self._forgotten(decided, offset)
         return decision
+
+    async def _left_in_the_end(self) -> set[str]:
+        """Pods that are there once the evictions are over: they go one after the other."""
+        before: set[str] = set()
+        while True:
+            left = {doc["metadata"]["uid"] for doc in (await self._api.list(kinds.POD)).items}
+            if left == before:
+                return left
+            before = left
+            await asyncio.sleep(_SETTLE)
 
     async def _outcome(self, stored: Doc) -> Doc:
         """The pod as of the first decision about it."""
         metadata = stored["metadata"]
         selector = f"metadata.name={metadata['name']}"
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(_PATIENCE):
             async for event in self._api.watch(
                 kinds.POD, namespace=metadata["namespace"], field_selector=selector,
                 resource_version=metadata["resourceVersion"],
@@ -114,15 +143,39 @@ class Recorder:
                     return event.doc
         raise AssertionError("the watch ended without a decision")
 
+    async def _forgotten(self, pod: Doc, offset: int) -> None:
+        """Wait until the scheduler knows that a pod is gone. One that room was made for may have been bound since."""
+        added, deleted, removed = (
+            f'"{what} pod" {_as_logged(pod)}'
+            for what in ("Add event for scheduled", "Delete event for unscheduled", "Delete event for scheduled")
+        )
+        async with asyncio.timeout(_PATIENCE):
+            told = ""
+            while removed not in told and (deleted not in told or added in told):
+                await asyncio.sleep(0.05)
+                told = self._told(offset)
+
+    async def _heard(self, what: str, docs: Sequence[Doc], offset: int) -> None:
+        """Wait until the scheduler has told of all of these, in what it wrote after the offset."""
+        waiting = {f'"{what}" {_as_logged(doc)}' for doc in docs}
+        async with asyncio.timeout(_PATIENCE):
+            while waiting:
+                told = self._told(offset)
+                waiting = {words for words in waiting if words not in told}
+                await asyncio.sleep(0.05 if waiting else 0)
+
+    def _told(self, offset: int) -> str:
+        with self._log.open("rb") as log:
+            log.seek(offset)
+            return log.read().decode(errors="replace")
+
     def _scores(self, offset: int, key: str) -> dict[str, dict[str, int]]:
         """What the log says of this attempt; the first one, should there be several."""
         scores: dict[str, dict[str, int]] = {}
-        with self._log.open("rb") as log:
-            log.seek(offset)
-            for line in log.read().decode(errors="replace").splitlines():
-                found = _SCORED.search(line)
-                if found and found[1] == key:
-                    scores.setdefault(found[3], {}).setdefault(found[2], int(found[4]))
+        for line in self._told(offset).splitlines():
+            found = _SCORED.search(line)
+            if found and found[1] == key:
+                scores.setdefault(found[3], {}).setdefault(found[2], int(found[4]))
         return scores
 
     async def _bound_claims(self) -> dict[str, str]:
@@ -132,6 +185,29 @@ class Recorder:
             for doc in claims
             if "pv.kubernetes.io/bind-completed" in (doc["metadata"].get("annotations") or {})
         }
+
+    # ---- storage ----
+
+    async def _claims_are_bound(self, objects: Sequence[Doc]) -> None:
+        """Wait for the claims that name their volume: the volume controller takes its time."""
+        named = [doc for doc in objects if doc["kind"] == "PersistentVolumeClaim" and doc["spec"].get("volumeName")]
+        async with asyncio.timeout(_PATIENCE):
+            while named:
+                named = [doc for doc in named if (await self._now(doc))["status"].get("phase") != "Bound"]
+                await asyncio.sleep(0.1 if named else 0)
+
+    async def _provision(self, pod: Doc) -> None:
+        """Play the provisioner for the pod's claims that a node was selected for, until cancelled."""
+        uses = [volume["persistentVolumeClaim"]["claimName"] for volume in pod["spec"].get("volumes", ())
+                if volume["name"].startswith("made")]  # fmt: skip
+        done: set[str] = set()
+        while len(done) < len(uses):
+            for name in set(uses) - done:
+                claim = await self._api.get(kinds.PERSISTENT_VOLUME_CLAIM, "default", name)
+                if "volume.kubernetes.io/selected-node" in (claim["metadata"].get("annotations") or {}):
+                    await self._try(self._make(_provisioned(claim)))
+                    done.add(name)
+            await asyncio.sleep(0.1)
 
     # ---- objects ----
 
@@ -163,16 +239,21 @@ class Recorder:
         try:
             made: Doc = await making
             return made
-        except (Invalid, AlreadyExists):
+        except (Invalid, AlreadyExists, Forbidden):
             return None
 
     async def _clean_up(self) -> None:
-        for kind in (kinds.POD, kinds.PERSISTENT_VOLUME_CLAIM, kinds.PERSISTENT_VOLUME, kinds.STORAGE_CLASS,
-                     kinds.SERVICE, kinds.POD_DISRUPTION_BUDGET, kinds.NODE):  # fmt: skip
-            listed = (await self._api.list(kind)).items
+        offset, gone = self._log.stat().st_size, {}
+        for kind in _MADE_IN_A_WORLD:
+            listed = [doc for doc in (await self._api.list(kind)).items if doc["metadata"]["name"] != "kubernetes"]
             await asyncio.gather(*(self._delete({**doc, "apiVersion": kind.api_version, "kind": kind.kind})
-                                   for doc in listed if doc["metadata"]["name"] != "kubernetes"))  # fmt: skip
-        await asyncio.sleep(_SETTLE)
+                                   for doc in listed))  # fmt: skip
+            gone[kind] = listed
+        scheduled = [doc for doc in gone[kinds.POD] if doc["spec"].get("nodeName")]
+        await self._heard("Delete event for scheduled pod", scheduled, offset)
+        await self._heard("Delete event for node", gone[kinds.NODE], offset)
+        if any(gone[kind] for kind in _MADE_IN_A_WORLD if kind not in (kinds.POD, kinds.NODE)):
+            await asyncio.sleep(_SETTLE)
 
     async def _delete(self, doc: Doc) -> None:
         kind, namespace, name = _address(doc)
@@ -192,6 +273,26 @@ def _address(doc: Doc) -> tuple[Kind, str, str]:
     kind = _KINDS.by_kind(doc["apiVersion"], doc["kind"])
     assert kind is not None, doc["kind"]
     return kind, doc["metadata"].get("namespace") or "", doc["metadata"]["name"]
+
+
+def _as_logged(doc: Doc) -> str:
+    """An object as the scheduler's log refers to it."""
+    metadata = doc["metadata"]
+    return (
+        f'pod="{metadata["namespace"]}/{metadata["name"]}"' if "namespace" in metadata else f'node="{metadata["name"]}"'
+    )
+
+
+def _provisioned(claim: Doc) -> Doc:
+    metadata, spec = claim["metadata"], claim["spec"]
+    name = f"pvc-{metadata['uid']}"
+    reference = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": metadata["namespace"],
+                 "name": metadata["name"], "uid": metadata["uid"]}  # fmt: skip
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": {
+        "capacity": spec["resources"]["requests"], "accessModes": spec["accessModes"], "claimRef": reference,
+        "storageClassName": spec["storageClassName"], "persistentVolumeReclaimPolicy": "Retain",
+        "csi": {"driver": DRIVER, "volumeHandle": name},
+    }}  # fmt: skip
 
 
 def _refusal(status: Doc) -> str | None:
