@@ -277,17 +277,23 @@ class _Attempt:
     # ---- the answer ----
 
     def _choose_from_ranking(self, judgement: Judgement) -> Placed | None:
-        """The short way, when all that matters is remembered: the ranking of an earlier pod of the same signature, with
-        the rows brought up to date that changed since. None if the long way has to be gone."""
+        """The short way, when all scores that differ are remembered: the ranking of an earlier pod of the same
+        signature, with the rows brought up to date that changed since. None if the long way has to be gone."""
         remembered, profile = self.cycle.remembered, self.evaluator.profile
         assert remembered is not None
         if (
-            not remembered.is_ranked or judgement.dynamic is not None or self.refusals or remembered.feasible < 2
-            or self.preparation.names is not None or profile.percentage is not None
-            or profile.deterministic_ties or profile.extenders
+            not remembered.is_ranked or self.refusals or self.preparation.names is not None
+            or profile.percentage is not None or profile.deterministic_ties or profile.extenders
         ):  # fmt: skip
             return None
-        nodes = Feasible(self.table, judgement.ok)
+        ranked, ok, within = remembered.ranked[: self.table.high], judgement.ok, self.search.within
+        if within is not None:
+            ranked, ok = ranked[within], ok[within]
+        as_remembered = within is None and judgement.dynamic is None
+        feasible = remembered.feasible if as_remembered else int(np.count_nonzero(ok))
+        if feasible < 2:
+            return None
+        nodes = Feasible(self.table, ok) if within is None else Nodes(self.table, within[ok])
         if not self.scores_prepared:
             self.evaluator.prepare_scores(self.cycle, nodes)
             self.scores_prepared = True
@@ -295,12 +301,8 @@ class _Attempt:
         if flat is None:
             return None
         offset, contributions = flat
-        ranked, within, feasible = remembered.ranked[: self.table.high], self.search.within, remembered.feasible
-        if within is not None:
-            ranked = ranked[within]
-            feasible = int(np.count_nonzero(ranked >= 0))
-            if feasible < 2:
-                return None
+        if not as_remembered:
+            ranked = np.where(ok, ranked, -1)
         best = int(ranked.argmax())
         ties = (ranked == ranked[best]).nonzero()[0]
         if len(ties) > 1:

@@ -42,7 +42,13 @@ class Roster:
         self.filtering = {plugin.name for point in ("filter", "prepare") for plugin in profile.at(point)}
         self.weights = {plugin.name: profile.weight(plugin) for plugin in profile.at("score")}
         self.own_filters = [p for p in profile.at("filter") if p.scope is Scope.ROW and p.name not in self._shared]
-        self.own_scores = [p for p in profile.at("score") if p.scope is Scope.ROW and p.name not in self._shared]
+        own_scores = [p for p in profile.at("score") if p.scope is Scope.ROW and p.name not in self._shared]
+        self.own_scores = [(plugin, self.weights[plugin.name]) for plugin in own_scores]
+        self.own_have_epochs = any(takes_part(plugin, "epoch") for plugin in (*self.own_filters, *own_scores))
+        self.own_have_row_twins = all(takes_part(p, "filter_row") for p in self.own_filters) and all(
+            takes_part(plugin, "score_row") for plugin in own_scores
+        )
+        """Whether all of them can be asked about a single row."""
         self.own_prepare = self._remembered("prepare", shared=False)
         self.own_prepare_scores = self._remembered("prepare_scores", shared=False)
         self.shared_prepare = self._remembered("prepare", shared=True)
@@ -117,7 +123,7 @@ class Common:
     """All that is kept for some facets: preparations, and two layers. `static` follows what Node objects say, `row`
     also what lies on the nodes."""
 
-    __slots__ = ("facets", "preparations", "row", "scored", "static", "users")
+    __slots__ = ("added", "facets", "normalised", "preparations", "row", "scored", "static", "users")
 
     def __init__(self, cycle: Cycle, facets: Hashable, roster: Roster, codes: VerdictCodes) -> None:
         self.facets = facets
@@ -127,6 +133,8 @@ class Common:
         self.static = self._layer(roster, Scope.STATIC, cycle.cluster.table.capacity, codes)
         self.row = self._layer(roster, Scope.ROW, cycle.cluster.table.capacity, codes)
         self.scored = {scored.plugin.name: scored for layer in (self.static, self.row) for scored in layer.scores}
+        self.normalised = [scored for scored in self.scored.values() if scored.needs_normalising]
+        self.added = [scored for scored in self.scored.values() if not scored.needs_normalising]
         self.users = 0
         """How many signatures have these facets."""
 

@@ -210,7 +210,8 @@ class Evaluator:
             if plugin.name in cycle.no_score:
                 continue
             scored = remembered.scored.get(plugin.name)
-            if scored is not None and not scored.needs_normalising:
+            if scored is not None and (flat := scored.same_for_all) is not None:
+                total = total + flat if flat else total
                 contributions.append(scored.contribution)
                 continue
             raw = nodes.take(scored.column) if scored is not None else asked(plugin, "score", cycle, nodes)

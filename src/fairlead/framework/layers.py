@@ -73,6 +73,12 @@ class Scored:
         self.needs_normalising = takes_part(plugin, "normalise")
         self.widen(capacity)
 
+    @property
+    def same_for_all(self) -> int | None:
+        """What every row gets on top of its place in the ranking, which has the scores that need no normalising; None
+        if that is not the same for all."""
+        return 0
+
     def widen(self, capacity: int) -> None:
         """A column for a larger table, with nothing in it yet."""
         narrow = self.plugin.scores_in_range and not self.needs_normalising
@@ -92,6 +98,17 @@ class LevelScored(Scored):
         super().__init__(plugin, weight, capacity)
         self.flat: int | None = None
         self._level: int | None = None
+
+    @property
+    def same_for_all(self) -> int | None:
+        return self.flat if self.needs_normalising else 0
+
+    def look(self, cycle: Cycle, rows: NDArray[np.intp] | None) -> None:
+        """Some rows were judged again, or all."""
+        if rows is None:
+            self.survey(cycle)
+        else:
+            self.notice(rows)
 
     def survey(self, cycle: Cycle) -> None:
         """See whether the column is level."""
@@ -149,7 +166,8 @@ class Layer:
         if mark < 0 or widened or epochs != self.epochs:
             if widened:
                 self._widen(table.capacity)
-            self._renew(cycle)
+            self._judge(cycle, None)
+            self.renewed += 1
         elif self.row_by_row and (few := log.few_since(mark, FEW)) is not None:
             for row in few:
                 self._judge_row(cycle, row)
@@ -157,12 +175,6 @@ class Layer:
             self._judge(cycle, log.rows_since(mark))
         # Only now: a plugin that raised has judged nothing, and will be asked again.
         self.mark, self.epochs = log.mark, epochs
-
-    def _renew(self, cycle: Cycle) -> None:
-        self._judge(cycle, None)
-        for scored in self.scores:
-            scored.survey(cycle)
-        self.renewed += 1
 
     def _judge(self, cycle: Cycle, rows: NDArray[np.intp] | None) -> None:
         nodes = Nodes(cycle.cluster.table, rows)
@@ -174,8 +186,7 @@ class Layer:
         self.ok[where] = alive if refused is None else (refused == FEASIBLE) & alive
         for scored in self.scores:
             scored.column[where] = asked(scored.plugin, "score", cycle, nodes)
-            if rows is not None:
-                scored.notice(rows)
+            scored.look(cycle, rows)
 
     def _judge_row(self, cycle: Cycle, row: int) -> None:
         self.rows_judged += 1

@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from fairlead.framework.common import Preparations
-from fairlead.framework.layers import FEW, Scored, asked, first_refusal, first_refusals, have_row_twins, with_epochs
+from fairlead.framework.layers import (
+    FEW,
+    LevelScored,
+    Scored,
+    asked,
+    first_refusal,
+    first_refusals,
+    have_row_twins,
+    with_epochs,
+)
+from fairlead.framework.plugin import takes_part
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.state.nodes import Nodes
 
@@ -66,22 +76,22 @@ class Remembered:
         self._prepare(cycle, roster)
         self._filters = [p for p in roster.own_filters if p.name not in self.no_filter]
         self._scores = [
-            Scored(p, roster.weights[p.name], self.capacity) for p in roster.own_scores if p.name not in self.no_score
+            (LevelScored if takes_part(plugin, "normalise") else Scored)(plugin, weight, self.capacity)
+            for plugin, weight in roster.own_scores
+            if plugin.name not in self.no_score
         ]
-        self._with_epochs = with_epochs(self._filters, self._scores)
-        self._row_by_row = have_row_twins(self._filters, self._scores)
+        own_normalised = [scored for scored in self._scores if isinstance(scored, LevelScored)]
+        self._normalised = [*common.normalised, *own_normalised] if own_normalised else common.normalised
+        self._with_epochs = with_epochs(self._filters, self._scores) if roster.own_have_epochs else ()
+        self._row_by_row = roster.own_have_row_twins or have_row_twins(self._filters, self._scores)
         self.scored: dict[str, Scored] = {**common.scored, **{scored.plugin.name: scored for scored in self._scores}}
-        shared = common.scored.values()
-        self._normalised = [scored for scored in shared if scored.needs_normalising]
-        self._added = [scored for scored in shared if not scored.needs_normalising]
         self.ok: NDArray[np.bool_] = np.zeros(table.capacity, dtype=np.bool_)
         self.ranked: NDArray[np.int64] = np.full(table.capacity, _REFUSED, dtype=np.int64)
         """Weighted sums of the scores that need no normalising, of the feasible rows; -1 elsewhere. While all
         normalised scores are flat, choosing is an argmax."""
         self.row_codes: NDArray[np.int32] | None = None
         """Refusals of the plugins that are asked for this signature; None while there are none."""
-        self.feasible = 0
-        """How many rows are feasible as far as the remembered plugins go."""
+        self._feasible: int | None = None
         self.rows_judged = 0
         self.beside = Beside()
         self.what_ifs: dict[tuple[str, int], tuple[Hashable, Any]] = {}
@@ -115,6 +125,13 @@ class Remembered:
         return found
 
     # ---- what it comes to ----
+
+    @property
+    def feasible(self) -> int:
+        """How many rows are feasible as far as the remembered plugins go."""
+        if self._feasible is None:
+            self._feasible = int(np.count_nonzero(self.ok))
+        return self._feasible
 
     @property
     def is_ranked(self) -> bool:
@@ -180,23 +197,27 @@ class Remembered:
         self.rows_judged += len(nodes)
         where: Any = slice(0, len(nodes)) if rows is None else rows
         refused = first_refusals(cycle, self._filters, nodes, self.codes)
-        total: Any = 0
+        total: Any = None
         for scored in self._scores:
             scored.column[where] = values = asked(scored.plugin, "score", cycle, nodes)
-            total = total + (values if scored.weight == 1 else values * scored.weight)
-        for shared in self._added:
-            if shared.flat is not None:
-                total = total + shared.flat
-            else:  # the column may be too narrow for what its values come to with their weight
+            if isinstance(scored, LevelScored):
+                scored.look(cycle, rows)
+                continue
+            weighted = values if scored.weight == 1 else values * scored.weight
+            total = weighted if total is None else total + weighted
+        total = 0 if total is None else total
+        for shared in self.common.added:
+            if shared.flat is None:  # the column may be too narrow for what its values come to with their weight
                 total = total + nodes.take(shared.column).astype(np.int64) * shared.weight
+            elif shared.flat:
+                total = total + shared.flat
         ok = self._feasible_in_common(where)
         if refused is not None:
             ok = ok & (refused == FEASIBLE)
         self._keep_refusals(where, refused)
-        found = int(np.count_nonzero(ok))
-        self.feasible += found - int(np.count_nonzero(self.ok[where]))
+        self._feasible = None
         self.ok[where] = ok
-        self.ranked[where] = total if found == len(ok) else np.where(ok, total, _REFUSED)
+        self.ranked[where] = total if ok.all() else np.where(ok, total, _REFUSED)
 
     def _judge_row(self, cycle: Cycle, row: int) -> None:
         """The same for one row."""
@@ -205,13 +226,17 @@ class Remembered:
         total = 0
         for scored in self._scores:
             scored.column[row] = value = asked(scored.plugin, "score_row", cycle, row)
-            total += value * scored.weight
-        for shared in self._added:
+            if isinstance(scored, LevelScored):
+                scored.notice(row)
+            else:
+                total += value * scored.weight
+        for shared in self.common.added:
             total += int(shared.column[row]) * shared.weight if shared.flat is None else shared.flat
         ok = code == FEASIBLE and bool(self._feasible_in_common(row))
         if code != FEASIBLE or self.row_codes is not None:
             self._keep_refusals(row, code)
-        self.feasible += ok - bool(self.ok[row])
+        if self._feasible is not None:
+            self._feasible += ok - bool(self.ok[row])
         self.ok[row] = ok
         self.ranked[row] = total if ok else _REFUSED
 
@@ -233,5 +258,5 @@ class Remembered:
         self.ok = np.zeros(capacity, dtype=np.bool_)
         self.ranked = np.full(capacity, _REFUSED, dtype=np.int64)
         self.row_codes = None
-        self.feasible = 0
+        self._feasible = None
         self._marks, self._renewed = _NEVER, ()

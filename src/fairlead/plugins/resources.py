@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 CPU_AND_MEMORY = (("cpu", 1), ("memory", 1))
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
 _TOO_MANY_PODS = "Too many pods"
+_FIT_SCORE = "NodeResourcesFit.score"
 
 
 class Request:
@@ -163,18 +164,27 @@ class NodeResourcesFit(Plugin):
 
     # ---- score ----
 
+    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+        cycle.notes[_FIT_SCORE] = self._asked(cycle)
+        return None
+
+    def _asked(self, cycle: Cycle) -> NDArray[np.float64] | None:
+        """What the pod will use, times a hundred; None if it takes care to score."""
+        return None if self._weights is None else _both(cycle.pod.shape.score_request, times=100)
+
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
+        asked: NDArray[np.float64] | None
+        asked = cycle.notes[_FIT_SCORE] if _FIT_SCORE in cycle.notes else self._asked(cycle)
         room, weights = room_of(cycle.cluster), self._weights
-        asked, block = _both(cycle.pod.shape.score_request), room.block(nodes)
+        block = room.block(nodes)
         if block is None or asked is None or weights is None:
             return self._score_with_care(cycle, nodes)
         whole, points = block[WHOLE], block[UNUSED] - asked
         if self._strategy == "MostAllocated":
-            np.subtract(whole, points, out=points)
-            np.minimum(points, whole, out=points)
+            np.subtract(100.0 * whole, points, out=points)
+            np.minimum(points, 100.0 * whole, out=points)
         else:
             np.maximum(points, block[NOTHING], out=points)
-        points *= 100.0
         points /= whole
         np.trunc(points, out=points)
         cpu, memory = points[0], points[1]
@@ -262,35 +272,43 @@ class NodeResourcesBalancedAllocation(Plugin):
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         request = cycle.pod.shape.request
-        return None if any(request.get(resource, 0) for resource in self._resources) else SKIP
+        if not any(request.get(resource, 0) for resource in self._resources):
+            return SKIP
+        cycle.notes[self.name] = self._asked(cycle)
+        return None
+
+    def _scored(self, request: Mapping[str, int]) -> list[str]:
+        return [r for r in self._resources if _is_scored(r, request.get(r, 0))]
+
+    def _asked(self, cycle: Cycle) -> NDArray[np.float64] | None:
+        """What the pod takes; None if it takes care to score."""
+        request = cycle.pod.shape.request
+        return _both(request) if sorted(self._scored(request)) == ["cpu", "memory"] else None
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
-        request = cycle.pod.shape.request
-        scored = [r for r in self._resources if _is_scored(r, request.get(r, 0))]
+        asked: NDArray[np.float64] | None
+        asked = cycle.notes[self.name] if self.name in cycle.notes else self._asked(cycle)
         room = room_of(cycle.cluster)
-        asked, block = _both(request), room.block(nodes)
-        if block is None or asked is None or sorted(scored) != ["cpu", "memory"]:
-            return self._score_with_care(request, scored, nodes)
+        block = room.block(nodes)
+        if block is None or asked is None:
+            return self._score_with_care(cycle.pod.shape.request, nodes)
         balance = evenness(block[TAKEN] + asked, block[WHOLE])
         if self._by_gain:
             balance -= block[EVENNESS]
-            balance += 50.0
             balance *= 0.5
-            np.floor(balance, out=balance)
-            balance += 50.0
         scores = balance.astype(np.int64)
         lacking = room.lacking(nodes)
         if lacking is not None:
             few = Nodes(nodes.table, nodes.positions()[lacking])
-            scores[lacking] = self._score_with_care(request, scored, few)
+            scores[lacking] = self._score_with_care(cycle.pod.shape.request, few)
         return scores
 
-    def _score_with_care(self, request: Mapping[str, int], scored: list[str], nodes: Nodes) -> NDArray[np.int64]:
+    def _score_with_care(self, request: Mapping[str, int], nodes: Nodes) -> NDArray[np.int64]:
         """For other resources, for nodes that lack one, and for amounts beyond what floats hold."""
         before: list[NDArray[np.float64]] = []
         after: list[NDArray[np.float64]] = []
         counts: list[NDArray[np.bool_]] = []
-        for resource in scored:
+        for resource in self._scored(request):
             capacity = nodes.allocatable(resource)
             used = nodes.requested(resource)
             divisor = np.maximum(capacity, 1).astype(np.float64)
@@ -366,10 +384,12 @@ def _deviation(
     return np.where(present > 2, np.sqrt(squares / size), two)
 
 
-def _both(amounts: Mapping[str, int]) -> NDArray[np.float64] | None:
+def _both(amounts: Mapping[str, int], *, times: int = 1) -> NDArray[np.float64] | None:
     """Amounts of cpu and memory as a column for `Room`; None if floats do not hold them."""
     cpu, memory = amounts.get("cpu", 0), amounts.get("memory", 0)
-    return np.array(((cpu,), (memory,)), dtype=np.float64) if max(cpu, memory) < EXACT_BELOW else None
+    if max(cpu, memory) >= EXACT_BELOW:
+        return None
+    return np.array(((cpu * times,), (memory * times,)), dtype=np.float64)
 
 
 def _is_scored(resource: str, asked: int) -> bool:

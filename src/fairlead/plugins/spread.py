@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _LOWEST_OF_NONE = 2**31 - 1
 _NO_DOMAIN = -(2**62)
 _SCORES = "PodTopologySpread.scores"
+_FEW_DOMAINS = 4
+"""So many are compared one after the other sooner than looked up."""
 _NO_CONSTRAINTS: tuple[Effective, ...] = ()
 
 SYSTEM_DEFAULTS = (
@@ -73,6 +75,20 @@ class Check:
         if self._limit is None:
             self._limit = self.of.constraint.max_skew + self._fewest() - self.itself
         return self._limit
+
+    def unlabelled(self, nodes: Nodes) -> NDArray[np.bool_] | None:
+        """Rows without the label; None if every node has it."""
+        return None if self.counted.every_node_labelled else nodes.label(self.of.key) == ABSENT
+
+    def crowded(self, nodes: Nodes) -> NDArray[np.bool_] | None:
+        """Rows in domains that hold too many; None if no domain does."""
+        full = (self.sums > self.limit).nonzero()[0]
+        if len(full) > _FEW_DOMAINS:
+            return (self.sums > self.limit).take(nodes.label(self.of.key))
+        rows: NDArray[np.bool_] | None = None
+        for code in full.tolist():
+            rows = _either(rows, nodes.label(self.of.key) == code)
+        return rows
 
     def _fewest(self) -> int:
         seen = self.counted.seen
@@ -158,18 +174,17 @@ class PodTopologySpread(Plugin):
         missing: NDArray[np.bool_] | None = None
         skewed: NDArray[np.bool_] | None = None
         for check in note.checks:
-            codes = nodes.label(check.of.key)
-            unlabelled = codes == ABSENT
-            crowded = (check.sums > check.limit).take(codes)
-            if missing is None or skewed is None:
-                missing, skewed = unlabelled, crowded
-            else:
-                left = ~(missing | skewed)
-                missing |= unlabelled & left
-                skewed |= crowded & left
-        assert missing is not None
-        assert skewed is not None
-        return Reject(self._MISSING, missing), Reject(self._MISMATCH, skewed)
+            unlabelled, crowded = check.unlabelled(nodes), check.crowded(nodes)
+            if missing is not None:
+                unlabelled = None if unlabelled is None else unlabelled & ~missing
+                crowded = None if crowded is None else crowded & ~missing
+            if skewed is not None:
+                unlabelled = None if unlabelled is None else unlabelled & ~skewed
+            missing, skewed = _either(missing, unlabelled), _either(skewed, crowded)
+        if missing is not None:
+            yield Reject(self._MISSING, missing)
+        if skewed is not None:
+            yield Reject(self._MISMATCH, skewed)
 
     def added(self, cycle: Cycle, pod: Pod, row: int) -> None:
         self._changed(cycle, pod, row, 1)
@@ -208,6 +223,12 @@ class PodTopologySpread(Plugin):
     def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         note: SpreadScores = cycle.notes[_SCORES]
         return note.normalised(nodes, raw)
+
+
+def _either(one: NDArray[np.bool_] | None, other: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+    if one is None or other is None:
+        return one if other is None else other
+    return one | other
 
 
 def _check(of: Effective, pod: Pod, index: AffinityIndex, keys: tuple[str, ...]) -> Check:

@@ -28,7 +28,9 @@ class CountedRows:
     """The rows that count for one topology key. `mask` is by row, `seen` the codes that occur among them; `outside`
     is by row too: those that count but have no such label."""
 
-    __slots__ = ("_codes", "_every_labelled_row", "_rows", "key", "mask", "outside", "seen", "values")
+    __slots__ = (
+        "_codes", "_every_labelled_row", "_rows", "every_node_labelled", "key", "mask", "outside", "seen", "values",
+    )  # fmt: skip
 
     def __init__(self, table: NodeTable, key: str, mask: NDArray[np.bool_]) -> None:
         label = table.label(key)
@@ -40,6 +42,8 @@ class CountedRows:
         self._rows = np.flatnonzero(mask & labelled)
         self._codes = codes[self._rows]
         self.outside = np.flatnonzero(mask & ~labelled)
+        self.every_node_labelled = bool(labelled[table.alive[: table.high]].all())
+        """Whether all nodes, counted or not, have such a label."""
         self._every_labelled_row = len(self._rows) == int(np.count_nonzero(labelled))
         self.seen = np.flatnonzero(np.bincount(self._codes, minlength=self.values))
 

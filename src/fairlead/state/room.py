@@ -32,13 +32,13 @@ RESOURCES = ("cpu", "memory")
 FREE = slice(0, 3)
 """Places for pods, then what is not requested of each resource."""
 UNUSED = slice(3, 5)
-"""What is not used if pods that request nothing are taken to use a little."""
+"""What is not used if pods that request nothing are taken to use a little; times a hundred, for percentages."""
 TAKEN = slice(5, 7)
 """What is requested."""
 WHOLE = slice(7, 9)
 """What there is; at least 1, so that it divides."""
 EVENNESS = 9
-"""How evenly the two are requested, in percent."""
+"""How evenly the two are requested, in percent; less 150, as what a pod changes of it is told from 50 on."""
 NOTHING = slice(10, 12)
 """Zeros: the larger of two arrays is found sooner than the larger of an array and a number."""
 _LINES = 12
@@ -114,11 +114,11 @@ class Room:
         for at, (resource, used) in enumerate(zip(RESOURCES, (table.nonzero_cpu, table.nonzero_memory), strict=True)):
             whole, taken, occupied = nodes.allocatable(resource), nodes.requested(resource), nodes.take(used)
             lines[1 + at, rows] = whole - taken
-            lines[3 + at, rows] = whole - occupied
+            lines[3 + at, rows] = (whole - occupied).astype(np.float64) * 100.0
             lines[5 + at, rows] = taken
             lines[7 + at, rows] = np.maximum(whole, 1)
             self._exact &= all(bool((amounts < EXACT_BELOW).all()) for amounts in (whole, taken, occupied))
-        lines[EVENNESS, rows] = evenness(lines[TAKEN, rows], lines[WHOLE, rows])
+        lines[EVENNESS, rows] = evenness(lines[TAKEN, rows], lines[WHOLE, rows]) - 150.0
         self._lacks[rows] = nodes.take(table.alive) & (
             (nodes.allocatable("cpu") == 0) | (nodes.allocatable("memory") == 0)
         )
@@ -131,24 +131,25 @@ class Room:
         cpu, memory = table.allocatable_column("cpu").item(row), table.allocatable_column("memory").item(row)
         cpu_taken, memory_taken = table.requested_column("cpu").item(row), table.requested_column("memory").item(row)
         cpu_used, memory_used = table.nonzero_cpu.item(row), table.nonzero_memory.item(row)
-        one, other = min(cpu_taken, cpu) / max(cpu, 1), min(memory_taken, memory) / max(memory, 1)
+        all_cpu, all_memory = max(cpu, 1), max(memory, 1)
+        apart = abs(min(cpu_taken, all_cpu) / all_cpu - min(memory_taken, all_memory) / all_memory)
         self._exact = self._exact and max(cpu_taken, cpu_used, memory_taken, memory_used) < EXACT_BELOW
         self._lines[:10, row] = (
             places, cpu - cpu_taken, memory - memory_taken,
-            cpu - cpu_used, memory - memory_used, cpu_taken, memory_taken, max(cpu, 1), max(memory, 1),
-            int((1 - abs(one - other) * 0.5) * 100),
+            (cpu - cpu_used) * 100, (memory - memory_used) * 100, cpu_taken, memory_taken, all_cpu, all_memory,
+            int((2 - apart) * 50) - 150,
         )  # fmt: skip
 
 
 def evenness(taken: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How evenly two resources are taken, in whole percent: a hundred less half the difference of their shares."""
+    """How evenly two resources are taken, in whole percent: a hundred less half the difference of their shares. (Twice
+    one less half of it, times fifty: powers of two do not round.)"""
     shares = np.minimum(taken, whole)
     shares /= whole
     apart: NDArray[np.float64] = np.subtract(shares[0], shares[1])
     np.abs(apart, out=apart)
-    apart *= 0.5
-    np.subtract(1.0, apart, out=apart)
-    apart *= 100.0
+    np.subtract(2.0, apart, out=apart)
+    apart *= 50.0
     return np.trunc(apart, out=apart)
 
 

@@ -20,6 +20,7 @@ from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.model.pod import Pod
 from fairlead.model.reasons import Reason, Reject
+from fairlead.plugins.normalise import to_hundred
 from fairlead.plugins.resources import NodeResourcesFit
 from fairlead.plugins.taints import TaintToleration
 from fairlead.state.cluster import Cluster
@@ -80,6 +81,20 @@ class Lavish(Plugin):
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
         return np.where(nodes.row_numbers() % 2 == 1, 100, 0).astype(np.int64)
+
+
+class Fewest(Plugin):
+    """Likes nodes with few pods: the fullest gets nothing, an empty one a hundred."""
+
+    name = "Fewest"
+    scope = Scope.ROW
+    reads = frozenset({"spec"})
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
+        return nodes.take(nodes.table.pod_count).copy()
+
+    def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+        return to_hundred(raw, reverse=True)
 
 
 class NowAndThen(Plugin):
@@ -169,6 +184,20 @@ def test_scores_in_range_add_up_beyond_the_range_with_their_weights() -> None:
     evaluator, cluster = Evaluator(profile), world()
     for name in ("a", "b"):
         assert ranking(looked_at(evaluator, cluster, name, "1")) == [1500 * (row % 2) for row in range(NODES)]
+
+
+def test_a_score_of_ones_own_that_is_normalised_stays_out_of_the_ranking() -> None:
+    evaluator, cluster = Evaluator(profile_of("s", [Fewest()], weights={"Fewest": 2})), world()
+    level = looked_at(evaluator, cluster, "a", "1")
+    assert level.remembered is not None
+    assert (set(ranking(level)), level.remembered.flat_total) == ({0}, 200)
+    for number, row in enumerate((1, 1, 4)):
+        Statement(cluster).assign(looked_at(evaluator, cluster, f"b{number}", "2").pod, row)
+    cycle = looked_at(evaluator, cluster, "c", "1")
+    assert cycle.remembered is not None
+    assert cycle.remembered.flat_total is None
+    totals, contributions = evaluator.score(cycle, Nodes(cluster.table, np.array([0, 1, 4], dtype=np.int32)))
+    assert totals.tolist() == [200, 0, 100] == [contributions[0].at(row, at) for at, row in enumerate((0, 1, 4))]
 
 
 def test_a_plugin_that_raised_is_asked_again_about_the_same_rows() -> None:
