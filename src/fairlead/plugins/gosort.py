@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
-_INSERTION_SORT_UP_TO = 12
+INSERTION_SORT_UP_TO = 12
 _LONG = 50
 """From so many elements on, a pivot is the median of medians, and almost sorted ranges are repaired."""
 _REPAIRS = 5
@@ -45,7 +45,7 @@ class _Sort(Generic[Item]):
 
     def sort(self, start: int, end: int, bad_pivots: int) -> None:
         balanced = partitioned = True
-        while end - start > _INSERTION_SORT_UP_TO:
+        while end - start > INSERTION_SORT_UP_TO:
             if bad_pivots == 0:
                 self._heap_sort(start, end)
                 return

@@ -16,7 +16,7 @@ from fairlead.framework.sums import Sums, room_on
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model import kinds
 from fairlead.model.reasons import Verdict
-from fairlead.plugins.gosort import go_sort
+from fairlead.plugins.gosort import INSERTION_SORT_UP_TO, go_sort
 
 if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
@@ -97,21 +97,22 @@ def _victims_by_sums(
     """The same as a trial, step by step, with numbers in place of a table that pretends. Pods that are promised to the
     node only take room away, so who fits with them fits without them."""
     allocatable, free, slots = room_on(cycle.cluster.table, row, sums.asked)
-    for resource in free:
-        free[resource] += sum(pod.shape.request.get(resource, 0) for pod in potential)
-        free[resource] -= sum(pod.shape.request.get(resource, 0) for pod in expected)
+    _give(free, potential, 1)
+    _give(free, expected, -1)
     slots += len(potential) - len(expected)
     refusal = sums.shortage(allocatable, free, slots)
     if refusal is not None:
         return refusal
+    spare = {resource: free[resource] - amount for resource, amount in sums.asked.items()}
     violating, others = split_by_budget(by_importance(potential, cycle.now), budgets)
     victims: list[Pod] = []
     violations = 0
     for group in (violating, others):
         for pod in group:
-            left = {resource: free[resource] - pod.shape.request.get(resource, 0) for resource in free}
-            if sums.shortage(allocatable, left, slots - 1) is None:
-                free, slots = left, slots - 1
+            request = pod.shape.request
+            if slots > 1 and all(request.get(resource, 0) <= left for resource, left in spare.items()):
+                slots -= 1
+                _give(spare, (pod,), -1)
             else:
                 victims.append(pod)
                 violations += group is violating
@@ -120,22 +121,44 @@ def _victims_by_sums(
     return Candidate(row, tuple(victims), violations)
 
 
-def by_importance(pods: Iterable[Pod], now: float) -> list[Pod]:
+def _give(amounts: dict[str, int], pods: Iterable[Pod], sign: int) -> None:
+    """Add what some pods ask for, or take it away."""
+    for pod in pods:
+        request = pod.shape.request
+        for resource in amounts:
+            amounts[resource] += sign * request.get(resource, 0)
+
+
+def by_importance(pods: Sequence[Pod], now: float) -> list[Pod]:
     """Higher priority first, then who started earlier. A pod that has not started counts as starting now; of two such,
-    the original always takes the one it looks at first for the older."""
+    the original always takes the one it looks at first for the older. Its sort makes of this, for as many pods as most
+    nodes hold, that the first of them comes last; beyond that, what no key could say."""
+    if len(pods) > INSERTION_SORT_UP_TO:
+        return go_sort(list(pods), lambda one, other: more_important(one, other, now))
+    last = len(pods)
+    keyed = [
+        (-pod.shape.priority, now, 1, last - at, pod)
+        if pod.start_time is None
+        else (-pod.shape.priority, pod.start_time, 0, at, pod)
+        for at, pod in enumerate(pods)
+    ]
+    keyed.sort()
+    return [pod for *_, pod in keyed]
 
-    def more_important(a: Pod, b: Pod) -> bool:
-        if a.priority != b.priority:
-            return a.priority > b.priority
-        if a.start_time is None:
-            return b.start_time is None or now < b.start_time
-        return b.start_time is None or a.start_time < b.start_time
 
-    return go_sort(list(pods), more_important)
+def more_important(one: Pod, other: Pod, now: float) -> bool:
+    """What the original asks of two pods: who is more important?"""
+    if one.priority != other.priority:
+        return one.priority > other.priority
+    if one.start_time is None:
+        return other.start_time is None or now < other.start_time
+    return one.start_time <= now if other.start_time is None else one.start_time < other.start_time
 
 
 def split_by_budget(pods: Sequence[Pod], budgets: Sequence[DisruptionBudget]) -> tuple[list[Pod], list[Pod]]:
     """Pods whose eviction would violate a budget, and the others, each in the order given."""
+    if not budgets:
+        return [], list(pods)
     left = [budget.disruptions_allowed for budget in budgets]
     violating: list[Pod] = []
     others: list[Pod] = []

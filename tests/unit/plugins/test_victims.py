@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fairlead.model import kinds
 from fairlead.model.reasons import Verdict
-from fairlead.plugins.victims import Candidate, by_importance, split_by_budget
+from fairlead.plugins.gosort import go_sort
+from fairlead.plugins.victims import Candidate, by_importance, more_important, split_by_budget
 from tests.unit.plugins.arena import NOW, Arena, budget, node, pod
 from tests.unit.plugins.stand import compiled
 
-EARLY, LATE = "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"
+EARLY, LATE, AHEAD = "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z", "2027-01-01T00:00:00Z"
 DB = {"app": "db"}
 
 
@@ -65,6 +69,19 @@ def test_6_2_equals_that_have_not_started_come_in_reverse_order() -> None:
     assert [p.name for p in by_importance(pods, NOW)] == ["v4", "v3", "v2", "v1", "v0"]
     started = [compiled(pod(f"v{i}", started=EARLY)) for i in range(5)]
     assert [p.name for p in by_importance(started, NOW)] == ["v0", "v1", "v2", "v3", "v4"]
+
+
+def test_6_2_who_starts_by_a_clock_ahead_of_ours_counts_as_younger_than_who_has_not_started() -> None:
+    ahead, waiting = compiled(pod("ahead", started="2027-01-01T00:00:00Z")), compiled(pod("waiting"))
+    for pods in ([ahead, waiting], [waiting, ahead]):
+        assert [p.name for p in by_importance(pods, NOW)] == ["waiting", "ahead"]
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 1]), st.sampled_from(["", EARLY, LATE, AHEAD])), max_size=20))
+def test_6_2_the_order_is_that_of_the_originals_sort(drawn: list[tuple[int, str]]) -> None:
+    pods = [compiled(pod(f"v{i}", priority=priority, started=start)) for i, (priority, start) in enumerate(drawn)]
+    expected = go_sort(list(pods), lambda one, other: more_important(one, other, NOW))
+    assert by_importance(pods, NOW) == expected
 
 
 def test_6_2_ports_can_be_freed_too() -> None:
