@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.engine.attempt import Rescue, refused_on_node, rescue
-from fairlead.engine.domain_search import DomainSearch
+from fairlead.engine.domain_search import DomainSearch, none_of
 from fairlead.engine.gang_result import Member, Result
 from fairlead.engine.outcome import Failure
 from fairlead.engine.placement import Blocked, Broken, Candidate, Placed, Search, place
@@ -102,10 +102,17 @@ class Assembly:
         if isinstance(placements, Status):
             return Result(status=placements, blamed=self._divides)
         if placements is None:
-            return self.assemble(None)
+            return self._anywhere()
         if not placements:
             return Result(status=unschedulable(NO_PLACEMENTS), blamed=self._divides)
         return DomainSearch(self, placements).run()
+
+    def _anywhere(self) -> Result:
+        """On any nodes. Where somebody divides the cluster, all of it is one placement, and is spoken of as one."""
+        result = self.assemble(None)
+        if self._divides and result.status is not None and result.status.code.rejected and not result.waiting:
+            result.status = none_of(1, result.status)
+        return result
 
     @property
     def _divides(self) -> frozenset[str]:

@@ -35,6 +35,12 @@ _FOR_THE_ANSWER = 4
 """How many domains are tried only in order to say which comes closest."""
 
 
+def none_of(placements: int, first: Status) -> Status:
+    """What is said when no placement can take the gang."""
+    text = f"0/{placements} placements are available, first placement status: {first.reasons[0]}"
+    return unschedulable(text)
+
+
 class DomainSearch:
     def __init__(self, assembly: Assembly, placements: Sequence[Placement]) -> None:
         self._assembly = assembly
@@ -148,8 +154,7 @@ class DomainSearch:
         if first.status is None or not first.status.code.rejected:
             return first
         count = sum(1 for placement in self._placements if placement.rows is not None)
-        text = f"0/{count} placements are available, first placement status: {first.status.reasons[0]}"
-        first.status, first.blamed = unschedulable(text), self._blamed()
+        first.status, first.blamed = none_of(count, first.status), self._blamed()
         return first
 
     def _come_closest(self) -> None:

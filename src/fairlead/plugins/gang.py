@@ -35,9 +35,9 @@ class GangScheduling(Plugin):
         self.gang_rules = GangRules(self.name, timeout, evicts, rescues_whole)
 
     def events(self) -> Sequence[Interest]:
-        pods = ClusterEvent(POD, ActionType.ADD)
+        pods = ClusterEvent(POD, ActionType.ADD | ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
         groups = ClusterEvent(POD_GROUP, ActionType.ADD | ActionType.UPDATE)
-        return Interest(pods, _after_pod_added), Interest(groups, _after_group_change)
+        return Interest(pods, _after_member_came), Interest(groups, _after_group_change)
 
     def admit(self, pod: Pod, cluster: Cluster) -> Status | None:
         if pod.group_ref is None:
@@ -63,7 +63,7 @@ class GangScheduling(Plugin):
         return None
 
 
-def _after_pod_added(pod: Pod, old: object, new: object) -> Hint:
+def _after_member_came(pod: Pod, old: object, new: object) -> Hint:
     same = isinstance(new, Pod) and new.namespace == pod.namespace and new.group_ref == pod.group_ref
     return Hint.QUEUE if same and pod.group_ref is not None else Hint.SKIP
 

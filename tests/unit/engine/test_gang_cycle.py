@@ -139,7 +139,9 @@ def test_7_8_a_refused_group_is_told_that_it_is_unschedulable() -> None:
     stage.tell(group("g", 9), *members("g", 9))
     condition = _group_conditions(stage)[-1]
     assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
-    assert str(condition["message"]).startswith("pod group is unschedulable")
+    assert str(condition["message"]).startswith(
+        "0/1 placements are available, first placement status: pod group is unschedulable"
+    )
 
 
 # ---- §7.6 topology ----

@@ -27,6 +27,16 @@ def test_a_member_behind_gates_is_gated_while_its_gang_is_not() -> None:
     assert stage.backlog.counts() == {"active": 0, "backoff": 0, "unschedulable": 5, "gated": 1}
 
 
+def test_a_member_whose_gates_open_wakes_its_gang() -> None:
+    stage = gang_stage(nodes=1)
+    held = member("g-2", "g", schedulingGates=[{"name": "later"}])
+    stage.tell(group("g", 3), *members("g", 2), held)
+    assert not stage.binds()
+    stage.change(held, schedulingGates=[])
+    stage.run(after=3.0)
+    assert len(stage.binds()) == 3
+
+
 def test_members_that_leave_do_not_count() -> None:
     stage = gang_stage(nodes=1)
     docs = members("g", 6)
