@@ -63,11 +63,8 @@ class Outlook:
         """Forget the rows that were touched, in any log, since the last time."""
         marks, self._marks = self._marks, tuple([log.mark for log in logs])
         for log, mark in zip(logs, marks, strict=True) if marks else ():
-            touched = log.since(mark)
-            if touched is None:
-                self._state[:] = UNKNOWN
-            elif touched:
-                self._state[touched] = UNKNOWN
+            if log.mark != mark:
+                self._state[log.rows_since(mark)] = UNKNOWN
         self.forget(self._fleeting)
         self._fleeting = []
 
