@@ -124,6 +124,10 @@ def revocable_zone(annotations: Mapping[str, str]) -> str:
     return "*" if annotations.get(_PREEMPTABLE) in _TRUE else ""
 
 
+_SUCCEEDED = int(TaskStatus.SUCCEEDED)
+"""Asked for too often to be looked up."""
+
+
 class Counts:
     """How many tasks are in each status, and how many pending ones ask for nothing."""
 
@@ -147,7 +151,7 @@ class Counts:
     @property
     def ready(self) -> int:
         """ReadyTaskNum."""
-        return self.allocated_class + self.by_status[TaskStatus.SUCCEEDED]
+        return self.allocated_class + self.by_status[_SUCCEEDED]
 
     @property
     def waiting(self) -> int:
@@ -177,7 +181,8 @@ class _Gang:
     @property
     def is_ready(self) -> bool:
         """The minimum has its places, those that ask for nothing counted in."""
-        return self.counts.ready + self.counts.pending_best_effort >= self.min_available
+        counts = self.counts
+        return counts.ready + counts.pending_best_effort >= self.min_available
 
     @property
     def is_pipelined(self) -> bool:
@@ -362,12 +367,18 @@ class Job(_Gang):
         return all(counted.get(policy.name, 0) >= policy.minimum for policy in self.group.sub_groups)
 
     def sub_groups_valid(self) -> bool:
+        if not self.group.sub_groups:
+            return True
         return self._sub_groups_reach(Counter(sub_job.policy for sub_job in self.sub_jobs.values()))
 
     def sub_groups_ready(self) -> bool:
+        if not self.group.sub_groups:
+            return True
         return self._sub_groups_reach(Counter(s.policy for s in self.sub_jobs.values() if s.is_ready))
 
     def sub_groups_pipelined(self) -> bool:
+        if not self.group.sub_groups:
+            return True
         return self._sub_groups_reach(Counter(s.policy for s in self.sub_jobs.values() if s.is_pipelined))
 
     # ---- what has a node ----

@@ -34,23 +34,23 @@ class Tiers:
             point: [[getattr(self.plugins[e.plugin.name], point) for e in tier if e.speaks_at(point)] for tier in tiers]
             for point in SWITCHES
         }
+        self._in_turn = {point: [ask for tier in tiers for ask in tier] for point, tiers in self._asked.items()}
 
-    def _each(self, point: str) -> Iterator[Callable[..., Any]]:
-        for tier in self._asked[point]:
-            yield from tier
+    def _each(self, point: str) -> list[Callable[..., Any]]:
+        """Whoever speaks at a point, tier after tier."""
+        return self._in_turn[point]
 
     def speaks_at(self, point: str) -> bool:
         """Whether anybody does."""
-        return any(self._asked[point])
+        return bool(self._in_turn[point])
 
     # ---- orders ----
 
     def _compare(self, point: str, *args: Any) -> float:
         """The first that cares decides."""
-        for tier in self._asked[point]:
-            for ask in tier:
-                if said := ask(*args):
-                    return said  # type: ignore[no-any-return]
+        for ask in self._in_turn[point]:
+            if said := ask(*args):
+                return said  # type: ignore[no-any-return]
         return 0
 
     def compare_jobs(self, left: Job, right: Job) -> float:
@@ -58,9 +58,10 @@ class Tiers:
         return self._compare("job_order", left, right)
 
     def job_first(self, left: Job, right: Job) -> bool:
-        if said := self._compare("job_order", left, right):
-            return said < 0
-        return (left.created, left.uid) < (right.created, right.uid)
+        for ask in self._in_turn["job_order"]:
+            if said := ask(left, right):
+                return bool(said < 0)
+        return left.uid < right.uid if left.created == right.created else left.created < right.created
 
     def sub_job_first(self, left: SubJob, right: SubJob) -> bool:
         if said := self._compare("sub_job_order", left, right):
@@ -178,7 +179,7 @@ class Tiers:
     # ---- yes and no ----
 
     def _all(self, point: str, *args: object) -> bool:
-        return all(ask(*args) for tier in self._asked[point] for ask in tier)
+        return all(ask(*args) for ask in self._in_turn[point])
 
     def overused(self, queue: QueueState) -> bool:
         return any(ask(queue) for ask in self._each("overused"))

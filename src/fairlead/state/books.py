@@ -234,7 +234,16 @@ class Books(Generic[AnyBooked]):
             fitting &= _fit(amount, column)
         return fitting
 
-    # ---- remembering who fits where ----
+    # ---- remembering ----
+
+    @property
+    def mark(self) -> int:
+        """Stands for this moment, for `touched_since`."""
+        return len(self._touched)
+
+    def touched_since(self, mark: int) -> set[int]:
+        """The rows on which anything was booked since."""
+        return set(self._touched[mark:])
 
     def _known(self, request: Amounts) -> _Fitting:
         """Where a request fits. Alike tasks share one request, so after each placement a single row is looked at."""

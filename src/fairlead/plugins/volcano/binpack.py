@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.framework.tiers import TierPlugin
+from fairlead.model.amounts import EPSILON
 from fairlead.plugins.volcano.arguments import resource_weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.round import Round, Task
+    from fairlead.model.amounts import Amounts
     from fairlead.plugins.volcano.arguments import Arguments
     from fairlead.state.nodes import Nodes
 
 _BEST = 100
+_FEW_ROWS = 32
+_REMEMBERED = 512
 
 
 class BinPack(TierPlugin):
@@ -35,21 +39,64 @@ class BinPack(TierPlugin):
 
     def open(self, round: Round) -> None:
         self._books = round.books
+        self._known: dict[int, _Known] = {}
 
     def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
-        """A node that has none of a resource gets nothing for it, and one that has too little gets nothing at all."""
+        """Alike tasks share one request, so after each placement a single row is looked at."""
         books, rows = self._books, nodes.row_numbers()
+        if len(rows) <= _FEW_ROWS:
+            return self._scores(task.request, rows)
+        known = self._known.get(id(task.request))
+        if known is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            everywhere = np.arange(len(books.allocatable["cpu"]), dtype=np.int32)
+            known = self._known[id(task.request)] = _Known(task.request, self._scores(task.request, everywhere))
+        elif touched := books.touched_since(known.mark):
+            self._score_again(known, touched)
+        known.mark = books.mark
+        return known.scores[rows]
+
+    def _score_again(self, known: _Known, rows: set[int]) -> None:
+        """A few rows one by one: that is cheaper than arrays of a few."""
+        if len(rows) <= _FEW_ROWS:
+            for row in rows:
+                known.scores[row] = self._score_at(known.request, row)
+        else:
+            again = np.fromiter(rows, dtype=np.int32, count=len(rows))
+            known.scores[again] = self._scores(known.request, again)
+
+    def _score_at(self, request: Amounts, row: int) -> float:
+        """As `_scores` has it."""
+        books, score, weighed = self._books, 0.0, 0
+        for name, amount in request.items():
+            weight = self._weights.get(name)
+            if weight is None or amount < EPSILON:
+                continue
+            weighed += weight
+            column = books.allocatable.get(name)
+            room = 0.0 if column is None else column.item(row)
+            if room and weight:
+                used = books.used[name].item(row) + amount
+                if used > room:
+                    return 0.0
+                score += used * weight / room
+        return (score / weighed if weighed > 0 else score) * (_BEST * self._weight)
+
+    def _scores(self, request: Amounts, rows: NDArray[np.int32]) -> NDArray[np.float64]:
+        """A node that has none of a resource gets nothing for it, and one that has too little gets nothing at all."""
+        books = self._books
         score = np.zeros(len(rows), dtype=np.float64)
         too_small = np.zeros(len(rows), dtype=np.bool_)
         weighed = 0
-        for name in task.request.names():
+        for name in request.names():
             weight = self._weights.get(name)
             if weight is None:
                 continue
             weighed += weight
             room = books.column(books.allocatable, name)[rows]
             counts = (room != 0) & (weight != 0)
-            used = books.column(books.used, name)[rows] + task.request.get(name)
+            used = books.column(books.used, name)[rows] + request.get(name)
             too_small |= counts & (used > room)
             score += np.divide(used * weight, room, out=np.zeros_like(score), where=counts)
         if weighed > 0:
@@ -57,3 +104,15 @@ class BinPack(TierPlugin):
         score *= _BEST * self._weight
         score[too_small] = 0.0
         return score
+
+
+class _Known:
+    """What each row scored for one request, as of a moment of the books. It holds the request, so that no other can
+    have its id."""
+
+    __slots__ = ("mark", "request", "scores")
+
+    def __init__(self, request: Amounts, scores: NDArray[np.float64]) -> None:
+        self.request = request
+        self.scores = scores
+        self.mark = 0

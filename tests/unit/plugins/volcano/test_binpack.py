@@ -47,3 +47,23 @@ def test_6_10_pods_only_promised_to_a_node_do_not_fill_it() -> None:
     round = half_full().pod("new", "job", asks={"cpu": "1", "memory": "4"}).round(plugin)
     round.books.pipelined["cpu"][:] = 4000
     assert scores(plugin, round, "new") == {"n": pytest.approx(37.5)}
+
+
+@pytest.mark.parametrize("busy", [1, 35])
+def test_6_10_scores_follow_what_is_booked(busy: int) -> None:
+    """A few rows are looked at one by one and many at once; either way all is as if it had been looked at afresh."""
+    weights = {"cpu": 3, "memory": 1, "nvidia.com/gpu": 2}
+    yard = Yard().queue("default").group("job")
+    for at in range(40):
+        yard.node(f"n{at}", cpu=str(at % 7 + 2), memory="32", **({"gpu": "8"} if at % 3 else {}))
+    asks = {"cpu": "1", "memory": "3", "nvidia.com/gpu": "1"}
+    for at in range(busy + 1):
+        yard.pod(f"p{at}", "job", asks=asks)
+    plugin, afresh = BinPack(weight=7, weights=weights), BinPack(weight=7, weights=weights)
+    round = yard.round(plugin)
+    before = scores(plugin, round, "p0")
+    tasks = [one for one in round.jobs["default/job"].tasks.values() if one.name != "p0"]
+    for row, one in enumerate(tasks):
+        round.books.put(one, row)
+    afresh.open(round)
+    assert scores(plugin, round, "p0") == scores(afresh, round, "p0") != before
