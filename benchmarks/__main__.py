@@ -34,6 +34,7 @@ BENCHES: list[tuple[tuple[str, ...], Bench]] = [
     (("VirtualRuntime/PodLife",), scheduling.bench_virtual_runtime),
     (("GangOf1000/5000Nodes",), gangs.bench_large_gang),
     (("GangInOneRack/5000Nodes",), gangs.bench_rack),
+    (("GangInNoRack/5000Nodes",), gangs.bench_no_rack),
     (("1000GangsOf10/5000Nodes",), gangs.bench_many_gangs),
     (tuple(f"VolcanoGangs/{jobs}x{size}" for jobs, size in volcano.GANGS), volcano.bench_gangs),
     (("VolcanoRound/HalfFits", "VolcanoRound/NothingFits"), volcano.bench_round),

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from fairlead.engine.scheduler import Scheduler
 
 LARGE, RACK_SIZE, SMALL, GANGS = 1_000, 50, 10, 1_000
+TOO_MANY = 400
+"""More than fifty nodes hold."""
 RACK = "example.com/rack"
 
 
@@ -123,6 +125,20 @@ def bench_rack() -> Iterable[Row]:
         nodes=NODES,
         pods=RACK_SIZE,
         note=note,
+    )
+
+
+def bench_no_rack() -> Iterable[Row]:
+    """A gang that is too large for any rack: what it costs to say so, and in how many racks it was tried."""
+    scheduler = _warm(_in_racks(basic_nodes(NODES)))
+    members = _members("none", TOO_MANY)
+    scheduler.step(START, [Change(Happened.ADDED, POD, doc) for doc in members], ())
+    began = time.perf_counter()
+    scheduler.step(START, [_group("none", TOO_MANY, RACK)], ())
+    taken = time.perf_counter() - began
+    note = f"tried in {scheduler.gangs.domains_tried} of {NODES // RACK_SIZE} racks"
+    yield Row(
+        "GangInNoRack/5000Nodes", taken * 1000, "ms", 300, higher_is_better=False, nodes=NODES, pods=TOO_MANY, note=note
     )
 
 

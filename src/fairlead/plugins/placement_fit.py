@@ -7,7 +7,7 @@ that need them. Requests and capacities are summed over all nodes of the placeme
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,31 +25,48 @@ Used = Callable[["NodeTable", str], "NDArray[np.int64]"]
 def most_allocated(
     resources: Sequence[tuple[str, int]], proposals: Sequence[Proposal], table: NodeTable, *, counts: Counts, used: Used
 ) -> list[int]:
-    return [_score(resources, proposal, table, counts, used) for proposal in proposals]
+    asked = {id(proposal.pods): _asked(resources, proposal) for proposal in _distinct(proposals)}
+    return [
+        _score(resources, proposal, table, asked=asked[id(proposal.pods)], counts=counts, used=used)
+        for proposal in proposals
+    ]
+
+
+def _distinct(proposals: Sequence[Proposal]) -> Iterable[Proposal]:
+    """One of each that are about the same pods, as all are before anybody has been placed."""
+    return {id(proposal.pods): proposal for proposal in proposals}.values()
 
 
 def _score(
-    resources: Sequence[tuple[str, int]], proposal: Proposal, table: NodeTable, counts: Counts, used: Used
+    resources: Sequence[tuple[str, int]],
+    proposal: Proposal,
+    table: NodeTable,
+    *,
+    asked: Mapping[str, int],
+    counts: Counts,
+    used: Used,
 ) -> int:
     rows = proposal.placement.rows
     if rows is None:
         rows = np.flatnonzero(table.alive[: table.high]).astype(np.int32)
     total = weights = 0
     for resource, weight in resources:
-        asked = _asked(resource, proposal)
-        if not counts(resource, asked):
+        if not counts(resource, asked[resource]):
             continue
         capacity = int(table.allocatable_column(resource)[rows].sum())
         if capacity == 0:
             continue
-        wanted = asked + int(used(table, resource)[rows].sum())
+        wanted = asked[resource] + int(used(table, resource)[rows].sum())
         total += weight * (min(wanted, capacity) * 100 // capacity)
         weights += weight
     return total // weights if weights else 0
 
 
-def _asked(resource: str, proposal: Proposal) -> int:
+def _asked(resources: Sequence[tuple[str, int]], proposal: Proposal) -> dict[str, int]:
     """What all members ask for, added up by shape: a gang of a thousand has one or two."""
-    shapes = Counter(id(pod.shape) for pod, _ in proposal.pods)
-    amounts = {id(pod.shape): pod.shape.score_request.get(resource, 0) for pod, _ in proposal.pods}
-    return sum(count * amounts[shape] for shape, count in shapes.items())
+    counts = Counter(id(pod.shape) for pod, _ in proposal.pods)
+    shapes = {id(pod.shape): pod.shape for pod, _ in proposal.pods}
+    return {
+        resource: sum(count * shapes[shape].score_request.get(resource, 0) for shape, count in counts.items())
+        for resource, _ in resources
+    }
