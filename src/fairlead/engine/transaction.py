@@ -12,7 +12,7 @@ the round ends; that is how a gang that waits for room holds it against the jobs
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fairlead.framework.job import LastAttempt
@@ -30,7 +30,8 @@ EVICT = "evict"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One step. `reason` is an eviction's; `was` is the task's status before; `eviction_occurred` a pipelining's."""
+    """One step. `reason` is an eviction's; `was` is the task's status before; `eviction_occurred` a pipelining's.
+    `last` is how far the task had come before, as a saved step remembers it."""
 
     what: str
     task: Task
@@ -38,6 +39,7 @@ class Operation:
     was: TaskStatus
     reason: str = ""
     eviction_occurred: bool = False
+    last: LastAttempt | None = None
 
 
 class Transaction:
@@ -151,12 +153,13 @@ class Transaction:
 
     def save(self) -> tuple[Operation, ...]:
         """What was done, to be done again after a discard."""
-        return tuple(self._operations)
+        return tuple(replace(operation, last=operation.task.last) for operation in self._operations)
 
     def recover(self, saved: Sequence[Operation]) -> bool:
         """Do it again. False at the first step that fails; those before it stay."""
         self._round.scores = None
         for operation in saved:
+            operation.task.last = operation.last
             if operation.what == EVICT:
                 self.evict(operation.task, operation.reason)
             elif not self._place(

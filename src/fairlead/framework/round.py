@@ -109,6 +109,10 @@ class Choices:
     def hyper_node(self, sub_job: SubJob, names: Sequence[str]) -> str:
         return names[0] if len(names) == 1 else self._rng.choice(names)
 
+    def hyper_nodes(self, job: Job, names: Sequence[str]) -> Iterable[str]:
+        """The order in which hypernodes of one tier are tried for a job."""
+        return names
+
     def walk(self, what: str, items: Sequence[Option]) -> Iterable[Option]:
         """The order in which a Go map (or a racing set of workers) is walked. `what` names the walk."""
         return items

@@ -8,7 +8,8 @@ evictions, phases and messages are equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,6 +42,8 @@ _PRIORITY_CLASSES = {"low": 10, "mid": 100, "high": 1000}
 _NOW = 4_102_444_800.0
 _TOLERANCE = 1e-6
 _ORIGIN = ". Origin reason is "
+_GUESSES = 100
+_WITHIN_JOBS = "(within jobs)"
 Item = TypeVar("Item")
 
 
@@ -62,6 +65,11 @@ class Guide(Choices, Witness):
         super().__init__(rng)
         self._steps = steps
         self._bound = bound
+        self.attempts: Mapping[str, int] = {}
+        """How often it was guessed wrong in which order a job's hypernodes are tried, or jobs evict within
+        themselves, under the job's name or `_WITHIN_JOBS`."""
+        self.guessed: list[str] = []
+        """What had to be guessed, latest last."""
         self.at = 0
         self.round: Round | None = None
 
@@ -80,10 +88,12 @@ class Guide(Choices, Witness):
 
     def walk(self, what: str, items: Sequence[Item]) -> Iterable[Item]:
         if what == "starving":
-            return as_taken(items, self._ahead)  # type: ignore[arg-type, return-value]
+            attempt = self._guess(_WITHIN_JOBS) if len(items) > 1 else 0
+            rng = Random(attempt) if attempt else None
+            return as_taken(items, self._ahead, rng)  # type: ignore[arg-type, return-value]
         if what == "allocated":
             return self._as_bound(items)  # type: ignore[arg-type, return-value]
-        return self._hyper_nodes_as_tried(items) if what == "hypernodes" else items
+        return items
 
     def _as_bound(self, tasks: Sequence[Task]) -> Sequence[Task]:
         """Those that were bound, then one that could not be, which ended it."""
@@ -92,20 +102,27 @@ class Guide(Choices, Witness):
             return tasks
         return sorted(tasks, key=lambda task: (task.name not in bound, lack_of_room(round, task) is None))
 
-    def _hyper_nodes_as_tried(self, items: Sequence[Item]) -> Iterator[Item]:
-        """Each time the one that the next recorded step is in. A trial that placed nothing was in one that no step
-        before the next commit is in."""
+    def hyper_nodes(self, job: Job, names: Sequence[str]) -> Iterator[str]:
+        """Each time the one that the next recorded step is in. A trial that placed nothing was most likely in one that
+        no step before the next commit is in; if it turns out that it was in another, others are tried next time."""
         assert self.round is not None
-        left = {item: self.round.topology.nodes_of(str(item)) for item in items}
+        left = {name: self.round.topology.nodes_of(name) for name in names}
+        attempt = self._guess(job.name) if len(left) > 1 else 0
+        rng = Random(attempt)
         while left:
-            step = self._peek()
-            fitting = [item for item, nodes in left.items() if step.get("node") in nodes]
-            if not fitting:
-                soon = self._nodes_until_commit()
-                fitting = [item for item, nodes in left.items() if not nodes & soon]
-            chosen = fitting[0] if fitting else next(iter(left))
+            node, soon = self._peek().get("node"), self._nodes_until_commit()
+            likely = [name for name, nodes in left.items() if node in nodes]
+            if not likely or attempt:
+                likely += [name for name, nodes in left.items() if not nodes & soon]
+            likely = likely if likely and attempt % 2 == 0 else list(left)
+            chosen = rng.choice(likely) if attempt else likely[0]
             del left[chosen]
             yield chosen
+
+    def _guess(self, about: str) -> int:
+        """Something is to be guessed; the number of wrong guesses so far."""
+        self.guessed.append(about)
+        return self.attempts.get(about, 0)
 
     def _nodes_until_commit(self) -> set[str]:
         nodes = set()
@@ -267,23 +284,32 @@ class VolcanoReplay:
         ]
 
     def _replay(self) -> Iterator[tuple[str, Any, Any]]:
-        """Again and again, as long as what parted us tells something about what was left to chance."""
+        """Again and again, as long as what parted us tells something about what was left to chance, or another guess
+        is left."""
         images = ImagesSeen()
+        attempts: Counter[str] = Counter()
+        first: list[tuple[str, Any, Any]] | None = None
         while True:
             guide = Guide(_with_actions(self._doc["steps"]), Random(0), self._doc["after"].get("binds"))
+            guide.attempts = attempts
             round = self._open(guide)
             images.show(round.cluster)
             try:
                 for _ in run_actions(round):
                     pass
                 guide.finish()
+                found = list(self._compare(round, close_round(round)))
+                to_blame = {name for field, _, _ in found for name in _jobs_of(field, round)} & set(guide.guessed)
             except Parted as parted:
                 if images.learn(parted, round):
                     continue
-                yield parted.field, parted.expected, parted.got
+                found = [(parted.field, parted.expected, parted.got)]
+                to_blame = set(guide.guessed[-1:])
+            first = found if first is None else first
+            if not found or not to_blame or any(attempts[name] >= _GUESSES for name in to_blame):
+                yield from first if found else ()
                 return
-            yield from self._compare(round, close_round(round))
-            return
+            attempts.update(to_blame)
 
     def _open(self, guide: Guide) -> Round:
         round = open_round(
@@ -375,6 +401,15 @@ def recorded_cluster(scenario: Scenario) -> Cluster:
     if cluster.refused:
         raise ScenarioError(f"{scenario.file}:{scenario.line}: {cluster.refused[0]}")
     return cluster
+
+
+def _jobs_of(field: str, round: Round) -> Iterator[str]:
+    """The jobs that something recorded is about."""
+    what, _, name = field.partition(".")
+    for job in round.jobs.values():
+        names = {task.name for task in job.tasks.values()}
+        if (what == "podgroups" and name.startswith(f"{job.name}.")) or (what == "unschedulable" and name in names):
+            yield job.name
 
 
 def _with_actions(steps: Sequence[Doc]) -> list[Doc]:

@@ -41,17 +41,20 @@ def as_tried(
         yield chosen
 
 
-def as_taken(jobs: Sequence[Job], ahead_now: Callable[[], Ahead]) -> Iterator[Job]:
+def as_taken(jobs: Sequence[Job], ahead_now: Callable[[], Ahead], rng: Random | None = None) -> Iterator[Job]:
     """Jobs that evict within themselves: each time the one that the next recorded step is for, or, where that tells
-    nothing, one for which nothing is recorded."""
+    nothing, one for which nothing is recorded. With `rng` it may then also be the one that is named next: a node that
+    came to nothing before anybody was evicted leaves no name."""
     left = list(jobs)
     while left:
         ahead = ahead_now()
         wanting = ahead.wanting()
-        named = ahead.next_wanting()
-        chosen = next((job for job in left if named in _names(job)), None)
-        if chosen is None:
-            chosen = next((job for job in left if not wanting & _names(job)), left[0])
+        unnamed = [job for job in left if not set(wanting) & _names(job)]
+        named = [job for name in wanting for job in left if name in _names(job)]
+        if named and (wanting[0] == ahead.next_wanting() or not unnamed or (rng is not None and rng.random() < 0.5)):
+            chosen = named[0]
+        else:
+            chosen = (unnamed or left)[0]
         left.remove(chosen)
         yield chosen
 
@@ -113,14 +116,15 @@ class Ahead:
         step = self._next()
         return str(step.get("for") or step.get("pod") or "")
 
-    def wanting(self) -> set[str]:
-        """Who gets room, or is tried for, until the action ends."""
-        named = set()
+    def wanting(self) -> list[str]:
+        """Who gets room, or is tried for, until the action ends, in order."""
+        named: dict[str, None] = {}
         for step in self._steps[self._at :]:
             if step.get("action") != self._next().get("action"):
                 break
-            named.add(str(step.get("for") or step.get("pod") or ""))
-        return named
+            if name := str(step.get("for") or step.get("pod") or ""):
+                named[name] = None
+        return list(named)
 
     def agrees(self, task: Task, row: int, order: Sequence[Task], gone: Sequence[str]) -> bool:
         """Whether, shown in this order, those recorded are the first to go; or the row does not work if none are."""

@@ -99,6 +99,20 @@ def test_a_saved_transaction_can_be_done_again() -> None:
     assert len(again) == 2
 
 
+def test_what_is_done_again_is_remembered_as_it_was_saved() -> None:
+    """§4.6: a saved step is a copy, and with it comes how far the task had come before."""
+    round = round_over(cluster_with(room("a"), room("b"), *gang("job", 1, at_least=1, cpu="1")))
+    job_0 = task(round, "job-0")
+    saved = []
+    for row in (0, 1):
+        trial = Transaction(round)
+        trial.allocate(job_0, row)
+        saved.append(trial.save())
+        trial.discard()
+    Transaction(round).recover(saved[1])
+    assert (job_0.row, job_0.last and job_0.last.row) == (1, 0)
+
+
 def test_a_pod_that_is_gone_is_not_bound_and_its_siblings_are() -> None:
     cluster = cluster_with(room("a"), *gang("job", 2, at_least=1, cpu="1"))
     round = round_over(cluster)

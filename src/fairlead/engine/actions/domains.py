@@ -62,7 +62,7 @@ def _place_job(
         return promised, transaction
     for gradient in round.tiers.gradient_for_job(job, root, Purpose.ALLOCATE):
         solutions = []
-        for hyper_node in round.choices.walk("hypernodes", gradient):
+        for hyper_node in round.choices.hyper_nodes(job, gradient):
             found = _try_job(round, job, worksheet, hyper_node, keep_errors=keep_errors)
             if found is not None:
                 solutions.append(found)
@@ -132,7 +132,7 @@ def _place_sub_job(
         return kept, 0.0
     for gradient in round.tiers.gradient_for_sub_job(sub_job, within, Purpose.ALLOCATE):
         found: dict[str, tuple[tuple[Operation, ...], Heap[Task]]] = {}
-        for hyper_node in round.choices.walk("hypernodes", gradient):
+        for hyper_node in round.choices.hyper_nodes(sub_job.job, gradient):
             sub_job.job.forget_errors_of(sub_job)
             heap = sheet.tasks[sub_job.uid].copy()
             transaction = allocate_tasks(round, sub_job, heap, hyper_node, keep_errors=keep_errors)

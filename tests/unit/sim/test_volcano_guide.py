@@ -1,0 +1,53 @@
+"""Following a recorded round where its steps do not tell who came next: what is guessed, and guessed again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from fairlead.sim.volcano_room import as_taken
+
+
+@dataclass
+class Name:
+    name: str
+
+
+@dataclass
+class Group:
+    name: str
+    tasks: dict[str, Name] = field(default_factory=dict)
+
+
+class Told:
+    """The rest of a recording: who is named, in order, and whether the very next step names anybody."""
+
+    def __init__(self, names: list[str], at_once: bool) -> None:
+        self._names, self._at_once = names, at_once
+
+    def wanting(self) -> list[str]:
+        return self._names
+
+    def next_wanting(self) -> str:
+        return self._names[0] if self._at_once else ""
+
+
+def groups(*names: str) -> list[Group]:
+    return [Group(name, {name: Name(f"{name}-0")}) for name in names]
+
+
+def order(told: Told, rng: Random | None = None) -> list[str]:
+    return [job.name for job in as_taken(groups("a", "b", "c"), lambda: told, rng)]  # type: ignore[arg-type, misc]
+
+
+def test_whom_the_next_step_names_comes_next() -> None:
+    assert order(Told(["c-0"], at_once=True))[0] == "c"
+
+
+def test_before_a_step_without_a_name_come_those_that_are_never_named() -> None:
+    assert order(Told(["a-0"], at_once=False)) == ["b", "c", "a"]
+
+
+def test_another_guess_takes_the_one_that_is_named_later() -> None:
+    orders = {tuple(order(Told(["c-0", "b-0"], at_once=False), Random(seed))) for seed in range(20)}
+    assert orders == {("a", "c", "b"), ("c", "a", "b"), ("c", "b", "a")}
