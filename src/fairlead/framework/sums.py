@@ -57,6 +57,14 @@ def has_room(table: NodeTable, row: int, asked: Mapping[str, int]) -> bool:
     return True
 
 
+def sums_among(cycle: Cycle) -> Sums | None:
+    """Sums that a pod has to meet wherever it goes, whatever else is asked of it."""
+    for plugin in cycle.profile.at("filter"):
+        if plugin.name not in cycle.no_filter and (found := plugin.sums(cycle)) is not None:
+            return found
+    return None
+
+
 def room_on(table: NodeTable, row: int, resources: Iterable[str]) -> tuple[dict[str, int], dict[str, int], int]:
     """Of some resources, how much a node has in all and how much is free; and how many more pods it may hold."""
     allocatable = {resource: int(table.allocatable_column(resource)[row]) for resource in resources}

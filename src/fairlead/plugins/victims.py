@@ -7,12 +7,12 @@ is a victim. The order among equals is kube-scheduler's, oddities included, beca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.framework.refusals import expected_on, judge_twice, trial_statement
-from fairlead.framework.sums import Sums, room_on
+from fairlead.framework.sums import Sums, room_on, sums_among
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model import kinds
 from fairlead.model.reasons import Verdict
@@ -60,20 +60,21 @@ def select_victims(
         code = judge_twice(trial, refusals.evaluator, row, expected)
         if code != FEASIBLE:
             return refusals.evaluator.codes.verdict(code)
-        ordered = by_importance(potential, cycle.now)
-        violating, others = split_by_budget(ordered, budgets)
-        victims: list[Pod] = []
-        violations = 0
-        for group in (violating, others):
-            for pod in group:
-                statement.assign(pod, row)
-                if judge_twice(trial, refusals.evaluator, row, expected) != FEASIBLE:
-                    statement.evict(pod, row)
-                    victims.append(pod)
-                    violations += group is violating
-        if violating and others:
-            victims = by_importance(victims, cycle.now)
-        return Candidate(row, tuple(victims), violations)
+        limits = sums_among(cycle)
+        room = None if limits is None else _left_beside(cycle, limits, row, expected)
+
+        def comes_back(pod: Pod) -> bool:
+            if room is not None and not room.holds(pod):
+                return False
+            statement.assign(pod, row)
+            if judge_twice(trial, refusals.evaluator, row, expected) != FEASIBLE:
+                statement.evict(pod, row)
+                return False
+            if room is not None:
+                room.take(pod)
+            return True
+
+        return _reprieved(cycle, row, potential, budgets, comes_back)
     finally:
         statement.rollback()
 
@@ -103,22 +104,40 @@ def _victims_by_sums(
     refusal = sums.shortage(allocatable, free, slots)
     if refusal is not None:
         return refusal
-    spare = {resource: free[resource] - amount for resource, amount in sums.asked.items()}
-    violating, others = split_by_budget(by_importance(potential, cycle.now), budgets)
-    victims: list[Pod] = []
-    violations = 0
-    for group in (violating, others):
-        for pod in group:
-            request = pod.shape.request
-            if slots > 1 and all(request.get(resource, 0) <= left for resource, left in spare.items()):
-                slots -= 1
-                _give(spare, (pod,), -1)
-            else:
-                victims.append(pod)
-                violations += group is violating
-    if violating and others:
-        victims = by_importance(victims, cycle.now)
-    return Candidate(row, tuple(victims), violations)
+    room = _Room({resource: free[resource] - amount for resource, amount in sums.asked.items()}, slots - 1)
+
+    def comes_back(pod: Pod) -> bool:
+        if not room.holds(pod):
+            return False
+        room.take(pod)
+        return True
+
+    return _reprieved(cycle, row, potential, budgets, comes_back)
+
+
+@dataclass(slots=True)
+class _Room:
+    """What a node has left beside the pod that room is made for."""
+
+    spare: dict[str, int]
+    slots: int
+
+    def holds(self, pod: Pod) -> bool:
+        request = pod.shape.request
+        return self.slots > 0 and all(request.get(resource, 0) <= left for resource, left in self.spare.items())
+
+    def take(self, pod: Pod) -> None:
+        self.slots -= 1
+        _give(self.spare, (pod,), -1)
+
+
+def _left_beside(cycle: Cycle, sums: Sums, row: int, expected: Sequence[Pod]) -> _Room:
+    """What is left of a row beside the pod and those that are promised the node, as the table stands."""
+    _, spare, slots = room_on(cycle.cluster.table, row, sums.asked)
+    _give(spare, expected, -1)
+    return _Room(
+        {resource: spare[resource] - amount for resource, amount in sums.asked.items()}, slots - len(expected) - 1
+    )
 
 
 def _give(amounts: dict[str, int], pods: Iterable[Pod], sign: int) -> None:
@@ -127,6 +146,23 @@ def _give(amounts: dict[str, int], pods: Iterable[Pod], sign: int) -> None:
         request = pod.shape.request
         for resource in amounts:
             amounts[resource] += sign * request.get(resource, 0)
+
+
+def _reprieved(
+    cycle: Cycle,
+    row: int,
+    potential: Sequence[Pod],
+    budgets: Sequence[DisruptionBudget],
+    comes_back: Callable[[Pod], bool],
+) -> Candidate:
+    """Whoever cannot come back, one after the other, is a victim."""
+    violating, others = split_by_budget(by_importance(potential, cycle.now), budgets)
+    victims = [pod for pod in violating if not comes_back(pod)]
+    violations = len(victims)
+    victims += [pod for pod in others if not comes_back(pod)]
+    if violating and others:
+        victims = by_importance(victims, cycle.now)
+    return Candidate(row, tuple(victims), violations)
 
 
 def by_importance(pods: Sequence[Pod], now: float) -> list[Pod]:
