@@ -119,9 +119,14 @@ class LevelScored(Scored):
         self.flat = None if self._level is None else self._normalised(cycle, level) * self.weight
         self.contribution.flat = self.flat or 0
 
-    def notice(self, rows: NDArray[np.intp] | int) -> None:
+    def notice(self, rows: NDArray[np.intp]) -> None:
         """See whether it still is, after some rows were judged again."""
         if self._level is not None and bool((self.column[rows] != self._level).any()):
+            self._level = self.flat = None
+
+    def notice_value(self, value: int) -> None:
+        """The same, after one row was judged again."""
+        if value != self._level:
             self._level = self.flat = None
 
     def _normalised(self, cycle: Cycle, level: int) -> int:
@@ -193,8 +198,8 @@ class Layer:
         self.codes[row] = code = first_refusal(cycle, self.filters, row, self._verdicts)
         self.ok[row] = code == FEASIBLE and cycle.cluster.table.alive[row]
         for scored in self.scores:
-            scored.column[row] = asked(scored.plugin, "score_row", cycle, row)
-            scored.notice(row)
+            scored.column[row] = value = asked(scored.plugin, "score_row", cycle, row)
+            scored.notice_value(value)
 
     def _widen(self, capacity: int) -> None:
         self.codes = np.zeros(capacity, dtype=np.int32)

@@ -227,7 +227,7 @@ class Remembered:
         for scored in self._scores:
             scored.column[row] = value = asked(scored.plugin, "score_row", cycle, row)
             if isinstance(scored, LevelScored):
-                scored.notice(row)
+                scored.notice_value(value)
             else:
                 total += value * scored.weight
         for shared in self.common.added:
