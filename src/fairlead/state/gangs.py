@@ -98,8 +98,12 @@ class Gangs:
         return self._gangs.get(key)
 
     def named(self, namespace: str, name: str) -> list[Gang]:
-        """Gangs of one name; groups of several APIs may share it."""
-        return [gang for gang in self if (gang.namespace, gang.name) == (namespace, name)]
+        """Gangs of one name; groups of several APIs may share it. A gang by owner also goes by the owner's name."""
+        there = [gang for gang in self if gang.namespace == namespace]
+        exactly = [gang for gang in there if gang.name == name]
+        return exactly or [
+            gang for gang in there if gang.api == OWNER_GROUP_API and gang.name.partition("-")[2] == name
+        ]
 
     def of(self, pod: Pod) -> Gang | None:
         """The gang that a pod belongs to; None if it stands alone."""

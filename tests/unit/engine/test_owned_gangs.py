@@ -30,6 +30,7 @@ def test_pods_of_a_job_start_together() -> None:
     stage.tell(node("n1"))
     assert len(stage.binds()) == 3
     assert stage.scheduler.explain_group("default", "job-train").verdict == "Scheduled"
+    assert stage.scheduler.explain_group("default", "train").name == "job-train"
 
 
 def test_pods_wait_until_enough_of_their_owner_are_known() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from fairlead.model.documents import FieldError
 from fairlead.model.kinds import JOB
@@ -152,3 +155,15 @@ def test_a_job_is_a_job_and_others_are_not_read() -> None:
     assert ref.kind is JOB
     assert _owner(_pod(("apps/v1", "ReplicaSet", "web"))) is None
     assert _owner(_pod()) is None
+
+
+def test_the_examples_in_the_documentation_count_as_it_says() -> None:
+    text = Path(__file__).parents[3].joinpath("docs/gangs.md").read_text()
+    blocks = re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)
+    examples = [yaml.safe_load(block) for block in blocks if block.strip().startswith("apiVersion:")]
+    sizes = {
+        doc["kind"]: size_of(kind, doc)
+        for doc in examples
+        if (kind := owner_kind(doc["apiVersion"], doc["kind"])) is not None
+    }
+    assert sizes == {"Job": 4, "JobSet": 9, "RayCluster": 4, "PyTorchJob": 4}
