@@ -81,7 +81,7 @@ class DomainSearch:
         promising, certain = self._by_promise(placements)
         fitting: list[Placement] = []
         for placement in promising:
-            if self._most(placement) < self._needed:
+            if placement.rows is not None and self._most(placement) < self._needed:
                 continue
             result = self._try(placement)
             if result.status is None and certain and len(result.placed) == len(self._assembly.pods):

@@ -232,3 +232,13 @@ def test_a_wish_for_a_rack_tries_the_whole_cluster_last(mode: str) -> None:
     stage.tell(*racks(5, 2))
     stage.tell(wish, *members("g", 9))
     assert bool(stage.binds()) == (mode == "Preferred")
+
+
+def test_too_few_members_that_may_be_placed_are_told_so_in_a_wish_too() -> None:
+    """One of three is behind a gate: the gang is known, and cannot be whole anywhere."""
+    wish = group("g", 3, key=RACK)
+    wish["metadata"]["annotations"] = {"scheduling.fairlead.io/topology-mode": "Preferred"}
+    stage = gang_stage()
+    stage.tell(*racks(2, 1), wish, *members("g", 2), member("g-9", "g", schedulingGates=[{"name": "later"}]))
+    assert not stage.binds()
+    assert "0/0" not in stage.scheduler.explain_group("default", "g").message

@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.engine.backoff import Backoff
 from fairlead.engine.entry import Entry
+from fairlead.model.flow import Happened
 from tests.unit.engine.gang_stage import gang_stage, group, member, members
 from tests.unit.engine.stage import Stage, node, pod
 
@@ -35,6 +36,18 @@ def test_a_member_whose_gates_open_wakes_its_gang() -> None:
     stage.change(held, schedulingGates=[])
     stage.run(after=3.0)
     assert len(stage.binds()) == 3
+
+
+def test_a_smaller_minimum_is_tried_at_once_and_a_told_condition_is_not() -> None:
+    """minCount may be changed since 1.37. The group's status, which the scheduler writes itself, wakes nobody."""
+    stage = gang_stage(nodes=1)
+    stage.tell(group("g", 5), *members("g", 5))
+    attempts = _entry(stage).attempts
+    told = {**group("g", 5), "status": {"conditions": []}}
+    stage.tell(told, happened=Happened.MODIFIED)
+    assert _entry(stage).attempts == attempts
+    stage.tell(group("g", 4), happened=Happened.MODIFIED)
+    assert len(stage.binds()) == 4
 
 
 def test_members_that_leave_do_not_count() -> None:
