@@ -8,7 +8,7 @@ being scheduled at this moment, is stood in for by a stub that asks for nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fairlead.model.pod import Shapes, compile_pod
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from fairlead.model.pod import Pod
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Promise:
-    key: str
-    stub: Pod
+    """Who was promised a node; `stub` stands in for the pod once it had to."""
+
+    pod: Pod
+    stub: Pod | None = None
 
 
 class Nominator:
@@ -32,7 +34,7 @@ class Nominator:
         self._queued = queued
         self._nodes: dict[str, dict[str, Promise]] = {}
         self._node_of: dict[str, str] = {}
-        self._shapes = Shapes()
+        self._nobody = compile_pod({"metadata": {"name": "", "uid": ""}, "spec": {"containers": []}}, Shapes())
         self._changed: set[str] = set()
 
     def take_changed(self) -> set[str]:
@@ -60,7 +62,7 @@ class Nominator:
             return
         self._node_of[pod.uid] = node_name
         self._changed.add(node_name)
-        self._nodes.setdefault(node_name, {})[pod.uid] = Promise(pod.key, self._stub(pod))
+        self._nodes.setdefault(node_name, {})[pod.uid] = Promise(pod)
 
     def clear(self, uid: str) -> None:
         node_name = self._node_of.pop(uid, None)
@@ -83,8 +85,10 @@ class Nominator:
 
     def on_node(self, name: str) -> list[Pod]:
         """Pods that are nominated to a node, in the order they were."""
-        return [self._queued(promise.key) or promise.stub for promise in self._nodes.get(name, {}).values()]
+        return [self._queued(promise.pod.key) or self._stub(promise) for promise in self._nodes.get(name, {}).values()]
 
-    def _stub(self, pod: Pod) -> Pod:
-        metadata = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
-        return compile_pod({"metadata": metadata, "spec": {"containers": []}}, self._shapes)
+    def _stub(self, promise: Promise) -> Pod:
+        if promise.stub is None:
+            pod = promise.pod
+            promise.stub = replace(self._nobody, namespace=pod.namespace, name=pod.name, key=pod.key, uid=pod.uid)
+        return promise.stub
