@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlead.model.documents import FieldError
 from fairlead.model.kinds import JOB, Kind
+from fairlead.model.topology import parse_cpu_set
 
 if TYPE_CHECKING:
     from fairlead.model.pod import Pod
@@ -111,7 +112,16 @@ def _part(holder: Document, field: str) -> Document:
 
 def _job(spec: Document, status: Document) -> int:
     parallelism = _number(spec, "parallelism", 1)
-    return min(parallelism, _number(spec, "completions", parallelism) - _number(status, "succeeded", 0))
+    ended = _number(status, "succeeded", 0) + _indexes(status.get("failedIndexes"))
+    return min(parallelism, _number(spec, "completions", parallelism) - ended)
+
+
+def _indexes(text: Any) -> int:
+    """How many `1,3-5` are; 0 if it is nothing of the kind."""
+    try:
+        return len(parse_cpu_set(text)) if isinstance(text, str) else 0
+    except ValueError:
+        return 0
 
 
 def _job_set(spec: Document, status: Document) -> int:

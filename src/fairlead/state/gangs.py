@@ -50,7 +50,13 @@ class Gang:
 
     @property
     def minimum(self) -> int:
-        return self.group.minimum if self.group is not None else 1
+        """How many members must have places. Once some of an owner's pods run, all that are there are enough: others
+        have ended, and a pod that is made again does not wait for them."""
+        if self.group is None:
+            return 1
+        if self.api == OWNER_GROUP_API and self.counts[Place.BOUND] > len(self.sent_away):
+            return min(self.group.minimum, len(self.members))
+        return self.group.minimum
 
     @property
     def scheduled(self) -> int:

@@ -9,7 +9,7 @@ import pytest
 from fairlead.model.flow import Change, Doc, Happened
 from fairlead.model.kinds import JOB
 from fairlead.model.owner_sizes import owner_kind
-from tests.unit.engine.gang_stage import gang_stage
+from tests.unit.engine.gang_stage import confirm, gang_stage
 from tests.unit.engine.stage import Stage, node, pod
 
 GANG = "scheduling.fairlead.io/gang"
@@ -177,6 +177,27 @@ def test_the_last_pods_of_a_job_do_not_wait_for_those_that_are_done() -> None:
     stage.tell(_job(parallelism=3, succeeded=2), happened=Happened.MODIFIED)
     stage.tell(_owned("again", gang="auto"))
     assert "again" in stage.binds()
+
+
+def test_a_pod_that_is_made_again_does_not_wait_for_those_that_have_ended() -> None:
+    """Also where a number was written: one of three has succeeded, one has failed and is made again."""
+    stage = gang_stage(nodes=2)
+    docs = [_owned(f"p{i}", gang="3") for i in range(3)]
+    stage.tell(*docs)
+    confirm(stage, docs)
+    stage.gone({**docs[0], "spec": {**docs[0]["spec"], "nodeName": stage.binds()["p0"]}})
+    stage.gone({**docs[1], "spec": {**docs[1]["spec"], "nodeName": stage.binds()["p1"]}})
+    stage.tell(_owned("again", gang="3"))
+    assert "again" in stage.binds()
+
+
+def test_a_gang_by_owner_that_has_not_started_waits_for_all() -> None:
+    stage = gang_stage(nodes=3)
+    docs = [_owned(f"p{i}", gang="3") for i in range(3)]
+    stage.tell(*docs[:2])
+    stage.gone(docs[0])
+    stage.tell(docs[2])
+    assert not stage.binds()
 
 
 def test_a_smaller_minimum_wakes_a_gang_that_did_not_fit() -> None:

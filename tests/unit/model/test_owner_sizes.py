@@ -37,6 +37,8 @@ def _replicated(name: str, replicas: int, parallelism: int, **more: Any) -> dict
         ({"parallelism": 4, "completions": 10}, {"succeeded": 8}, 2),
         ({"parallelism": 4, "completions": 4}, {"succeeded": 4}, 1),
         ({"parallelism": 0}, {}, 1),
+        ({"parallelism": 4, "completions": 8}, {"succeeded": 2, "failedIndexes": "1,3-5"}, 2),
+        ({"parallelism": 4, "completions": 8}, {"succeeded": 2, "failedIndexes": "?"}, 4),
     ],
 )
 def test_a_job_needs_what_runs_at_once_and_is_still_missing(
