@@ -182,7 +182,8 @@ class _Gang:
     def is_ready(self) -> bool:
         """The minimum has its places, those that ask for nothing counted in."""
         counts = self.counts
-        return counts.ready + counts.pending_best_effort >= self.min_available
+        ready = counts.allocated_class + counts.by_status[_SUCCEEDED]
+        return ready + counts.pending_best_effort >= self.min_available
 
     @property
     def is_pipelined(self) -> bool:

@@ -34,7 +34,7 @@ class Gang(TierPlugin):
 
     def job_order(self, left: Job, right: Job) -> float:
         """Who is not ready comes first."""
-        return int(left.is_ready) - int(right.is_ready)
+        return left.is_ready - right.is_ready
 
     def sub_job_order(self, left: SubJob, right: SubJob) -> float:
         return int(left.is_ready) - int(right.is_ready)
