@@ -137,8 +137,9 @@ class VolcanoFlags:
     def profile(self, config: VolcanoConfig) -> Profile:
         from fairlead.config.volcano_build import profile_of_volcano
 
+        made = profile_of_volcano(config, self.options)
         self.options.usage.metrics = config.metrics
-        return profile_of_volcano(config, self.options)
+        return made
 
     def device_config_map(self) -> tuple[str, str] | None:
         """The namespace and name of the ConfigMap that says what cards are like, if any are shared."""
