@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _MEMORY_BYTES = 256 << 20
 """Remembered columns beyond this are forgotten, least recently used first."""
-_BYTES_PER_ROW = 16
+_BYTES_PER_ROW = 8
 _BYTES_PER_ROW_IN_COMMON = 32
 
 
@@ -204,7 +204,7 @@ class Evaluator:
         """Totals of the feasible rows, and who contributed what. `prepare_scores` has been asked before."""
         remembered = cycle.remembered
         assert remembered is not None
-        total = nodes.take(remembered.ranked)
+        total = nodes.take(remembered.ranked).astype(np.int64)
         contributions: list[Contribution] = []
         for plugin, weight in self._scorers:
             if plugin.name in cycle.no_score:

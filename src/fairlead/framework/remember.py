@@ -86,7 +86,8 @@ class Remembered:
         self._row_by_row = roster.own_have_row_twins or have_row_twins(self._filters, self._scores)
         self.scored: dict[str, Scored] = {**common.scored, **{scored.plugin.name: scored for scored in self._scores}}
         self.ok: NDArray[np.bool_] = np.zeros(table.capacity, dtype=np.bool_)
-        self.ranked: NDArray[np.int64] = np.full(table.capacity, _REFUSED, dtype=np.int64)
+        self._width = _narrowest((*self._scores, *common.added))
+        self.ranked: NDArray[np.signedinteger[Any]] = np.full(table.capacity, _REFUSED, dtype=self._width)
         """Weighted sums of the scores that need no normalising, of the feasible rows; -1 elsewhere. While all
         normalised scores are flat, choosing is an argmax."""
         self.row_codes: NDArray[np.int32] | None = None
@@ -256,7 +257,15 @@ class Remembered:
         for scored in self._scores:
             scored.widen(capacity)
         self.ok = np.zeros(capacity, dtype=np.bool_)
-        self.ranked = np.full(capacity, _REFUSED, dtype=np.int64)
+        self.ranked = np.full(capacity, _REFUSED, dtype=self._width)
         self.row_codes = None
         self._feasible = None
         self._marks, self._renewed = _NEVER, ()
+
+
+def _narrowest(added: Sequence[Scored]) -> type[np.signedinteger[Any]]:
+    """The narrowest numbers that hold the sums of these scores: a ranking is read as a whole for every pod."""
+    if not all(scored.plugin.scores_in_range or scored.needs_normalising for scored in added):
+        return np.int64
+    most = sum(100 * abs(scored.weight) for scored in added if not scored.needs_normalising)
+    return np.int16 if most < 1 << 15 else np.int32 if most < 1 << 31 else np.int64

@@ -24,7 +24,7 @@ _LARGEST_PER_CONTAINER = 1000 << 20
 
 class ImageLocality(Plugin):
     name = "ImageLocality"
-    scope = Scope.ROW
+    scope = Scope.STATIC
     reads = frozenset({"spec"})
     scores_in_range = True
 

@@ -119,13 +119,13 @@ class Cluster:
         return found
 
     def begin_cycle(self) -> None:
-        """Refresh what the original refreshes when it takes its snapshot: image counts of the rows that changed."""
-        content = self.table.content
+        """Refresh what the original refreshes when it takes its snapshot: image counts of the rows that changed. A row
+        whose counts are others now is, as far as scores go, another node."""
+        content, images = self.table.content, self.table.images
         touched = content.since(self._images_mark)
-        if touched is None:
-            self.table.images.refresh_all()
-        elif touched:
-            self.table.images.refresh(set(touched))
+        if touched or touched is None:
+            for row in images.refresh_all() if touched is None else images.refresh(set(touched)):
+                self.table.static.touch(row)
         self._images_mark = content.mark
 
     # ---- what the API says ----

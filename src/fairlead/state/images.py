@@ -41,17 +41,21 @@ class Images:
         if names:
             self._names_of_row[row] = tuple(names)
 
-    def refresh(self, rows: Iterable[int]) -> None:
-        """Bring the counts of these rows up to date."""
-        if not self._names_of_row:
-            return
-        for row in rows:
-            for name in self._names_of_row.get(row, ()):
-                seen = self.by_name[name].nodes_seen
-                seen[row] = len(seen)
+    def refresh(self, rows: Iterable[int]) -> list[int]:
+        """Bring the counts of these rows up to date; which of them changed."""
+        return [row for row in rows if self._refresh_row(row)] if self._names_of_row else []
 
-    def refresh_all(self) -> None:
-        self.refresh(tuple(self._names_of_row))
+    def _refresh_row(self, row: int) -> bool:
+        changed = False
+        for name in self._names_of_row.get(row, ()):
+            seen = self.by_name[name].nodes_seen
+            if seen[row] != len(seen):
+                seen[row] = len(seen)
+                changed = True
+        return changed
+
+    def refresh_all(self) -> list[int]:
+        return self.refresh(tuple(self._names_of_row))
 
     def _forget(self, name: str, row: int) -> None:
         seen = self.by_name[name].nodes_seen
