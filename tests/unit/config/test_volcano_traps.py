@@ -266,12 +266,13 @@ def test_a_group_that_runs_is_no_trap() -> None:
 # ---- where queues come from ----
 
 PROMISES = "queues are guaranteed 20 cpu, and all nodes together have 16"
+VAST = "its minResources of cpu is 30, and all nodes together have 16"
 
 
 def promising() -> list[Doc]:
-    big = queue("big").having(guarantee={"resource": {"cpu": "20"}}).doc()
-    lost = podgroup("lost", 1).in_queue("nowhere").doc()
-    return [big, node("n").offers(cpu="16").doc(), lost]
+    big = queue("big").deserving(cpu="20").having(guarantee={"resource": {"cpu": "20"}}).doc()
+    vast = podgroup("vast", 1).in_queue("big").having(minResources={"cpu": "30"}).doc()
+    return [big, node("n").offers(cpu="16").doc(), vast]
 
 
 def check(*arguments: str) -> Result:
@@ -288,7 +289,7 @@ def test_check_reads_several_files_and_directories(tmp_path: Path) -> None:
     (tmp_path / "node.yaml").write_text(json.dumps(second))
     result = check("--queues", str(directory), "--queues", str(tmp_path / "node.yaml"))
     assert PROMISES in result.stdout
-    assert 'podgroup default/lost: its queue "nowhere" does not exist' in result.stdout
+    assert f"podgroup default/vast: {VAST}" in result.stdout
     assert "with 1 queues and 1 groups" in result.stdout
 
 
@@ -303,7 +304,7 @@ def test_check_reads_a_cluster() -> None:
         harness.apply(*promising())
         result = check("--kubeconfig", str(harness.serve()), "--strict")
     assert PROMISES in result.stdout
-    assert 'podgroup default/lost: its queue "nowhere" does not exist' in result.stdout
+    assert f"podgroup default/vast: {VAST}" in result.stdout
     assert result.exit_code == 1
 
 
