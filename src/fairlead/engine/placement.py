@@ -149,7 +149,7 @@ class _Attempt:
         ok = judgement.ok if self.search.within is None else self._only_within(judgement.ok)
         if self.refusals:
             ok = ok.copy()
-            ok[list(self.refusals)] = False
+            ok[self._refused_rows()] = False
         feasible, judged = self._sample(ok)
         found = len(feasible)
         feasible = self._ask_extenders(feasible)
@@ -160,6 +160,9 @@ class _Attempt:
             row = int(feasible[0])
             return Placed(row, feasible=1, judged=count, chosen=Candidate(row, 0))
         return self._choose(feasible, count)
+
+    def _refused_rows(self) -> NDArray[np.intp]:
+        return np.fromiter(self.refusals, dtype=np.intp, count=len(self.refusals))
 
     # ---- nominations ----
 
@@ -369,7 +372,8 @@ class _Attempt:
             looked_at = np.append(looked_at, np.int32(nominated))
         codes[looked_at] = self.evaluator.refusals(self.cycle, judgement)[looked_at]
         if self.refusals:
-            codes[list(self.refusals)] = list(self.refusals.values())
+            values = self.refusals.values()
+            codes[self._refused_rows()] = np.fromiter(values, dtype=np.int32, count=len(values))
         counts = self._counts(codes)
         absent, plugins = self._absent(codes), set(self.preparation.narrowed_by)
         plugins |= {verdict.plugin for verdict in counts}
