@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from fairlead.cli.main import cli
+from fairlead.errors import ScenarioError
 from fairlead.model import kinds
 from fairlead.sim.recording import scenarios_in
 from fairlead.testing.builders import pod
@@ -40,6 +42,14 @@ def recording(cluster: Harness, file: Path, *more: str) -> Iterator[subprocess.P
             yield process
         finally:
             process.kill()
+
+
+def written(file: Path) -> int:
+    """How many decisions are there; a line may be half written when we look."""
+    try:
+        return len(list(scenarios_in(file)))
+    except ScenarioError:
+        return -1
 
 
 def with_newcomers(cluster: Harness) -> None:
@@ -78,13 +88,14 @@ def test_as_many_decisions_as_wanted_are_recorded_and_replay(tmp_path: Path) -> 
         check_replay(file, cluster)
 
 
-def test_a_recording_ends_well_when_it_is_interrupted(tmp_path: Path) -> None:
-    file = tmp_path / "decisions.jsonl"
+@pytest.mark.parametrize(("name", "number"), [("d.jsonl", signal.SIGINT), ("d.jsonl.gz", signal.SIGTERM)])
+def test_a_recording_ends_well_when_it_is_told_to(tmp_path: Path, name: str, number: signal.Signals) -> None:
+    file = tmp_path / name
     with settled() as cluster:
         with recording(cluster, file) as process:
             with_newcomers(cluster)
-            wait_until(lambda: file.read_bytes().count(b"\n") == 3)
-            process.send_signal(signal.SIGINT)
+            wait_until(lambda: written(file) == 3)
+            process.send_signal(number)
             said, _ = process.communicate(timeout=_PATIENCE)
         assert (process.returncode, said.split(";")[0]) == (0, f"recorded 3 decisions in {file}")
         check_replay(file, cluster)

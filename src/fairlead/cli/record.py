@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import signal
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING
 
 import click
 import orjson
@@ -41,7 +42,7 @@ def record_command(file: Path, kubeconfig: str | None, context: str | None, coun
 
     connection = connect(kubeconfig, context)
     recording = Recording(file, count)
-    with suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt, asyncio.CancelledError):
         asyncio.run(recording.run(connection))
     click.echo(f"recorded {recording.made} decisions in {file}; try: fairlead replay {file}")
 
@@ -60,6 +61,7 @@ class Recording:
         from fairlead.api.mirror import Mirror
         from fairlead.sim.recorder import WATCHES
 
+        _end_on_signals()
         api = KubeApi(connection)
         mirror, awake = Mirror(api, on_error=_say), asyncio.Event()
         follower = mirror.follow(WATCHES, awake.set)
@@ -80,11 +82,11 @@ class Recording:
             await awake.wait()
             awake.clear()
         recorder.begin(follower.drain())
-        with self._opened() as lines:
+        with self._opened() as file:
             click.echo(f"recording in {self._path}; Ctrl-C ends it", err=True)
             while True:
                 for scenario in recorder.hear(follower.drain()):
-                    await self._add(scenario, connection, lines)
+                    await self._add(scenario, connection, file)
                     if self.made == self._count:
                         return
                 await awake.wait()
@@ -92,21 +94,21 @@ class Recording:
 
     def _opened(self) -> IO[bytes]:
         try:
-            if self._path.suffix == ".gz":
-                return cast("IO[bytes]", gzip.open(self._path, "wb"))
             return self._path.open("wb")
         except OSError as error:
             raise FairleadError(f"{self._path}: {error.strerror}") from error
 
-    async def _add(self, scenario: Doc, connection: Connection, lines: IO[bytes]) -> None:
+    async def _add(self, scenario: Doc, connection: Connection, file: IO[bytes]) -> None:
+        """Each line is compressed by itself: however the recording ends, what is there can be read."""
         from fairlead.sim.recorder import with_scores
 
         (decision,) = scenario["decisions"]
         explanation = await self._explanation(decision, connection)
         if explanation is not None:
             scenario = {**scenario, "decisions": [with_scores(decision, explanation)]}
-        lines.write(orjson.dumps(scenario) + b"\n")
-        lines.flush()
+        line = orjson.dumps(scenario) + b"\n"
+        file.write(gzip.compress(line) if self._path.suffix == ".gz" else line)
+        file.flush()
         self.made += 1
 
     async def _explanation(self, decision: Doc, connection: Connection) -> Doc | None:
@@ -124,6 +126,14 @@ class Recording:
             return None
         self._unknown = 0
         return found
+
+
+def _end_on_signals() -> None:
+    """Who is told to stop ends as on Ctrl-C, with a word on what was recorded."""
+    recording = asyncio.current_task()
+    assert recording is not None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, recording.cancel)
 
 
 def _say(watch: Watch, error: ApiError, delay: float) -> None:
