@@ -260,7 +260,7 @@ class ImagesSeen:
         try:
             for count in range(1, len(image.nodes_seen) + 1):
                 image.nodes_seen[row] = count
-                round.cluster.table.content.touch(row)
+                round.cluster.table.static.touch(row)
                 if abs(round.tiers.node_scores(task, nodes)[0] - before - gap) <= _TOLERANCE:
                     return count
         finally:
