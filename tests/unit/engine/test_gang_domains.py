@@ -242,3 +242,10 @@ def test_too_few_members_that_may_be_placed_are_told_so_in_a_wish_too() -> None:
     stage.tell(*racks(2, 1), wish, *members("g", 2), member("g-9", "g", schedulingGates=[{"name": "later"}]))
     assert not stage.binds()
     assert "0/0" not in stage.scheduler.explain_group("default", "g").message
+
+
+def test_members_of_several_sizes_may_fill_a_rack_to_the_last() -> None:
+    stage = gang_stage()
+    stage.tell(*racks(2, 1))
+    stage.tell(group("g", 3, key=RACK), *(member(f"g-{i}", "g", cpu=cpu) for i, cpu in enumerate(("1", "1", "2"))))
+    assert len(stage.binds()) == 3
