@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("fairlead.usage")
 
 _INTERVAL = 30.0
+_UNTIL_NODES = 0.1
+"""How soon to look again while no node is known: when everything starts, nodes come in a moment."""
 
 
 class UsageCollector:
@@ -43,7 +45,7 @@ class UsageCollector:
         try:
             while True:
                 await self.collect()
-                await asyncio.sleep(self.interval)
+                await asyncio.sleep(self.interval if self._names() else min(self.interval, _UNTIL_NODES))
         finally:
             await self._forget_source()
 
@@ -58,12 +60,12 @@ class UsageCollector:
 
     async def collect(self) -> None:
         """Ask once, if there is anybody to be asked."""
-        metrics = self._board.metrics
-        if not metrics.get("type"):
+        metrics, names = self._board.metrics, self._names()
+        if not metrics.get("type") or not names:
             return
         try:
             source = await self._source_of(metrics)
-            self._board.put(await source.usage(self._names(), self._now()))
+            self._board.put(await source.usage(names, self._now()))
         except (FairleadError, ValueError, KeyError, TypeError, AttributeError) as error:
             self._tell(f"{type(error).__name__}: {error}")
         else:

@@ -126,6 +126,30 @@ def test_old_numbers_stay_when_nobody_answers(caplog: pytest.LogCaptureFixture) 
     assert len(caplog.records) == 1, "the same trouble is told once"
 
 
+def test_nobody_is_asked_before_there_are_nodes_and_then_soon() -> None:
+    async def story() -> list[str]:
+        nodes: list[str] = []
+        asked: list[str] = []
+
+        async def raw(path: str) -> bytes:
+            asked.append(path)
+            return b'{"items": []}'
+
+        board = UsageBoard({"type": "prometheus_adaptor", "interval": "1h"})
+        collecting = asyncio.create_task(UsageCollector(board, names=lambda: nodes, raw=raw, now=lambda: NOW).run())
+        await asyncio.sleep(0)
+        assert asked == []
+        nodes.append("a")
+        async with asyncio.timeout(20):
+            while len(asked) < 2:
+                await asyncio.sleep(0.01)
+        collecting.cancel()
+        await asyncio.wait([collecting])
+        return asked
+
+    assert len(asyncio.run(story())) == 2
+
+
 def test_another_configuration_is_followed_at_once() -> None:
     async def story() -> None:
         async def answer(request: web.Request) -> web.Response:
