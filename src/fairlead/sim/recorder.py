@@ -98,17 +98,23 @@ class Recorder:
             return {}
         return {kind: dict(self._tables.get(kind, {})) for kind in _STORAGE}
 
+    def _promised(self, *, besides: str) -> list[Doc]:
+        """Other pods that wait for the room that was made for them: schedulers keep it for them."""
+        others = (waiting.doc for uid, waiting in self._waiting.items() if uid != besides)
+        return [doc for doc in others if doc.get("status", {}).get("nominatedNodeName")]
+
     # ---- the scenario ----
 
     def _scenario(self, before: _Waiting, decision: Doc) -> Doc:
         self.made += 1
-        tables = {**self._tables, **before.storage}
+        tables = {**self._tables, **(before.storage if decision["node"] is not None else {})}
         return {
             "seed": self.made,
             "family": before.doc["spec"].get("schedulerName") or "default-scheduler",
             "nodes": sorted(tables.get(kinds.NODE, {}).values(), key=_version),
             "objects": [doc for kind in OBJECTS for doc in tables.get(kind, {}).values()],
             "existing": list(self._seated.values()),
+            "waiting": self._promised(besides=before.doc["metadata"]["uid"]),
             "decisions": [{"pod": before.doc, "scores": {}, **decision}],
         }
 

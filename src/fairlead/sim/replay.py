@@ -99,6 +99,7 @@ class KubeReplay:
         self._evaluators = {profile.name: Evaluator(profile) for profile in profiles}
         self._cluster = Cluster()
         self._independent = bool(self._doc.get("independent"))
+        self._nominated: dict[int, list[Pod]] = {}
         self._build()
 
     def decisions(self) -> Iterator[list[Difference]]:
@@ -118,8 +119,16 @@ class KubeReplay:
             self._put(_kind_of(doc, self._scenario), doc)
         for doc in self._doc["existing"]:
             self._put(kinds.POD, doc)
+        for doc in self._doc.get("waiting") or ():
+            self._promise(self._put(kinds.POD, doc))
         if self._cluster.refused:
             raise ScenarioError(f"{self._scenario.file}:{self._scenario.line}: {self._cluster.refused[0]}")
+
+    def _promise(self, pod: Pod | None) -> None:
+        """A pod that waits for room that was made for it: nobody of its priority or less is put in its place."""
+        row = self._cluster.table.row_of.get(pod.nominated_node) if pod is not None else None
+        if pod is not None and row is not None:
+            self._nominated.setdefault(row, []).append(pod)
 
     def _put(self, kind: Kind, doc: Doc, happened: Happened = Happened.ADDED) -> Any:
         applied = self._cluster.apply(Change(happened, kind, doc))
@@ -138,7 +147,7 @@ class KubeReplay:
                 f" {pod.scheduler_name!r}, which the configuration has no profile for"
             )
         cycle = Cycle(pod=pod, cluster=self._cluster, profile=evaluator.profile, now=_NOW, rng=Random(0))
-        outcome = attempt(cycle, evaluator, Search())
+        outcome = attempt(cycle, evaluator, Search(nominated=self._nominated))
         sheet: ScoreSheet | None = None
         if isinstance(outcome, Committed):
             undo(cycle, outcome.placed.row)

@@ -15,7 +15,16 @@ Check = Callable[[Any, str], str]
 
 def complaint_about(doc: Mapping[str, Any]) -> str:
     """The first thing that is wrong with a recorded cluster; empty if nothing is."""
-    for name, check in _CLUSTER.items():
+    return _complaint(doc, _CLUSTER)
+
+
+def complaint_about_round(doc: Mapping[str, Any]) -> str:
+    """The first thing that is wrong with a recorded round of Volcano; empty if nothing is."""
+    return _complaint(doc, _ROUND)
+
+
+def _complaint(doc: Mapping[str, Any], fields: Mapping[str, Check]) -> str:
+    for name, check in fields.items():
         if found := check(doc.get(name), name):
             return found
     return ""
@@ -81,5 +90,30 @@ _CLUSTER: Mapping[str, Check] = {
     "nodes": _list_of(_NODE),
     "objects": _optional(_list_of(_TYPED)),
     "existing": _list_of(_POD),
+    "waiting": _optional(_list_of(_POD)),
     "decisions": _list_of(_DECISION),
+}
+
+_LISTED = _optional(_list_of(_object({"metadata": _NAMED})))
+_STEP = _object({
+    **{name: _optional(_TEXT) for name in ("action", "do", "pod", "node", "for", "overused")},
+    "scores": _optional(_map_of(_is((int, float), "a number"))),
+})  # fmt: skip
+_CONDITION = _object({"type": _TEXT, "status": _TEXT, "reason": _optional(_TEXT), "message": _optional(_TEXT)})
+_GROUP = _object({"phase": _optional(_TEXT), "conditions": _optional(_list_of(_CONDITION))})
+_AFTER = _object({
+    "binds": _optional(_map_of(_TEXT)),
+    "evicted": _optional(_list_of(_TEXT)),
+    "unschedulable": _optional(_map_of(_optional(_TEXT))),
+    "podgroups": _map_of(_GROUP),
+})  # fmt: skip
+_ROUND: Mapping[str, Check] = {
+    "conf": _TEXT,
+    "nodes": _list_of(_NODE),
+    "pods": _list_of(_POD),
+    "queues": _LISTED,
+    "podgroups": _LISTED,
+    "hypernodes": _LISTED,
+    "steps": _list_of(_STEP),
+    "after": _AFTER,
 }

@@ -148,6 +148,7 @@ def test_a_recorded_nomination_is_compared_without_victims() -> None:
     camera.sees(high, Happened.ADDED)
     (scenario,) = camera.sees(refused(high, FULL, nominated="n0"))
     assert replayed(scenario) == []
+    camera.sees(high, Happened.DELETED)
     camera.sees(pod("other", cpu="4", priority=9), Happened.ADDED)
     (wrong,) = camera.sees(refused(pod("other", cpu="4", priority=9), FULL, nominated="n1"))
     assert [(d.field, d.expected, d.got) for d in replayed(wrong)] == [("nominated", "n1", ["n0"])]
@@ -192,3 +193,29 @@ def test_wrong_scores_of_a_partial_decision_are_named() -> None:
     scenario["decisions"] = [{**decision, "scores": {"n0": {"NodeResourcesFit": 1}}}]
     fields = {difference.field for difference in replayed(scenario)}
     assert "scores.n0.NodeResourcesFit" in fields
+
+
+def test_a_refused_pod_saw_the_claims_that_there_are_by_now() -> None:
+    """Pods and claims come by watches of their own, so a pod may be seen before its claim."""
+    camera = Camera()
+    user = pod("a", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}])
+    camera.sees(user, Happened.ADDED)
+    claim = {"metadata": {"name": "c", "namespace": "default"}, "spec": {"accessModes": [], "resources": {}}}
+    camera.sees(claim, Happened.ADDED, kinds.PERSISTENT_VOLUME_CLAIM)
+    (scenario,) = camera.sees(
+        refused(user, "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found")
+    )
+    assert replayed(scenario) == []
+
+
+def test_room_that_was_made_for_a_pod_is_kept_for_it_in_the_replay_too() -> None:
+    camera = Camera()
+    keeper = pod("keeper", cpu="4", priority=9)
+    camera.sees(keeper, Happened.ADDED)
+    camera.sees(refused(keeper, FULL, nominated="n0"))
+    scenario = camera.binds(pod("a", cpu="1"), "n1")
+    assert [doc["metadata"]["name"] for doc in scenario["waiting"]] == ["keeper"]
+    assert replayed(scenario) == []
+    assert [d.field for d in replayed({**scenario, "decisions": [{**scenario["decisions"][0], "node": "n0"}]})] == [
+        "feasible"
+    ]
