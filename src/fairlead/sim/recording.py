@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fairlead.errors import ScenarioError
-from fairlead.sim.wellformed import complaint_about
+from fairlead.sim.wellformed import complaint_about, complaint_about_round
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -71,6 +71,6 @@ def _scenario(path: Path, number: int, text: bytes) -> Scenario:
     for needed in ("nodes",) + (("existing",) if form is Form.KUBE else ("pods", "conf", "after")):
         if needed not in doc:
             raise ScenarioError(f"{path}:{number}: the field '{needed}' is missing")
-    if form is Form.KUBE and (complaint := complaint_about(doc)):
+    if complaint := complaint_about(doc) if form is Form.KUBE else complaint_about_round(doc):
         raise ScenarioError(f"{path}:{number}: {complaint}")
     return Scenario(str(path), number, form, doc.get("seed"), str(doc.get("family", "")), doc)

@@ -19,7 +19,7 @@ from fairlead.engine.closing import Closing, close_round
 from fairlead.engine.opening import open_round
 from fairlead.engine.rounds import run_actions
 from fairlead.engine.transaction import lack_of_room
-from fairlead.errors import ScenarioError
+from fairlead.errors import ConfigError, ScenarioError
 from fairlead.framework.round import Choices, Witness
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
@@ -42,7 +42,7 @@ _PRIORITY_CLASSES = {"low": 10, "mid": 100, "high": 1000}
 _NOW = 4_102_444_800.0
 _TOLERANCE = 1e-6
 _ORIGIN = ". Origin reason is "
-_GUESSES = 100
+_GUESSES = 60
 _WITHIN_JOBS = "(within jobs)"
 Item = TypeVar("Item")
 
@@ -139,7 +139,7 @@ class Guide(Choices, Witness):
     def _check_scores_ahead(self, task: Task) -> None:
         """The scores by which nodes are tried are recorded with the placement that the trials lead to."""
         for step in self._steps[self.at :]:
-            if step.get("do") == "pipeline" and step["pod"] == task.name and "scores" in step:
+            if step.get("do") == "pipeline" and step.get("pod") == task.name and "scores" in step:
                 _check_scores(step["scores"], self._scores_of(task), task)
             if step.get("do") != "discard" and step.get("for") != task.name:
                 return
@@ -274,7 +274,10 @@ class VolcanoReplay:
     def __init__(self, scenario: Scenario, rounds_for: Callable[[str], Rounds]) -> None:
         self._scenario = scenario
         self._doc = scenario.doc
-        self._rounds = rounds_for(self._doc["conf"])
+        try:
+            self._rounds = rounds_for(self._doc["conf"])
+        except ConfigError as error:
+            raise ScenarioError(f"{scenario.file}:{scenario.line}: 'conf' cannot be used: {error}") from error
 
     def differences(self) -> list[Difference]:
         doc = self._doc

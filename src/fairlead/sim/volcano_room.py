@@ -94,16 +94,16 @@ class Ahead:
         """The row that room is made on next for a task; -1 if for none."""
         step = self._next()
         if step.get("do") == "evict" and step.get("for") == task.name:
-            return self._row_of(step["pod"])
-        if step.get("do") == "pipeline" and step["pod"] == task.name:
-            return self._round.cluster.table.row_of[step["node"]]
+            return self._row_of(step.get("pod", ""))
+        if step.get("do") == "pipeline" and step.get("pod") == task.name:
+            return self._round.cluster.table.row_of.get(step.get("node", ""), -1)
         return -1
 
     def gone_for(self, task: Task, row: int) -> list[str]:
         """Who is evicted next from a row for a task."""
         gone = []
         for step in self._steps[self._at :]:
-            if step.get("do") != "evict" or step.get("for") != task.name or self._row_of(step["pod"]) != row:
+            if step.get("do") != "evict" or step.get("for") != task.name or self._row_of(step.get("pod", "")) != row:
                 break
             gone.append(step["pod"])
         return gone
