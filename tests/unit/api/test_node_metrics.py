@@ -130,9 +130,12 @@ def test_nobody_is_asked_before_there_are_nodes_and_then_soon() -> None:
     async def story() -> list[str]:
         nodes: list[str] = []
         asked: list[str] = []
+        answered = asyncio.Event()
 
         async def raw(path: str) -> bytes:
             asked.append(path)
+            if len(asked) == 2:
+                answered.set()
             return b'{"items": []}'
 
         board = UsageBoard({"type": "prometheus_adaptor", "interval": "1h"})
@@ -141,8 +144,7 @@ def test_nobody_is_asked_before_there_are_nodes_and_then_soon() -> None:
         assert asked == []
         nodes.append("a")
         async with asyncio.timeout(20):
-            while len(asked) < 2:
-                await asyncio.sleep(0.01)
+            await answered.wait()
         collecting.cancel()
         await asyncio.wait([collecting])
         return asked
