@@ -229,6 +229,7 @@ async def who_never_preempts(cluster: Cluster) -> list[Any]:
     """§7.7: one member that preempts nobody is enough, and equal priority is no reason."""
     for number in range(3):
         await cluster.pod(f"low-{number}", cpu="4", priorityClassName="low")
+    await cluster.look()
     await cluster.group("gentle", 2, priorityClassName="high")
     await cluster.members("gentle", 1, cpu="4", priorityClassName="high")
     await cluster.members("gentle", 1, first=1, cpu="4", priorityClassName="gentle")

@@ -33,6 +33,7 @@ def figures_of(scheduler: Scheduler) -> Figures:
         pods=sum(seat.place is not Place.PENDING for seat in seats),
         assumed=sum(seat.place is Place.ASSUMED for seat in seats),
         preemptions=sum(getattr(plugin, "attempts", 0) for plugin in plugins),
+        domains_tried=scheduler.gangs.domains_tried,
         rows_judged=sum(evaluator.rows_judged for evaluator in scheduler.evaluators.values()),
         rows_one_by_one={plugin.name: rows for plugin in plugins if (rows := getattr(plugin, "rows_one_by_one", 0))},
         costliest=meter.costliest() if meter is not None else None,

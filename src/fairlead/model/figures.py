@@ -60,6 +60,7 @@ class Figures:
     assumed: int = 0
     preemptions: int = 0
     rows_judged: int = 0
+    domains_tried: int = 0
     rows_one_by_one: Mapping[str, int] = field(default_factory=dict)
     """By lifted plugin: nodes judged one at a time."""
     costliest: tuple[str, float] | None = None

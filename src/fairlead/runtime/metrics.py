@@ -116,6 +116,9 @@ LEADING = Name("leader_election_master_status", "[ALPHA] Whether this process ho
 REQUESTS = Name(
     "rest_client_requests_total", "[ALPHA] Requests to the API server, by code and method.", ("code", "host", "method")
 )
+DOMAINS_TRIED = Name(
+    "fairlead_gang_domains_tried_total", "[ALPHA] Racks, zones and HyperNodes in which gangs were tried."
+)
 ROWS_JUDGED = Name("fairlead_rows_judged_total", "[ALPHA] Nodes judged by the plugins that are remembered.")
 ONE_BY_ONE = Name(
     "fairlead_rows_one_by_one_total", "[ALPHA] Nodes judged one at a time, by lifted plugin.", ("plugin",)
@@ -193,6 +196,7 @@ def from_figures(figures: Figures) -> Iterator[Metric]:
     }
     yield counter(EVALUATIONS, evaluations)
     yield counter(ROWS_JUDGED, {(): figures.rows_judged})
+    yield counter(DOMAINS_TRIED, {(): figures.domains_tried})
     yield counter(ONE_BY_ONE, {(plugin,): count for plugin, count in figures.rows_one_by_one.items()})
     if figures.costliest is not None:
         yield gauge(COSTLIEST, {(figures.costliest[0],): figures.costliest[1]})
