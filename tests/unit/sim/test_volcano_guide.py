@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
+from fairlead.sim.volcano_replay import Guide
 from fairlead.sim.volcano_room import as_taken
 
 
@@ -51,3 +52,11 @@ def test_before_a_step_without_a_name_come_those_that_are_never_named() -> None:
 def test_another_guess_takes_the_one_that_is_named_later() -> None:
     orders = {tuple(order(Told(["c-0", "b-0"], at_once=False), Random(seed))) for seed in range(20)}
     assert orders == {("a", "c", "b"), ("c", "a", "b"), ("c", "b", "a")}
+
+
+def test_jobs_come_in_another_order_once_ours_led_nowhere() -> None:
+    guide = Guide([], Random(0))
+    assert list(guide.walk("jobs", range(9))) == list(range(9))
+    guide.attempts = {"(jobs)": 1}
+    walked = list(guide.walk("jobs", range(9)))
+    assert walked != list(range(9)) == sorted(walked)
