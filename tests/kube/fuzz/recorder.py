@@ -26,6 +26,8 @@ from tests.kube.fuzz.worlds import World
 Doc = dict[str, Any]
 
 _SCORED = re.compile(r'"Plugin scored node for pod" pod="([^"]+)" plugin="([^"]+)" node="([^"]+)" score=(\d+)')
+_EVICTING = r'"Start the preemption asynchronously" preemptor="{}" .*numVictimsToDelete=(\d+)'
+_EVICTED = r'"Preemptor Pod preempted victim Pod" preemptor="{}" victim="[^"/]+/([^"]+)"'
 _AT_ONCE = 32
 _SETTLE = 0.4
 """Seconds for the scheduler to hear of what it does not tell about: other kinds come by watches of their own."""
@@ -76,19 +78,17 @@ class Recorder:
             await asyncio.sleep(settle)
         recorded: Doc = {"seed": world.seed, "family": world.family, "nodes": nodes, "objects": objects,
                          "existing": existing, "decisions": []}  # fmt: skip
-        there = list(existing)
         for pod in world.pods:
-            decision = await self._decide(pod, there)
+            decision = await self._decide(pod)
             if decision is not None:
                 recorded["decisions"].append(decision)
-                gone = set(decision.get("victims") or ())
-                there = [doc for doc in there if doc["metadata"]["name"] not in gone]
-                there += [decision["pod"]] if decision["node"] else []
+                if decision.get("nominated"):  # it goes on trying, and may evict others before it is gone
+                    break
         return recorded
 
     # ---- one decision ----
 
-    async def _decide(self, pod: Doc, there: Sequence[Doc]) -> Doc | None:
+    async def _decide(self, pod: Doc) -> Doc | None:
         offset = self._log.stat().st_size
         stored = await self._try(self._make(pod))
         if stored is None:
@@ -101,14 +101,11 @@ class Recorder:
         status = decided.get("status") or {}
         node = decided["spec"].get("nodeName")
         message = None if node else _refusal(status)
-        decision: Doc = {
-            "pod": stored, "node": node, "message": message,
-            "scores": self._scores(offset, f"{stored['metadata']['namespace']}/{stored['metadata']['name']}"),
-        }  # fmt: skip
+        key = f"{stored['metadata']['namespace']}/{stored['metadata']['name']}"
+        decision: Doc = {"pod": stored, "node": node, "message": message, "scores": self._scores(offset, key)}
         if status.get("nominatedNodeName") and not node:
-            left = await self._left_in_the_end()
             decision["nominated"] = status["nominatedNodeName"]
-            decision["victims"] = [d["metadata"]["name"] for d in there if d["metadata"]["uid"] not in left]
+            decision["victims"] = await self._victims(offset, key)
         elif not node:
             decision["nominated"] = None
         if node and any("persistentVolumeClaim" in volume for volume in stored["spec"].get("volumes", ())):
@@ -118,15 +115,16 @@ class Recorder:
             await self._forgotten(decided, offset)
         return decision
 
-    async def _left_in_the_end(self) -> set[str]:
-        """Pods that are there once the evictions are over: they go one after the other."""
-        before: set[str] = set()
-        while True:
-            left = {doc["metadata"]["uid"] for doc in (await self._api.list(kinds.POD)).items}
-            if left == before:
-                return left
-            before = left
-            await asyncio.sleep(_SETTLE)
+    async def _victims(self, offset: int, preemptor: str) -> list[str]:
+        """Whom the first attempt evicts: its beginning says how many, and each is told of when it is done."""
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                told = self._told(offset)
+                begun = re.search(_EVICTING.format(re.escape(preemptor)), told)
+                evicted = re.findall(_EVICTED.format(re.escape(preemptor)), told)
+                if begun is not None and len(evicted) >= int(begun[1]):
+                    return list(evicted[: int(begun[1])])
+                await asyncio.sleep(0.05)
 
     async def _outcome(self, stored: Doc) -> Doc:
         """The pod as of the first decision about it."""
