@@ -12,7 +12,7 @@ from fairlead.engine.explain import waiting_in
 from fairlead.engine.explain_gang import described
 from fairlead.engine.explain_queue import explain_queue
 from fairlead.engine.explain_round import explain_job
-from fairlead.engine.round_explain import explained_by_round
+from fairlead.engine.explain_waiting_pod import explained_by_round
 from fairlead.model.explanation import Explanation
 
 if TYPE_CHECKING:
