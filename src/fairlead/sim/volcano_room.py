@@ -30,13 +30,15 @@ _FEW = 6
 def as_tried(
     task: Task, rows: NDArray[np.int32], scores: NDArray[np.float64], ahead_now: Callable[[], Ahead]
 ) -> Iterator[int]:
-    """Rows best first; among equals, each time the one that the next recorded step is on."""
+    """Rows best first; among equals, each time the one that the next recorded step is on, and where that tells nothing,
+    one that no step for the task is on: a row that came to nothing before anybody was evicted leaves no name."""
     order = np.argsort(-scores, kind="stable")
     left = list(zip(rows[order].tolist(), scores[order].tolist(), strict=True))
     while left:
         equal = [row for row, score in left if score >= left[0][1] - _TOLERANCE]
-        next_row = ahead_now().row_for(task)
-        chosen = next_row if next_row in equal else equal[0]
+        ahead = ahead_now()
+        next_row, named = ahead.row_for(task), ahead.rows_for(task)
+        chosen = next_row if next_row in equal else next((row for row in equal if row not in named), equal[0])
         left = [(row, score) for row, score in left if row != chosen]
         yield chosen
 
@@ -90,9 +92,20 @@ class Ahead:
     def _next(self) -> Doc:
         return self._steps[self._at] if self._at < len(self._steps) else {}
 
+    def rows_for(self, task: Task) -> set[int]:
+        """All rows that room is made on for a task before anybody else is named."""
+        rows = set()
+        for step in self._steps[self._at :]:
+            if step.get("do") != "discard" and (step.get("for") or step.get("pod")) != task.name:
+                break
+            rows.add(self._row_in(step, task))
+        return rows
+
     def row_for(self, task: Task) -> int:
         """The row that room is made on next for a task; -1 if for none."""
-        step = self._next()
+        return self._row_in(self._next(), task)
+
+    def _row_in(self, step: Doc, task: Task) -> int:
         if step.get("do") == "evict" and step.get("for") == task.name:
             return self._row_of(step.get("pod", ""))
         if step.get("do") == "pipeline" and step.get("pod") == task.name:

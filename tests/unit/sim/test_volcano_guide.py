@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from random import Random
+from types import SimpleNamespace
+
+import numpy as np
 
 from fairlead.sim.volcano_replay import Guide
-from fairlead.sim.volcano_room import as_taken
+from fairlead.sim.volcano_room import Ahead, as_taken, as_tried
 
 
 @dataclass
@@ -60,3 +63,16 @@ def test_jobs_come_in_another_order_once_ours_led_nowhere() -> None:
     guide.attempts = {"(jobs)": 1}
     walked = list(guide.walk("jobs", range(9)))
     assert walked != list(range(9)) == sorted(walked)
+
+
+def test_before_a_trial_without_a_name_come_rows_that_no_step_is_on() -> None:
+    steps = [{"do": "discard"}, {"do": "evict", "for": "w", "pod": "v"}, {"do": "discard"}, {"do": "commit"}]
+    ahead = Ahead(on_row_0("v"), steps, 0)  # type: ignore[arg-type]
+    waiting = Name("w")
+    rows = as_tried(waiting, np.array([0, 1, 2], dtype=np.int32), np.array([5.0, 5.0, 7.0]), lambda: ahead)  # type: ignore[arg-type]
+    assert list(rows) == [2, 1, 0]
+
+
+def on_row_0(name: str) -> SimpleNamespace:
+    victim = SimpleNamespace(name=name, row=0)
+    return SimpleNamespace(jobs={"j": SimpleNamespace(tasks={name: victim})})
