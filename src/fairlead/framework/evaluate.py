@@ -15,7 +15,7 @@ import numpy as np
 
 from fairlead.errors import FairleadError
 from fairlead.framework.common import Common, Roster
-from fairlead.framework.layers import Contribution, asked, judged
+from fairlead.framework.layers import Contribution, asked, check_range, judged
 from fairlead.framework.plugin import Scope, takes_part
 from fairlead.framework.points import Preparation, merge_prepared
 from fairlead.framework.remember import Remembered
@@ -216,13 +216,13 @@ class Evaluator:
                 continue
             raw = nodes.take(scored.column) if scored is not None else asked(plugin, "score", cycle, nodes)
             if isinstance(raw, int):
-                _check_range(plugin.name, raw, raw)
+                check_range(plugin.name, raw, raw)
                 total = total + raw * weight
                 contributions.append(Contribution(plugin.name, weight, flat=raw * weight))
                 continue
             values = asked(plugin, "normalise", cycle, nodes, raw) if takes_part(plugin, "normalise") else raw
             if len(values):
-                _check_range(plugin.name, int(values.min()), int(values.max()))
+                check_range(plugin.name, int(values.min()), int(values.max()))
             weighted = values if weight == 1 else values * weight
             total = total + weighted
             contributions.append(Contribution(plugin.name, weight, weighted=weighted))
@@ -247,7 +247,7 @@ class Evaluator:
                 return None
             else:
                 raw = asked(plugin, "score", cycle, nodes)
-                _check_range(plugin.name, raw, raw)
+                check_range(plugin.name, raw, raw)
                 offset += raw * weight
                 contributions.append(Contribution(plugin.name, weight, flat=raw * weight))
         return offset, contributions
@@ -263,11 +263,3 @@ class Evaluator:
                     cycle.no_score.add(plugin.name)
                 elif answer is not None and not answer.ok:
                     raise FairleadError(f'running PreScore plugin "{plugin.name}": {answer.message}')
-
-
-def _check_range(plugin: str, lowest: int, highest: int) -> None:
-    if lowest < 0 or highest > 100:
-        bad = lowest if lowest < 0 else highest
-        raise FairleadError(
-            f'plugin "{plugin}" returns an invalid score {bad}, it should in the range of [0, 100] after normalizing'
-        )

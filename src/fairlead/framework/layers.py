@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fairlead.framework.verdicts import VerdictCodes
     from fairlead.state.touchlog import TouchLog
 
+HIGHEST = 100
 FEW = 3
 """So many touches are followed up row by row: there the overhead of arrays is all the cost."""
 
@@ -77,6 +78,22 @@ class Scored:
     def same_for_all(self) -> int | None:
         """What every row gets on top of its place in the ranking, which has the scores that need no normalising; None
         if that is not the same for all."""
+        return 0
+
+    def checked(self, values: Any, ok: NDArray[np.bool_]) -> Any:
+        """What was said of some rows, if it is a score wherever it counts: of refused rows nobody sees it."""
+        if self.needs_normalising or not len(ok) or (np.min(values) >= 0 and np.max(values) <= HIGHEST):
+            return values
+        seen = np.where(ok, values, 0)
+        check_range(self.plugin.name, int(seen.min()), int(seen.max()))
+        return seen
+
+    def checked_value(self, value: int, ok: bool) -> int:
+        """The same of one row."""
+        if 0 <= value <= HIGHEST or self.needs_normalising:
+            return value
+        if ok:
+            check_range(self.plugin.name, value, value)
         return 0
 
     def widen(self, capacity: int) -> None:
@@ -190,15 +207,15 @@ class Layer:
         self.codes[where] = FEASIBLE if refused is None else refused
         self.ok[where] = alive if refused is None else (refused == FEASIBLE) & alive
         for scored in self.scores:
-            scored.column[where] = asked(scored.plugin, "score", cycle, nodes)
+            scored.column[where] = scored.checked(asked(scored.plugin, "score", cycle, nodes), self.ok[where])
             scored.look(cycle, rows)
 
     def _judge_row(self, cycle: Cycle, row: int) -> None:
         self.rows_judged += 1
         self.codes[row] = code = first_refusal(cycle, self.filters, row, self._verdicts)
-        self.ok[row] = code == FEASIBLE and cycle.cluster.table.alive[row]
+        self.ok[row] = ok = code == FEASIBLE and bool(cycle.cluster.table.alive[row])
         for scored in self.scores:
-            scored.column[row] = value = asked(scored.plugin, "score_row", cycle, row)
+            scored.column[row] = value = scored.checked_value(asked(scored.plugin, "score_row", cycle, row), ok)
             scored.notice_value(value)
 
     def _widen(self, capacity: int) -> None:
@@ -206,6 +223,15 @@ class Layer:
         self.ok = np.zeros(capacity, dtype=np.bool_)
         for scored in self.scores:
             scored.widen(capacity)
+
+
+def check_range(plugin: str, lowest: int, highest: int) -> None:
+    """Raise if these are no scores."""
+    if lowest < 0 or highest > HIGHEST:
+        bad = lowest if lowest < 0 else highest
+        raise FairleadError(
+            f'plugin "{plugin}" returns an invalid score {bad}, it should in the range of [0, 100] after normalizing'
+        )
 
 
 def with_epochs(filters: Sequence[Plugin], scores: Sequence[Scored]) -> list[Plugin]:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.errors import FairleadError
 from fairlead.framework.plugin import Interest, Plugin, Scope
 from fairlead.model import events
 from fairlead.model.events import ActionType, ClusterEvent
@@ -146,13 +145,7 @@ class NodeScore(_Lifted):
 
     def score_row(self, cycle: Cycle, row: int) -> int:
         node = self._row(cycle.cluster.table, row)
-        rating = int(self._rates(cycle.pod, node)) if node is not None else 0
-        if not 0 <= rating <= 100:
-            raise FairleadError(
-                f'plugin "{self.name}" returns an invalid score {rating}, '
-                "it should in the range of [0, 100] after normalizing"
-            )
-        return rating
+        return int(self._rates(cycle.pod, node)) if node is not None else 0
 
 
 def _interests(wakes_on: str | Sequence[str] | None) -> tuple[Interest, ...] | None:

@@ -198,9 +198,13 @@ class Remembered:
         self.rows_judged += len(nodes)
         where: Any = slice(0, len(nodes)) if rows is None else rows
         refused = first_refusals(cycle, self._filters, nodes, self.codes)
+        ok = self._feasible_in_common(where)
+        if refused is not None:
+            ok = ok & (refused == FEASIBLE)
         total: Any = None
         for scored in self._scores:
-            scored.column[where] = values = asked(scored.plugin, "score", cycle, nodes)
+            values = scored.checked(asked(scored.plugin, "score", cycle, nodes), ok)
+            scored.column[where] = values
             if isinstance(scored, LevelScored):
                 scored.look(cycle, rows)
                 continue
@@ -212,9 +216,6 @@ class Remembered:
                 total = total + nodes.take(shared.column).astype(np.int64) * shared.weight
             elif shared.flat:
                 total = total + shared.flat
-        ok = self._feasible_in_common(where)
-        if refused is not None:
-            ok = ok & (refused == FEASIBLE)
         self._keep_refusals(where, refused)
         self._feasible = None
         self.ok[where] = ok
@@ -224,16 +225,16 @@ class Remembered:
         """The same for one row."""
         self.rows_judged += 1
         code = first_refusal(cycle, self._filters, row, self.codes)
+        ok = code == FEASIBLE and bool(self._feasible_in_common(row))
         total = 0
         for scored in self._scores:
-            scored.column[row] = value = asked(scored.plugin, "score_row", cycle, row)
+            scored.column[row] = value = scored.checked_value(asked(scored.plugin, "score_row", cycle, row), ok)
             if isinstance(scored, LevelScored):
                 scored.notice_value(value)
             else:
                 total += value * scored.weight
         for shared in self.common.added:
             total += int(shared.column[row]) * shared.weight if shared.flat is None else shared.flat
-        ok = code == FEASIBLE and bool(self._feasible_in_common(row))
         if code != FEASIBLE or self.row_codes is not None:
             self._keep_refusals(row, code)
         if self._feasible is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
 from random import Random
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fairlead.errors import PluginError
+from fairlead.errors import FairleadError, PluginError
 from fairlead.framework import evaluate
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
@@ -19,7 +20,7 @@ from fairlead.framework.profile import profile_of
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.model.pod import Pod
-from fairlead.model.reasons import Reason, Reject
+from fairlead.model.reasons import Reason, Reject, Verdict
 from fairlead.plugins.normalise import to_hundred
 from fairlead.plugins.resources import NodeResourcesFit
 from fairlead.plugins.taints import TaintToleration
@@ -111,6 +112,35 @@ class NowAndThen(Plugin):
         return (Reject(Reason(self.name, "even"), nodes.row_numbers() % 2 == 0),)
 
 
+class Exaggerating(Plugin):
+    """Gives row 1 more than anybody may, once a pod lies there or if told to; and refuses it if told to."""
+
+    name = "Exaggerating"
+    reads = frozenset({"spec"})
+
+    def __init__(self, scope: Scope, *, always: bool = True, refuses: bool = False, promises: bool = False) -> None:
+        self.scope = scope
+        self.scores_in_range = promises
+        self._always, self._refuses = always, refuses
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        return (Reject(Reason(self.name, "no"), (nodes.row_numbers() == 1) & self._refuses),)
+
+    def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
+        return Verdict(self.name, ("no",), final=False) if row == 1 and self._refuses else None
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
+        return np.array([self.score_row(cycle, row) for row in nodes.row_numbers().tolist()], dtype=np.int64)
+
+    def score_row(self, cycle: Cycle, row: int) -> int:
+        return 1000 if row == 1 and (self._always or cycle.cluster.table.pod_count[row]) else 7
+
+
+class ExaggeratingToAll(Exaggerating):
+    def facet(self, pod: Pod) -> Hashable:
+        return ()
+
+
 def document(name: str, doc: dict[str, Any]) -> dict[str, Any]:
     return {**doc, "metadata": {**doc["metadata"], "name": name, "uid": name}}
 
@@ -198,6 +228,40 @@ def test_a_score_of_ones_own_that_is_normalised_stays_out_of_the_ranking() -> No
     assert cycle.remembered.flat_total is None
     totals, contributions = evaluator.score(cycle, Nodes(cluster.table, np.array([0, 1, 4], dtype=np.int32)))
     assert totals.tolist() == [200, 0, 100] == [contributions[0].at(row, at) for at, row in enumerate((0, 1, 4))]
+
+
+EXAGGERATING = [(kind, scope) for kind in (Exaggerating, ExaggeratingToAll) for scope in (Scope.STATIC, Scope.ROW)]
+INVALID = 'plugin "Exaggerating" returns an invalid score 1000, it should in the range of [0, 100] after normalizing'
+
+
+@pytest.mark.parametrize("promises", [False, True])
+@pytest.mark.parametrize(("kind", "scope"), EXAGGERATING)
+def test_a_remembered_score_out_of_range_is_named(kind: type[Exaggerating], scope: Scope, promises: bool) -> None:
+    evaluator, cluster = Evaluator(profile_of("s", [kind(scope, promises=promises)])), world()
+    for name in ("a", "b"):
+        with pytest.raises(FairleadError, match=re.escape(INVALID)):
+            looked_at(evaluator, cluster, name, "1")
+
+
+@pytest.mark.parametrize("promises", [False, True])
+@pytest.mark.parametrize("kind", [Exaggerating, ExaggeratingToAll])
+def test_a_score_that_leaves_the_range_on_one_row_is_named(kind: type[Exaggerating], promises: bool) -> None:
+    evaluator, cluster = Evaluator(profile_of("s", [kind(Scope.ROW, always=False, promises=promises)])), world()
+    first = looked_at(evaluator, cluster, "a", "1")
+    assert set(ranking(first)) == {7}
+    Statement(cluster).assign(first.pod, 1)
+    with pytest.raises(FairleadError, match=re.escape(INVALID)):
+        looked_at(evaluator, cluster, "b", "1")
+
+
+@pytest.mark.parametrize("promises", [False, True])
+@pytest.mark.parametrize(("kind", "scope"), EXAGGERATING)
+def test_nobody_minds_the_score_of_a_refused_row(kind: type[Exaggerating], scope: Scope, promises: bool) -> None:
+    evaluator, cluster = Evaluator(profile_of("s", [kind(scope, refuses=True, promises=promises)])), world()
+    for name in ("a", "b"):
+        cycle = looked_at(evaluator, cluster, name, "1")
+        assert ranking(cycle) == [7, -1, *[7] * (NODES - 2)]
+        Statement(cluster).assign(cycle.pod, 1)
 
 
 def test_a_plugin_that_raised_is_asked_again_about_the_same_rows() -> None:
