@@ -3,6 +3,7 @@ that look at one candidate after the other do."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.framework.cycle import Cycle
+from fairlead.framework.plugin import Plugin, Scope
+from fairlead.framework.profile import profile_of
 from fairlead.framework.refusals import Refusals
 from fairlead.framework.sums import sums_alone
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.model.pod import Pod
-from fairlead.model.reasons import Verdict
+from fairlead.model.reasons import Reason, Reject, Verdict
 from fairlead.plugins import outlook
 from fairlead.plugins.outlook import survey
 from fairlead.plugins.preemption import best_candidates
+from fairlead.plugins.resources import NodeResourcesFit, Request
 from fairlead.plugins.victims import Candidate, budgets_of, select_victims
+from fairlead.state.cluster import Cluster
+from fairlead.state.nodes import Nodes
 from fairlead.state.touchlog import TouchLog
-from tests.unit.plugins.arena import NOW, Arena, budget, node, pod
+from tests.unit.plugins.arena import NOW, Arena, budget, filters, node, pod
 from tests.unit.plugins.stand import compiled
 
 Doc = dict[str, Any]
@@ -31,18 +37,43 @@ STARTS = ["", "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z", "2027-01-01T00:00:
 """Not yet, early, late, and by a clock that is ahead of ours."""
 
 
-class Town:
-    """An arena where pods come and go, nodes are promised and budgets spent between one search and the next."""
+class Curfew(Plugin):
+    """Somebody's own: at times it closes a node, so that nobody goes there whoever leaves."""
 
-    def __init__(self, *, counted: bool) -> None:
-        self.arena = Arena(*(node(f"n{i}", pods=4) for i in range(NODES)))
+    name = "Curfew"
+    reads = frozenset({"spec"})
+
+    def __init__(self, scope: Scope = Scope.ROW) -> None:
+        self.scope = scope
+        self.closed = -1
+        self.changes = 0
+
+    def close(self, row: int) -> None:
+        self.closed = row
+        self.changes += 1
+
+    def epoch(self, cluster: Cluster) -> int:
+        return self.changes
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        return (Reject(Reason(self.name, "closed"), nodes.row_numbers() == self.closed),)
+
+
+class Town:
+    """An arena where pods come and go, nodes are promised or closed and budgets spent between one search and the
+    next."""
+
+    def __init__(self, *, counted: bool, curfew: Curfew | None = None) -> None:
+        self.curfew = curfew
+        profile = filters() if curfew is None else filters(curfew)
+        self.arena = Arena(*(node(f"n{i}", pods=4) for i in range(NODES)), profile=profile)
         self.seated: list[Doc] = []
         self.promised: dict[int, list[Pod]] = {}
         self.log = TouchLog() if counted else None
         self.made = 0
 
     def act(self, draw: st.DrawFn) -> None:
-        getattr(self, draw(st.sampled_from(["comes", "goes", "is_promised", "guard", "resize"])))(draw)
+        getattr(self, draw(st.sampled_from(["comes", "goes", "is_promised", "guard", "resize", "close"])))(draw)
 
     def comes(self, draw: st.DrawFn) -> None:
         self.settle(draw, draw(st.integers(0, NODES - 1)))
@@ -84,6 +115,10 @@ class Town:
         row = draw(st.integers(0, NODES - 1))
         self.arena.put(kinds.NODE, node(f"n{row}", cpu=draw(st.sampled_from([2, 4, 6])), pods=4))
 
+    def close(self, draw: st.DrawFn) -> None:
+        if self.curfew is not None:
+            self.curfew.close(draw(st.integers(-1, NODES - 1)))
+
     def challenge(self, port: int, cpu: str = "3") -> tuple[Cycle, Refusals] | None:
         self.made += 1
         doc = pod(f"p{self.made}", cpu=cpu, priority=5, port=port)
@@ -116,7 +151,8 @@ def named(candidates: list[Candidate]) -> list[tuple[int, list[str], int]]:
 @settings(max_examples=50, deadline=None)
 def test_a_remembered_outlook_is_what_a_new_look_finds(data: st.DataObject) -> None:
     draw = data.draw
-    town = Town(counted=draw(st.booleans()))
+    curfew = draw(st.sampled_from([None, Scope.STATIC, Scope.ROW]))
+    town = Town(counted=draw(st.booleans()), curfew=None if curfew is None else Curfew(curfew))
     for row in range(NODES):
         for _ in range(draw(st.integers(2, 3))):
             town.settle(draw, row)
@@ -177,6 +213,20 @@ def test_a_budget_that_was_spent_is_noticed() -> None:
     assert violations == [[0] * NODES, [1] * NODES]
 
 
+def test_an_epoch_that_moves_voids_what_evictions_would_bring() -> None:
+    curfew = Curfew()
+    town = Town(counted=True, curfew=curfew)
+    town.arena.seat(*(pod(f"low{i}", cpu="4", on=f"n{i}") for i in range(NODES)))
+    rows = []
+    for closed in (-1, 1, 2, 2):
+        curfew.close(closed)
+        found = town.challenge(port=0)
+        assert found is not None
+        looked = survey(*found, np.arange(NODES, dtype=np.int32), NODES)
+        rows.append([candidate.row for candidate in looked.candidates()])
+    assert rows == [[0, 1, 2], [0, 2], [0, 1], [0, 1]]
+
+
 def test_a_pod_that_starts_by_a_clock_ahead_of_ours_is_looked_at_again() -> None:
     """Who has not started counts as starting now: before such a pod today, after it tomorrow."""
     town = Town(counted=True)
@@ -191,3 +241,27 @@ def test_a_pod_that_starts_by_a_clock_ahead_of_ours_is_looked_at_again() -> None
         looked = survey(cycle, refusals, np.zeros(1, dtype=np.int32), 1)
         victims.append([victim.name for candidate in looked.candidates() for victim in candidate.victims])
     assert victims == [["ahead"], ["waiting"]]
+
+
+class Reserving(NodeResourcesFit):
+    """Somebody's own reading of what pods ask for: so much more for each, and that may change."""
+
+    more = 0
+
+    def epoch(self, cluster: Cluster) -> int:
+        return self.more
+
+    def sums(self, cycle: Cycle) -> Request:
+        asked = cycle.pod.shape.request
+        return Request({**asked, "cpu": asked["cpu"] + self.more}, self.name)
+
+
+def test_an_epoch_that_moves_voids_refusals_beside_promised_pods() -> None:
+    reserving = Reserving()
+    arena, log = Arena(node("n0"), profile=profile_of("s", [reserving])), TouchLog()
+    promised = {0: [compiled(pod("w", cpu="1", priority=9))]}
+    fits = []
+    for at, more in enumerate((1000, 0, 1000)):
+        reserving.more = more
+        fits.append(arena.challenge(pod(f"p{at}", cpu="3"), nominated=promised, promises=log) is None)
+    assert fits == [False, True, False]

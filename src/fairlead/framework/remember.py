@@ -168,6 +168,7 @@ class Remembered:
         if table.capacity != self.capacity:
             self._widen(table.capacity)
         if renewed != self._renewed:
+            self.beside = Beside()
             self._judge(cycle, None)
         elif marks == self._marks:
             return
