@@ -196,6 +196,13 @@ class KubectlApiSuite(KubectlSuite):
         _, _, words = kubectl.result("create", "--validate=warn", "-f", "-", stdin=broken)
         assert 'Warning: unknown field "spec.nodeSelecter"' in words
 
+    @pytest.mark.parametrize(("version", "kind"), [("apps/v2", "Deployment"), ("v1", "Pood"), ("none.such/v1", "Pod")])
+    def test_a_misspelt_kind_is_said_not_to_exist(self, kubectl: Kubectl, version: str, kind: str) -> None:
+        words = kubectl.error(
+            "apply", "-f", "-", stdin={"apiVersion": version, "kind": kind, "metadata": {"name": "x"}}
+        )
+        assert f'no matches for kind "{kind}" in version "{version}"' in words
+
     # kinds that users define
 
     def test_a_defined_kind_lives_with_rules_and_columns_and_goes_with_its_objects(self, kubectl: Kubectl) -> None:
@@ -224,7 +231,10 @@ class KubectlApiSuite(KubectlSuite):
         kubectl("delete", "crd", name, "--timeout=30s")
         assert "NotFound" in kubectl.error("get", "crd", name)
 
-    @pytest.mark.parametrize("command", [("logs", "web"), ("exec", "web", "--", "true"), ("port-forward", "web", "80")])
+    @pytest.mark.parametrize(
+        "command",
+        [("logs", "web"), ("exec", "web", "--", "true"), ("port-forward", "web", "80"), ("debug", "web", "--image=x")],
+    )
     def test_what_simulated_pods_cannot_do_fails_and_says_so(self, kubectl: Kubectl, command: tuple[str, ...]) -> None:
         kubectl("create", "-f", "-", stdin=pod("web"))
         kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+PROTOBUF_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+V2_IN_PROTOBUF = b"\n\x032.0\x12\x12\n\nKubernetes\x12\x041.36"
+"""Swagger's version, a title and its version, and no kinds. kubectl asks for this form only about a kind that v3 does
+not have, to say in the end that there is no such kind; JSON in its place would be an error about bytes."""
+
 _V3_PREFIX, _V2_PREFIX = "#/components/schemas/", "#/definitions/"
 _TITLE = {"title": "Kubernetes"}
 _WRITE_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")

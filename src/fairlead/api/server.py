@@ -22,7 +22,7 @@ from fairlead.api.discovery import aggregated_document, discovery_document, serv
 from fairlead.api.explaining import explanation_document, is_explanation
 from fairlead.api.negotiation import Shape
 from fairlead.api.objects import private_copy, unsupported_option
-from fairlead.api.openapi import OpenApi
+from fairlead.api.openapi import PROTOBUF_V2, V2_IN_PROTOBUF, OpenApi
 from fairlead.api.owners import check_patch_options, owner_name
 from fairlead.api.paging import Chunk, Query
 from fairlead.api.paths import Target, find_target, is_pod_binding
@@ -49,7 +49,7 @@ HEADER_LIMIT = 16 * 1024
 WATCH_BUFFER = 10_000
 WATCH_SEND_BUFFER = 256 * 1024
 SHUTDOWN_SECONDS = 2.0
-OF_RUNNING_CONTAINERS = ("log", "exec", "attach", "portforward", "proxy")
+OF_RUNNING_CONTAINERS = ("log", "exec", "attach", "portforward", "proxy", "ephemeralcontainers", "resize")
 """Subresources that cannot be: behind a simulated pod there is no process."""
 FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 _OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
@@ -155,7 +155,7 @@ class Server:
         if path == "/version":
             return _json(version_document())
         if path.startswith("/openapi/"):
-            return self._openapi(path)
+            return self._openapi(path, request.headers.get("Accept", ""))
         if path == "/":
             return _json({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3",
                                     "/readyz", "/version"]})  # fmt: skip
@@ -170,8 +170,10 @@ class Server:
             raise not_found_path()
         return _json(document)
 
-    def _openapi(self, path: str) -> web.Response:
+    def _openapi(self, path: str, accept: str) -> web.Response:
         known = self._openapi_of
+        if path == "/openapi/v2" and accept.startswith(PROTOBUF_V2):
+            return web.Response(body=V2_IN_PROTOBUF, headers={"Content-Type": PROTOBUF_V2.replace("@", ".")})
         if path == "/openapi/v2":
             return _json_bytes(known.v2())
         if path == "/openapi/v3":

@@ -366,7 +366,9 @@ def _not_here() -> MethodNotAllowed:
 
 
 def not_found_path() -> NotFound:
-    return NotFound("the server could not find the requested resource")
+    """A path that leads nowhere. The details are what client-go makes of a real server's answer; kubectl reads them."""
+    cause = {"reason": "UnexpectedServerResponse", "message": "404 page not found"}
+    return NotFound("the server could not find the requested resource", details={"causes": [cause]})
 
 
 def _dry_run(write: Write) -> bool:

@@ -310,3 +310,44 @@ def test_the_server_listens_on_loopback_unless_told_otherwise(credentials: Crede
         assert client.store.page(POD).items == []
 
     run(credentials, story)
+
+
+def test_a_kind_that_nobody_serves_is_looked_for_in_protobuf_too(credentials: Credentials) -> None:
+    """What kubectl does about a misspelt kind: JSON here would be an error about bytes, not about the kind."""
+    accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+
+    async def story(client: Client) -> None:
+        async with client.session.get(client.server.url + "/openapi/v2", headers={"Accept": accept}) as response:
+            assert response.headers["Content-Type"] == accept.replace("@", "."), "Go reads no @ there"
+            raw = await response.read()
+        assert raw[:5] == b"\n\x032.0"
+        length = raw[6]
+        assert raw[5] == 0x12
+        assert len(raw) == 7 + length
+        status, document = await client.ask("GET", "/openapi/v2", Accept="application/json")
+        assert (status, document["swagger"]) == (200, "2.0")
+
+    run(credentials, story)
+
+
+def test_a_path_that_leads_nowhere_has_details_for_kubectl_to_read(credentials: Credentials) -> None:
+    async def story(client: Client) -> None:
+        for path in ("/nonsense", "/apis/apps/v2/deployments", "/api/v1/namespaces/default/configmaps/x/status"):
+            status, answer = await client.ask("GET", path)
+            assert (status, answer["reason"]) == (404, "NotFound")
+            assert answer["details"]["causes"][0]["message"] == "404 page not found"
+
+    run(credentials, story)
+
+
+def test_what_needs_containers_says_that_there_are_none(credentials: Credentials) -> None:
+    async def story(client: Client) -> None:
+        await client.ask("POST", PODS, POD_BODY)
+        for below in ("log", "ephemeralcontainers", "resize"):
+            patch = {"Content_Type": "application/strategic-merge-patch+json"}
+            status, answer = await client.ask("PATCH", f"{PODS}/p/{below}", {}, **patch)
+            assert (status, answer["message"]) == (
+                400, f"pods/{below}: pods of this cluster are simulated, no container runs",
+            )  # fmt: skip
+
+    run(credentials, story)
