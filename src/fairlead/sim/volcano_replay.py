@@ -74,6 +74,7 @@ class Guide(Choices, Witness):
         self.guessed: list[str] = []
         """What had to be guessed, latest last."""
         self.at = 0
+        self._action = ""
         self.round: Round | None = None
 
     # ---- choices ----
@@ -167,6 +168,7 @@ class Guide(Choices, Witness):
 
     def action(self, name: str) -> None:
         self._meet({"action": name})
+        self._action = name
 
     def placed(self, task: Task, *, pipelined: bool) -> None:
         assert self.round is not None
@@ -185,8 +187,10 @@ class Guide(Choices, Witness):
             raise Parted("node", step["node"], mine)
 
     def evicted(self, task: Task, preemptor: Task | None) -> None:
+        """Whom it is for is not told of evictions that were thought through before."""
         step = {"do": "evict", "pod": task.name}
-        self._meet(step if preemptor is None else {**step, "for": preemptor.name})
+        told = preemptor is not None and "for" in self._peek()
+        self._meet({**step, "for": preemptor.name} if preemptor is not None and told else step)
 
     def committed(self) -> None:
         self._meet({"do": "commit"})
@@ -195,6 +199,9 @@ class Guide(Choices, Witness):
         self._meet({"do": "discard"})
 
     def overused(self, queue: QueueState) -> None:
+        """gangreclaim passes over queues without a word."""
+        if self._action == "gangreclaim":
+            return
         self._meet({"overused": queue.name})
 
     # ---- following ----

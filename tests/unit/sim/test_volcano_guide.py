@@ -7,8 +7,9 @@ from random import Random
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
-from fairlead.sim.volcano_replay import Guide
+from fairlead.sim.volcano_replay import Guide, Parted
 from fairlead.sim.volcano_room import Ahead, as_taken, as_tried
 
 
@@ -71,6 +72,23 @@ def test_before_a_trial_without_a_name_come_rows_that_no_step_is_on() -> None:
     waiting = Name("w")
     rows = as_tried(waiting, np.array([0, 1, 2], dtype=np.int32), np.array([5.0, 5.0, 7.0]), lambda: ahead)  # type: ignore[arg-type]
     assert list(rows) == [2, 1, 0]
+
+
+def test_an_eviction_that_was_thought_through_does_not_tell_for_whom() -> None:
+    steps = [{"do": "evict", "pod": "v"}, {"do": "evict", "pod": "v", "for": "other"}]
+    guide = Guide(steps, Random(0))
+    guide.evicted(Name("v"), Name("w"))  # type: ignore[arg-type]
+    with pytest.raises(Parted):
+        guide.evicted(Name("v"), Name("w"))  # type: ignore[arg-type]
+
+
+def test_gangreclaim_passes_over_queues_without_a_word() -> None:
+    guide = Guide([{"action": "gangreclaim"}, {"action": "reclaim"}], Random(0))
+    guide.action("gangreclaim")
+    guide.overused(Name("q"))  # type: ignore[arg-type]
+    guide.action("reclaim")
+    with pytest.raises(Parted):
+        guide.overused(Name("q"))  # type: ignore[arg-type]
 
 
 def on_row_0(name: str) -> SimpleNamespace:

@@ -1,21 +1,23 @@
 """Evicting whole gangs for a whole gang: what gangpreempt and gangreclaim have in common.
 
 For a starving job, hypernode by hypernode: gather the bundles that may go there, add them up until they could be
-enough, and try: evict them, and pipeline every waiting task of the job, sub-job by sub-job. The first trial that gets
-the job its minimum is kept. Nothing is evicted that does not get a gang going.
+enough, and try: evict them, and pipeline every waiting task of the job, sub-job by sub-job. All of it is taken back;
+the first trial that got the job its minimum is then done again for good. Nothing is evicted that does not get a gang
+going.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from fairlead.engine.actions.bundles import Bundle, allowed_only, bundles_of, in_order
 from fairlead.engine.actions.making_room import Starving
 from fairlead.engine.actions.worksheet import Worksheet, worksheet_of
 from fairlead.engine.candidates import NodeSearch, best, by_preference, without_final
-from fairlead.engine.transaction import Transaction
+from fairlead.engine.transaction import Operation, Transaction
 from fairlead.framework.goheap import Heap
 from fairlead.framework.tiers import Eviction, Purpose
 from fairlead.model.amounts import Amounts, total_of
@@ -68,8 +70,8 @@ class GangEviction(ABC):
                 yield
 
     def _make_room(self, job: Job, queue: QueueState) -> None:
-        found = self._plan(job, queue)
-        transaction, places = found if found is not None else (Transaction(self._round), {})
+        transaction = Transaction(self._round)
+        places = self._plan(job, queue, transaction)
         if not self._round.tiers.job_pipelined(job):
             transaction.discard()
             return
@@ -77,11 +79,11 @@ class GangEviction(ABC):
         for uid, hyper_node in places.items():
             job.sub_jobs[uid].nominated_hyper_node = hyper_node
 
-    def _plan(self, job: Job, queue: QueueState) -> tuple[Transaction, dict[str, str]] | None:
-        """What gets a job going, applied, and the hypernode of each sub-job; None if nothing does."""
+    def _plan(self, job: Job, queue: QueueState, transaction: Transaction) -> dict[str, str]:
+        """Apply what gets a job going. The hypernode of each sub-job; none if nothing gets it going."""
         waiting = self._waiting(job)
         if not waiting or not self._wants_room(queue, waiting):
-            return None
+            return {}
         need = total_of(task.request for task in waiting)
         for domain in self._domains(job):
             room = self._room_in(domain)
@@ -91,9 +93,9 @@ class GangEviction(ABC):
                 room.add(bundle.freed())
                 if need.less_equal(room):
                     found = self._try(job, queue, domain, victims)
-                    if found is not None:
-                        return found
-        return None
+                    if found is not None and transaction.recover(found.operations):
+                        return found.places
+        return {}
 
     # ---- for whom ----
 
@@ -156,33 +158,43 @@ class GangEviction(ABC):
 
     # ---- trying ----
 
-    def _try(
-        self, job: Job, queue: QueueState, domain: str, victims: list[Task]
-    ) -> tuple[Transaction, dict[str, str]] | None:
+    def _try(self, job: Job, queue: QueueState, domain: str, victims: list[Task]) -> _Plan | None:
+        """A dry run: all is taken back, sub-job by sub-job, whether it worked or not."""
+        chain = [Transaction(self._round)]
+        for victim in victims:
+            chain[0].evict(victim, self.name)
+        places = self._place_sub_jobs(job, queue, domain, chain)
+        plan = None
+        if places is not None:
+            plan = _Plan(tuple(operation for link in chain for operation in link.save()), places)
+        for link in reversed(chain):
+            link.discard()
+        return plan
+
+    def _place_sub_jobs(
+        self, job: Job, queue: QueueState, domain: str, chain: list[Transaction]
+    ) -> dict[str, str] | None:
+        """The hypernode of each sub-job, until the job has its minimum; None if it does not come to that. Each
+        sub-job's placements are added to the chain."""
         round = self._round
         was_ready = round.tiers.job_ready(job)
         sheet = self._sheet(job)
-        total = Transaction(round)
-        for victim in victims:
-            total.evict(victim, self.name)
         places: dict[str, str] = {}
         while sheet.sub_jobs:
             sub_job = sheet.sub_jobs.pop()
-            found = self._place(sub_job, queue, sheet.tasks[sub_job.uid], domain, evicted=bool(victims))
+            found = self._place(sub_job, queue, sheet.tasks[sub_job.uid], domain)
             if found is None:
-                break
-            total.merge(found[0])
+                return None
+            chain.append(found[0])
             places[sub_job.uid] = found[1]
-            pipelined = round.tiers.job_pipelined(job)
-            if pipelined:
-                return total, places
+            if round.tiers.job_pipelined(job):
+                return places
             if was_ready:
-                break
-        total.discard()
+                return None
         return None
 
     def _place(
-        self, sub_job: SubJob, queue: QueueState, tasks: Heap[Task], domain: str, *, evicted: bool
+        self, sub_job: SubJob, queue: QueueState, tasks: Heap[Task], domain: str
     ) -> tuple[Transaction, str] | None:
         """All tasks of a sub-job within a hypernode of the domain."""
         names = [domain]
@@ -190,38 +202,27 @@ class GangEviction(ABC):
             gradients = self._round.tiers.gradient_for_sub_job(sub_job, domain, Purpose.EVICT)
             names = [name for gradient in gradients for name in gradient]
         for name in names:
+            rows = self._round.rows_of(name)
+            if not len(rows):
+                continue
             trial = Transaction(self._round)
-            if self._pipeline_all(sub_job, queue, tasks.copy(), trial, self._round.rows_of(name), evicted=evicted):
+            if self._pipeline_all(sub_job, queue, tasks.copy(), trial, rows):
                 return trial, name
             trial.discard()
         return None
 
     def _pipeline_all(
-        self,
-        sub_job: SubJob,
-        queue: QueueState,
-        tasks: Heap[Task],
-        trial: Transaction,
-        rows: NDArray[np.int32],
-        *,
-        evicted: bool,
+        self, sub_job: SubJob, queue: QueueState, tasks: Heap[Task], trial: Transaction, rows: NDArray[np.int32]
     ) -> bool:
         search = NodeSearch(self._round, keep_errors=self._keep_errors)
         while tasks:
-            if not self._pipeline(tasks.pop(), queue, trial, rows, search, evicted=evicted):
+            if not self._pipeline(tasks.pop(), queue, trial, rows, search):
                 return False
         tiers = self._round.tiers
         return len(trial) > 0 and (tiers.sub_job_ready(sub_job) or tiers.sub_job_pipelined(sub_job))
 
     def _pipeline(
-        self,
-        task: Task,
-        queue: QueueState,
-        trial: Transaction,
-        rows: NDArray[np.int32],
-        search: NodeSearch,
-        *,
-        evicted: bool,
+        self, task: Task, queue: QueueState, trial: Transaction, rows: NDArray[np.int32], search: NodeSearch
     ) -> bool:
         round = self._round
         rows = without_final(task, rows)
@@ -232,7 +233,15 @@ class GangEviction(ABC):
             return False
         idle = round.books.fits_idle(task.request, rows)
         row = best(round, task, by_preference(round, rows[idle] if idle.any() else rows)[0])
-        return trial.pipeline(task, row, eviction_occurred=evicted)
+        return trial.pipeline(task, row, eviction_occurred=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What gets a job going, and the hypernode of each sub-job."""
+
+    operations: tuple[Operation, ...]
+    places: dict[str, str]
 
 
 def _lets_go(victim: Job) -> bool:

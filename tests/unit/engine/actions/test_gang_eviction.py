@@ -15,7 +15,7 @@ from fairlead.plugins.volcano.nodeorder import NodeOrder
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
 from fairlead.plugins.volcano.proportion import Proportion
-from tests.unit.engine.actions.square import Square, evicted, promised
+from tests.unit.engine.actions.square import Diary, Square, evicted, promised
 
 
 def tiers(*plugins: TierPlugin) -> list[list[TierPlugin | Enabled]]:
@@ -127,6 +127,16 @@ def test_a_gang_whose_network_matters_gets_its_room_in_one_rack() -> None:
     assert set(promised(round).values()) in ({"a", "c"}, {"b", "d"})
     rack = round.jobs["default/new"].sub_jobs["default/new"].nominated_hyper_node
     assert rack == ("left" if "a" in promised(round).values() else "right")
+
+
+def test_a_trial_is_taken_back_and_then_done_for_good() -> None:
+    """§5.7.7: a scratch run, evictions and each sub-job in a statement of its own, and the plan replayed."""
+    square = Square(a="4", b="4").queue("default").job("old", least=2).runs("old", "a", "b", cpu="4")
+    square.job("new", priority=10, least=2).waits("new", 2, cpu="3")
+    diary = Diary()
+    square.round("gangpreempt", tiers=tiers(), witness=diary)
+    trial = ["evict old-0", "evict old-1", "place new-0", "place new-1"]
+    assert diary.lines == [*trial, "discard", "discard", *trial, "commit"]
 
 
 # ---- gangreclaim ----
