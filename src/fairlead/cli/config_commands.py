@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
+from fairlead.cli.gate_flags import gates_option
 from fairlead.cli.volcano_config import check_volcano, diff_volcano, effective_volcano, volcano_source
-from fairlead.config.gates import Gates, parse_feature_gates
 from fairlead.config.kube import default_kube_config
 from fairlead.config.kube_document import Difference, diff, to_document
 from fairlead.config.kube_shapes import POINTS
@@ -27,22 +27,15 @@ from fairlead.errors import ConfigError
 
 if TYPE_CHECKING:
     from fairlead.cli.volcano_objects import Objects
+    from fairlead.config.gates import Gates
     from fairlead.config.kube_records import KubeConfig, KubeProfile
 
 EVERY_NODE = "# percentageOfNodesToScore: null means that every node is scored; 0 is kube-scheduler's adaptive formula."
 
 
-def _parse_gates(context: click.Context, parameter: click.Parameter, value: str) -> Gates:
-    try:
-        return parse_feature_gates(value)
-    except ConfigError as error:
-        raise click.BadParameter(str(error), context, parameter) from None
-
-
-_gates = click.option(
-    "--feature-gates", "gates", callback=_parse_gates, default="", metavar="GATES",
-    help="Feature gates as kube-scheduler takes them (A=true,B=false), over the defaults of Kubernetes 1.36.",
-)  # fmt: skip
+_gates = gates_option(
+    "Feature gates as kube-scheduler takes them (A=true,B=false), over the defaults of Kubernetes 1.36."
+)
 
 
 @click.group("config")

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 import click
 
+from fairlead.cli.gate_flags import gates_option
 from fairlead.cli.volcano_flags import VolcanoFlags, volcano_options
-from fairlead.errors import ConfigError, FairleadError
+from fairlead.errors import FairleadError
 from fairlead.model.durations import parse_duration
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -24,15 +25,6 @@ def _duration(context: click.Context, parameter: click.Parameter, value: str | N
     try:
         return None if value is None else parse_duration(value)
     except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from None
-
-
-def _gates(context: click.Context, parameter: click.Parameter, value: str) -> object:
-    from fairlead.config.gates import parse_feature_gates
-
-    try:
-        return parse_feature_gates(value)
-    except ConfigError as error:
         raise click.BadParameter(str(error), context, parameter) from None
 
 
@@ -73,7 +65,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @_leader_flag("retry-period", "Time between two tries.")
 @click.option("--leader-elect-resource-name", metavar="NAME", help="The lease.")
 @click.option("--leader-elect-resource-namespace", metavar="NAME", help="Its namespace.")
-@click.option("--feature-gates", "gates", callback=_gates, default="", metavar="GATES", help="A=true,B=false.")
+@gates_option("A=true,B=false.")
 @volcano_options
 @click.option("--volcano-controllers", is_flag=True,
               help="Make PodGroups for plain pods and keep Queues, where nobody else does.")  # fmt: skip

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlead.config.gates import OWN_GATES
 from fairlead.config.presets import first_profile
 from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.model import kinds
 
 if TYPE_CHECKING:
     from fairlead.cli.volcano_flags import VolcanoFlags
+    from fairlead.config.gates import Gates
     from fairlead.framework.profile import Profile
     from fairlead.model.flow import Controller, DocView
 
@@ -22,27 +24,26 @@ SchedulerFactory = Callable[["DocView"], "Controller"]
 """Made when there is something to look at: extenders send documents."""
 
 
-def default_scheduler(*, seed: int = 0) -> Scheduler:
+def default_scheduler(*, seed: int = 0, gates: Gates = OWN_GATES) -> Scheduler:
     """What runs without a configuration file."""
-    return Scheduler([first_profile()], Options(seed=seed))
+    return Scheduler([first_profile(gates)], Options(seed=seed))
 
 
 def configured_scheduler(
-    path: Path | None, *, seed: int = 0, volcano: VolcanoFlags | None = None
-) -> SchedulerFactory:  # fmt: skip
+    path: Path | None, *, seed: int = 0, volcano: VolcanoFlags | None = None, gates: Gates = OWN_GATES
+) -> SchedulerFactory:
     """As a KubeSchedulerConfiguration (or a legacy Policy) and Volcano's flags describe it; without a file, the default
     profile. A wrong file raises ConfigError here."""
     if volcano is not None:
-        return _with_volcano(path, volcano, seed=seed)
+        return _with_volcano(path, volcano, seed=seed, gates=gates)
     assert path is not None
     from fairlead.config.assemble import profiles_of
     from fairlead.config.extenders import extenders_of, without_what_extenders_manage
-    from fairlead.config.gates import OWN_GATES
     from fairlead.config.loading import read_config
     from fairlead.config.registry import Registry
 
     registry = Registry()
-    read = read_config(path, capabilities=registry.capabilities, gates=OWN_GATES)
+    read = read_config(path, capabilities=registry.capabilities, gates=gates)
     config = without_what_extenders_manage(read)
     options = Options(
         seed=seed,
@@ -53,7 +54,7 @@ def configured_scheduler(
     return lambda view: Scheduler(profiles_of(config, registry, extenders=extenders_of(config, view)), options)
 
 
-def _with_volcano(path: Path | None, volcano: VolcanoFlags, *, seed: int) -> SchedulerFactory:
+def _with_volcano(path: Path | None, volcano: VolcanoFlags, *, seed: int, gates: Gates) -> SchedulerFactory:
     """Both manners in one Scheduler, which follows Volcano's file while it runs."""
     from fairlead.cli.attended import Attended
     from fairlead.config.watcher import Outcome
@@ -65,14 +66,14 @@ def _with_volcano(path: Path | None, volcano: VolcanoFlags, *, seed: int) -> Sch
         volcano = volcano.looking_at(view)
         if cards is not None:
             volcano = volcano.knowing_cards(view.get(kinds.CONFIG_MAP, *cards))
-        others = [] if volcano.only else _kube_profiles(path, view)
+        others = [] if volcano.only else _kube_profiles(path, view, gates)
         volcano.check_names(others)
         scheduler = Scheduler([*others, volcano.profile(config)], Options(seed=seed))
         watcher = volcano.watcher(_tell)
 
         def look() -> None:
             if watcher is not None and watcher.look() is Outcome.CHANGED:
-                kept = [] if volcano.only else _kube_profiles(path, view)
+                kept = [] if volcano.only else _kube_profiles(path, view, gates)
                 scheduler.reconfigure([*kept, volcano.profile(watcher.current)])
 
         return Attended(scheduler, view, also_look=[look])
@@ -85,9 +86,9 @@ def _tell(words: str) -> None:
     log.log(logging.WARNING if "stays in force" in words else logging.INFO, words)
 
 
-def _kube_profiles(path: Path | None, view: DocView) -> list[Profile]:
+def _kube_profiles(path: Path | None, view: DocView, gates: Gates) -> list[Profile]:
     if path is None:
-        return [first_profile()]
-    scheduler = configured_scheduler(path)(view)
+        return [first_profile(gates)]
+    scheduler = configured_scheduler(path, gates=gates)(view)
     assert isinstance(scheduler, Scheduler)
     return list(scheduler.profiles.values())

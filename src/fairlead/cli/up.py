@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fairlead.cli.fleet import DEFAULT_NODES, Fleet, Shape, parse_shape, parse_zones
+from fairlead.cli.gate_flags import gates_option
 from fairlead.cli.terminal import bars, log_to_stderr
 from fairlead.cli.volcano_flags import VolcanoFlags, volcano_options
+from fairlead.config.gates import OWN_GATES, Gates
 from fairlead.controllers.housekeeping import choose_controllers
 from fairlead.errors import ConfigError, FairleadError
 
@@ -75,6 +77,7 @@ def _not_the_users_own(context: click.Context, parameter: click.Parameter, path:
 @click.option("--from", "snapshot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Begin with the cluster in a file of `fairlead snapshot save`.")  # fmt: skip
 @click.option("-v", "--verbose", count=True, help="Say what happens on standard error (twice: everything).")
+@gates_option("A=true,B=false, as `fairlead scheduler` takes them; what gangs need is on.", defaults=OWN_GATES)
 @volcano_options
 def up_command(
     nodes: int | None,
@@ -90,6 +93,7 @@ def up_command(
     controllers: tuple[str, ...],
     snapshot: Path | None,
     verbose: int,
+    gates: Gates,
     **volcano_flags: Any,
 ) -> None:
     """Start a cluster of simulated nodes in this terminal, and write a kubeconfig for it.
@@ -108,7 +112,9 @@ def up_command(
         raise click.UsageError("--fsync needs --data")
     if config is not None and scheduler == "none":
         raise click.UsageError("--config is for the scheduler, and --scheduler none runs none")
-    volcano = VolcanoFlags.taken_from(volcano_flags)
+    if gates != OWN_GATES and scheduler == "none":
+        raise click.UsageError("--feature-gates is for the scheduler, and --scheduler none runs none")
+    volcano = VolcanoFlags.taken_from({**volcano_flags, "gates": gates})
     if volcano is not None and scheduler == "none":
         raise click.UsageError("--volcano-conf is for the scheduler, and --scheduler none runs none")
     try:
@@ -123,7 +129,7 @@ def up_command(
     from fairlead.cli.embedded import Wish
 
     wish = Wish(
-        fleet=fleet, kubeconfig=kubeconfig, schedulers=_schedulers(scheduler, config, volcano),
+        fleet=fleet, kubeconfig=kubeconfig, schedulers=_schedulers(scheduler, config, volcano, gates),
         bind=bind, port=port, data=data, fsync=fsync, controllers=controllers,
         volcano_names=("volcano",) if volcano is None else tuple(volcano.options.scheduler_names),
         usage=None if volcano is None else volcano.options.usage,
@@ -138,14 +144,14 @@ def _leave_quietly_on_signals() -> None:
         signal.signal(number, lambda *_: sys.exit(0))
 
 
-def _schedulers(which: str, config: Path | None, volcano: VolcanoFlags | None) -> list[SchedulerFactory]:
+def _schedulers(which: str, config: Path | None, volcano: VolcanoFlags | None, gates: Gates) -> list[SchedulerFactory]:
     if which == "none":
         return []
     from fairlead.cli.schedulers import configured_scheduler, default_scheduler
 
     if volcano is not None:
-        return [configured_scheduler(config, volcano=volcano), volcano.first_queues]
-    return [(lambda _: default_scheduler()) if config is None else configured_scheduler(config)]
+        return [configured_scheduler(config, volcano=volcano, gates=gates), volcano.first_queues]
+    return [(lambda _: default_scheduler(gates=gates)) if config is None else configured_scheduler(config, gates=gates)]
 
 
 async def _up(wish: Wish) -> None:

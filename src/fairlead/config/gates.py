@@ -87,10 +87,10 @@ _BOOLEANS |= dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False)
 _FAMILIES = {"AllAlpha": "alpha", "AllBeta": "beta"}
 
 
-def parse_feature_gates(text: str) -> Gates:
+def parse_feature_gates(text: str, *, defaults: Gates = DEFAULT_GATES) -> Gates:
     """`A=true,B=false` over the defaults. Raises ConfigError in the original's words."""
     wishes = dict(_wish(part.strip()) for part in text.split(",") if part.strip())
-    on = set(DEFAULT_GATES)
+    on = set(defaults)
     for family in _FAMILIES.keys() & wishes.keys():
         members = {name for name, gate in KNOWN_GATES.items() if gate.stage == _FAMILIES[family]}
         on = on | members if wishes[family] else on - members

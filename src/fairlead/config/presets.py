@@ -9,9 +9,10 @@ from fairlead.config.gates import OWN_GATES
 from fairlead.config.kube import default_kube_config
 
 if TYPE_CHECKING:
+    from fairlead.config.gates import Gates
     from fairlead.framework.profile import Profile
 
 
-def first_profile() -> Profile:
-    (profile,) = profiles_of(default_kube_config(gates=OWN_GATES))
+def first_profile(gates: Gates = OWN_GATES) -> Profile:
+    (profile,) = profiles_of(default_kube_config(gates=gates))
     return profile

@@ -6,12 +6,20 @@ from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from fairlead.cli import up
+from fairlead.cli.attended import Attended
+from fairlead.cli.embedded import Wish
 from fairlead.cli.volcano_flags import VolcanoFlags, volcano_options
 from fairlead.config.gates import parse_feature_gates
+from fairlead.engine.scheduler import Scheduler
 from fairlead.errors import ConfigError
 from fairlead.framework.territory import WHOLE, Sharding, Territory
+from fairlead.testing.harness import Harness
 from tests.unit.cli.test_volcano_flags import flags
+
+KUBE_CONFIG = "tests/parity/data/kube/scheduler-config.yaml"
 
 
 def territory(*arguments: str) -> Territory:
@@ -59,6 +67,50 @@ def test_the_gates_of_the_command_reach_the_profile() -> None:
     rounds = asked.profile(asked.first_config()).rounds
     assert rounds is not None
     assert rounds.opens_queue_gates
+
+
+def brought_up(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Wish:
+    """What `fairlead up` would start."""
+    wishes: list[Wish] = []
+
+    async def note(wish: Wish) -> None:
+        wishes.append(wish)
+
+    monkeypatch.setattr(up, "_up", note)
+    monkeypatch.setattr(up, "_leave_quietly_on_signals", lambda: None)
+    result = CliRunner().invoke(up.up_command, ["--nodes", "0", *arguments], standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return wishes[0]
+
+
+@pytest.mark.parametrize("gates", [(), ("--feature-gates", "SchedulingGatesQueueAdmission=true")])
+def test_up_takes_the_same_gates_for_volcano(monkeypatch: pytest.MonkeyPatch, gates: tuple[str, ...]) -> None:
+    wish = brought_up(monkeypatch, "--volcano-conf", "default", *gates)
+    attended = wish.schedulers[0](Harness().store)
+    assert isinstance(attended, Attended)
+    rounds = attended.scheduler.profiles["volcano"].rounds
+    assert rounds is not None
+    assert rounds.opens_queue_gates == bool(gates)
+
+
+@pytest.mark.parametrize("config", [(), ("--volcano-conf", "default"), ("--config", KUBE_CONFIG)])
+def test_up_takes_gates_over_those_that_gangs_need(monkeypatch: pytest.MonkeyPatch, config: tuple[str, ...]) -> None:
+    found = []
+    for gates in ("", "StorageCapacityScoring=true", "AllAlpha=false"):
+        made = brought_up(monkeypatch, *config, "--feature-gates", gates).schedulers[0](Harness().store)
+        scheduler = made.scheduler if isinstance(made, Attended) else made
+        assert isinstance(scheduler, Scheduler)
+        plugins = scheduler.profiles["default-scheduler"].plugins()
+        found.append("GangScheduling" in [plugin.name for plugin in plugins])
+    assert found == [True, True, False]
+
+
+def test_up_refuses_gates_nobody_knows_or_would_heed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(click.BadParameter, match="unrecognized feature gate: NoSuchGate"):
+        brought_up(monkeypatch, "--feature-gates", "NoSuchGate=true")
+    with pytest.raises(click.UsageError, match="--feature-gates is for the scheduler"):
+        brought_up(monkeypatch, "--scheduler", "none", "--feature-gates", "StorageCapacityScoring=true")
 
 
 def _defaults() -> dict[str, Any]:

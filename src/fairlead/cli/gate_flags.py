@@ -1,0 +1,28 @@
+"""`--feature-gates`, for every command that takes them: one reading, over what is on where the command runs.
+
+On somebody's own cluster that is what Kubernetes has on; in our clusters groups are on as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from fairlead.config.gates import DEFAULT_GATES, Gates, parse_feature_gates
+from fairlead.errors import ConfigError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def gates_option(words: str, *, defaults: Gates = DEFAULT_GATES) -> Callable[[Command], Command]:
+    """Gives a command its gates as the argument `gates`."""
+
+    def parsed(context: click.Context, parameter: click.Parameter, value: str) -> Gates:
+        try:
+            return parse_feature_gates(value, defaults=defaults)
+        except ConfigError as error:
+            raise click.BadParameter(str(error), context, parameter) from None
+
+    return click.option("--feature-gates", "gates", callback=parsed, default="", metavar="GATES", help=words)
