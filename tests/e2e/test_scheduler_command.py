@@ -153,16 +153,27 @@ def test_it_leads_schedules_explains_reloads_and_leaves(up: Up, scheduler: Sched
     assert "Traceback" not in scheduler.log.read_text()
 
 
+def answered(scheduler: SchedulerProcess) -> int:
+    """How many reads its API has answered, watches that are open not among them."""
+    lines = scheduler.get("/metrics")[1].splitlines()
+    found = [line for line in lines if line.startswith("rest_client_requests_total") and 'method="GET"' in line]
+    return sum(int(float(line.split()[-1])) for line in found)
+
+
 def test_a_second_one_stands_by_and_takes_over(up: Up, scheduler: SchedulerProcess, tmp_path: Path) -> None:
     scheduler.until(lambda: "became leader" in scheduler.log.read_text(), "leading")
     second = SchedulerProcess(tmp_path / "second", up.kubeconfig)
     try:
         second.until(lambda: second.get("/healthz") == (200, "ok"), "healthy")
         assert "became leader" not in second.log.read_text()
+        second.until(lambda: second.get("/readyz") == (200, "ok"), "knowing the cluster")
+        asked = answered(second)
+        assert asked > 10, "it lists what there is while it stands by"
         assert scheduler.end(signal.SIGINT) == 0
         second.until(lambda: "became leader" in second.log.read_text(), "taking over")
         create(up, pod("two").asks(cpu="1"))
         second.until(lambda: bool(node_of(up, "two")), "placed")
+        assert second.get("/readyz") == (200, "ok")
         assert second.end() == 0
     finally:
         second.close()

@@ -47,11 +47,14 @@ class Mirror:
         return Follower(self.reflector, watches, wake)
 
     async def run(self) -> None:
-        """Until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            self._group = group
-            for reflector in self._reflectors.values():
-                self._start(reflector)
+        """Until cancelled. Run again, it goes on where it was: what was listed once is only watched."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                for reflector in self._reflectors.values():
+                    self._start(reflector)
+        finally:
+            self._group = None
 
     def _start(self, reflector: Reflector) -> None:
         assert self._group is not None

@@ -29,6 +29,7 @@ from fairlead.api.ops_server import OpsServer, Vitals
 from fairlead.api.pki import Credentials
 from fairlead.api.retry import Throttle
 from fairlead.cli.attended import Attended
+from fairlead.cli.leading import lead
 from fairlead.cli.logs import DECISIONS
 from fairlead.config.assemble import profiles_of
 from fairlead.config.extenders import extenders_of, without_what_extenders_manage
@@ -44,8 +45,7 @@ from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.errors import ApiError, ConfigError, FairleadError, NotFound
 from fairlead.framework.meter import Meter
 from fairlead.model import kinds
-from fairlead.runtime.collecting import collect_rarely
-from fairlead.runtime.leader import Election, Elector, LeadershipLost
+from fairlead.runtime.leader import Election, Elector
 from fairlead.runtime.live import Limits, LiveRuntime, Stepped
 from fairlead.runtime.telemetry import Telemetry
 from fairlead.runtime.usage import UsageCollector
@@ -294,8 +294,10 @@ async def run(flags: Flags, config: KubeConfig) -> None:
             limits=Limits(in_flight=IN_FLIGHT), on_step=lambda stepped: _after(stepped, telemetry),
         )  # fmt: skip
         stopping = _stop_on_signals(runtime, attended)
-        await _serve(opened, flags, making, telemetry, scheduler, _vitals(elector, runtime, stopping))
-        await _lead(elector, runtime, stopping)
+        waits = elector is not None and config.delay_cache_until_active
+        vitals = _vitals(elector, runtime, stopping, standing_by=lambda: waits or world.view.listed)
+        await _serve(opened, flags, making, telemetry, scheduler, vitals)
+        await lead(elector, runtime, stopping, stands_by=not waits)
 
 
 async def _knowing_cards(flags: Flags, api: KubeApi) -> Flags:
@@ -350,27 +352,6 @@ async def _elector(opened: AsyncExitStack, connection: Connection, config: KubeC
             lease=election.lease_duration, renew=election.renew_deadline, retry=election.retry_period,
         ),
     )  # fmt: skip
-
-
-async def _lead(elector: Elector | None, runtime: LiveRuntime, stopping: asyncio.Event) -> None:
-    async def work() -> None:
-        collect_rarely()
-        await runtime.run_until_stopped()
-
-    leading = asyncio.create_task(work() if elector is None else elector.run(work))
-    ending = asyncio.create_task(stopping.wait())
-    try:
-        await asyncio.wait([leading, ending], return_when=asyncio.FIRST_COMPLETED)
-        if not leading.done() and not (elector is None or elector.leading):
-            leading.cancel()
-        await asyncio.wait([leading])
-        if not leading.cancelled():
-            leading.result()
-    except LeadershipLost as error:
-        log.error("leaderelection lost")
-        raise FairleadError("leaderelection lost") from error
-    finally:
-        ending.cancel()
 
 
 def _stop_on_signals(runtime: LiveRuntime, attended: Attended) -> asyncio.Event:
@@ -434,14 +415,19 @@ def _tls(flags: Flags) -> ssl.SSLContext | None:
     return Credentials.generate(now=time.time(), hosts=(socket.gethostname(),)).tls()
 
 
-def _vitals(elector: Elector | None, runtime: LiveRuntime, stopping: asyncio.Event) -> Vitals:
+def _vitals(
+    elector: Elector | None, runtime: LiveRuntime, stopping: asyncio.Event, *, standing_by: Callable[[], bool]
+) -> Vitals:
     election = {"leaderElection": lambda: elector.healthy} if elector is not None else {}
-    synced = {"sched-handler-sync": lambda: runtime.stepping or (elector is not None and not elector.leading)}
+
+    def synced() -> bool:
+        return runtime.stepping or (elector is not None and not elector.leading and standing_by())
+
     ping = {"ping": lambda: True}
     return Vitals(
         healthz=election or ping,
         livez=ping,
-        readyz={**election, "shutdown": lambda: not stopping.is_set(), **synced},
+        readyz={**election, "shutdown": lambda: not stopping.is_set(), "sched-handler-sync": synced},
     )
 
 

@@ -4,7 +4,7 @@ The event loop has this thread; each controller's `step` runs in a thread of its
 scheduling only, never watches, writes, the lease or the API server. Between two steps a controller's inbox is drained;
 that is its snapshot. It sleeps until something is in the inbox or its `wake_at` has come.
 
-    waiting for first lists ─▶ step ─▶ writes ─▶ doze ─▶ step ...   ─stop▶ finish writes ─▶ ended
+    (standing by ─▶) waiting for first lists ─▶ step ─▶ writes ─▶ doze ─▶ step ...   ─stop▶ finish writes ─▶ ended
 
 Invariant: one step at a time per controller; a step that raises is logged and costs its own changes, nothing else.
 """
@@ -24,7 +24,7 @@ from fairlead.api.retry import Backoff
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Change, Controller, Reply, Write
-    from fairlead.runtime.worlds import World
+    from fairlead.runtime.worlds import Following, World
 
 log = logging.getLogger("fairlead.runtime")
 
@@ -101,8 +101,14 @@ class LiveRuntime:
         """Whether every controller has seen the whole of what it watches, and made its first step."""
         return all(driver.steps for driver in self._drivers)
 
+    async def stand_by(self) -> None:
+        """Watch without acting, until cancelled. Who then runs begins with what is known, and lists nothing again."""
+        await self._world.run()
+
     async def run_until_stopped(self) -> None:
         """Returns after `stop`, when every controller has ended. If cancelled, everything ends at once."""
+        for driver in self._drivers:
+            driver.follow()
         async with asyncio.TaskGroup() as group:
             world = group.create_task(self._world.run(), name="world")
             drivers = [group.create_task(driver.run(), name=driver.name) for driver in self._drivers]
@@ -126,6 +132,7 @@ class _Driver:
         self.name = controller.name
         self.steps = 0
         self._controller = controller
+        self._world = world
         self._clock = clock
         self._limits = limits
         self._on_step, self._on_write = on_step, on_write
@@ -135,9 +142,16 @@ class _Driver:
         self._turning: asyncio.Future[_Outcome] | None = None
         self._failures = 0
         self._rng = random.Random(self.name)
-        self._following = world.follow(controller.watches, self._awake.set)
-        self._followed = len(controller.watches)
+        self._following: Following
+        self._followed = 0
+        world.anticipate(controller.watches)
         self._writer = world.writer(self._receive, in_flight=limits.in_flight)
+
+    def follow(self) -> None:
+        """Hear of changes from now on. Not sooner: in an inbox that nobody drains they would pile up."""
+        watches = self._controller.watches
+        self._following = self._world.follow(watches, self._awake.set)
+        self._followed = len(watches)
 
     def stop(self) -> None:
         self._stopping.set()

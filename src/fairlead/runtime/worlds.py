@@ -48,6 +48,10 @@ class World(Protocol):
     @property
     def view(self) -> DocView: ...
 
+    def anticipate(self, watches: Sequence[Watch]) -> None:
+        """Somebody will follow these: `run` shall know them already."""
+        ...
+
     def follow(self, watches: Sequence[Watch], wake: Callable[[], None]) -> Following: ...
 
     def writer(self, deliver: Deliver, *, in_flight: int) -> Writer: ...
@@ -64,6 +68,10 @@ class Remote:
         self._api = api
         self.view = Mirror(api, on_error=on_error)
 
+    def anticipate(self, watches: Sequence[Watch]) -> None:
+        for watch in watches:
+            self.view.reflector(watch)
+
     def follow(self, watches: Sequence[Watch], wake: Callable[[], None]) -> Following:
         return self.view.follow(watches, wake)
 
@@ -79,6 +87,9 @@ class Embedded:
 
     def __init__(self, store: Store) -> None:
         self.view = store
+
+    def anticipate(self, watches: Sequence[Watch]) -> None:
+        """A Store knows everything all the time."""
 
     def follow(self, watches: Sequence[Watch], wake: Callable[[], None]) -> Following:
         return _Fed(self.view, watches, wake)

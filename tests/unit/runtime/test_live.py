@@ -469,3 +469,54 @@ async def test_a_watch_that_cannot_be_had_does_not_stall_a_controller(store: Sto
         await seen.until(lambda steps: len(steps) > 1)
         store.perform(create("later"))
         await seen.until(lambda steps: 1 in steps[1:])
+
+
+class Counted(StoreApi):
+    """Counts lists."""
+
+    lists = 0
+
+    async def list(self, kind: Kind, **options: Any) -> Any:
+        self.lists += 1
+        return await super().list(kind, **options)
+
+
+async def test_who_stood_by_begins_with_what_it_knows_and_lists_nothing(store: Store) -> None:
+    api = Counted(store)
+    world, heard = Remote(api), Heard()
+
+    def act(now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
+        heard.add([(c.happened, c.doc["metadata"]["name"], c.doc.get("data")) for c in changes])
+        return []
+
+    actor = Actor(act)
+    runtime = LiveRuntime(world, [actor])
+    store.perform(create("before"))
+    store.perform(create("gone"))
+    news = asyncio.Event()
+    world.follow(actor.watches, news.set)
+    standing_by = asyncio.create_task(runtime.stand_by())
+    async with asyncio.timeout(10):
+        while not world.view.listed:
+            await news.wait()
+        store.perform(create("meanwhile"))
+        store.perform(update("before", "new"))
+        store.perform(Write(Verb.DELETE, CONFIG_MAP, "default", "gone"))
+        while world.view.get(CONFIG_MAP, "default", "gone"):
+            news.clear()
+            await news.wait()
+    assert actor.steps == 0, "it acts only when it runs"
+    standing_by.cancel()
+    await asyncio.gather(standing_by, return_exceptions=True)
+    store.perform(create("between"))
+    lists, running_now = api.lists, asyncio.create_task(runtime.run_until_stopped())
+    await heard.until(lambda steps: any("between" in str(step) for step in steps))
+    runtime.stop()
+    await running_now
+    assert api.lists == lists
+    told = [change for step in heard.things for change in step if change[1] != "kube-root-ca.crt"]
+    assert told == [
+        (Happened.ADDED, "before", {"value": "new"}),
+        (Happened.ADDED, "meanwhile", {"value": ""}),
+        (Happened.ADDED, "between", {"value": ""}),
+    ]
