@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from fairlead.controllers.stamps import duration
+from fairlead.model.durations import parse_duration
 
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
@@ -115,9 +115,10 @@ def parse_schedule(text: str, zone: str = "") -> Schedule:
     where = _zone(zone)
     text = text.strip()
     if text.startswith("@every "):
-        pause = duration(text.removeprefix("@every "))
-        if pause is None:
-            raise ScheduleError(f"failed to parse duration {text}")
+        try:
+            pause = parse_duration(text.removeprefix("@every "))
+        except ValueError as error:
+            raise ScheduleError(f"failed to parse duration {text}: {error}") from None
         return Schedule(_ANY, _ANY, _ANY, _ANY, _ANY, zone=where, every=max(1.0, pause // 1))
     fields = _SHORTHANDS.get(text, text).lower().split()
     if text.startswith("@") and text not in _SHORTHANDS:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from fairlead.controllers.stamps import duration
+from fairlead.model.durations import parse_duration
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -71,8 +71,12 @@ def read_script(annotations: Mapping[str, str], rng: Random, default: PodScript)
 
 
 def _own(annotations: Mapping[str, str], name: str) -> float | None:
-    text = annotations.get(name)
-    return None if text is None else duration(text)
+    """Seconds, also of a number alone; what is no pause says nothing."""
+    try:
+        seconds = parse_duration(annotations.get(name, "").strip(), unit="s")
+    except ValueError:
+        return None
+    return seconds if seconds >= 0 else None
 
 
 def _stage(annotations: Mapping[str, str], stage: str, rng: Random) -> float | None:

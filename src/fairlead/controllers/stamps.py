@@ -1,17 +1,13 @@
-"""Times and durations as API documents spell them, both ways.
+"""Times as API documents spell them, both ways.
 
-Objects carry whole seconds in RFC 3339 (`2026-01-02T03:04:05Z`), Leases carry microseconds, and annotations carry
-durations as Go prints them (`1h2m3.5s`). Controllers count in seconds since the epoch.
+Objects carry whole seconds in RFC 3339 (`2026-01-02T03:04:05Z`), and Leases carry microseconds. Controllers count in
+seconds since the epoch.
 """
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from functools import lru_cache
-
-_PART = re.compile(r"([0-9]*\.?[0-9]+)(ns|us|µs|ms|s|m|h)")
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def stamp(now: float) -> str:
@@ -34,15 +30,3 @@ def micro_stamp(now: float) -> str:
 def seconds_of(text: str) -> float:
     """Seconds since the epoch of a Time or MicroTime."""
     return datetime.fromisoformat(text).timestamp()
-
-
-def duration(text: str) -> float | None:
-    """Seconds of `1.5s`, `2m`, `1h30m`, or of a bare number of seconds; None for anything else."""
-    text = text.strip()
-    if text and _PART.sub("", text) == "":
-        return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
-    try:
-        seconds = float(text)
-    except ValueError:
-        return None
-    return seconds if 0 <= seconds < float("inf") else None

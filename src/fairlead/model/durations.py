@@ -14,11 +14,13 @@ _PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)")
 _LONGEST = 2**63 - 1
 
 
-def parse_duration(text: str) -> float:
-    """Seconds. Raises ValueError in Go's words."""
+def parse_duration(text: str, *, unit: str = "") -> float:
+    """Seconds. Raises ValueError in Go's words. A number alone is wrong, unless a unit is given for it."""
     body = text[1:] if text[:1] in ("+", "-") else text
     if body == "0":
         return 0.0
+    if unit and body.replace(".", "", 1).isdecimal():
+        body += unit
     if not body:
         raise ValueError(f"time: invalid duration {_quoted(text)}")
     total, at = Decimal(0), 0

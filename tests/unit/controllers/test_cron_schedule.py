@@ -79,6 +79,7 @@ def test_the_last_time_is_found_however_long_ago() -> None:
         ("*/0 * * * *", "positive number"),
         ("a * * * *", "failed to parse int"),
         ("@often", "unrecognized descriptor"),
+        ("@every 5", 'failed to parse duration @every 5: time: missing unit in duration "5"'),
     ],
 )
 def test_what_is_no_schedule_is_refused(schedule: str, complaint: str) -> None:

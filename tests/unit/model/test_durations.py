@@ -39,6 +39,17 @@ def test_a_wrong_duration_is_refused_in_gos_words(text: str, words: str) -> None
     assert str(caught.value) == words
 
 
+@pytest.mark.parametrize(("text", "seconds"), [("7", 7.0), ("0.5", 0.5), ("-3", -3.0), ("2m", 120.0), ("0", 0.0)])
+def test_a_number_alone_has_the_unit_that_is_given_for_it(text: str, seconds: float) -> None:
+    assert parse_duration(text, unit="s") == seconds
+
+
+@pytest.mark.parametrize("text", ["", ".", "-", "inf", "nan", "1h30", "5x", "soon"])
+def test_a_unit_for_numbers_makes_nothing_else_a_duration(text: str) -> None:
+    with pytest.raises(ValueError, match="time: "):
+        parse_duration(text, unit="s")
+
+
 @given(st.integers(-9 * 10**12, 9 * 10**12))
 def test_what_is_written_reads_back_to_the_millisecond(milliseconds: int) -> None:
     assert parse_duration(format_duration(milliseconds / 1000)) == milliseconds / 1000
