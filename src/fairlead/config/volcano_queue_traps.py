@@ -6,6 +6,7 @@ model/policy.py reads them from the documents.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -54,20 +55,13 @@ def _of_one(queue: Queue) -> Iterator[Trap]:
 
 
 def _guarantees_against(queues: Iterable[Queue], total: Units) -> Iterator[Trap]:
-    sums: dict[str, int] = {}
-    for queue in queues:
-        if queue.name != ROOT:
-            for resource, amount in (queue.guarantee or {}).items():
-                sums[resource] = sums.get(resource, 0) + amount
-    for resource, amount in sums.items():
-        if amount > total.get(resource, 0):
-            yield Trap(
-                (),
-                f"queues are guaranteed {_said(resource, amount)} {resource}, and all nodes together have "
-                f"{_said(resource, total.get(resource, 0))}",
-                "nothing is left for queues without a guarantee, and not every guarantee can be kept",
-                "lower the guarantees or add nodes",
-            )
+    for resource, promised, there in _beyond(total, [queue.guarantee for queue in queues if queue.name != ROOT]):
+        yield Trap(
+            (),
+            f"queues are guaranteed {promised} {resource}, and all nodes together have {there}",
+            "nothing is left for queues without a guarantee, and not every guarantee can be kept",
+            "lower the guarantees or add nodes",
+        )
 
 
 def _deserved_against(config: VolcanoConfig | None, queues: Iterable[Queue], total: Units) -> Iterator[Trap]:
@@ -76,20 +70,25 @@ def _deserved_against(config: VolcanoConfig | None, queues: Iterable[Queue], tot
         return
     queues = list(queues)
     parents = {queue.parent for queue in queues}
-    sums: dict[str, int] = {}
-    for queue in queues:
-        if queue.name != ROOT and queue.name not in parents:
-            for resource, amount in (queue.deserved or {}).items():
-                sums[resource] = sums.get(resource, 0) + amount
+    leaves = [queue for queue in queues if queue.name != ROOT and queue.name not in parents]
+    for resource, promised, there in _beyond(total, [queue.deserved for queue in leaves]):
+        yield Trap(
+            (),
+            f"queues deserve {promised} {resource} together, and all nodes have {there}",
+            "when all want theirs, some have less than they deserve and reclaim finds nobody who has more",
+            f"lower spec.deserved.{resource} of some, or add nodes",
+        )
+
+
+def _beyond(total: Units, promises: Iterable[Units | None]) -> Iterator[tuple[str, str, str]]:
+    """Resources of which more is promised than there is: how much it comes to, and how much there is."""
+    sums: Counter[str] = Counter()
+    for promise in promises:
+        sums.update(promise or {})
     for resource, amount in sums.items():
-        if amount > total.get(resource, 0):
-            yield Trap(
-                (),
-                f"queues deserve {_said(resource, amount)} {resource} together, and all nodes have "
-                f"{_said(resource, total.get(resource, 0))}",
-                "when all want theirs, some have less than they deserve and reclaim finds nobody who has more",
-                f"lower spec.deserved.{resource} of some, or add nodes",
-            )
+        there = total.get(resource, 0)
+        if amount > there:
+            yield resource, _said(resource, amount), _said(resource, there)
 
 
 def _of_tree(queues: Mapping[str, Queue]) -> Iterator[Trap]:
