@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -24,26 +24,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("fairlead.scheduler")
 
-StandDown = Callable[[], Awaitable[object]]
-
 
 async def lead(elector: Elector | None, runtime: LiveRuntime, stopping: asyncio.Event, *, stands_by: bool) -> None:
     """Until `stopping`, or until the runtime ends by itself. Without an elector there is nothing to wait for."""
     if elector is None:
-        await _until(stopping, asyncio.create_task(_work(runtime)), unelected=lambda: False)
+        await _until(stopping, asyncio.create_task(_work(runtime, None)), unelected=lambda: False)
         return
-    async with _standing_by(runtime if stands_by else None) as stand_down:
-
-        async def work() -> None:
-            await stand_down()
-            await _work(runtime)
-
-        await _until(stopping, asyncio.create_task(elector.run(work)), unelected=lambda: not elector.leading)
+    async with _standing_by(runtime if stands_by else None) as watching:
+        leading = asyncio.create_task(elector.run(lambda: _work(runtime, watching)))
+        await _until(stopping, leading, unelected=lambda: not elector.leading)
 
 
-async def _work(runtime: LiveRuntime) -> None:
+async def _work(runtime: LiveRuntime, watching: asyncio.Task[None] | None) -> None:
     collect_rarely()
-    await runtime.run_until_stopped()
+    await runtime.run_until_stopped(watching)
 
 
 async def _until(stopping: asyncio.Event, leading: asyncio.Task[None], *, unelected: Callable[[], bool]) -> None:
@@ -63,17 +57,12 @@ async def _until(stopping: asyncio.Event, leading: asyncio.Task[None], *, unelec
 
 
 @asynccontextmanager
-async def _standing_by(runtime: LiveRuntime | None) -> AsyncIterator[StandDown]:
-    """Watching, until the block ends or what it is given is called."""
-    watching = asyncio.create_task(asyncio.sleep(0) if runtime is None else runtime.stand_by())
-
-    async def stand_down() -> None:
-        watching.cancel()
-        for outcome in await asyncio.gather(watching, return_exceptions=True):
-            if isinstance(outcome, Exception):
-                log.error("standing by failed", exc_info=outcome)
-
+async def _standing_by(runtime: LiveRuntime | None) -> AsyncIterator[asyncio.Task[None] | None]:
+    """A task that watches, for whoever leads to take over; it does not outlast the block."""
+    watching = None if runtime is None else asyncio.create_task(runtime.stand_by())
     try:
-        yield stand_down
+        yield watching
     finally:
-        await stand_down()
+        if watching is not None:
+            watching.cancel()
+            await asyncio.wait([watching])

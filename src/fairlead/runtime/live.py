@@ -105,15 +105,20 @@ class LiveRuntime:
         """Watch without acting, until cancelled. Who then runs begins with what is known, and lists nothing again."""
         await self._world.run()
 
-    async def run_until_stopped(self) -> None:
-        """Returns after `stop`, when every controller has ended. If cancelled, everything ends at once."""
+    async def run_until_stopped(self, standing_by: asyncio.Task[None] | None = None) -> None:
+        """Returns after `stop`, when every controller has ended. If cancelled, everything ends at once.
+        A task of `stand_by` is taken over, its watches go on, and it ends with this."""
         for driver in self._drivers:
             driver.follow()
         async with asyncio.TaskGroup() as group:
-            world = group.create_task(self._world.run(), name="world")
+            world = group.create_task(_taken_over(standing_by) if standing_by else self._world.run(), name="world")
             drivers = [group.create_task(driver.run(), name=driver.name) for driver in self._drivers]
             await asyncio.gather(*drivers)
             world.cancel()
+
+
+async def _taken_over(standing_by: asyncio.Task[None]) -> None:
+    await standing_by
 
 
 class _Driver:

@@ -506,14 +506,13 @@ async def test_who_stood_by_begins_with_what_it_knows_and_lists_nothing(store: S
             news.clear()
             await news.wait()
     assert actor.steps == 0, "it acts only when it runs"
-    standing_by.cancel()
-    await asyncio.gather(standing_by, return_exceptions=True)
+    lists, running_now = api.lists, asyncio.create_task(runtime.run_until_stopped(standing_by))
     store.perform(create("between"))
-    lists, running_now = api.lists, asyncio.create_task(runtime.run_until_stopped())
     await heard.until(lambda steps: any("between" in str(step) for step in steps))
     runtime.stop()
     await running_now
     assert api.lists == lists
+    assert standing_by.done()
     told = [change for step in heard.things for change in step if change[1] != "kube-root-ca.crt"]
     assert told == [
         (Happened.ADDED, "before", {"value": "new"}),
