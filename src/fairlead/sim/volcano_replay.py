@@ -113,10 +113,11 @@ class Guide(Choices, Witness):
         no step before the next commit is in; if it turns out that it was in another, others are tried next time."""
         assert self.round is not None
         left = {name: self.round.topology.nodes_of(name) for name in names}
-        attempt = self._guess(job.name) if len(left) > 1 else 0
+        about = job.name if self._action == "allocate" else f"{job.name} ({self._action})"
+        attempt = self._guess(about) if len(left) > 1 else 0
         rng = Random(attempt)
         while left:
-            node, soon = self._peek().get("node"), self._nodes_until_commit()
+            node, soon = self._ahead().node(), self._nodes_until_commit()
             likely = [name for name, nodes in left.items() if node in nodes]
             if not likely or attempt:
                 likely += [name for name, nodes in left.items() if not nodes & soon]

@@ -101,6 +101,14 @@ class Ahead:
             rows.add(self._row_in(step, task))
         return rows
 
+    def node(self) -> str:
+        """Where the next step takes place."""
+        step = self._next()
+        if step.get("do") != "evict":
+            return str(step.get("node", ""))
+        row = self._row_of(step.get("pod", ""))
+        return self._round.cluster.table.name(row) if row >= 0 else ""
+
     def row_for(self, task: Task) -> int:
         """The row that room is made on next for a task; -1 if for none."""
         return self._row_in(self._next(), task)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from fairlead.engine.actions.bundles import Bundle, allowed_only, bundles_of, in_order
@@ -116,13 +117,16 @@ class GangEviction(ABC):
 
     # ---- where ----
 
-    def _domains(self, job: Job) -> list[str]:
+    def _domains(self, job: Job) -> Iterator[str]:
         round = self._round
         gradients = round.tiers.gradient_for_job(job, round.topology.root, Purpose.EVICT)
-        listed = list(dict.fromkeys(name for gradient in gradients for name in gradient))
-        if not listed and not job.has_hard_topology:
-            listed = [round.topology.root]
-        return listed[: self._most_domains]
+        if not any(gradients) and not job.has_hard_topology:
+            gradients = [[round.topology.root]]
+        return islice(self._one_by_one(job, gradients), self._most_domains)
+
+    def _one_by_one(self, job: Job, gradients: Iterable[list[str]]) -> Iterator[str]:
+        for gradient in gradients:
+            yield from self._round.choices.hyper_nodes(job, gradient)
 
     def _room_in(self, domain: str) -> Amounts:
         """What is idle or about to be, over all nodes of a hypernode."""
@@ -197,11 +201,8 @@ class GangEviction(ABC):
         self, sub_job: SubJob, queue: QueueState, tasks: Heap[Task], domain: str
     ) -> tuple[Transaction, str] | None:
         """All tasks of a sub-job within a hypernode of the domain."""
-        names = [domain]
-        if sub_job.job.has_hard_topology:
-            gradients = self._round.tiers.gradient_for_sub_job(sub_job, domain, Purpose.EVICT)
-            names = [name for gradient in gradients for name in gradient]
-        for name in names:
+        gradients = self._round.tiers.gradient_for_sub_job(sub_job, domain, Purpose.EVICT)
+        for name in self._one_by_one(sub_job.job, gradients):
             rows = self._round.rows_of(name)
             if not len(rows):
                 continue

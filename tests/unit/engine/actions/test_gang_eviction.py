@@ -139,6 +139,21 @@ def test_a_trial_is_taken_back_and_then_done_for_good() -> None:
     assert diary.lines == [*trial, "discard", "discard", *trial, "commit"]
 
 
+def test_a_sub_group_whose_network_matters_gets_its_room_in_one_rack() -> None:
+    """§5.7.7: also where only a sub-group, and not its job, wants to be close together."""
+    policy = {"name": "pair", "subGroupSize": 2, "minSubGroups": 1, "matchLabelKeys": ["part"],
+              "labelSelector": {"matchLabels": {"job": "new"}},
+              "networkTopology": {"mode": "hard", "highestTierAllowed": 1}}  # fmt: skip
+    square = Square(a="4", b="6", c="4", d="6").queue("default")
+    square.hyper_node("left", 1, "a", "b").hyper_node("right", 1, "c", "d")
+    square.job("old", least=0).runs("old", *"abcd", cpu="4")
+    square.job("new", priority=10, least=2, subGroupPolicy=[policy]).waits("new", 2, cpu="4", labels={"part": "0"})
+    round = gangpreempt(square, NetworkTopologyAware())
+    assert set(promised(round).values()) in ({"a", "b"}, {"c", "d"})
+    (pair,) = (sub for sub in round.jobs["default/new"].sub_jobs.values() if sub.policy == "pair")
+    assert pair.nominated_hyper_node in ("left", "right")
+
+
 # ---- gangreclaim ----
 
 
