@@ -153,7 +153,8 @@ class Assembly:
 
     def _agree(self, result: Result, member: Member) -> None:
         """If everybody that permits consents, enough members have places."""
-        if member.permission is None or any(plugin == self._rules.plugin for plugin, _ in member.permission.waits):
+        permission = member.permission
+        if permission is None or (permission.waits and self._rules.plugin in dict(permission.waits)):
             return
         if result.needs_room:
             result.status, result.waiting = unschedulable(UNSCHEDULABLE, WAITING_FOR_PREEMPTION), True

@@ -37,13 +37,13 @@ class Gang:
         self.name = name
         self.group: PodGroup | None = None
         self.members: dict[str, Seat] = {}
-        self.counts: Counter[Place] = Counter()
+        self.counts: dict[Place, int] = dict.fromkeys(Place, 0)
         self.proposed = 0
         self.sent_away: set[str] = set()
         """Members that were evicted because the gang did not become whole: they do not count any more."""
 
     def __repr__(self) -> str:
-        return f"<Gang {self.key}: {dict(self.counts)}>"
+        return f"<Gang {self.key}: {self.counts}>"
 
     def __len__(self) -> int:
         return len(self.members)
@@ -131,7 +131,7 @@ class Gangs:
     def leave(self, gang: Gang, seat: Seat) -> None:
         del gang.members[seat.seen.uid]
         gang.sent_away.discard(seat.seen.uid)
-        self._lower(gang, seat.place)
+        gang.counts[seat.place] -= 1
         if gang.api == OWNER_GROUP_API and not gang.members:
             gang.group = None
             self.owned.left(gang)
@@ -139,13 +139,8 @@ class Gangs:
 
     def moved(self, gang: Gang, before: Place, after: Place) -> None:
         """A member's place changed."""
-        self._lower(gang, before)
+        gang.counts[before] -= 1
         gang.counts[after] += 1
-
-    def _lower(self, gang: Gang, place: Place) -> None:
-        gang.counts[place] -= 1
-        if not gang.counts[place]:
-            del gang.counts[place]
 
     # ---- groups ----
 
@@ -173,7 +168,7 @@ class Gangs:
     def check(self) -> None:
         for gang in self:
             counted = Counter(seat.place for seat in gang.members.values())
-            assert gang.counts == counted, f"{gang.key} counts other members than it has"
+            assert Counter(gang.counts) == counted, f"{gang.key} counts other members than it has"
             assert gang.proposed == 0, f"{gang.key} was left in the middle of an attempt"
 
 

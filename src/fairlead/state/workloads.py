@@ -51,7 +51,7 @@ class Workloads:
         return found
 
     def _catch_up(self) -> None:
-        version = (self._services.version, *(shelf.version for shelf in self._owners.values()))
+        version = (self._services.version, *[shelf.version for shelf in self._owners.values()])
         if version == self._version:
             return
         self._version = version
