@@ -158,6 +158,7 @@ def test_preferred_terms_score_as_the_plain_rules_do(
     if plugin.prepare_scores(cycle, nodes) is SKIP:
         assert plain_scores(place, feasible, hard_weight, ignores) is None
         return
-    values = plugin.normalise(cycle, nodes, plugin.score(cycle, nodes))
-    found = dict(zip(feasible, values.tolist(), strict=True))
+    raw = plugin.score(cycle, nodes)
+    values = [raw] * len(feasible) if isinstance(raw, int) else plugin.normalise(cycle, nodes, raw).tolist()
+    found = dict(zip(feasible, values, strict=True))
     assert found == plain_scores(place, feasible, hard_weight, ignores)

@@ -243,7 +243,7 @@ class Evaluator:
             scored = remembered.scored.get(plugin.name)
             if scored is not None:
                 contributions.append(scored.contribution)
-            elif not plugin.scores_flat:
+            elif not plugin.scores_flat(cycle):
                 return None
             else:
                 raw = asked(plugin, "score", cycle, nodes)

@@ -126,9 +126,6 @@ class Plugin:
     scores_in_range: bool = False
     """Whether what `score` says of a node is always within 0..100, so that it may be kept in a byte."""
 
-    scores_flat: bool = False
-    """Whether `score` always answers with one number for all rows."""
-
     frees_room: bool = True
     """Whether its `rescue` may name a node on which there is no room for the pod yet."""
 
@@ -182,6 +179,11 @@ class Plugin:
         """`nodes` are the feasible rows (for a plugin whose scope is not CLUSTER: all rows, and SKIP may depend on
         the pod only)."""
         raise NotImplementedError
+
+    def scores_flat(self, cycle: Cycle) -> bool:
+        """Whether `score` is going to answer with one number for all rows, as far as can be told without a look at
+        them: if everybody does, the best row is known already."""
+        return False
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
         """One value a row; or a single number if it is the same for all and needs no normalising."""

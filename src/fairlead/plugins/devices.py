@@ -23,7 +23,6 @@ NOT_BUILT = "fairlead cannot allocate resource claims yet"
 class DynamicResources(Plugin):
     name = "DynamicResources"
     frees_room = False
-    scores_flat = True
 
     def events(self) -> Sequence[Interest]:
         """Nothing that happens in the cluster turns this refusal around."""
@@ -39,6 +38,9 @@ class DynamicResources(Plugin):
         if self.name not in cycle.notes:
             return Rescued(failed("not found"))
         return Rescued(unschedulable("no new claims to deallocate"))
+
+    def scores_flat(self, cycle: Cycle) -> bool:
+        return True
 
     def score(self, cycle: Cycle, nodes: Nodes) -> int:
         return 0

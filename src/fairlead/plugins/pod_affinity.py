@@ -20,7 +20,7 @@ from fairlead.model.reasons import SKIP, Reason, Reject, Status, unresolvable
 from fairlead.plugins.pod_affinity_hints import after_node_change, after_pod_change
 from fairlead.plugins.pod_affinity_scores import AffinityScores
 from fairlead.state.affinity import AffinityIndex, affinity_index
-from fairlead.state.columns import ABSENT
+from fairlead.state.nodes import either
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,14 +55,22 @@ class Counts:
         self.by_key[key] = counts
 
     def any(self) -> bool:
-        return any(bool(counts.any()) for counts in self.by_key.values())
+        return any(np.count_nonzero(counts) for counts in self.by_key.values())
 
     def somewhere(self, nodes: Nodes) -> NDArray[np.bool_] | None:
         """Rows in a domain with a count of some key; None if there is no count at all."""
         found: NDArray[np.bool_] | None = None
         for key, counts in self.by_key.items():
-            here = (counts > 0).take(nodes.label(key))
-            found = here if found is None else found | here
+            found = either(found, nodes.with_label(key, counts > 0))
+        return found
+
+    def not_everywhere(self, nodes: Nodes) -> NDArray[np.bool_] | None:
+        """Rows that are not, for every key, in a domain with a count; None if all are."""
+        found: NDArray[np.bool_] | None = None
+        for key, counts in self.by_key.items():
+            if np.count_nonzero(counts > 0) < len(counts) - 1 or not nodes.table.everywhere(key):
+                here = nodes.with_label(key, counts > 0)
+                found = either(found, nodes.all() if here is None else ~here)
         return found
 
     def copy(self) -> Counts:
@@ -203,9 +211,14 @@ class InterPodAffinity(Plugin):
         cycle.notes[_SCORES] = scores
         return None
 
-    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
+    def scores_flat(self, cycle: Cycle) -> bool:
         note: AffinityScores = cycle.notes[_SCORES]
-        return note.raw(nodes)
+        return note.level
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
+        """Where all nodes have the same points, none of them is better than another."""
+        note: AffinityScores = cycle.notes[_SCORES]
+        return 0 if note.level else note.raw(nodes)
 
     def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         """To the share of the way from the lowest to the highest, in the original's order of operations."""
@@ -260,12 +273,12 @@ def _lonely(note: AffinityNote, nodes: Nodes) -> NDArray[np.bool_] | None:
     together may go anywhere."""
     if not note.toward_reaches:
         return None
-    first = note.own and not note.toward.any()
-    company = nodes.all()
-    for key, counts in note.toward.by_key.items():
-        codes = nodes.label(key)
-        company &= codes != ABSENT if first else (counts > 0).take(codes)
-    return ~company
+    if not note.own or note.toward.any():
+        return note.toward.not_everywhere(nodes)
+    lonely: NDArray[np.bool_] | None = None
+    for key in note.toward.by_key:
+        lonely = either(lonely, nodes.without_label(key))
+    return lonely
 
 
 def _exclusive(*rules: tuple[Reason, NDArray[np.bool_] | None]) -> Iterator[Reject]:

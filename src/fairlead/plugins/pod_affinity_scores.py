@@ -40,6 +40,12 @@ class AffinityScores:
         self.by_key: dict[str, NDArray[np.int64]] = {}
         self._add_own(pod)
         self._add_existing(pod, hard_weight)
+        self.level = all(self._is_level(key, points) for key, points in self.by_key.items())
+        """Whether every node has the same points, as far as can be told without looking at each."""
+
+    def _is_level(self, key: str, points: NDArray[np.int64]) -> bool:
+        level = points[0]
+        return not np.count_nonzero(points[:-1] != level) and (level == 0 or self._table.everywhere(key))
 
     def _add_own(self, pod: Pod) -> None:
         shape = pod.shape
@@ -70,7 +76,8 @@ class AffinityScores:
         return np.zeros(len(self._table.label(key).values) + 1, dtype=np.int64) if points is None else points
 
     def raw(self, nodes: Nodes) -> NDArray[np.int64]:
-        total = np.zeros(len(nodes), dtype=np.int64)
+        total: NDArray[np.int64] | None = None
         for key, points in self.by_key.items():
-            total += points.take(nodes.label(key))
-        return total
+            here = points.take(nodes.label(key))
+            total = here if total is None else total + here
+        return np.zeros(len(nodes), dtype=np.int64) if total is None else total

@@ -22,7 +22,7 @@ from fairlead.plugins.spread_hints import SpreadHints
 from fairlead.plugins.spread_rows import Effective, counted_rows, own_constraints, tally_of
 from fairlead.plugins.spread_scores import HOSTNAME, SpreadScores
 from fairlead.state.affinity import AffinityIndex, affinity_index
-from fairlead.state.columns import ABSENT
+from fairlead.state.nodes import either
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 _LOWEST_OF_NONE = 2**31 - 1
 _NO_DOMAIN = -(2**62)
 _SCORES = "PodTopologySpread.scores"
-_FEW_DOMAINS = 4
-"""So many are compared one after the other sooner than looked up."""
 _NO_CONSTRAINTS: tuple[Effective, ...] = ()
 
 SYSTEM_DEFAULTS = (
@@ -78,17 +76,11 @@ class Check:
 
     def unlabelled(self, nodes: Nodes) -> NDArray[np.bool_] | None:
         """Rows without the label; None if every node has it."""
-        return None if self.counted.every_node_labelled else nodes.label(self.of.key) == ABSENT
+        return nodes.without_label(self.of.key)
 
     def crowded(self, nodes: Nodes) -> NDArray[np.bool_] | None:
         """Rows in domains that hold too many; None if no domain does."""
-        full = (self.sums > self.limit).nonzero()[0]
-        if len(full) > _FEW_DOMAINS:
-            return (self.sums > self.limit).take(nodes.label(self.of.key))
-        rows: NDArray[np.bool_] | None = None
-        for code in full.tolist():
-            rows = _either(rows, nodes.label(self.of.key) == code)
-        return rows
+        return nodes.with_label(self.of.key, self.sums > self.limit)
 
     def _fewest(self) -> int:
         seen = self.counted.seen
@@ -180,7 +172,7 @@ class PodTopologySpread(Plugin):
                 crowded = None if crowded is None else crowded & ~missing
             if skewed is not None:
                 unlabelled = None if unlabelled is None else unlabelled & ~skewed
-            missing, skewed = _either(missing, unlabelled), _either(skewed, crowded)
+            missing, skewed = either(missing, unlabelled), either(skewed, crowded)
         if missing is not None:
             yield Reject(self._MISSING, missing)
         if skewed is not None:
@@ -223,12 +215,6 @@ class PodTopologySpread(Plugin):
     def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         note: SpreadScores = cycle.notes[_SCORES]
         return note.normalised(nodes, raw)
-
-
-def _either(one: NDArray[np.bool_] | None, other: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
-    if one is None or other is None:
-        return one if other is None else other
-    return one | other
 
 
 def _check(of: Effective, pod: Pod, index: AffinityIndex, keys: tuple[str, ...]) -> Check:

@@ -27,11 +27,13 @@ Item = TypeVar("Item")
 class LabelColumn:
     """One label key over all rows."""
 
-    __slots__ = ("_codes_of", "_numbers", "codes", "values")
+    __slots__ = ("_codes_of", "_numbers", "carriers", "codes", "values")
 
     def __init__(self, capacity: int) -> None:
         self.codes: NDArray[np.int32] = np.full(capacity, ABSENT, dtype=np.int32)
         self.values: list[str] = []
+        self.carriers = 0
+        """How many rows have the label."""
         self._codes_of: dict[str, int] = {}
         self._numbers: tuple[NDArray[np.int64], NDArray[np.bool_]] | None = None
 
@@ -40,6 +42,7 @@ class LabelColumn:
         return self._codes_of.get(value, -2)
 
     def put(self, row: int, value: str | None) -> None:
+        self.carriers += (value is not None) - int(self.codes[row] != ABSENT)
         if value is None:
             self.codes[row] = ABSENT
             return
@@ -73,15 +76,17 @@ class LabelColumns:
         self._capacity = capacity
         self._columns: dict[str, LabelColumn] = {}
 
-    def column(self, key: str, rows: Iterable[tuple[int, Mapping[str, str]]]) -> LabelColumn:
-        """The column of a key; made from `rows` (row and labels of every alive node) when it is new."""
-        column = self._columns.get(key)
-        if column is None:
-            column = self._columns[key] = LabelColumn(self._capacity)
-            for row, labels in rows:
-                value = labels.get(key)
-                if value is not None:
-                    column.put(row, value)
+    def column(self, key: str) -> LabelColumn | None:
+        """The column of a key, if somebody asked for it before."""
+        return self._columns.get(key)
+
+    def make(self, key: str, rows: Iterable[tuple[int, Mapping[str, str]]]) -> LabelColumn:
+        """The column of a new key, from the row and the labels of every alive node."""
+        column = self._columns[key] = LabelColumn(self._capacity)
+        for row, labels in rows:
+            value = labels.get(key)
+            if value is not None:
+                column.put(row, value)
         return column
 
     def put(self, row: int, labels: Mapping[str, str]) -> None:

@@ -28,9 +28,7 @@ class CountedRows:
     """The rows that count for one topology key. `mask` is by row, `seen` the codes that occur among them; `outside`
     is by row too: those that count but have no such label."""
 
-    __slots__ = (
-        "_codes", "_every_labelled_row", "_rows", "every_node_labelled", "key", "mask", "outside", "seen", "values",
-    )  # fmt: skip
+    __slots__ = ("_codes", "_every_labelled_row", "_rows", "key", "mask", "outside", "seen", "values")
 
     def __init__(self, table: NodeTable, key: str, mask: NDArray[np.bool_]) -> None:
         label = table.label(key)
@@ -42,9 +40,7 @@ class CountedRows:
         self._rows = np.flatnonzero(mask & labelled)
         self._codes = codes[self._rows]
         self.outside = np.flatnonzero(mask & ~labelled)
-        self.every_node_labelled = bool(labelled[table.alive[: table.high]].all())
-        """Whether all nodes, counted or not, have such a label."""
-        self._every_labelled_row = len(self._rows) == int(np.count_nonzero(labelled))
+        self._every_labelled_row = len(self._rows) == label.carriers
         self.seen = np.flatnonzero(np.bincount(self._codes, minlength=self.values))
 
     def sums(self, tally: Tally | None) -> NDArray[np.int64]:

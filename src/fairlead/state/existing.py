@@ -58,7 +58,7 @@ class TermCount:
         if len(self._rows) > _FEW and among is None:
             sums = self._kept_sums()[: len(counts)]
             counts += amount * sums
-            return bool(sums.any())
+            return bool(np.count_nonzero(sums))
         codes = self._table.label(self.key).codes
         somewhere = False
         for row, count in self._rows.items():

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from fairlead.state.columns import ABSENT
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from fairlead.state.table import NodeTable
 
 AnyNumber = TypeVar("AnyNumber", bound=np.generic)
+_FEW_VALUES = 4
+"""So many are compared one after the other sooner than looked up."""
 
 
 class Nodes:
@@ -69,6 +73,21 @@ class Nodes:
         """Codes of a label: equal codes are equal values, -1 is none."""
         return self.take(self.table.label(key).codes)
 
+    def with_label(self, key: str, wanted: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+        """The mask of rows whose label has one of the values that are wanted, by code; None if there are none such.
+        (The last entry, for rows without the label, is False.)"""
+        found: NDArray[np.bool_] | None = None
+        codes = wanted.nonzero()[0]
+        if len(codes) > _FEW_VALUES:
+            return wanted.take(self.label(key))
+        for code in codes.tolist():
+            found = either(found, self.label(key) == code)
+        return found
+
+    def without_label(self, key: str) -> NDArray[np.bool_] | None:
+        """The mask of rows that do not have a label; None if every node has it."""
+        return None if self.table.everywhere(key) else self.label(key) == ABSENT
+
     def none(self) -> NDArray[np.bool_]:
         """A mask of this selection's length that is False everywhere."""
         return np.zeros(len(self), dtype=np.bool_)
@@ -84,6 +103,13 @@ class Nodes:
             mask[wanted] = True
             return mask
         return np.isin(self.rows, wanted)
+
+
+def either(one: NDArray[np.bool_] | None, other: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+    """The rows of two masks, where None is no rows."""
+    if one is None or other is None:
+        return one if other is None else other
+    return one | other
 
 
 class Feasible(Nodes):

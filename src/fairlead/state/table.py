@@ -155,7 +155,14 @@ class NodeTable:
     # ---- columns ----
 
     def label(self, key: str) -> LabelColumn:
-        return self.labels.column(key, ((row, node.labels) for row, node in self.alive_rows()))
+        column = self.labels.column(key)
+        if column is None:
+            column = self.labels.make(key, ((row, node.labels) for row, node in self.alive_rows()))
+        return column
+
+    def everywhere(self, key: str) -> bool:
+        """Whether every node has a label."""
+        return self.label(key).carriers == len(self.row_of)
 
     def allocatable_column(self, resource: str) -> NDArray[np.int64]:
         return self._resource(self.allocatable, resource)

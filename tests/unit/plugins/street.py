@@ -116,7 +116,8 @@ class Street:
             return None
         assert status is None, status
         values = plugin.score(cycle, feasible)
-        assert not isinstance(values, int)
+        if isinstance(values, int):
+            return dict.fromkeys(names, values)
         if takes_part(plugin, "normalise"):
             values = plugin.normalise(cycle, feasible, values)
         return dict(zip(names, values.tolist(), strict=True))

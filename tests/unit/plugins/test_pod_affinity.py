@@ -193,6 +193,32 @@ def test_wishes_add_up_by_domain(made: Street) -> None:
     assert made.scores(InterPodAffinity(), wanting(both)) == {"a1": 100, "a2": 100, "b1": 60, "bare": 0}
 
 
+def test_where_all_nodes_are_in_one_domain_none_is_better_until_one_is_outside() -> None:
+    street, plugin = Street(), InterPodAffinity()
+    wishing, needing = wanting(rather(10, term(ZONE, DB))), wanting(near(term(ZONE, DB)))
+
+    def said() -> tuple[dict[str, int] | None, bool, dict[str, str]]:
+        _, cycle, _ = street.prepared(plugin, wishing)
+        plugin.prepare_scores(cycle, Nodes(street.cluster.table))
+        return street.scores(plugin, wishing), plugin.scores_flat(cycle), street.refusals(plugin, needing)
+
+    street.node("a1", "a")
+    street.node("a2", "a")
+    street.seat(pod("db", DB), "a1")
+    together = ({"a1": 0, "a2": 0}, True, {})
+    assert said() == together
+    street.node("a2")
+    assert said() == ({"a1": 100, "a2": 0}, False, {"a2": AFFINITY})
+    street.put(kinds.NODE, {"metadata": {"name": "a2"}}, Happened.DELETED)
+    assert said() == ({"a1": 0}, True, {})
+    street.node("a2", "a")
+    assert said() == together
+    street.node("b1", "b")
+    assert said() == ({"a1": 100, "a2": 100, "b1": 0}, False, {"b1": AFFINITY})
+    street.put(kinds.NODE, {"metadata": {"name": "b1"}}, Happened.DELETED)
+    assert said() == ({"a1": 0, "a2": 0}, False, {}), "a value that a node had once takes a look"
+
+
 def test_pods_on_nodes_wish_too_and_a_required_affinity_is_a_wish(made: Street) -> None:
     made.seat(pod("friend", DB, affinity=near(term(ZONE, WEB))), "a1")
     assert made.scores(InterPodAffinity(), pod("new", WEB)) == {"a1": 100, "a2": 100, "b1": 0, "bare": 0}
