@@ -82,7 +82,7 @@ class Binding:
         self.retry_at: float | None = None
         self._errands: list[Errand] = []
         self._plugin_of: dict[int, str] = {}
-        self._binders = self._all_binders()
+        self._binders = _all_binders(entry, cycle, placed.row)
 
     @property
     def pod(self) -> Pod:
@@ -185,14 +185,6 @@ class Binding:
                 break
         return writes
 
-    def _all_binders(self) -> Iterator[tuple[str, Errand | Write | Status]]:
-        """Interested extenders that bind, then plugins; each is asked only if those before it stepped aside."""
-        for extender in self.cycle.profile.extenders:
-            if extender.binds and extender.interested(self.pod):
-                yield "", extender.bind(self.cycle, self.row)
-        for plugin in self.cycle.profile.at("bind"):
-            yield plugin.name, asked(plugin, "bind", self.cycle, self.row)
-
     def _bind_by_next(self, now: float) -> list[Write]:
         for name, answer in self._binders:
             if isinstance(answer, Status):
@@ -214,6 +206,16 @@ class Binding:
         self.stage = Stage.ENDED
         self.status = status
         self._errands.clear()
+
+
+def _all_binders(entry: Entry, cycle: Cycle, row: int) -> Iterator[tuple[str, Errand | Write | Status]]:
+    """Interested extenders that bind, then plugins; each is asked only if those before it stepped aside. (It does not
+    know the Binding: two that hold each other would be left to the garbage collector, one pair for every pod.)"""
+    for extender in cycle.profile.extenders:
+        if extender.binds and extender.interested(entry.pod):
+            yield "", extender.bind(cycle, row)
+    for plugin in cycle.profile.at("bind"):
+        yield plugin.name, asked(plugin, "bind", cycle, row)
 
 
 def _wrapped(point: str, plugin: str, status: Status) -> Status:
