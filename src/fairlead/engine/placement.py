@@ -16,7 +16,7 @@ import numpy as np
 
 from fairlead.errors import ExtenderError, FairleadError
 from fairlead.framework.extender import PSEUDO_PLUGIN
-from fairlead.framework.layers import given_to
+from fairlead.framework.layers import given, given_to
 from fairlead.framework.refusals import UNJUDGED, Refusals, expected_on, judge_with
 from fairlead.framework.sums import shortage_with, sums_alone
 from fairlead.framework.verdicts import FEASIBLE
@@ -81,7 +81,7 @@ class ScoreSheet:
 
     def candidate(self, position: int) -> Candidate:
         row = int(self.rows[position])
-        scores = tuple((c.plugin, c.at(row, position)) for c in self.contributions)
+        scores = tuple([given(c.plugin, c.at(row, position)) for c in self.contributions])
         return Candidate(row, int(self.totals[position]), scores)
 
 

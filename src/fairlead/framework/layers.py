@@ -9,6 +9,7 @@ Invariant: once caught up, a column holds for every row what the plugin would sa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,7 +61,15 @@ class Contribution:
 
 def given_to(row: int, contributions: Sequence[Contribution]) -> tuple[tuple[str, int], ...]:
     """What each plugin gives to a row, where it has a column of its own or gives the same to all."""
-    return tuple([(c.plugin, c.flat if c.column is None else int(c.column[row]) * c.weight) for c in contributions])
+    return tuple([
+        given(c.plugin, c.flat if c.column is None else int(c.column[row]) * c.weight) for c in contributions
+    ])  # fmt: skip
+
+
+@cache
+def given(plugin: str, score: int) -> tuple[str, int]:
+    """What a plugin gives. A dozen such pairs are kept of every pod that is placed, and only a few hundred differ."""
+    return plugin, score
 
 
 class Scored:
@@ -82,7 +91,7 @@ class Scored:
 
     def checked(self, values: Any, ok: NDArray[np.bool_]) -> Any:
         """What was said of some rows, if it is a score wherever it counts: of refused rows nobody sees it."""
-        if self.needs_normalising or not len(ok) or (np.min(values) >= 0 and np.max(values) <= HIGHEST):
+        if self.needs_normalising or not len(ok) or _in_range(values):
             return values
         seen = np.where(ok, values, 0)
         check_range(self.plugin.name, int(seen.min()), int(seen.max()))
@@ -225,6 +234,12 @@ class Layer:
             scored.widen(capacity)
 
 
+def _in_range(values: Any) -> bool:
+    """Whether all of these are scores. (`np.min` and `np.max` come to the same by a longer way, which is most of the
+    cost where the values are few.)"""
+    return bool(np.minimum.reduce(values, axis=None) >= 0 and np.maximum.reduce(values, axis=None) <= HIGHEST)
+
+
 def check_range(plugin: str, lowest: int, highest: int) -> None:
     """Raise if these are no scores."""
     if lowest < 0 or highest > HIGHEST:
@@ -269,14 +284,12 @@ def first_refusal(cycle: Cycle, filters: Sequence[Plugin], row: int, verdicts: V
 
 def judged(cycle: Cycle, plugin: Plugin, nodes: Nodes, codes: VerdictCodes) -> NDArray[np.int32] | None:
     """One plugin's refusals over a selection, as codes."""
-    if (meter := cycle.meter) is not None:
-        return meter.call(cycle, plugin.name, "filter", lambda: _judged(cycle, plugin, nodes, codes))  # type: ignore[no-any-return]
-    return _judged(cycle, plugin, nodes, codes)
-
-
-def _judged(cycle: Cycle, plugin: Plugin, nodes: Nodes, codes: VerdictCodes) -> NDArray[np.int32] | None:
     try:
-        return codes.refusals(plugin.name, plugin.filter(cycle, nodes), len(nodes))
+        if (meter := cycle.meter) is not None:
+            rejects = meter.call(cycle, plugin.name, "filter", lambda: tuple(plugin.filter(cycle, nodes)))
+        else:
+            rejects = plugin.filter(cycle, nodes)
+        return codes.refusals(plugin.name, rejects, len(nodes))
     except FairleadError:
         raise
     except Exception as error:

@@ -220,7 +220,7 @@ class Remembered:
         self._keep_refusals(where, refused)
         self._feasible = None
         self.ok[where] = ok
-        self.ranked[where] = total if ok.all() else np.where(ok, total, _REFUSED)
+        self.ranked[where] = total if np.count_nonzero(ok) == len(ok) else np.where(ok, total, _REFUSED)
 
     def _judge_row(self, cycle: Cycle, row: int) -> None:
         """The same for one row."""

@@ -69,7 +69,7 @@ class VerdictCodes:
 
     def refusals(self, plugin: str, rejects: Iterable[Reject], size: int) -> NDArray[np.int32] | None:
         """One plugin's rejects as a column of codes; None if it refused nothing."""
-        listed = [reject for reject in rejects if reject.rows.any()]
+        listed = [reject for reject in rejects if np.count_nonzero(reject.rows)]
         if not listed:
             return None
         if len(listed) == 1 and listed[0].final is None:

@@ -26,6 +26,7 @@ from fairlead.state.room import (
     EVENNESS,
     EXACT_BELOW,
     FREE,
+    HALF,
     NOTHING,
     RESOURCES,
     TAKEN,
@@ -128,14 +129,16 @@ class NodeResourcesFit(Plugin):
         request = self.sums(cycle)
         block = room_of(cycle.cluster).block(nodes)
         if block is None or not request.plain:
-            yield from self._filter_with_care(request, nodes)
-            return
+            return self._filter_with_care(request, nodes)
         short = block[FREE] < request.needs
-        if short.any():
-            yield Reject(self._TOO_MANY, short[0])
-            for resource, amount in request.asked.items():
-                of = short[1 + RESOURCES.index(resource)]
-                yield Reject(self._reason(resource), of, final=nodes.allocatable(resource) < amount)
+        return self._shortages(request, nodes, short) if np.count_nonzero(short) else ()
+
+    def _shortages(self, request: Request, nodes: Nodes, short: NDArray[np.bool_]) -> Iterable[Reject]:
+        """`short` tells of places, cpu and memory, line by line."""
+        yield Reject(self._TOO_MANY, short[0])
+        for resource, amount in request.asked.items():
+            of = short[1 + RESOURCES.index(resource)]
+            yield Reject(self._reason(resource), of, final=nodes.allocatable(resource) < amount)
 
     def _filter_with_care(self, request: Request, nodes: Nodes) -> Iterable[Reject]:
         """For pods that ask for more than cpu and memory, and for amounts beyond what floats hold."""
@@ -190,7 +193,7 @@ class NodeResourcesFit(Plugin):
         cpu, memory = points[0], points[1]
         if weights[0] == weights[1]:
             cpu += memory
-            cpu *= 0.5
+            cpu *= HALF
         else:
             cpu *= weights[0]
             memory *= weights[1]
@@ -295,7 +298,7 @@ class NodeResourcesBalancedAllocation(Plugin):
         balance = evenness(block[TAKEN] + asked, block[WHOLE])
         if self._by_gain:
             balance -= block[EVENNESS]
-            balance *= 0.5
+            balance *= HALF
         scores = balance.astype(np.int64)
         lacking = room.lacking(nodes)
         if lacking is not None:

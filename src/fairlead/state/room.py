@@ -43,6 +43,8 @@ NOTHING = slice(10, 12)
 """Zeros: the larger of two arrays is found sooner than the larger of an array and a number."""
 _LINES = 12
 _FEW = 4
+HALF, _TWO, _FIFTY = np.array(0.5), np.array(2.0), np.array(50.0)
+"""Of few rows, half the cost of an operation with a plain number is to make an array of it."""
 
 
 class Room:
@@ -148,8 +150,8 @@ def evenness(taken: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[
     shares /= whole
     apart: NDArray[np.float64] = np.subtract(shares[0], shares[1])
     np.abs(apart, out=apart)
-    np.subtract(2.0, apart, out=apart)
-    apart *= 50.0
+    np.subtract(_TWO, apart, out=apart)
+    apart *= _FIFTY
     return np.trunc(apart, out=apart)
 
 

@@ -15,13 +15,13 @@ def log_of(rows: list[int]) -> TouchLog:
     return log
 
 
-@given(st.lists(st.integers(0, 300), max_size=40), st.lists(st.integers(0, 300), max_size=40))
-def test_rows_touched_after_a_mark_are_found_once_each_in_order(before: list[int], after: list[int]) -> None:
+@given(st.lists(st.integers(0, 300), max_size=40), st.lists(st.integers(0, 300), max_size=200))
+def test_rows_touched_after_a_mark_are_found_once_each(before: list[int], after: list[int]) -> None:
     log = log_of(before)
     mark = log.mark
     for row in after:
         log.touch(row)
-    assert log.rows_since(mark).tolist() == sorted(set(after))
+    assert sorted(log.rows_since(mark).tolist()) == sorted(set(after))
     assert log.since(mark) == after
     few = log.few_since(mark, 3)
     assert few is None if len(after) > 3 else sorted(few or ()) == sorted(set(after))
