@@ -43,9 +43,10 @@ _NOW = 4_102_444_800.0
 _TOLERANCE = 1e-6
 _ORIGIN = ". Origin reason is "
 _GUESSES = 60
-_WITHIN_JOBS = "(within jobs)"
+_WITHIN_JOBS = "(within jobs of queue {})"
 _JOBS = "(jobs)"
-"""The order in which jobs come into heaps: it shows where shares change while they wait there."""
+"""The order in which jobs come into heaps, which shows where shares change while they wait there, and in which queues
+are summed up, which shows where rounding does."""
 _WALKS = 12
 Item = TypeVar("Item")
 
@@ -70,7 +71,7 @@ class Guide(Choices, Witness):
         self._bound = bound
         self.attempts: Mapping[str, int] = {}
         """How often it was guessed wrong in which order a job's hypernodes are tried, or jobs evict within
-        themselves, under the job's name or `_WITHIN_JOBS`."""
+        themselves, under the job's name or `_WITHIN_JOBS` of their queue."""
         self.guessed: list[str] = []
         """What had to be guessed, latest last."""
         self.at = 0
@@ -92,12 +93,12 @@ class Guide(Choices, Witness):
 
     def walk(self, what: str, items: Sequence[Item]) -> Iterable[Item]:
         if what == "starving":
-            attempt = self._guess(_WITHIN_JOBS) if len(items) > 1 else 0
+            attempt = self._guess(_WITHIN_JOBS.format(items[0].queue)) if len(items) > 1 else 0  # type: ignore[attr-defined]
             rng = Random(attempt) if attempt else None
             return as_taken(items, self._ahead, rng)  # type: ignore[arg-type, return-value]
         if what == "allocated":
             return self._as_bound(items)  # type: ignore[arg-type, return-value]
-        if what == "jobs" and (attempt := self.attempts.get(_JOBS, 0)):
+        if what in ("jobs", "queues") and (attempt := self.attempts.get(_JOBS, 0)):
             return Random(attempt).sample(items, len(items))
         return items
 

@@ -7,14 +7,15 @@ followed by looking for an order that gives what was recorded next; where none d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, permutations
+from collections.abc import Callable, Iterator, Sequence
+from itertools import permutations
 from random import Random
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairlead.engine.actions.making_room import suffice
+from fairlead.model.tasks import TaskStatus
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _TOLERANCE = 1e-6
 _ORDERS = 1000
 _FEW = 6
+_FULL = 1.0
 
 
 def as_tried(
@@ -45,8 +47,9 @@ def as_tried(
 
 def as_taken(jobs: Sequence[Job], ahead_now: Callable[[], Ahead], rng: Random | None = None) -> Iterator[Job]:
     """Jobs that evict within themselves: each time the one that the next recorded step is for, or, where that tells
-    nothing, one for which nothing is recorded. With `rng` it may then also be the one that is named next: a node that
-    came to nothing before anybody was evicted leaves no name."""
+    nothing, one for which nothing is recorded. With `rng` it may then be any of those, as one that would have got its
+    place now may come to nothing once another has taken it; or the one that is named next: a node that came to nothing
+    before anybody was evicted leaves no name."""
     left = list(jobs)
     while left:
         ahead = ahead_now()
@@ -56,7 +59,7 @@ def as_taken(jobs: Sequence[Job], ahead_now: Callable[[], Ahead], rng: Random | 
         if named and (wanting[0] == ahead.next_wanting() or not unnamed or (rng is not None and rng.random() < 0.5)):
             chosen = named[0]
         else:
-            chosen = (unnamed or left)[0]
+            chosen = rng.choice(unnamed or left) if rng is not None else (unnamed or left)[0]
         left.remove(chosen)
         yield chosen
 
@@ -71,14 +74,9 @@ def as_shown(task: Task, row: int, tasks: Sequence[Task], ahead: Ahead) -> Seque
         return tasks
     first = [by_name[name] for name in gone]
     rest = [other for other in tasks if other.name not in gone]
-    for tail in _orders(rest):
-        order = [*first, *tail]
-        if ahead.agrees(task, row, order, gone):
-            return order
-    for other_order in _orders(tasks):
-        if ahead.agrees(task, row, other_order, gone):
-            return other_order
-    return [*first, *rest]
+    order = [*first, *rest]
+    found = _approach(order, lambda shown: ahead.agreement(task, row, shown, gone))
+    return order if found is None else found
 
 
 class Ahead:
@@ -147,35 +145,59 @@ class Ahead:
                 named[name] = None
         return list(named)
 
-    def agrees(self, task: Task, row: int, order: Sequence[Task], gone: Sequence[str]) -> bool:
-        """Whether, shown in this order, those recorded are the first to go; or the row does not work if none are."""
+    def agreement(self, task: Task, row: int, order: Sequence[Task], gone: Sequence[str]) -> float:
+        """How far, shown in this order, those recorded are the first to go; or the row does not work if none are."""
         round = self._round
         ask = round.tiers.reclaimable if self._next().get("action") == "reclaim" else round.tiers.preemptable
         victims = ask(task, order)
-        if not gone:
-            return not suffice(round, task, row, victims)
-        if not suffice(round, task, row, victims):
-            return False
+        if suffice(round, task, row, victims) != bool(gone):
+            return -1.0
+        alike = 0
+        for name, recorded in zip(self._first_to_go(task, victims, len(gone)), gone, strict=False):
+            if name != recorded:
+                break
+            alike += 1
+        return _FULL if alike == len(gone) else alike / len(gone)
+
+    def _first_to_go(self, task: Task, victims: Sequence[Task], count: int) -> list[str]:
+        """Each eviction changes what its job has, and with it the order of those who wait in the heap."""
+        round = self._round
         heap = round.victims_heap(victims, task)
-        popped = [heap.pop().name for _ in range(min(len(gone), len(heap)))]
-        return popped == list(gone)
+        popped: list[tuple[Task, TaskStatus]] = []
+        while heap and len(popped) < count:
+            victim = heap.pop()
+            popped.append((victim, victim.status))
+            _set(victim, TaskStatus.RELEASING)
+            round.tiers.deallocated(victim)
+        for victim, status in reversed(popped):
+            _set(victim, status)
+            round.tiers.allocated(victim)
+        return [victim.name for victim, _ in popped]
+
+
+def _set(task: Task, status: TaskStatus) -> None:
+    assert task.job is not None
+    task.job.move(task, status)
 
 
 def _names(job: Job) -> set[str]:
     return {task.name for task in job.tasks.values()}
 
 
-def _orders(tasks: Sequence[Task]) -> Iterable[Sequence[Task]]:
-    """All orders of few, and many orders of many."""
+def _approach(tasks: Sequence[Task], agreement: Callable[[Sequence[Task]], float]) -> Sequence[Task] | None:
+    """An order that agrees fully: of few, one of all; of many, one that changes lead to, of which those are kept that
+    do not lead away."""
     if len(tasks) <= _FEW:
-        return islice(permutations(tasks), _ORDERS)
-    return _shuffled(tasks)
-
-
-def _shuffled(tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
-    yield tasks
+        return next((order for order in permutations(tasks) if agreement(order) == _FULL), None)
     rng = Random(0)
+    order = list(tasks)
+    reached = agreement(order)
     for _ in range(_ORDERS):
-        order = list(tasks)
-        rng.shuffle(order)
-        yield order
+        if reached == _FULL:
+            return order
+        changed = order.copy()
+        changed.insert(rng.randrange(len(order)), changed.pop(rng.randrange(len(order))))
+        came_to = agreement(changed)
+        if came_to >= reached:
+            order, reached = changed, came_to
+    return order if reached == _FULL else None

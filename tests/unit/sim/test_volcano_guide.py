@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from fairlead.framework.goheap import Heap
+from fairlead.model.amounts import Amounts
+from fairlead.model.tasks import TaskStatus
 from fairlead.sim.volcano_replay import Guide, Parted
-from fairlead.sim.volcano_room import Ahead, as_taken, as_tried
+from fairlead.sim.volcano_room import Ahead, as_shown, as_taken, as_tried
 
 
 @dataclass
@@ -58,12 +62,28 @@ def test_another_guess_takes_the_one_that_is_named_later() -> None:
     assert orders == {("a", "c", "b"), ("c", "a", "b"), ("c", "b", "a")}
 
 
-def test_jobs_come_in_another_order_once_ours_led_nowhere() -> None:
+def test_another_guess_takes_those_that_are_never_named_in_another_order() -> None:
+    orders = {tuple(order(Told(["c-0"], at_once=False), Random(seed))) for seed in range(40)}
+    assert {("a", "b", "c"), ("b", "a", "c"), ("b", "c", "a")} <= orders
+
+
+@pytest.mark.parametrize("what", ["jobs", "queues"])
+def test_what_comes_into_heaps_and_sums_comes_in_another_order_once_ours_led_nowhere(what: str) -> None:
     guide = Guide([], Random(0))
-    assert list(guide.walk("jobs", range(9))) == list(range(9))
+    assert list(guide.walk(what, range(9))) == list(range(9))
     guide.attempts = {"(jobs)": 1}
-    walked = list(guide.walk("jobs", range(9)))
+    walked = list(guide.walk(what, range(9)))
     assert walked != list(range(9)) == sorted(walked)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whom_to_show_first_is_found_by_what_each_eviction_changes(seed: int) -> None:
+    """Who has most goes first, and an eviction leaves a job with less."""
+    yard = Yard({"a": 5, "b": 4, "c": 4})
+    gone = yard.evict(Random(seed).sample(yard.tasks, len(yard.tasks)), 5)
+    steps = [{"do": "evict", "for": "w", "pod": name, "action": "preempt"} for name in gone]
+    shown = as_shown(WAITING, 0, yard.tasks, Ahead(yard, steps, 0))  # type: ignore[arg-type]
+    assert yard.evict(list(shown), 5) == gone
 
 
 def test_before_a_trial_without_a_name_come_rows_that_no_step_is_on() -> None:
@@ -89,6 +109,49 @@ def test_gangreclaim_passes_over_queues_without_a_word() -> None:
     guide.action("reclaim")
     with pytest.raises(Parted):
         guide.overused(Name("q"))  # type: ignore[arg-type]
+
+
+WAITING: Any = SimpleNamespace(name="w", request=Amounts(0.0, 0.0))
+
+
+class Yard:
+    """As much of a round as is asked whom to evict: of the jobs on row 0, a task of the one with most goes first."""
+
+    def __init__(self, sizes: dict[str, int]) -> None:
+        self.jobs = {name: SimpleNamespace(tasks={}, has=size, move=_move) for name, size in sizes.items()}
+        for name, job in self.jobs.items():
+            for number in range(sizes[name]):
+                task = SimpleNamespace(name=f"{name}-{number}", row=0, job=job, request=Amounts(), status=None)
+                job.tasks[task.name] = task
+        self.tasks = [task for job in self.jobs.values() for task in job.tasks.values()]
+        self.books = SimpleNamespace(future_idle_at=lambda row: Amounts())
+        self.tiers = SimpleNamespace(
+            preemptable=lambda task, shown: shown,
+            deallocated=lambda task: _has(task, -1),
+            allocated=lambda task: _has(task, 1),
+        )
+
+    def victims_heap(self, victims: list[Any], task: Any) -> Heap[Any]:
+        return Heap(lambda left, right: bool(left.job.has > right.job.has), victims)
+
+    def evict(self, shown: list[Any], count: int) -> list[str]:
+        """Who goes; all are back afterwards."""
+        heap = self.victims_heap(shown, WAITING)
+        gone = []
+        for _ in range(count):
+            gone.append(heap.pop())
+            self.tiers.deallocated(gone[-1])
+        for task in gone:
+            self.tiers.allocated(task)
+        return [task.name for task in gone]
+
+
+def _move(task: Any, status: TaskStatus) -> None:
+    task.status = status
+
+
+def _has(task: Any, by: int) -> None:
+    task.job.has += by
 
 
 def on_row_0(name: str) -> SimpleNamespace:

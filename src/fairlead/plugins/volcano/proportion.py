@@ -35,7 +35,7 @@ class Proportion(TierPlugin):
         self._what_if = WhatIf()
         self._accounts = flat_accounts(round)
         self._endings = Endings(round, lambda queue: (queue,))
-        share_out(round.total, list(self._accounts.values()))
+        share_out(round.total, list(round.choices.walk("queues", list(self._accounts.values()))))
         for account in self._accounts.values():
             account.share = share_of(account.allocated, account.deserved)
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlead.framework.round import Choices
 from fairlead.framework.tiers import Vote
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.gang import Gang
@@ -40,6 +45,26 @@ def test_12_three_queues_share_by_weight_what_the_others_leave() -> None:
         (3, [9000, 8], None, None),
     )
     assert np.allclose(deserved, [[2000, 6], [4000, 10], [6000, 8]], atol=0.1)
+
+
+def test_12_in_which_order_queues_are_summed_up_is_left_to_chance_and_shows_in_the_last_digit() -> None:
+    class Backwards(Choices):
+        def walk(self, what: str, items: Sequence[Any]) -> Sequence[Any]:
+            return list(reversed(items)) if what == "queues" else items
+
+    yard = Yard().node("n", cpu="7", memory="100Gi")
+    for name, weight, cpu in (("a", 1, "1"), ("b", 1, "30"), ("c", 3, "2500m"), ("d", 1, "30")):
+        yard.queue(name, weight=weight).group(name, queue=name).pod(name, name, asks={"cpu": cpu, "memory": "1Mi"})
+    plugin = Proportion()
+    deserved = []
+    for choices in (Choices(Random(0)), Backwards(Random(0))):
+        round = yard.round(plugin)
+        round.choices = choices
+        plugin.open(round)
+        account = plugin.account("b")
+        assert account is not None
+        deserved.append(account.deserved.cpu)
+    assert deserved == [1750.0000000000005, 1750.0]
 
 
 @pytest.mark.parametrize(
