@@ -131,7 +131,6 @@ class _Attempt:
         self.table = cycle.cluster.table
         self.refusals: dict[int, int] = {}
         """Rows whose verdict is not the plain one: refused because of nominated pods, or by an extender."""
-        self.scores_prepared = False
         self.total = len(self.table) if search.within is None else len(search.within)
 
     def run(self) -> Placed | Blocked | Broken:
@@ -280,13 +279,13 @@ class _Attempt:
     # ---- the answer ----
 
     def _choose_from_ranking(self, judgement: Judgement) -> Placed | None:
-        """The short way, when all scores that differ are remembered: the ranking of an earlier pod of the same
-        signature, with the rows brought up to date that changed since. None if the long way has to be gone."""
+        """The short way, when all feasible rows are in question: the ranking of an earlier pod of the same signature,
+        with the rows brought up to date that changed since. None if the long way has to be gone."""
         remembered, profile = self.cycle.remembered, self.evaluator.profile
         assert remembered is not None
         if (
-            not remembered.is_ranked or self.refusals or self.preparation.names is not None
-            or profile.percentage is not None or profile.deterministic_ties or profile.extenders
+            self.refusals or self.preparation.names is not None or profile.percentage is not None
+            or profile.deterministic_ties or profile.extenders
         ):  # fmt: skip
             return None
         ranked, ok, within = remembered.ranked[: self.table.high], judgement.ok, self.search.within
@@ -296,14 +295,12 @@ class _Attempt:
         feasible = remembered.feasible if as_remembered else int(np.count_nonzero(ok))
         if feasible < 2:
             return None
-        nodes = Feasible(self.table, ok) if within is None else Nodes(self.table, within[ok])
-        if not self.scores_prepared:
-            self.evaluator.prepare_scores(self.cycle, nodes)
-            self.scores_prepared = True
-        flat = self.evaluator.flat_contributions(self.cycle, nodes)
-        if flat is None:
-            return None
-        offset, contributions = flat
+        nodes = Feasible(self.table, ok) if within is None else Nodes(self.table, np.sort(within[ok]))
+        self.evaluator.prepare_scores(self.cycle, nodes)
+        offset, uneven, contributions = self.evaluator.weigh(self.cycle, nodes)
+        if uneven is not None:
+            totals = nodes.take(remembered.ranked) + (uneven + offset)
+            return self._chosen(ScoreSheet(nodes.row_numbers(), totals, contributions), self.total)
         if not as_remembered:
             ranked = np.where(ok, ranked, -1)
         best = int(ranked.argmax())
@@ -322,8 +319,7 @@ class _Attempt:
 
     def _choose(self, feasible: NDArray[np.int32], judged: int) -> Placed:
         nodes = Nodes(self.table, feasible)
-        if not self.scores_prepared:
-            self.evaluator.prepare_scores(self.cycle, nodes)
+        self.evaluator.prepare_scores(self.cycle, nodes)
         totals, contributions = self.evaluator.score(self.cycle, nodes)
         scored_outside = False
         for extender in self.evaluator.profile.extenders:
@@ -333,14 +329,14 @@ class _Attempt:
                     scored_outside = True
                 except ExtenderError:
                     continue
-        sheet = ScoreSheet(feasible, totals, contributions)
-        best = self._best(totals, scored_outside)
-        rest = totals.copy()
+        return self._chosen(ScoreSheet(feasible, totals, contributions), judged, scored_outside=scored_outside)
+
+    def _chosen(self, sheet: ScoreSheet, judged: int, *, scored_outside: bool = False) -> Placed:
+        best = self._best(sheet.totals, scored_outside)
+        rest = sheet.totals.copy()
         rest[best] = np.iinfo(np.int64).min
-        chosen = sheet.candidate(best)
-        return Placed(
-            chosen.row, len(feasible), judged, chosen, runner_up=sheet.candidate(int(rest.argmax())), sheet=sheet
-        )
+        chosen, runner_up = sheet.candidate(best), sheet.candidate(int(rest.argmax()))
+        return Placed(chosen.row, len(sheet.rows), judged, chosen, runner_up=runner_up, sheet=sheet)
 
     def _best(self, totals: NDArray[np.int64], scored_outside: bool) -> int:
         if self.evaluator.profile.deterministic_ties and not scored_outside:

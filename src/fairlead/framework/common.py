@@ -123,7 +123,7 @@ class Common:
     """All that is kept for some facets: preparations, and two layers. `static` follows what Node objects say, `row`
     also what lies on the nodes."""
 
-    __slots__ = ("added", "facets", "normalised", "preparations", "row", "scored", "static", "users")
+    __slots__ = ("added", "facets", "preparations", "row", "scored", "static", "users")
 
     def __init__(self, cycle: Cycle, facets: Hashable, roster: Roster, codes: VerdictCodes) -> None:
         self.facets = facets
@@ -133,7 +133,6 @@ class Common:
         self.static = self._layer(roster, Scope.STATIC, cycle.cluster.table.capacity, codes)
         self.row = self._layer(roster, Scope.ROW, cycle.cluster.table.capacity, codes)
         self.scored = {scored.plugin.name: scored for layer in (self.static, self.row) for scored in layer.scores}
-        self.normalised = [scored for scored in self.scored.values() if scored.needs_normalising]
         self.added = [scored for scored in self.scored.values() if not scored.needs_normalising]
         self.users = 0
         """How many signatures have these facets."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,15 @@ class Judgement:
 
     ok: NDArray[np.bool_]
     dynamic: NDArray[np.int32] | None
+
+
+class Weighed(NamedTuple):
+    """What is added to the remembered ranking: to every row, and to the feasible ones in their order (None if nothing
+    that differs)."""
+
+    offset: int
+    uneven: NDArray[np.int64] | None
+    contributions: list[Contribution]
 
 
 class Evaluator:
@@ -204,53 +213,37 @@ class Evaluator:
         """Totals of the feasible rows, and who contributed what. `prepare_scores` has been asked before."""
         remembered = cycle.remembered
         assert remembered is not None
-        total = nodes.take(remembered.ranked).astype(np.int64)
+        weighed = self.weigh(cycle, nodes)
+        total = nodes.take(remembered.ranked).astype(np.int64) + weighed.offset
+        return total if weighed.uneven is None else total + weighed.uneven, weighed.contributions
+
+    def weigh(self, cycle: Cycle, nodes: Nodes) -> Weighed:
+        """What the feasible rows get on top of the remembered ranking."""
+        remembered = cycle.remembered
+        assert remembered is not None
+        offset, uneven = 0, None
         contributions: list[Contribution] = []
         for plugin, weight in self._scorers:
             if plugin.name in cycle.no_score:
                 continue
             scored = remembered.scored.get(plugin.name)
             if scored is not None and (flat := scored.same_for_all) is not None:
-                total = total + flat if flat else total
+                offset += flat
                 contributions.append(scored.contribution)
                 continue
             raw = nodes.take(scored.column) if scored is not None else asked(plugin, "score", cycle, nodes)
             if isinstance(raw, int):
                 check_range(plugin.name, raw, raw)
-                total = total + raw * weight
+                offset += raw * weight
                 contributions.append(Contribution(plugin.name, weight, flat=raw * weight))
                 continue
             values = asked(plugin, "normalise", cycle, nodes, raw) if takes_part(plugin, "normalise") else raw
             if len(values):
                 check_range(plugin.name, int(values.min()), int(values.max()))
             weighted = values if weight == 1 else values * weight
-            total = total + weighted
+            uneven = weighted if uneven is None else uneven + weighted
             contributions.append(Contribution(plugin.name, weight, weighted=weighted))
-        return total, contributions
-
-    def flat_contributions(self, cycle: Cycle, nodes: Nodes) -> tuple[int, list[Contribution]] | None:
-        """What is to be added to the remembered ranking, if that is the same for every row; None if it is not, and the
-        rows have to be scored."""
-        remembered = cycle.remembered
-        assert remembered is not None
-        offset = remembered.flat_total
-        if offset is None:
-            return None
-        contributions: list[Contribution] = []
-        for plugin, weight in self._scorers:
-            if plugin.name in cycle.no_score:
-                continue
-            scored = remembered.scored.get(plugin.name)
-            if scored is not None:
-                contributions.append(scored.contribution)
-            elif not plugin.scores_flat(cycle):
-                return None
-            else:
-                raw = asked(plugin, "score", cycle, nodes)
-                check_range(plugin.name, raw, raw)
-                offset += raw * weight
-                contributions.append(Contribution(plugin.name, weight, flat=raw * weight))
-        return offset, contributions
+        return Weighed(offset, uneven, contributions)
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> None:
         """PreScore: who steps aside."""

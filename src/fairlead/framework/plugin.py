@@ -180,13 +180,9 @@ class Plugin:
         the pod only)."""
         raise NotImplementedError
 
-    def scores_flat(self, cycle: Cycle) -> bool:
-        """Whether `score` is going to answer with one number for all rows, as far as can be told without a look at
-        them: if everybody does, the best row is known already."""
-        return False
-
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
-        """One value a row; or a single number if it is the same for all and needs no normalising."""
+        """One value a row; or a single number if it is the same for all and needs no normalising. If everybody
+        answers so, the best row is known from what is remembered."""
         raise NotImplementedError
 
     def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:

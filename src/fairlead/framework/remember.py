@@ -80,8 +80,6 @@ class Remembered:
             for plugin, weight in roster.own_scores
             if plugin.name not in self.no_score
         ]
-        own_normalised = [scored for scored in self._scores if isinstance(scored, LevelScored)]
-        self._normalised = [*common.normalised, *own_normalised] if own_normalised else common.normalised
         self._with_epochs = with_epochs(self._filters, self._scores) if roster.own_have_epochs else ()
         self._row_by_row = roster.own_have_row_twins or have_row_twins(self._filters, self._scores)
         self.scored: dict[str, Scored] = {**common.scored, **{scored.plugin.name: scored for scored in self._scores}}
@@ -133,20 +131,6 @@ class Remembered:
         if self._feasible is None:
             self._feasible = int(np.count_nonzero(self.ok))
         return self._feasible
-
-    @property
-    def is_ranked(self) -> bool:
-        return self.flat_total is not None
-
-    @property
-    def flat_total(self) -> int | None:
-        """What every row gets from the scores that need normalising, if that is the same for all."""
-        total = 0
-        for scored in self._normalised:
-            if scored.flat is None:
-                return None
-            total += scored.flat
-        return total
 
     def refusals(self, high: int) -> list[NDArray[np.int32]]:
         """Columns of verdicts; a row is refused by the first plugin in any of them."""

@@ -39,8 +39,5 @@ class DynamicResources(Plugin):
             return Rescued(failed("not found"))
         return Rescued(unschedulable("no new claims to deallocate"))
 
-    def scores_flat(self, cycle: Cycle) -> bool:
-        return True
-
     def score(self, cycle: Cycle, nodes: Nodes) -> int:
         return 0

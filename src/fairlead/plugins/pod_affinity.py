@@ -211,14 +211,10 @@ class InterPodAffinity(Plugin):
         cycle.notes[_SCORES] = scores
         return None
 
-    def scores_flat(self, cycle: Cycle) -> bool:
-        note: AffinityScores = cycle.notes[_SCORES]
-        return note.level
-
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
         """Where all nodes have the same points, none of them is better than another."""
         note: AffinityScores = cycle.notes[_SCORES]
-        return 0 if note.level else note.raw(nodes)
+        return 0 if note.level(nodes) else note.raw(nodes)
 
     def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         """To the share of the way from the lowest to the highest, in the original's order of operations."""

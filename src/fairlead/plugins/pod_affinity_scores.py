@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from fairlead.state.table import NodeTable
 
 
+def _all_alike(values: NDArray[np.int64]) -> bool:
+    return not np.count_nonzero(values != values[:1])
+
+
 class AffinityScores:
     """Points by topology key and code of its value. A key is there only if something was counted in some domain of it,
     even if that came to zero; the last entry, for nodes without the label, stays zero."""
@@ -40,12 +44,20 @@ class AffinityScores:
         self.by_key: dict[str, NDArray[np.int64]] = {}
         self._add_own(pod)
         self._add_existing(pod, hard_weight)
-        self.level = all(self._is_level(key, points) for key, points in self.by_key.items())
-        """Whether every node has the same points, as far as can be told without looking at each."""
+        self._confined = {term.topology_key for term in pod.shape.pod_affinity}
+        """Keys of which a pod may have to be where others are: often that is a single domain."""
 
-    def _is_level(self, key: str, points: NDArray[np.int64]) -> bool:
-        level = points[0]
-        return not np.count_nonzero(points[:-1] != level) and (level == 0 or self._table.everywhere(key))
+    def level(self, nodes: Nodes) -> bool:
+        """Whether all of these nodes have the same points, as far as that is told sooner than the points."""
+        return all(self._is_level(key, points, nodes) for key, points in self.by_key.items())
+
+    def _is_level(self, key: str, points: NDArray[np.int64], nodes: Nodes) -> bool:
+        if _all_alike(points[:-1]) and (points[0] == 0 or self._table.everywhere(key)):
+            return True
+        if key not in self._confined:
+            return False
+        seen = np.bincount(nodes.label(key) + 1, minlength=len(points)).nonzero()[0]
+        return _all_alike(points.take(seen - 1))
 
     def _add_own(self, pod: Pod) -> None:
         shape = pod.shape

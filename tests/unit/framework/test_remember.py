@@ -220,12 +220,12 @@ def test_a_score_of_ones_own_that_is_normalised_stays_out_of_the_ranking() -> No
     evaluator, cluster = Evaluator(profile_of("s", [Fewest()], weights={"Fewest": 2})), world()
     level = looked_at(evaluator, cluster, "a", "1")
     assert level.remembered is not None
-    assert (set(ranking(level)), level.remembered.flat_total) == ({0}, 200)
+    assert (set(ranking(level)), level.remembered.scored["Fewest"].same_for_all) == ({0}, 200)
     for number, row in enumerate((1, 1, 4)):
         Statement(cluster).assign(looked_at(evaluator, cluster, f"b{number}", "2").pod, row)
     cycle = looked_at(evaluator, cluster, "c", "1")
     assert cycle.remembered is not None
-    assert cycle.remembered.flat_total is None
+    assert cycle.remembered.scored["Fewest"].same_for_all is None
     totals, contributions = evaluator.score(cycle, Nodes(cluster.table, np.array([0, 1, 4], dtype=np.int32)))
     assert totals.tolist() == [200, 0, 100] == [contributions[0].at(row, at) for at, row in enumerate((0, 1, 4))]
 

@@ -197,26 +197,36 @@ def test_where_all_nodes_are_in_one_domain_none_is_better_until_one_is_outside()
     street, plugin = Street(), InterPodAffinity()
     wishing, needing = wanting(rather(10, term(ZONE, DB))), wanting(near(term(ZONE, DB)))
 
-    def said() -> tuple[dict[str, int] | None, bool, dict[str, str]]:
-        _, cycle, _ = street.prepared(plugin, wishing)
-        plugin.prepare_scores(cycle, Nodes(street.cluster.table))
-        return street.scores(plugin, wishing), plugin.scores_flat(cycle), street.refusals(plugin, needing)
+    def said() -> tuple[dict[str, int] | None, dict[str, str]]:
+        return street.scores(plugin, wishing), street.refusals(plugin, needing)
 
     street.node("a1", "a")
     street.node("a2", "a")
     street.seat(pod("db", DB), "a1")
-    together = ({"a1": 0, "a2": 0}, True, {})
+    together = ({"a1": 0, "a2": 0}, {})
     assert said() == together
     street.node("a2")
-    assert said() == ({"a1": 100, "a2": 0}, False, {"a2": AFFINITY})
+    assert said() == ({"a1": 100, "a2": 0}, {"a2": AFFINITY})
     street.put(kinds.NODE, {"metadata": {"name": "a2"}}, Happened.DELETED)
-    assert said() == ({"a1": 0}, True, {})
+    assert said() == ({"a1": 0}, {})
     street.node("a2", "a")
     assert said() == together
     street.node("b1", "b")
-    assert said() == ({"a1": 100, "a2": 100, "b1": 0}, False, {"b1": AFFINITY})
-    street.put(kinds.NODE, {"metadata": {"name": "b1"}}, Happened.DELETED)
-    assert said() == ({"a1": 0, "a2": 0}, False, {}), "a value that a node had once takes a look"
+    assert said() == ({"a1": 100, "a2": 100, "b1": 0}, {"b1": AFFINITY})
+
+
+def test_one_number_is_said_of_nodes_in_one_domain_of_several(made: Street) -> None:
+    made.seat(pod("db", DB, affinity=near(term(ZONE, DB))), "a1")
+    plugin = InterPodAffinity()
+    _, cycle, _ = made.prepared(plugin, wanting(near(term(ZONE, DB)), DB))
+
+    def said(*names: str) -> list[int] | int:
+        nodes = Nodes(made.cluster.table, np.array([made.row(name) for name in names], dtype=np.int32))
+        plugin.prepare_scores(cycle, nodes)
+        values = plugin.score(cycle, nodes)
+        return values if isinstance(values, int) else plugin.normalise(cycle, nodes, values).tolist()
+
+    assert (said("a1", "a2"), said("b1", "bare"), said("a1", "b1"), said("a1", "bare")) == (0, 0, [100, 0], [100, 0])
 
 
 def test_pods_on_nodes_wish_too_and_a_required_affinity_is_a_wish(made: Street) -> None:
