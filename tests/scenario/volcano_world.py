@@ -8,7 +8,8 @@ from typing import Any
 
 from fairlead.config.presets import first_profile
 from fairlead.config.volcano import load_volcano_config
-from fairlead.config.volcano_build import VolcanoOptions, profile_of_volcano
+from fairlead.config.volcano_build import profile_of_volcano
+from fairlead.config.volcano_options import VolcanoOptions
 from fairlead.controllers.volcano_queues import FirstQueues
 from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.model import kinds

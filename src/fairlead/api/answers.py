@@ -12,7 +12,6 @@ import orjson
 
 from fairlead.api.negotiation import Shape
 from fairlead.api.schema import is_custom
-from fairlead.api.tables import render_table
 from fairlead.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -80,6 +79,8 @@ def event_renderer(store: Store, kind: Kind, shape: Shape, *, include: str = "")
 
 
 def table(store: Store, kind: Kind, docs: list[Doc], metadata: Doc, include: str) -> Doc:
+    from fairlead.api.tables import render_table
+
     if include not in ("", "None", "Metadata", "Object"):
         raise BadRequest(f"unrecognized includeObject value: {include!r}")
     return render_table(kind, docs, now=store.now, include_object=include or "Metadata", metadata=metadata)

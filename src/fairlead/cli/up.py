@@ -24,6 +24,7 @@ from fairlead.controllers.housekeeping import choose_controllers
 from fairlead.errors import ConfigError, FairleadError
 
 if TYPE_CHECKING:
+    from fairlead.api.snapshot import Snapshot
     from fairlead.cli.embedded import EmbeddedCluster, Wish
     from fairlead.cli.schedulers import SchedulerFactory
 
@@ -125,7 +126,6 @@ def up_command(
         raise FairleadError(f"the kubeconfig {kubeconfig} cannot be written: {kubeconfig.parent} is not a directory")
 
     # NumPy, aiohttp and the rest, only once the options are known to be good.
-    from fairlead.api.snapshot import read_snapshot
     from fairlead.cli.embedded import Wish
 
     wish = Wish(
@@ -133,7 +133,7 @@ def up_command(
         bind=bind, port=port, data=data, fsync=fsync, controllers=controllers,
         volcano_names=("volcano",) if volcano is None else tuple(volcano.options.scheduler_names),
         usage=None if volcano is None else volcano.options.usage,
-        snapshot=None if snapshot is None else read_snapshot(snapshot),
+        snapshot=None if snapshot is None else _read(snapshot),
     )  # fmt: skip
     asyncio.run(_up(wish))
 
@@ -152,6 +152,12 @@ def _schedulers(which: str, config: Path | None, volcano: VolcanoFlags | None, g
     if volcano is not None:
         return [configured_scheduler(config, volcano=volcano, gates=gates), volcano.first_queues]
     return [(lambda _: default_scheduler(gates=gates)) if config is None else configured_scheduler(config, gates=gates)]
+
+
+def _read(snapshot: Path) -> Snapshot:
+    from fairlead.api.snapshot import read_snapshot
+
+    return read_snapshot(snapshot)
 
 
 async def _up(wish: Wish) -> None:

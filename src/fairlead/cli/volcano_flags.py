@@ -20,7 +20,7 @@ from fairlead.model.durations import parse_duration
 from fairlead.model.ring import Ring
 
 if TYPE_CHECKING:
-    from fairlead.config.volcano_build import VolcanoOptions
+    from fairlead.config.volcano_options import VolcanoOptions
     from fairlead.config.volcano_records import VolcanoConfig
     from fairlead.config.watcher import ConfigWatcher
     from fairlead.framework.profile import Profile
@@ -86,7 +86,7 @@ class VolcanoFlags:
     @classmethod
     def taken_from(cls, flags: dict[str, Any]) -> VolcanoFlags | None:
         """Takes its own flags out of the command line's; None if there is nothing of Volcano to be served."""
-        from fairlead.config.volcano_build import VolcanoOptions
+        from fairlead.config.volcano_options import VolcanoOptions
 
         conf, only = flags.pop("volcano_conf"), flags.pop("volcano_only")
         compatible = flags.pop("volcano_compatible")

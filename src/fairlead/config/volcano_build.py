@@ -8,8 +8,8 @@ start; a compatible configuration skips it, as the original skips names that it 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,54 +17,29 @@ from fairlead.api.extender_wire import Wire
 from fairlead.config.problems import Problems, Stage
 from fairlead.config.source import document_source
 from fairlead.config.volcano import load_volcano_config
+from fairlead.config.volcano_options import VolcanoOptions
 from fairlead.engine.rounds import ACTIONS
 from fairlead.errors import ConfigError
 from fairlead.framework.profile import Profile, Rounds
-from fairlead.framework.territory import WHOLE, Territory
 from fairlead.framework.tiers import Enabled, TierPlugin
-from fairlead.model.usage import UsageBoard
 from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.capacity import Capacity, capacity
 from fairlead.plugins.volcano.catalogue import HIERARCHY, tier_plugin
-from fairlead.plugins.volcano.device_config import DeviceConfig
 from fairlead.plugins.volcano.deviceshare import DeviceShare
 from fairlead.plugins.volcano.extender import Extender, ExtenderRules
-from fairlead.plugins.volcano.extender_bodies import Documents, no_documents
 from fairlead.plugins.volcano.node_locks import NodeLock
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.sla import positive_duration
 from fairlead.plugins.volume_binding import VolumeBinding
 
 if TYPE_CHECKING:
-    from fairlead.config.gates import Gates
     from fairlead.config.volcano_records import ListedPlugin, VolcanoConfig
     from fairlead.framework.plugin import Plugin
 
 _EXTENDER_TIMEOUT = 1.0
 _EXTENDER_BYTES = 10 * 2**20
 _QUEUE_GATES = "SchedulingGatesQueueAdmission"
-
-
-@dataclass(frozen=True, slots=True)
-class VolcanoOptions:
-    """What Volcano takes as flags. The first scheduler name is also the profile's. On `usage` is how busy nodes are.
-    `csi_storage` heeds what drivers say of the room they have; None does so unless the original's ways are kept."""
-
-    scheduler_names: Sequence[str] = ("volcano",)
-    period: float = 1.0
-    default_queue: str = "default"
-    percentage_of_nodes: int = 0
-    minimum_feasible_nodes: int = 100
-    minimum_percentage: int = 5
-    slice: int | None = None
-    usage: UsageBoard = field(default_factory=UsageBoard)
-    devices: DeviceConfig = field(default_factory=DeviceConfig)
-    documents: Documents = no_documents
-    territory: Territory = WHOLE
-    ignored_provisioners: Sequence[str] = ()
-    csi_storage: bool | None = None
-    gates: Gates = frozenset()
 
 
 def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = None) -> Profile:

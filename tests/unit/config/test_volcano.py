@@ -13,7 +13,8 @@ from fairlead.config.problems import ConfigErrors
 from fairlead.config.source import parse_source
 from fairlead.config.volcano import SWITCHES, is_volcano_config, load_volcano_config, preset_volcano_config
 from fairlead.config.volcano_arguments import ARGUMENTS
-from fairlead.config.volcano_build import VolcanoOptions, profile_of_volcano
+from fairlead.config.volcano_build import profile_of_volcano
+from fairlead.config.volcano_options import VolcanoOptions
 from fairlead.config.volcano_presets import PRESETS
 from fairlead.config.watcher import ConfigWatcher, Outcome
 from fairlead.framework.tiers import Tiers

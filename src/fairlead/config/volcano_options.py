@@ -1,0 +1,36 @@
+"""What Volcano takes as flags; a module of its own, because every command has these flags and few need its plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fairlead.framework.territory import WHOLE, Territory
+from fairlead.model.usage import UsageBoard
+from fairlead.plugins.volcano.device_config import DeviceConfig
+from fairlead.plugins.volcano.extender_bodies import Documents, no_documents
+
+if TYPE_CHECKING:
+    from fairlead.config.gates import Gates
+
+
+@dataclass(frozen=True, slots=True)
+class VolcanoOptions:
+    """What Volcano takes as flags. The first scheduler name is also the profile's. On `usage` is how busy nodes are.
+    `csi_storage` heeds what drivers say of the room they have; None does so unless the original's ways are kept."""
+
+    scheduler_names: Sequence[str] = ("volcano",)
+    period: float = 1.0
+    default_queue: str = "default"
+    percentage_of_nodes: int = 0
+    minimum_feasible_nodes: int = 100
+    minimum_percentage: int = 5
+    slice: int | None = None
+    usage: UsageBoard = field(default_factory=UsageBoard)
+    devices: DeviceConfig = field(default_factory=DeviceConfig)
+    documents: Documents = no_documents
+    territory: Territory = WHOLE
+    ignored_provisioners: Sequence[str] = ()
+    csi_storage: bool | None = None
+    gates: Gates = frozenset()
