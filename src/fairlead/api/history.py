@@ -31,7 +31,7 @@ TRIM_SLACK = 1.25
 class Event:
     """One object went from `before` to `after` (None: it was, or is, not there) at `version`."""
 
-    __slots__ = ("_gone", "after", "at", "before", "kind", "version")
+    __slots__ = ("_gone", "after", "at", "before", "key", "kind", "version")
 
     def __init__(
         self, kind: Kind, version: int, *, before: Record | None, after: Record | None, at: float,
@@ -39,12 +39,9 @@ class Event:
     ) -> None:  # fmt: skip
         self.kind, self.version, self.before, self.after, self.at = kind, version, before, after, at
         self._gone = None if last is None or before is None else with_version(before, version, last)
-
-    @property
-    def key(self) -> Key:
-        record = self.after or self.before
+        record = after or before
         assert record is not None
-        return record.key
+        self.key: Key = record.key
 
     @property
     def gone(self) -> Record:

@@ -9,7 +9,6 @@ Invariant: a Record never changes once it is made. A new version of an object is
 
 from __future__ import annotations
 
-import uuid
 from collections import deque
 from functools import lru_cache
 from random import Random
@@ -28,6 +27,9 @@ NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """The letters of generated names: no vowels, so no words, and nothing that looks like something else."""
 GENERATED_SUFFIX = 5
 LONGEST_GENERATED_STEM = 63 - GENERATED_SUFFIX
+_VERSION_4 = 4 << 76 | 2 << 62
+"""The bits of a UUID that say how it was made: at random, after RFC 4122."""
+_RANDOM_BITS = (1 << 128) - 1 & ~(15 << 76 | 3 << 62)
 
 Key = tuple[str, str]
 """Namespace (empty for cluster-scoped kinds) and name."""
@@ -85,7 +87,11 @@ def encode(doc: Doc) -> bytes:
         roomy = orjson.dumps({"apiVersion": doc["apiVersion"], "kind": doc["kind"], **doc})
     except (TypeError, RecursionError) as error:
         raise BadRequest(f"the object provided cannot be encoded: {error}") from error
-    # orjson leaves the bytes in a buffer of 8 KiB; what is kept for long is copied to its own size.
+    return compact(roomy)
+
+
+def compact(roomy: bytes) -> bytes:
+    """orjson leaves its bytes in a buffer of 8 KiB; what is kept for long is copied to its own size."""
     return bytes(memoryview(roomy))
 
 
@@ -121,7 +127,8 @@ def timestamp(now: float) -> str:
 
 def new_uid(rng: Random) -> str:
     """A random (version 4) UUID from the Store's own generator, so that a simulation repeats itself."""
-    return str(uuid.UUID(int=rng.getrandbits(128), version=4))
+    digits = f"{rng.getrandbits(128) & _RANDOM_BITS | _VERSION_4:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def generated_name(stem: str, rng: Random) -> str:

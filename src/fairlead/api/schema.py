@@ -149,7 +149,8 @@ def is_custom(kind: Kind) -> bool:
 # -- the quick pass ---------------------------------------------------------------------------------------------------
 
 
-_STRING = FieldKind.STRING  # looking it up on the Enum each time would cost more than the rest of the loop
+# Looking them up on the Enum each time would cost more than the rest of the loop.
+_STRING, _QUANTITY = FieldKind.STRING, FieldKind.QUANTITY
 
 
 class _WrongType(Exception):
@@ -166,14 +167,16 @@ def _decode_struct(struct: Struct, value: Doc, unknown: list[str]) -> Doc:
                 out[key] = item
             else:
                 unknown.append(key)
+        elif field.kind is _STRING and type(item) is str:
+            if item or not field.omit_empty:
+                out[key] = item
         elif item is None:
             if struct.custom and field.nullable:
                 out[key] = None
-        elif field.kind is _STRING:
-            if type(item) is not str:
+        elif field.struct is not None:
+            if type(item) is not dict:
                 raise _WrongType
-            if item or not field.omit_empty:
-                out[key] = item
+            out[key] = _decode_struct(field.struct, item, unknown)
         else:
             found = field.decode(field, item, unknown)
             if found or not field.omit_empty:
@@ -212,6 +215,11 @@ def _as_map(field: Field, value: Any, unknown: list[str]) -> Any:
             if type(element) is not str:
                 return {key: _string_or_empty(element) for key, element in value.items()}
         return value
+    if item.kind is _QUANTITY:
+        try:
+            return {key: canonical(element) for key, element in value.items() if element is not None}
+        except NotAQuantity:
+            raise _WrongType from None
     decode_item = item.decode
     return {key: decode_item(item, element, unknown) for key, element in value.items() if element is not None}
 

@@ -11,7 +11,7 @@ and `tick()` lets time do its work. Invariant: memory, journal and the end of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias
@@ -46,12 +46,14 @@ DECODED_DOCUMENTS = 8_192
 WATCH_BUFFER = 10_000
 FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_PART_OF_A_BATCH = nullcontext()
 _NAME, _PATH = attrgetter("name"), attrgetter("path")
 # Inside the class `list` is the method.
 Docs: TypeAlias = list[Doc]
 Records: TypeAlias = list[Record]
 Events: TypeAlias = list[Event]
 Warnings: TypeAlias = list[str]
+Names: TypeAlias = list[str]
 
 
 class Store:
@@ -104,7 +106,14 @@ class Store:
         return None if record is None else self.shown(kind, record)
 
     def list(self, kind: Kind, namespace: str = "") -> Iterable[Doc]:
-        return [self.shown(kind, record, keep=False) for record in self._records(kind, namespace)]
+        records = self._records(kind, namespace)
+        if kind.stored_as is None:
+            return [record.doc for record in records]
+        return [self.shown(kind, record, keep=False) for record in records]
+
+    def names(self, kind: Kind, namespace: str = "") -> Names:
+        """Those of all objects of a kind, in the order of a list; nothing is decoded for them."""
+        return [record.name for record in self._records(kind, namespace)]
 
     def read(self, kind: Kind, namespace: str, name: str) -> Doc:
         return self.shown(kind, self.existing(kind, namespace, name))
@@ -163,9 +172,14 @@ class Store:
 
     def _records(self, kind: Kind, namespace: str) -> Records:
         """In a namespace or in all; copied in one step each, so that a reading thread sees no half-made change."""
-        by_namespace = self._objects.get(kind.storage, {})
-        wanted = [namespace] if namespace and kind.namespaced else sorted(by_namespace, key=_with_slash)
         result: Records = []
+        by_namespace = self._objects.get(kind.storage)
+        if not by_namespace:
+            return result
+        if namespace and kind.namespaced:
+            wanted = [namespace]
+        else:
+            wanted = sorted(by_namespace, key=_with_slash) if len(by_namespace) > 1 else list(by_namespace)
         for each in wanted:
             result += sorted(by_namespace.get(each, {}).values(), key=_NAME)
         return result
@@ -293,13 +307,13 @@ class Store:
                 self._delete(kind, record.key, options)
         return chosen
 
-    @contextmanager
-    def batch(self) -> Iterator[None]:
+    def batch(self) -> AbstractContextManager[None]:
         """Writes inside are one transaction of the journal. If it cannot be written, none of them happened and the
         error is raised at the end; nobody may be told of their success before that."""
-        if self._staged is not None:
-            yield
-            return
+        return _PART_OF_A_BATCH if self._staged is not None else self._whole_batch()
+
+    @contextmanager
+    def _whole_batch(self) -> Iterator[None]:
         self._staged = []
         try:
             yield

@@ -15,10 +15,14 @@ _Resources = Mapping[str, Any]
 def quality_of_service(spec: Mapping[str, Any]) -> str:
     """Requests and limits of the pod as a whole, where given, stand for those of its containers."""
     whole = spec.get("resources")
-    parts = [whole] if whole and (whole.get("requests") or whole.get("limits")) else list(_parts(spec))
-    if not any(_asks(part) for part in parts):
+    parts = [whole] if whole and (whole.get("requests") or whole.get("limits")) else _parts(spec)
+    asks, guaranteed = False, True
+    for part in parts:
+        asks = asks or _asks(part)
+        guaranteed = guaranteed and _guaranteed(part)
+    if not asks:
         return BEST_EFFORT
-    return GUARANTEED if all(_guaranteed(part) for part in parts) else BURSTABLE
+    return GUARANTEED if guaranteed else BURSTABLE
 
 
 def _parts(spec: Mapping[str, Any]) -> Iterable[_Resources]:
@@ -28,21 +32,22 @@ def _parts(spec: Mapping[str, Any]) -> Iterable[_Resources]:
 
 
 def _asks(resources: _Resources) -> bool:
-    return any(
-        name in _COUNTED and _amount(value) > 0
-        for section in ("requests", "limits")
-        for name, value in (resources.get(section) or {}).items()
-    )
+    for section in ("requests", "limits"):
+        amounts = resources.get(section) or {}
+        for name in _COUNTED:
+            if name in amounts and _amount(amounts[name]) > 0:
+                return True
+    return False
 
 
 def _guaranteed(resources: _Resources) -> bool:
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    return all(
-        name in limits
-        and _amount(limits[name]) > 0
-        and _amount(requests.get(name, limits[name])) == _amount(limits[name])
-        for name in _COUNTED
-    )
+    for name in _COUNTED:
+        if name not in limits or _amount(limits[name]) <= 0:
+            return False
+        if _amount(requests.get(name, limits[name])) != _amount(limits[name]):
+            return False
+    return True
 
 
 def _amount(value: object) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import uuid
 from typing import Any
 
 import pytest
 
+from fairlead.api.objects import new_uid
 from fairlead.api.retention import Limits
 from fairlead.api.store import Store
 from fairlead.errors import ApiError, BadRequest, Conflict, Forbidden, Gone, Invalid, NotFound
@@ -102,6 +104,13 @@ def test_generated_names_use_the_real_alphabet(world: World) -> None:
     suffix = doc["metadata"]["name"].removeprefix("web-")
     assert len(suffix) == 5
     assert set(suffix) <= set("bcdfghjklmnpqrstvwxz2456789")
+
+
+def test_a_uid_is_a_random_uuid() -> None:
+    for seed in range(50):
+        given = uuid.UUID(new_uid(random.Random(seed)))
+        assert given == uuid.UUID(int=random.Random(seed).getrandbits(128), version=4)
+        assert (given.version, given.variant) == (4, uuid.RFC_4122)
 
 
 def test_a_missing_namespace_takes_in_nothing(world: World) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SYSTEM = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _PATIENCE = 300
-_NOT_READY, _UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
+_LOST = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 def admit_pod(view: DocView, name: str, spec: Doc) -> Doc:
@@ -93,7 +93,7 @@ def _default_class(view: DocView) -> Doc | None:
 def default_tolerations(spec: Doc) -> None:
     """Five minutes of patience with a node that is not ready or cannot be reached, unless the pod says otherwise."""
     tolerations: list[Any] = spec.get("tolerations", [])
-    missing = [key for key in (_NOT_READY, _UNREACHABLE) if not any(_covers(one, key) for one in tolerations)]
+    missing = [key for key in _LOST if not (tolerations and any(_covers(one, key) for one in tolerations))]
     if missing:
         added = [
             {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _PATIENCE} for key in missing

@@ -35,6 +35,7 @@ from fairlead.api.admission.workloads import WORKLOAD_RULES, WORKLOAD_STEPS, che
 from fairlead.api.custom.definitions import check_definition, check_definition_step, default_definition
 from fairlead.api.custom.rules import check_defined
 from fairlead.api.custom.structural import default_defined
+from fairlead.api.objects import compact
 from fairlead.api.schema import is_custom, struct_of
 from fairlead.model import kinds as k
 from fairlead.model.quality import quality_of_service
@@ -157,7 +158,7 @@ class Admission:
 
     def _admitted_spec(self, name: str, given: Doc) -> tuple[Doc, str]:
         """The spec with defaults and admission applied, found good; and its quality of service."""
-        key = orjson.dumps(given)
+        key = compact(orjson.dumps(given))
         known = self._good_specs.get(key)
         if known is None:
             defaulted = default_pod_spec(given)

@@ -28,7 +28,7 @@ _FIELD_PATHS = (
 class PodScope:
     """What the containers of one pod share, and what they have taken so far."""
 
-    volumes: frozenset[str]
+    volumes: tuple[str, ...]
     claims: tuple[str, ...]
     host_network: bool
     restart_policy: str

@@ -57,8 +57,8 @@ def check_pod_spec(problems: Problems, path: str, spec: Doc) -> None:
 
 def _check_containers(problems: Problems, path: str, spec: Doc) -> None:
     scope = PodScope(
-        volumes=frozenset(volume.get("name", "") for volume in spec.get("volumes", ())),
-        claims=tuple(claim.get("name", "") for claim in spec.get("resourceClaims", ())),
+        volumes=_names(spec, "volumes"),
+        claims=_names(spec, "resourceClaims"),
         host_network=bool(spec.get("hostNetwork")),
         restart_policy=spec.get("restartPolicy", ""),
     )
@@ -69,6 +69,10 @@ def _check_containers(problems: Problems, path: str, spec: Doc) -> None:
     for index, container in enumerate(spec.get("initContainers", ())):
         scope.host_ports = set()
         check_container(problems, f"{path}.initContainers[{index}]", container, scope, init=True)
+
+
+def _names(spec: Doc, field: str) -> tuple[str, ...]:
+    return tuple([one.get("name", "") for one in spec[field]]) if field in spec else ()
 
 
 def _check_security(problems: Problems, path: str, context: Doc) -> None:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from fairlead.api.admission.names import qualified_name
-from fairlead.api.quantities import amount, canonical
+from fairlead.api.quantities import NANO, canonical, nanos
 
 if TYPE_CHECKING:
     from fairlead.api.admission.problems import Problems
@@ -42,47 +42,49 @@ def _must_be_whole(name: str) -> bool:
 
 
 def check_amount(problems: Problems, path: str, name: str, value: str) -> None:
-    number = amount(value)
+    number = nanos(value)
     if number < 0:
         problems.invalid(path, canonical(value), "must be greater than or equal to 0")
-    if number.denominator != 1 and _must_be_whole(name):
+    if number % NANO and _must_be_whole(name):
         problems.invalid(path, canonical(value), "must be an integer")
 
 
 def check_requirements(problems: Problems, path: str, resources: Doc, claims: tuple[str, ...] = ()) -> None:
     """Requests and limits of a container, or of a pod as a whole."""
     limits, requests = resources.get("limits", {}), resources.get("requests", {})
+    huge = False
     for section, values in (("limits", limits), ("requests", requests)):
         for name, value in values.items():
             if complaints := _name_complaints(name):
                 problems.each_invalid(f"{path}.{section}[{name}]", name, complaints)
-            number = amount(value)
-            if number < 0 or (number.denominator != 1 and _must_be_whole(name)):
+            number = nanos(value)
+            if number < 0 or (number % NANO and _must_be_whole(name)):
                 check_amount(problems, f"{path}.{section}[{name}]", name, value)
+            huge = huge or name.startswith("hugepages-")
     _check_against_limits(problems, path, requests, limits)
-    huge = any(name.startswith("hugepages-") for name in (*limits, *requests))
     if huge and not {"cpu", "memory"} & {*limits, *requests}:
         problems.forbidden(path, "HugePages require cpu or memory")
-    _check_claims(problems, path, resources, claims)
+    if "claims" in resources:
+        _check_claims(problems, path, resources["claims"], claims)
 
 
 def _check_against_limits(problems: Problems, path: str, requests: Doc, limits: Doc) -> None:
     for name, value in requests.items():
         limit = limits.get(name)
+        if value == limit:
+            continue
         exact = not is_native(name) or name.startswith("hugepages-")
         if limit is None:
             if exact:
                 problems.required(f"{path}.limits", "Limit must be set for non overcommitable resources")
-        elif value == limit:
-            continue
-        elif exact and amount(value) != amount(limit):
+        elif exact and nanos(value) != nanos(limit):
             problems.invalid(f"{path}.requests", value, f"must be equal to {name} limit of {limit}")
-        elif not exact and amount(value) > amount(limit):
+        elif not exact and nanos(value) > nanos(limit):
             problems.invalid(f"{path}.requests", value, f"must be less than or equal to {name} limit of {limit}")
 
 
-def _check_claims(problems: Problems, path: str, resources: Doc, claims: tuple[str, ...]) -> None:
-    for index, claim in enumerate(resources.get("claims", ())):
+def _check_claims(problems: Problems, path: str, wanted: list[Doc], claims: tuple[str, ...]) -> None:
+    for index, claim in enumerate(wanted):
         name = claim.get("name", "")
         if not name:
             problems.required(f"{path}.claims[{index}]")
