@@ -14,9 +14,9 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from fairlead.errors import JournalError, StorageFull
 
@@ -28,6 +28,8 @@ DATABASE, LOCK = "objects.db", "lock"
 RESTART_GAP = 1000
 """Versions left out at each start. Nobody can then hold a version of a former life for one of this."""
 CACHE_KIB = 8 * 1024
+T = TypeVar("T")
+_PORTIONS = (64, 8, 1)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS objects (version INTEGER PRIMARY KEY, resource TEXT NOT NULL, namespace TEXT NOT NULL,
@@ -35,8 +37,7 @@ CREATE TABLE IF NOT EXISTS objects (version INTEGER PRIMARY KEY, resource TEXT N
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One object as it was kept; `resource` is `group/version/plural`."""
 
     version: int
@@ -61,15 +62,20 @@ class Journal:
     def append(self, events: Iterable[Event], version: int) -> None:
         """Write a batch, whole or not at all. `version` is the newest one given out."""
         database = self._database
+        rows: dict[int, tuple[object, ...]] = {}
+        replaced: list[int] = []
+        for event in events:
+            if event.before is not None and rows.pop(event.before.version, None) is None:
+                replaced.append(event.before.version)
+            if (record := event.after) is not None:
+                resource = f"{event.kind.group}/{event.kind.version}/{event.kind.plural}"
+                rows[record.version] = record.version, resource, record.namespace, record.name, record.raw
         try:
             database.execute("BEGIN IMMEDIATE")
-            for event in events:
-                if event.before is not None:
-                    database.execute("DELETE FROM objects WHERE version = ?", (event.before.version,))
-                if (record := event.after) is not None:
-                    resource = f"{event.kind.group}/{event.kind.version}/{event.kind.plural}"
-                    row = (record.version, resource, record.namespace, record.name, record.raw)
-                    database.execute("INSERT INTO objects VALUES (?, ?, ?, ?, ?)", row)
+            for some in _portions(replaced):
+                database.execute(f"DELETE FROM objects WHERE version IN ({_listed('?', some)})", some)
+            for them in _portions(list(rows.values())):
+                database.execute(f"INSERT INTO objects VALUES {_listed('(?, ?, ?, ?, ?)', them)}", [*chain(*them)])
             database.execute("UPDATE meta SET value = ? WHERE key = 'resourceVersion'", (version,))
             database.execute("COMMIT")
         except sqlite3.Error as error:
@@ -78,8 +84,7 @@ class Journal:
 
     def load(self) -> Iterator[Row]:
         """All objects, oldest version first."""
-        for row in self._database.execute("SELECT version, resource, namespace, name, raw FROM objects"):
-            yield Row(*row)
+        return map(Row._make, self._database.execute("SELECT version, resource, namespace, name, raw FROM objects"))
 
     @property
     def resource_version(self) -> int:
@@ -98,6 +103,19 @@ class Journal:
     def _roll_back(self) -> None:
         if self._database.in_transaction:
             self._database.execute("ROLLBACK")
+
+
+def _portions(things: list[T]) -> Iterator[list[T]]:
+    """Few statements, of few lengths. While one runs, a thread that has work takes the interpreter, and keeps it."""
+    start = 0
+    for size in _PORTIONS:
+        while len(things) - start >= size:
+            yield things[start : start + size]
+            start += size
+
+
+def _listed(placeholder: str, things: list[T]) -> str:
+    return ", ".join([placeholder] * len(things))
 
 
 def _locked(directory: Path) -> int:

@@ -50,6 +50,26 @@ def test_a_restart_brings_back_every_object_and_goes_on_counting(tmp_path: Path,
     store.close()
 
 
+def test_a_restart_brings_back_what_a_large_batch_left(tmp_path: Path) -> None:
+    """Created, changed and deleted in one transaction, objects that were there before and new ones."""
+    store = opened(tmp_path)
+    for number in range(10):
+        create(store, f"old-{number}")
+    with store.batch():
+        for number in range(150):
+            create(store, f"new-{number}")
+        for name in [f"old-{number}" for number in range(5)] + [f"new-{number}" for number in range(100)]:
+            store.perform(Write(Verb.PATCH, CONFIG_MAP, "default", name, body={"data": {"k": "changed"}}))
+        for name in ("old-0", "old-9", "new-0", "new-149"):
+            store.perform(Write(Verb.DELETE, CONFIG_MAP, "default", name))
+    left = list(store.list(CONFIG_MAP))
+    store.close()
+    store = opened(tmp_path)
+    assert list(store.list(CONFIG_MAP)) == left
+    assert len(left) == 156
+    store.close()
+
+
 def test_a_watch_of_a_former_life_must_list_anew(tmp_path: Path) -> None:
     store = opened(tmp_path)
     create(store, "a")
