@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS, housekeepers
 from fairlead.controllers.kubelet import Kubelet
 from fairlead.runtime.live import LiveRuntime
-from fairlead.runtime.virtual import VirtualRuntime
 from fairlead.runtime.worlds import Embedded, world_of
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from fairlead.api.store import Store
     from fairlead.model.flow import Controller
     from fairlead.runtime.live import Clock, OnStep, OnWrite
-    from fairlead.runtime.virtual import Latencies, VirtualClock
+    from fairlead.runtime.virtual import Latencies, VirtualClock, VirtualRuntime
 
 
 def on_a_cluster(api: ClusterApi, schedulers: Sequence[Controller], *, clock: Clock | None = None) -> LiveRuntime:
@@ -43,8 +42,9 @@ def standalone(
     volcano_names: Sequence[str] = ("volcano",),
 ) -> LiveRuntime:
     """A whole cluster in this process: controllers (of these names), simulated kubelets and schedulers over a Store."""
-    everybody = _everybody(store, schedulers, seed=None, names=names, volcano_names=volcano_names)
-    return LiveRuntime(Embedded(store), everybody, clock=clock, on_step=on_step, on_write=on_write)
+    kubelet = Kubelet(store, rng=Random())
+    keepers = housekeepers(store, names=names, volcano_names=volcano_names, also=[kubelet])
+    return LiveRuntime(Embedded(store), [*keepers, *schedulers], clock=clock, on_step=on_step, on_write=on_write)
 
 
 def simulation(
@@ -56,17 +56,7 @@ def simulation(
     latencies: Latencies | None = None,
 ) -> VirtualRuntime:
     """The same cluster where time passes as fast as its work allows, the same way each time."""
-    controllers = _everybody(store, schedulers, seed=seed)
+    from fairlead.runtime.virtual import VirtualRuntime
+
+    controllers = [*housekeepers(store), *schedulers, Kubelet(store, rng=Random(seed))]
     return VirtualRuntime(store, controllers, clock=clock, seed=seed, latencies=latencies)
-
-
-def _everybody(
-    store: Store,
-    schedulers: Sequence[Controller],
-    *,
-    seed: int | None,
-    names: Collection[str] = ALL_CONTROLLERS,
-    volcano_names: Sequence[str] = ("volcano",),
-) -> list[Controller]:
-    keepers = housekeepers(store, names=names, volcano_names=volcano_names)
-    return [*keepers, *schedulers, Kubelet(store, rng=Random(seed))]

@@ -106,9 +106,10 @@ def housekeepers(
     announce: bool = True,
     names: Collection[str] = ALL_CONTROLLERS,
     volcano_names: Sequence[str] = ("volcano",),
+    also: Sequence[Member] = (),
 ) -> list[Controller]:
     """`announce` False leaves out the Events that these controllers write about what they did; `volcano_names` are the
-    schedulers whose pods need PodGroups."""
+    schedulers whose pods need PodGroups; `also` are others that shall look at the same changes with them."""
     means = _Means(view, registry, announce, volcano_names)
-    members = [make(means) for name, make in _MAKERS.items() if name in names]
+    members = [make(means) for name, make in _MAKERS.items() if name in names] + [*also]
     return [Committee("controller-manager", members)] if members else []

@@ -82,7 +82,7 @@ class _Host:
 
 class Kubelet(Reconciler[Key]):
     name = "kubelet"
-    watches: Sequence[Watch] = (Watch(NODE), Watch(POD, field_selector="spec.nodeName!="))
+    watches: Sequence[Watch] = (Watch(NODE), Watch(POD))  # passing over a pod without a node is less than a selector
 
     def __init__(
         self, view: DocView, *, rng: Random, default: PodScript | None = None, renew_interval: float | None = 10.0
