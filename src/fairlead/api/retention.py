@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlead.api.objects import Key, Record
     from fairlead.model.kinds import Kind
 
-_ENDED_MARKS = (b'"phase":"Succeeded"', b'"phase":"Failed"')
+_SUCCEEDED, _FAILED = b'"phase":"Succeeded"', b'"phase":"Failed"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Retention:
             self._notice_pod(key, record)
 
     def _notice_pod(self, key: Key, record: Record | None) -> None:
-        if record is not None and any(mark in record.raw for mark in _ENDED_MARKS):
+        if record is not None and (_SUCCEEDED in record.raw or _FAILED in record.raw):
             doc = record.doc
             if (doc.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
                 self._ended[key] = doc["metadata"]["creationTimestamp"]

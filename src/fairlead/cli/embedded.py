@@ -24,15 +24,13 @@ from fairlead.api.pki import Credentials, write_private
 from fairlead.api.server import Server
 from fairlead.api.store import Store
 from fairlead.cli.run import standalone
-from fairlead.cli.snapshot import restored_into
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS
 from fairlead.controllers.simulated_nodes import fails_from, is_simulated
 from fairlead.errors import FairleadError, NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import Verb, Write
-from fairlead.runtime.collecting import collect_rarely
+from fairlead.runtime.collecting import collect_rarely, spare_what_lives
 from fairlead.runtime.live import Clock
-from fairlead.runtime.usage import UsageCollector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from fairlead.model.flow import Controller, Doc
     from fairlead.model.usage import UsageBoard
     from fairlead.runtime.live import LiveRuntime
+    from fairlead.runtime.usage import UsageCollector
 
 log = logging.getLogger("fairlead.cli")
 
@@ -83,13 +82,14 @@ class EmbeddedCluster:
 
     async def start(self, on_node: Callable[[int], None]) -> None:
         """Returns when the cluster is ready and its kubeconfig written. `on_node` hears how many nodes there are."""
+        collect_rarely()
         credentials = self._open_store()
         await self._listen(credentials)
         await self._add_nodes(on_node)
         self._run_controllers()
         await self._until_ready(credentials)
         self._write_kubeconfig(credentials)
-        collect_rarely()
+        spare_what_lives()
 
     async def stop(self) -> None:
         await self._opened.aclose()
@@ -118,6 +118,8 @@ class EmbeddedCluster:
             credentials = Credentials.generate(now=self._clock.now(), hosts=hosts)
         self.store = Store(clock=self._clock.now, rng=Random(), journal=journal)
         if wish.snapshot is not None:
+            from fairlead.cli.snapshot import restored_into
+
             restored_into(self.store, wish.snapshot, where=str(wish.data))
         self._schedulers: list[Controller] = [make(self.store) for make in wish.schedulers]
         return credentials
@@ -138,7 +140,7 @@ class EmbeddedCluster:
 
     async def _add_nodes(self, on_node: Callable[[int], None]) -> None:
         """Those of the fleet that are not there yet; none if the data has nodes and nobody asked for a number."""
-        known = {node["metadata"]["name"] for node in self.store.list(kinds.NODE)}
+        known = set(self._node_names())
         missing = [] if known and self.wish.fleet.nodes is None else self.wish.fleet.documents(now=self._clock.now())
         missing = [node for node in missing if node["metadata"]["name"] not in known]
         for start in range(0, len(missing), _AT_ONCE):
@@ -168,10 +170,12 @@ class EmbeddedCluster:
         return task
 
     def _usage_collector(self, board: UsageBoard) -> UsageCollector:
+        from fairlead.runtime.usage import UsageCollector
+
         return UsageCollector(board, names=self._node_names, raw=_no_custom_metrics, now=self._clock.now)
 
     def _node_names(self) -> list[str]:
-        return [node["metadata"]["name"] for node in self.store.list(kinds.NODE)]
+        return self.store.names(kinds.NODE)
 
     async def _tick(self) -> None:
         while True:
@@ -185,11 +189,11 @@ class EmbeddedCluster:
         return self._was_ready
 
     async def _until_ready(self, credentials: Credentials) -> None:
-        """Ask as a client would, over TLS, until the answer is ok."""
+        """Look until it is, and then ask as a client would, over TLS; asking costs more than looking."""
         trust = ssl.create_default_context(cadata=credentials.ca.decode())
         waiting = asyncio.create_task(self.failed())
         try:
-            while not await _says_ok(self._server, trust):
+            while not (self._is_ready() and await _says_ok(self._server, trust)):
                 await asyncio.wait([waiting], timeout=0.02)
                 if waiting.done():
                     waiting.result()

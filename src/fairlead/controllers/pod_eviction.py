@@ -4,12 +4,13 @@ A NoExecute taint that a pod does not tolerate evicts it at once; one that it to
 shortest such while is over, and not at all if the taint goes first. While its node is not ready, a pod is not ready
 either. A pod on a node that does not exist is removed after a quarantine, because the node may only be late.
 
-Kept per pod: its node, its interned tolerations and whether it is ready. Invariant: only the pods of a node whose
+Kept per pod: its node, its shared tolerations and whether it is ready. Invariant: only the pods of a node whose
 taints or readiness changed are visited.
 """
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -72,7 +73,7 @@ class PodEviction(Reconciler[Key]):
         self._announce = announce
         self._nodes: dict[str, _Node] = {}
         self._pods: dict[Key, _Pod] = {}
-        self._interned: dict[tuple[_Toleration, ...], tuple[_Toleration, ...]] = {}
+        self._read: dict[bytes, tuple[_Toleration, ...]] = {}
 
     def observe(self, change: Change) -> None:
         if change.kind is NODE:
@@ -121,7 +122,7 @@ class PodEviction(Reconciler[Key]):
         pod = _Pod(
             uid=doc["metadata"]["uid"],
             node=name,
-            tolerations=self._tolerations(doc["spec"].get("tolerations") or ()),
+            tolerations=self._tolerations(doc["spec"].get("tolerations") or []),
             ready=(condition(doc, "Ready") or {}).get("status") == "True",
             finished=status.get("phase") in ("Succeeded", "Failed"),
             deleting=bool(doc["metadata"].get("deletionTimestamp")),
@@ -132,18 +133,13 @@ class PodEviction(Reconciler[Key]):
         if node.taints or not node.exists or not node.ready:
             self.queue.add(key)
 
-    def _tolerations(self, documents: Iterable[Doc]) -> tuple[_Toleration, ...]:
-        tolerations = tuple(
-            _Toleration(
-                key=one.get("key") or "",
-                operator=one.get("operator") or "Equal",
-                value=one.get("value") or "",
-                effect=one.get("effect") or "",
-                seconds=one.get("tolerationSeconds"),
-            )
-            for one in documents
-        )
-        return self._interned.setdefault(tolerations, tolerations)
+    def _tolerations(self, documents: list[Doc]) -> tuple[_Toleration, ...]:
+        """Read once for all pods that say the same: most have those that every pod is given."""
+        encoding = marshal.dumps(documents, 2)
+        known = self._read.get(encoding)
+        if known is None:
+            known = self._read[encoding] = tuple(map(_toleration, documents))
+        return known
 
     # Visits
 
@@ -209,6 +205,16 @@ class PodEviction(Reconciler[Key]):
     def _current(self, key: Key, pod: _Pod) -> Doc | None:
         doc = self.view.get(POD, *key)
         return doc if doc is not None and doc["metadata"]["uid"] == pod.uid else None
+
+
+def _toleration(doc: Doc) -> _Toleration:
+    return _Toleration(
+        key=doc.get("key") or "",
+        operator=doc.get("operator") or "Equal",
+        value=doc.get("value") or "",
+        effect=doc.get("effect") or "",
+        seconds=doc.get("tolerationSeconds"),
+    )
 
 
 def _eviction_due(tolerations: Sequence[_Toleration], taints: Sequence[_Taint]) -> float:

@@ -74,8 +74,8 @@ class OwnedPods:
     def observe(self, change: Change) -> tuple[PodFact | None, PodFact | None]:
         """Take in a change of a pod; returns what was known and what is known now."""
         key = key_of(change.doc)
-        old = self._forget(key)
-        if change.happened is Happened.DELETED:
+        old = self._forget(key) if key in self._facts else None
+        if change.happened is Happened.DELETED or "ownerReferences" not in change.doc["metadata"]:
             return old, None
         owner = controller_of(change.doc)
         if owner is None or not self._is_ours(owner):
@@ -92,13 +92,12 @@ class OwnedPods:
         group = reference.get("apiVersion", "").rpartition("/")[0]
         return bool(reference.get("kind") == self._kind.kind and group == self._kind.group)
 
-    def _forget(self, key: Key) -> PodFact | None:
-        old = self._facts.pop(key, None)
-        if old is not None:
-            siblings = self._by_owner[old.owner]
-            del siblings[key]
-            if not siblings:
-                del self._by_owner[old.owner]
+    def _forget(self, key: Key) -> PodFact:
+        old = self._facts.pop(key)
+        siblings = self._by_owner[old.owner]
+        del siblings[key]
+        if not siblings:
+            del self._by_owner[old.owner]
         return old
 
 

@@ -151,7 +151,7 @@ class Reconciler(Generic[K]):
         return [write for reply in replies for write in self._settle(reply, now)]
 
     def see(self, change: Change) -> None:
-        if not self._is_stale(change):
+        if not ((self._ahead or self._gone_by_reply or self._under_way) and self._is_stale(change)):
             self._observe(change, self.now)
 
     def act(self, now: float) -> list[Write]:
@@ -260,8 +260,6 @@ class Reconciler(Generic[K]):
 
     def _is_stale(self, change: Change) -> bool:
         """Whether the watch tells what a Reply has told already."""
-        if not (self._ahead or self._gone_by_reply or self._under_way):
-            return False
         uid = _uid(change.doc)
         if change.happened is Happened.DELETED:
             self._ahead.pop(uid, None)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fairlead.api.mirror import Mirror
 from fairlead.api.store import Store, StoreApi
 from fairlead.model.flow import Change, Happened
 from fairlead.runtime.writers import ConcurrentWriter, Deliver, StoreWriter, Writer
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from fairlead.model.flow import DocView, Watch
     from fairlead.model.kinds import Kind
 
+_HAPPENED = {happened.value: happened for happened in Happened}
 _Telling = tuple[int, "EventType", "Kind", "Record"]
 
 
@@ -65,6 +65,8 @@ class Remote:
     """A cluster at the other end of a ClusterApi."""
 
     def __init__(self, api: ClusterApi, *, on_error: OnError | None = None) -> None:
+        from fairlead.api.mirror import Mirror
+
         self._api = api
         self.view = Mirror(api, on_error=on_error)
 
@@ -165,7 +167,7 @@ class _Told(Sequence["Change"]):
 
     def _change(self, telling: _Telling) -> Change:
         _, type_, kind, record = telling
-        return Change(Happened(type_), kind, self._store.shown(kind, record, keep=False))
+        return Change(_HAPPENED[type_], kind, self._store.shown(kind, record, keep=False))
 
 
 def world_of(api: ClusterApi, *, on_error: OnError | None = None) -> World:
