@@ -240,7 +240,7 @@ class Evaluator:
             values = asked(plugin, "normalise", cycle, nodes, raw) if takes_part(plugin, "normalise") else raw
             if len(values):
                 check_range(plugin.name, int(values.min()), int(values.max()))
-            weighted = values if weight == 1 else values * weight
+            weighted = values.astype(np.int64, copy=False) * weight  # plugins of users may answer in narrower numbers
             uneven = weighted if uneven is None else uneven + weighted
             contributions.append(Contribution(plugin.name, weight, weighted=weighted))
         return Weighed(offset, uneven, contributions)

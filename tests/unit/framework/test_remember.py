@@ -84,6 +84,15 @@ class Lavish(Plugin):
         return np.where(nodes.row_numbers() % 2 == 1, 100, 0).astype(np.int64)
 
 
+class Terse(Lavish):
+    """Is asked every time, and answers in the narrowest numbers there are."""
+
+    scope = Scope.CLUSTER
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> Any:
+        return super().score(cycle, nodes).astype(np.int8)
+
+
 class Fewest(Plugin):
     """Likes nodes with few pods: the fullest gets nothing, an empty one a hundred."""
 
@@ -185,6 +194,12 @@ def test_a_plugin_that_names_no_facet_is_asked_for_every_shape() -> None:
     for name, cpu in (("a", "1"), ("b", "2"), ("c", "1")):
         looked_at(evaluator, cluster, name, cpu)
     assert counting.rows == 2 * NODES
+
+
+def test_scores_in_narrow_numbers_add_up() -> None:
+    evaluator, cluster = Evaluator(profile_of("s", [Terse("a"), Terse("b")], weights={"a": 3, "b": 1})), world()
+    totals, _ = evaluator.score(looked_at(evaluator, cluster, "p", "1"), Nodes(cluster.table))
+    assert totals.tolist() == [0, 400] * (NODES // 2)
 
 
 def test_a_shape_that_returns_after_others_were_placed_sees_their_rows_only() -> None:
