@@ -303,11 +303,14 @@ def _normalised(topology: NetworkTopology | None, network: HyperNodes, limit: in
 
 
 def _recall_hyper_nodes(round: Round, job: Job) -> None:
-    """Where a job and its parts are already, found again from the nodes of their tasks."""
+    """Where a job and its parts are already, found again from the nodes of their tasks. The original asks only parts
+    that have a topology of their own."""
     if not job.contains_topology or not round.topology.ready:
         return
     where = ""
     for sub_job in job.sub_jobs.values():
+        if round.compatible and sub_job.topology is None:
+            continue
         names = _nodes_of(round, sub_job.in_status(*ALLOCATED_CLASS))
         sub_job.allocated_hyper_node = round.topology.lowest_containing(names) if names else ""
         where = round.topology.lowest_common(where, sub_job.allocated_hyper_node)

@@ -8,8 +8,7 @@ evictions, phases and messages are equal.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +24,7 @@ from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.sim.replay import Difference
 from fairlead.sim.volcano_room import Ahead, as_shown, as_taken, as_tried
+from fairlead.sim.volcano_trail import Lost, Trail
 from fairlead.state.cluster import Cluster
 from fairlead.state.nodes import Nodes
 
@@ -42,12 +42,11 @@ _PRIORITY_CLASSES = {"low": 10, "mid": 100, "high": 1000}
 _NOW = 4_102_444_800.0
 _TOLERANCE = 1e-6
 _ORIGIN = ". Origin reason is "
-_GUESSES = 60
-_WITHIN_JOBS = "(within jobs of queue {})"
-_JOBS = "(jobs)"
-"""The order in which jobs come into heaps, which shows where shares change while they wait there, and in which queues
-are summed up, which shows where rounding does."""
+_TRIES = 96
+"""How often choices are made anew, as long as jobs and queues come in the order of ours; an eighth of it after that."""
 _WALKS = 12
+"""Other orders in which jobs come into heaps, which shows where shares change while they wait there, and in which
+queues are summed up, which shows where rounding does."""
 Item = TypeVar("Item")
 
 
@@ -69,11 +68,9 @@ class Guide(Choices, Witness):
         super().__init__(rng)
         self._steps = steps
         self._bound = bound
-        self.attempts: Mapping[str, int] = {}
-        """How often it was guessed wrong in which order a job's hypernodes are tried, or jobs evict within
-        themselves, under the job's name or `_WITHIN_JOBS` of their queue."""
-        self.guessed: list[str] = []
-        """What had to be guessed, latest last."""
+        self.trail = Trail()
+        self.shuffle = 0
+        """Which order jobs and queues come in, if not in ours."""
         self.at = 0
         self._action = ""
         self.round: Round | None = None
@@ -93,13 +90,11 @@ class Guide(Choices, Witness):
 
     def walk(self, what: str, items: Sequence[Item]) -> Iterable[Item]:
         if what == "starving":
-            attempt = self._guess(_WITHIN_JOBS.format(items[0].queue)) if len(items) > 1 else 0  # type: ignore[attr-defined]
-            rng = Random(attempt) if attempt else None
-            return as_taken(items, self._ahead, rng)  # type: ignore[arg-type, return-value]
+            return as_taken(items, self._ahead, lambda names: self.trail.choose(what, self.at, what, names))  # type: ignore[arg-type, return-value]
         if what == "allocated":
             return self._as_bound(items)  # type: ignore[arg-type, return-value]
-        if what in ("jobs", "queues") and (attempt := self.attempts.get(_JOBS, 0)):
-            return Random(attempt).sample(items, len(items))
+        if what in ("jobs", "queues") and self.shuffle:
+            return Random(self.shuffle).sample(items, len(items))
         return items
 
     def _as_bound(self, tasks: Sequence[Task]) -> Sequence[Task]:
@@ -111,26 +106,22 @@ class Guide(Choices, Witness):
 
     def hyper_nodes(self, job: Job, names: Sequence[str]) -> Iterator[str]:
         """Each time the one that the next recorded step is in. A trial that placed nothing was most likely in one that
-        no step before the next commit is in; if it turns out that it was in another, others are tried next time."""
-        assert self.round is not None
-        left = {name: self.round.topology.nodes_of(name) for name in names}
+        no step before the next commit is in. Also one that leaves no step matters, as it forgets what others were
+        told: so where that differs, any order is tried."""
         about = job.name if self._action == "allocate" else f"{job.name} ({self._action})"
-        attempt = self._guess(about) if len(left) > 1 else 0
-        rng = Random(attempt)
-        while left:
-            node, soon = self._ahead().node(), self._nodes_until_commit()
-            likely = [name for name, nodes in left.items() if node in nodes]
-            if not likely or attempt:
-                likely += [name for name, nodes in left.items() if not nodes & soon]
-            likely = likely if likely and attempt % 2 == 0 else list(left)
-            chosen = rng.choice(likely) if attempt else likely[0]
-            del left[chosen]
+        variant = self.trail.variant(about)
+        shuffled = Random(variant).sample(names, len(names)) if variant else list(names)
+        while shuffled:
+            options = shuffled if variant % 2 else sorted(shuffled, key=self._far_from_what_comes())
+            chosen = self.trail.choose(about, self.at, tuple(names), options)
+            shuffled.remove(chosen)
             yield chosen
 
-    def _guess(self, about: str) -> int:
-        """Something is to be guessed; the number of wrong guesses so far."""
-        self.guessed.append(about)
-        return self.attempts.get(about, 0)
+    def _far_from_what_comes(self) -> Callable[[str], tuple[bool, bool]]:
+        """Says of a hypernode that the next step is not in it, and that one before the next commit is."""
+        assert self.round is not None
+        nodes_of, node, soon = self.round.topology.nodes_of, self._ahead().node(), self._nodes_until_commit()
+        return lambda name: (node not in nodes_of(name), bool(nodes_of(name) & soon))
 
     def _nodes_until_commit(self) -> set[str]:
         nodes = set()
@@ -301,34 +292,39 @@ class VolcanoReplay:
         ]
 
     def _replay(self) -> Iterator[tuple[str, Any, Any]]:
-        """Again and again, as long as what parted us tells something about what was left to chance, or another guess
-        is left."""
+        """Again and again, as long as what parted us tells something about what was left to chance, or a choice is left
+        that could have been another."""
         images = ImagesSeen()
-        attempts: Counter[str] = Counter()
-        first: list[tuple[str, Any, Any]] | None = None
-        while True:
+        trail = Trail()
+        shuffle = tries = 0
+        first: list[tuple[str, Any, Any]] = []
+        while shuffle <= _WALKS:
             guide = Guide(_with_actions(self._doc["steps"]), Random(0), self._doc["after"].get("binds"))
-            guide.attempts = attempts
+            guide.trail, guide.shuffle = trail, shuffle
+            trail.start()
             round = self._open(guide)
             images.show(round.cluster)
+            blamed: set[str] = set()
             try:
                 for _ in run_actions(round):
                     pass
                 guide.finish()
                 found = list(self._compare(round, close_round(round)))
-                to_blame = {name for field, _, _ in found for name in _jobs_of(field, round)} & set(guide.guessed)
+                if not found:
+                    return
+                blamed = {name for field, _, _ in found for name in _jobs_of(field, round)}
+            except Lost:
+                found = []
             except Parted as parted:
                 if images.learn(parted, round):
                     continue
                 found = [(parted.field, parted.expected, parted.got)]
-                to_blame = set(guide.guessed[-1:])
-            first = found if first is None else first
-            if not to_blame or any(attempts[name] >= _GUESSES for name in to_blame):
-                to_blame = {_JOBS}
-            if not found or attempts[_JOBS] >= _WALKS:
-                yield from first if found else ()
-                return
-            attempts.update(to_blame)
+            first = first or found
+            tries += 1
+            goes_on = trail.vary(blamed) if blamed else trail.turn_back()
+            if not goes_on or tries >= _TRIES // (8 if shuffle else 1):
+                trail, shuffle, tries = Trail(), shuffle + 1, 0
+        yield from first
 
     def _open(self, guide: Guide) -> Round:
         round = open_round(

@@ -45,21 +45,24 @@ def as_tried(
         yield chosen
 
 
-def as_taken(jobs: Sequence[Job], ahead_now: Callable[[], Ahead], rng: Random | None = None) -> Iterator[Job]:
-    """Jobs that evict within themselves: each time the one that the next recorded step is for, or, where that tells
-    nothing, one for which nothing is recorded. With `rng` it may then be any of those, as one that would have got its
-    place now may come to nothing once another has taken it; or the one that is named next: a node that came to nothing
-    before anybody was evicted leaves no name."""
+def as_taken(
+    jobs: Sequence[Job], ahead_now: Callable[[], Ahead], choose: Callable[[Sequence[str]], str]
+) -> Iterator[Job]:
+    """Jobs that evict within themselves: each time the one that the next recorded step is for. Where that tells
+    nothing, most likely one for which nothing is recorded: any of them, as one that would have got its place now may
+    come to nothing once another has taken it. Or one that is named later: a node that came to nothing before anybody
+    was evicted leaves no name."""
     left = list(jobs)
     while left:
         ahead = ahead_now()
         wanting = ahead.wanting()
-        unnamed = [job for job in left if not set(wanting) & _names(job)]
         named = [job for name in wanting for job in left if name in _names(job)]
-        if named and (wanting[0] == ahead.next_wanting() or not unnamed or (rng is not None and rng.random() < 0.5)):
+        if named and wanting[0] == ahead.next_wanting():
             chosen = named[0]
         else:
-            chosen = rng.choice(unnamed or left) if rng is not None else (unnamed or left)[0]
+            unnamed = [job for job in left if not set(wanting) & _names(job)]
+            by_name = {job.name: job for job in (*unnamed, *named)}
+            chosen = by_name[choose(list(by_name))]
         left.remove(chosen)
         yield chosen
 

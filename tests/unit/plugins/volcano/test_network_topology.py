@@ -179,6 +179,18 @@ def test_6_24_who_is_somewhere_already_stays_within_its_tier() -> None:
     assert plugin.gradient_for_job(job, "s0", Purpose.ALLOCATE) == []
 
 
+@pytest.mark.parametrize(("compatible", "where"), [(True, ""), (False, "s1")])
+def test_6_24_parts_without_a_topology_tell_the_original_nothing_of_where_their_job_is(
+    compatible: bool, where: str
+) -> None:
+    selector = {"matchLabels": {"job": "j"}}
+    policy = {"name": "p", "subGroupSize": 1, "labelSelector": selector, "matchLabelKeys": ["part"]}
+    yard = yard_of_racks().group("job", networkTopology={"highestTierAllowed": 1}, subGroupPolicy=[policy])
+    yard.pod("w", "job", on="n2", labels={"job": "j", "part": "0"})
+    round = yard.round(NetworkTopologyAware(), compatible=compatible)
+    assert round.jobs["default/job"].allocated_hyper_node == where
+
+
 def test_6_24_soft_wishes_get_every_tier() -> None:
     plugin = NetworkTopologyAware()
     round = yard_of_racks(mode="soft").pod("x", "job").round(plugin)
