@@ -78,10 +78,13 @@ class Guide(Choices, Witness):
     # ---- choices ----
 
     def node(self, task: Task, rows: Sequence[int]) -> int:
+        """The one that the next recorded step puts the task on, or makes room for it on."""
         step = self._peek()
         assert self.round is not None
         row = self.round.cluster.table.row_of.get(step.get("node", ""), -1)
-        return row if step.get("pod") == task.name and row in rows else rows[0]
+        if step.get("pod") != task.name:
+            row = self._ahead().row_for(task)
+        return row if row in rows else rows[0]
 
     def hyper_node(self, sub_job: SubJob, names: Sequence[str]) -> str:
         assert self.round is not None

@@ -1,6 +1,6 @@
 """DryRun: topology-aware preemption. Evictions are thought through on several nodes, and the least harmful is taken.
 
-On each node victims go one by one until queue, room and all predicates allow the task; then, most important first, each
+On each node victims go one by one until queue, room and predicates allow the task; then, most important first, each
 is spared who can be. Of the nodes with victims the one is taken whose victims matter least: by their highest priority,
 the sum of priorities, their number, and how recently the most important of them started.
 
@@ -13,11 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fairlead.engine.actions.making_room import suffice
 from fairlead.engine.transaction import Transaction
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from fairlead.framework.round import Round, Task
@@ -68,7 +69,8 @@ class DryRun:
         start = self._round.rng.randrange(len(rows))
         wanted = self.wanted(len(rows))
         found: list[_Candidate] = []
-        for row in (*rows[start:], *rows[:start]):
+        in_turn = np.array([*rows[start:], *rows[:start]], dtype=np.int32)
+        for row in self._round.choices.ranked(task, in_turn, np.zeros(len(rows))):
             victims = _OneRow(self._round, task, row).victims(may_go)
             if victims:
                 found.append(_Candidate(row, victims))

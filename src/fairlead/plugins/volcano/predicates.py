@@ -129,11 +129,19 @@ class Predicates(TierPlugin):
                         yield reject.reason, reject.rows
 
     def simulate_predicate(self, task: Task, row: int) -> bool:
-        """Whether a task could go to a row as the table is now; who imagines evictions shows them in the table."""
+        """Whether a task could go to a row as the table is now; who imagines evictions shows them in the table. The
+        original only asks what pods say of each other."""
         if self.pre_predicate(task) is not None:
             return False
         nodes = Nodes(self._round.cluster.table, np.array([row], dtype=np.int32))
-        return not any(reject.rows.any() for reject in self.predicate(task, nodes))
+        said = self._said_of_neighbours(task, nodes) if self._round.compatible else self.predicate(task, nodes)
+        return not any(reject.rows.any() for reject in said)
+
+    def _said_of_neighbours(self, task: Task, nodes: Nodes) -> Iterator[Reject]:
+        cycle = self._round.cycles[task.uid]
+        for plugin in self._others:
+            if isinstance(plugin, InterPodAffinity) and plugin.name not in cycle.no_filter:
+                yield from plugin.filter(cycle, nodes)
 
     # ---- scoring: how full its storage would make a node ----
 

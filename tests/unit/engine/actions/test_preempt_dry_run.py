@@ -46,11 +46,13 @@ def test_who_need_not_go_is_spared_most_important_first() -> None:
     assert evicted(round) == ["low-0"]
 
 
-def test_predicates_are_asked_without_the_victims() -> None:
+@pytest.mark.parametrize(("compatible", "gone"), [(False, ["low-0"]), (True, ["low-1"])])
+def test_predicates_are_asked_without_the_victims(compatible: bool, gone: list[str]) -> None:
+    """The original asks only what pods say of each other."""
     ports = {"container": {"ports": [{"containerPort": 80, "hostPort": 80}]}}
     square = Square(a="8").queue("default").job("low").runs("low", "a", cpu="4", **ports).runs("low", "a", cpu="4")
-    round = preempted(square.job("high", priority=100).waits("high", 1, cpu="4", **ports))
-    assert evicted(round) == ["low-0"]
+    round = preempted(square.job("high", priority=100).waits("high", 1, cpu="4", **ports), compatible=compatible)
+    assert evicted(round) == gone
 
 
 def test_thinking_leaves_no_trace() -> None:
