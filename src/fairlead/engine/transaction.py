@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from fairlead.framework.fit import one_of
 from fairlead.framework.job import LastAttempt
 from fairlead.model.amounts import within
 from fairlead.model.tasks import TaskStatus
@@ -177,7 +178,7 @@ class Transaction:
 
 def allocate_now(round: Round, task: Task, row: int) -> str | None:
     """Session.Allocate: place without a transaction; once its job is ready, all that is allocated is bound, up to the
-    first that cannot be. What is said of that one, if there is one."""
+    first that cannot be. What is said of that one, if there is one; of several it may be any."""
     job = task.job
     assert job is not None
     job.move(task, TaskStatus.ALLOCATED)
@@ -190,7 +191,8 @@ def allocate_now(round: Round, task: Task, row: int) -> str | None:
         for allocated in round.choices.walk("allocated", list(job.in_status(TaskStatus.ALLOCATED))):
             refusal = bind(round, allocated)
             if refusal is not None:
-                return refusal
+                others = (other for other in job.in_status(TaskStatus.ALLOCATED) if other is not allocated)
+                return one_of([refusal, *(said for other in others if (said := lack_of_room(round, other)))])
     return None
 
 

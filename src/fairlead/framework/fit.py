@@ -28,14 +28,18 @@ class OneOf(str):
     others: tuple[str, ...]
 
 
-def insufficient(resources: Sequence[str]) -> str:
-    """`Insufficient cpu`; of several resources, any may be named."""
-    texts = [f"Insufficient {resource}" for resource in resources]
+def one_of(texts: Sequence[str]) -> str:
+    """The first of some texts, for which any of the others may be said."""
     if len(texts) == 1:
         return texts[0]
     said = OneOf(texts[0])
     said.others = tuple(texts[1:])
     return said
+
+
+def insufficient(resources: Sequence[str]) -> str:
+    """`Insufficient cpu`; of several resources, any may be named."""
+    return one_of([f"Insufficient {resource}" for resource in resources])
 
 
 @dataclass(slots=True)

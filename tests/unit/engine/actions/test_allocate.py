@@ -78,6 +78,18 @@ def test_a_pod_that_asks_for_nothing_is_not_bound_to_a_node_that_has_less_than_n
     )
 
 
+def test_of_several_that_a_node_has_less_than_nothing_for_any_may_be_named() -> None:
+    """§2.8: which of a job's pods is bound first is left to chance, and the first that cannot be ends it."""
+    square = Square(a="1").queue("default").job("big").runs("big", "a", cpu="4").job("j", least=0).waits("j", 2)
+    round = square.round("backfill", compatible=True)
+    job = round.jobs["default/j"]
+    first, second = (job.fit_errors[task.uid] for task in sorted(job.tasks.values(), key=lambda task: task.name))
+    about_the_second = first.message.replace("j-0", "j-1")
+    assert second.message == first.message
+    assert second.could_say(about_the_second)
+    assert not first.could_say(about_the_second)
+
+
 def test_of_several_scarce_things_any_may_be_named() -> None:
     errors = FitErrors()
     said_of_two = insufficient(["pods", "nvidia.com/gpu"])
