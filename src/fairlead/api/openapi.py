@@ -207,8 +207,6 @@ def _as_v2(schema: Json) -> Json:
 
 # -- paths ------------------------------------------------------------------------------------------------------------
 
-_ACTIONS = {"get": "get", "put": "put", "patch": "patch", "delete": "delete", "post": "post"}
-
 
 def _operation(kind: Kind, verb: str, action: str) -> Json:
     gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}

@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fairlead.config.plugin_args import Args
 from fairlead.config.plugin_sets import IN_TREE
 from fairlead.config.problems import suggestion
 from fairlead.errors import ConfigError
 from fairlead.framework.plugin import Plugin
 
+if TYPE_CHECKING:
+    from fairlead.config.plugin_args import Args
+
 GROUP = "fairlead.plugins"
-Factory = Callable[[Args], Plugin]
 
 BUILT_IN: Mapping[str, str] = {
     "SchedulingGates": "fairlead.plugins.node_basics:SchedulingGates",

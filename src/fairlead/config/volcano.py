@@ -12,11 +12,9 @@ Invariant: in a config that was not read `compatible`, every plugin, switch, arg
 
 from __future__ import annotations
 
-import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fairlead.config.kube import read_text
 from fairlead.config.problems import Path, Problems, Stage, suggestion
 from fairlead.config.source import Source, parse_source
 from fairlead.config.volcano_arguments import ACTIONS, ARGUMENTS, METRICS, METRICS_TYPES, misfits
@@ -37,10 +35,6 @@ _HIERARCHICAL = ("drf", "capacity", "nodegroup")
 def load_volcano_config(text: str, *, file: str = "", compatible: bool = False) -> VolcanoConfig:
     """The configuration in a text. Raises ConfigErrors, with all that is wrong."""
     return volcano_config_from(parse_source(text, file), compatible=compatible)
-
-
-def read_volcano_config(path: str | pathlib.Path, *, compatible: bool = False) -> VolcanoConfig:
-    return load_volcano_config(read_text(path), file=str(path), compatible=compatible)
 
 
 def preset_volcano_config(name: str) -> VolcanoConfig:

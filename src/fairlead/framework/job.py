@@ -235,7 +235,7 @@ class Job(_Gang):
     the round's own and written when it ends."""
 
     __slots__ = (
-        "allocated", "allocated_hyper_node", "conditions", "created", "dirty", "fit_errors", "fit_text", "group",
+        "allocated", "allocated_hyper_node", "conditions", "created", "dirty", "fit_errors", "group",
         "min_resources", "name", "namespace", "phase", "preemptable", "priority", "queue", "revocable_zone",
         "role_counts", "role_minimums", "role_total", "sub_jobs", "topology", "total_request", "uid",
     )  # fmt: skip
@@ -266,8 +266,6 @@ class Job(_Gang):
         self.allocated_hyper_node = ""
         self.fit_errors: dict[str, FitErrors] = {}
         """By task uid, for as long as the round lives."""
-        self.fit_text = ""
-        """JobFitErrors: what is said of the whole job."""
         self.dirty = False
 
     def __repr__(self) -> str:

@@ -10,19 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.reasons import Code
 from fairlead.state.statement import Statement
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.evaluate import Evaluator
     from fairlead.model.pod import Pod
-    from fairlead.model.reasons import Diagnosis, Verdict
+    from fairlead.model.reasons import Diagnosis
     from fairlead.state.touchlog import TouchLog
 
 UNJUDGED = -1
@@ -39,10 +38,6 @@ class Refusals:
     evaluator: Evaluator
     nominated: Mapping[int, Sequence[Pod]]
     promises: TouchLog | None = None
-
-    def rows_by_verdict(self) -> dict[Verdict, NDArray[np.intp]]:
-        refusals = [int(code) for code in np.unique(self.codes) if code > FEASIBLE]
-        return {self.evaluator.codes.verdict(code): np.flatnonzero(self.codes == code) for code in refusals}
 
     def where_room_could_help(self) -> NDArray[np.bool_]:
         """Of each row, whether its refusal is not final. Rows that were not judged count if what kept them from being

@@ -234,9 +234,6 @@ class Round:
         """Tell the users of a job something, as an event of its group."""
         self.outcome.notes[job.uid, message] = job
 
-    def queue_of(self, task: Task) -> QueueState | None:
-        return self.queues.get(task.job.queue) if task.job is not None else None
-
     def argument(self, action: str, name: str, default: Option) -> Option:
         """An argument of an action, if it has one of the right type; true and false may be spelt."""
         value = (self.configurations.get(action) or {}).get(name, default)

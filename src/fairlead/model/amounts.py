@@ -173,14 +173,6 @@ class Amounts:
             self.scalars[name] *= factor
         return self
 
-    def raise_to(self, other: Amounts) -> Amounts:
-        """SetMaxResource: in place, the larger of each, names of both."""
-        self.cpu = max(self.cpu, other.cpu)
-        self.memory = max(self.memory, other.memory)
-        for name, amount in other.scalars.items():
-            self.scalars[name] = max(self.scalars[name], amount) if name in self.scalars else amount
-        return self
-
     def cap(self, other: Amounts, missing: Missing) -> Amounts:
         """MinDimensionResource: in place, the smaller of each of our own names; what the other does not name is zero
         or leaves ours alone."""
@@ -259,10 +251,6 @@ class Amounts:
             for name in self.above_some_requested(other, request)
             if (other.get(name) >= EPSILON if name in ("cpu", "memory") else name in other.scalars)
         ]
-
-    def greater_partly(self, other: Amounts, missing: Missing = ZERO) -> bool:
-        """GreaterPartly: above in some dimension."""
-        return bool(self.exceeding(other, missing))
 
     def equal(self, other: Amounts) -> bool:
         """Equal, give or take EPSILON, in cpu, memory and our own scalars."""

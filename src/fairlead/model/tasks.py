@@ -32,7 +32,6 @@ ALLOCATED_CLASS = frozenset({TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RU
 PREEMPTABLE_CLASS = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING})
 SCHEDULED_CLASS = frozenset({TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.FAILED, TaskStatus.SUCCEEDED})
 COMPLETED_CLASS = frozenset({TaskStatus.FAILED, TaskStatus.SUCCEEDED})
-READY_CLASS = ALLOCATED_CLASS | {TaskStatus.SUCCEEDED}
 
 _BY_PHASE = {
     "Succeeded": TaskStatus.SUCCEEDED,

@@ -147,9 +147,6 @@ class Books(Generic[AnyBooked]):
     def tasks_on(self, row: int) -> list[AnyBooked]:
         return list(self.on[row].values())
 
-    def future_idle(self, resource: str) -> NDArray[np.float64]:
-        return self.idle[resource] + self.releasing[resource] - self.pipelined[resource]
-
     def column(self, columns: dict[str, NDArray[np.float64]], resource: str) -> NDArray[np.float64]:
         """A column, zero where nobody has such a resource."""
         found = columns.get(resource)

@@ -206,7 +206,6 @@ class Storage:
         self.classes = shelves.of(kinds.STORAGE_CLASS)
         self.drivers = shelves.of(kinds.CSI_DRIVER)
         self.capacities = shelves.of(kinds.CSI_STORAGE_CAPACITY)
-        self.csi_nodes = shelves.of(kinds.CSI_NODE)
         self.disks = InlineDisks()
         self.attached = AttachedVolumes(cluster.table, shelves)
         self.reach = Reach(cluster.table)

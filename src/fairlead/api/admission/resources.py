@@ -18,7 +18,6 @@ _INTEGERS = frozenset({
     "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims",
     "services.nodeports", "services.loadbalancers",
 })  # fmt: skip
-_NATIVE_PREFIXES = ("kubernetes.io/", "hugepages-", "requests.", "limits.")
 _NO_STANDARD = "must be a standard resource type or fully qualified"
 
 
