@@ -56,6 +56,8 @@ class ControlPlane:
     gates: str = ""
     """Feature gates of server and scheduler, besides our own."""
     runtime_config: str = ""
+    suffix: str = ""
+    """`-next`: server and scheduler of the Kubernetes after the one that everything else is held to."""
     _running: list[tuple[str, subprocess.Popen[bytes]]] = field(default_factory=list)
 
     @property
@@ -74,7 +76,7 @@ class ControlPlane:
 
     def start_scheduler(self, *arguments: str) -> None:
         self._run(
-            "kube-scheduler",
+            "kube-scheduler" + self.suffix,
             "--kubeconfig",
             str(self.kubeconfig),
             "--leader-elect=false",
@@ -135,8 +137,8 @@ class ControlPlane:
         port = port or free_port()
         self.server = f"https://127.0.0.1:{port}"
         self._run(
-            "kube-apiserver", "--etcd-servers", etcd, "--secure-port", str(port), "--bind-address=127.0.0.1",
-            "--cert-dir", str(self.directory / "certs"), "--token-auth-file", str(tokens),
+            "kube-apiserver" + self.suffix, "--etcd-servers", etcd, "--secure-port", str(port),
+            "--bind-address=127.0.0.1", "--cert-dir", str(self.directory / "certs"), "--token-auth-file", str(tokens),
             "--service-account-key-file", str(key), "--service-account-signing-key-file", str(key),
             "--service-account-issuer=https://kubernetes.default.svc", "--authorization-mode=RBAC",
             "--service-cluster-ip-range=10.0.0.0/24",
@@ -146,7 +148,7 @@ class ControlPlane:
             f"--feature-gates=ListFromCacheSnapshot=false{',' + self.gates if self.gates else ''}",
             *([f"--runtime-config={self.runtime_config}"] if self.runtime_config else []),
         )  # fmt: skip
-        self._wait_for("kube-apiserver", self.server + "/readyz")
+        self._wait_for("kube-apiserver" + self.suffix, self.server + "/readyz")
 
     def _run(self, name: str, *arguments: str) -> None:
         binary = real_binary(name)

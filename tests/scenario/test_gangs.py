@@ -8,6 +8,7 @@ import pytest
 
 from fairlead.controllers.pod_script import PodScript
 from fairlead.engine.figures import figures_of
+from fairlead.errors import Invalid
 from fairlead.model import kinds
 from fairlead.testing.builders import node, pod
 from fairlead.testing.harness import Harness
@@ -29,10 +30,16 @@ def _members(group: str, count: int, cpu: str = "4") -> list[dict[str, Any]]:
 
 
 def _scheduled(cluster: Harness, name: str) -> tuple[str, str]:
-    doc = cluster.get(kinds.POD_GROUP, name)
-    assert doc is not None
-    condition = next(c for c in doc["status"]["conditions"] if c["type"] == "PodGroupScheduled")
-    return condition["status"], condition["reason"]
+    """What the group's condition says, in whichever version it is read."""
+    said = []
+    for kind, type_ in ((kinds.POD_GROUP, "PodGroupScheduled"), (kinds.POD_GROUP_BETA, "PodGroupInitiallyScheduled")):
+        doc = cluster.get(kind, name)
+        assert doc is not None
+        (condition,) = doc["status"]["conditions"]
+        assert condition["type"] == type_
+        said.append((condition["status"], condition["reason"]))
+    assert said[0] == said[1]
+    return said[0]
 
 
 @pytest.mark.parametrize("version", ["v1alpha2", "v1beta1"])
@@ -84,7 +91,9 @@ def test_7_6_a_gang_in_one_rack_is_explained_when_there_is_none() -> None:
     assert explanation.to_document()["topology"]["domains"][0]["fits"] == 2
 
 
-def test_7_7_a_more_important_gang_makes_room_for_itself() -> None:
+@pytest.mark.parametrize("version", ["v1alpha2", "v1beta1"])
+def test_7_7_a_more_important_gang_makes_room_for_itself(version: str) -> None:
+    """The class is enough: the API puts its priority on the group."""
     cluster = Harness(nodes=2)
     cluster.apply(*(pod(f"low-{i}").asks(cpu="4") for i in range(4)))
     cluster.run(10)
@@ -94,11 +103,41 @@ def test_7_7_a_more_important_gang_makes_room_for_itself() -> None:
     important = _members("g", 2)
     for doc in important:
         doc["spec"]["priorityClassName"] = "high"
-    cluster.apply(_group("g", 2, priority=1000, priorityClassName="high"), *important)
+    cluster.apply(_group("g", 2, version=version, priorityClassName="high"), *important)
     cluster.run(120)
     names = set(cluster.bindings())
     assert {"g-0", "g-1"} <= names
     assert len(names) == 4
+
+
+@pytest.mark.parametrize(("version", "mode"), [("v1alpha2", "PodGroup"), ("v1beta1", {"all": {}})])
+def test_7_7_a_group_that_goes_as_a_whole_says_so_in_either_version(version: str, mode: Any) -> None:
+    cluster = Harness(nodes=2)
+    cluster.apply({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"},
+                   "value": 1000})  # fmt: skip
+    cluster.apply(_group("cheap", 2, version=version, disruptionMode=mode), *_members("cheap", 4))
+    cluster.run(10)
+    assert len(cluster.bindings()) == 4
+    important = _members("dear", 1)
+    for doc in important:
+        doc["spec"]["priorityClassName"] = "high"
+    cluster.apply(_group("dear", 1, version=version, priorityClassName="high"), *important)
+    cluster.run(120)
+    assert set(cluster.bindings()) == {"dear-0"}
+
+
+def test_a_minimum_that_is_lowered_lets_a_gang_start() -> None:
+    """Which v1beta1 allows, and v1alpha2 does not."""
+    cluster = Harness(nodes=1)
+    cluster.apply(_group("g", 3, version="v1beta1"), *_members("g", 3))
+    cluster.run(10)
+    assert cluster.bindings() == {}
+    lowered = {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
+    with pytest.raises(Invalid, match="field is immutable"):
+        cluster.patch(kinds.POD_GROUP, "g", lowered)
+    cluster.patch(kinds.POD_GROUP_BETA, "g", lowered)
+    cluster.run(10)
+    assert len(cluster.bindings()) == 2
 
 
 GANG = "scheduling.fairlead.io/gang"

@@ -1,10 +1,12 @@
-"""The words that the recorded cases are written in: a thing, a container, a pod, a template."""
+"""The words that the recorded cases are written in: a thing, a container, a pod, a template, a change of one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 Doc = dict[str, Any]
+Change = Callable[[Doc], Any]
 
 
 def thing(api_version: str, kind: str, name: str = "x", **fields: Any) -> Doc:
@@ -27,3 +29,20 @@ def pod(name: str = "x", *, labels: Doc | None = None, annotations: Doc | None =
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container()]}}
 ONCE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container()], "restartPolicy": "Never"}}
 SELECTOR = {"matchLabels": {"a": "b"}}
+
+
+def put(path: str, value: Any) -> Change:
+    """A change of one value; a value of None removes it."""
+
+    def change(doc: Doc) -> None:
+        *way, last = path.split(".")
+        node: Any = doc
+        for name in way:
+            node = node[int(name)] if isinstance(node, list) else node.setdefault(name, {})
+        where = int(last) if isinstance(node, list) else last
+        if value is None:
+            node.pop(where)
+        else:
+            node[where] = value
+
+    return change

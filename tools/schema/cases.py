@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
-from builders import ONCE, SELECTOR, TEMPLATE, Doc, container, pod, thing
+from builders import ONCE, SELECTOR, TEMPLATE, Change, Doc, container, pod, put, thing
 from wrong_cases import wrong_others, wrong_pods
 
 SURROUNDINGS: list[Doc] = [
@@ -56,10 +55,6 @@ def small_ones() -> Iterator[Doc]:
     yield thing("batch/v1", "CronJob", spec={"schedule": "* * * * *", "jobTemplate": {"spec": {"template": ONCE}}})
     yield thing("policy/v1", "PodDisruptionBudget", spec={"selector": SELECTOR, "minAvailable": 1})
     yield thing("scheduling.k8s.io/v1", "PriorityClass", "p1", value=5)
-    yield thing("scheduling.k8s.io/v1alpha2", "PodGroup", spec={"schedulingPolicy": {"gang": {"minCount": 3}}})
-    yield thing("scheduling.k8s.io/v1alpha2", "PodGroup", spec={"schedulingPolicy": {"basic": {}}})
-    yield thing("scheduling.k8s.io/v1alpha2", "Workload", spec={"podGroupTemplates": [
-        {"name": "a", "schedulingPolicy": {"gang": {"minCount": 3}}}]})  # fmt: skip
     yield thing("node.k8s.io/v1", "RuntimeClass", "r1", handler="h")
     yield thing("coordination.k8s.io/v1", "Lease", spec={"holderIdentity": "me", "leaseDurationSeconds": 15})
     yield thing("events.k8s.io/v1", "Event", eventTime="2026-01-01T00:00:00.000000Z", reportingController="a.b/c",
@@ -151,25 +146,6 @@ def created() -> Iterator[Doc]:
     yield from whole_pods()
     yield from wrong_pods()
     yield from wrong_others()
-
-
-Change = Callable[[Doc], Any]
-
-
-def put(path: str, value: Any) -> Change:
-    """A change of one value; a value of None removes it."""
-
-    def change(doc: Doc) -> None:
-        *way, last = path.split(".")
-        node: Any = doc
-        for name in way:
-            node = node[int(name)] if isinstance(node, list) else node.setdefault(name, {})
-        if value is None:
-            node.pop(last)
-        else:
-            node[int(last) if isinstance(node, list) else last] = value
-
-    return change
 
 
 def updated() -> Iterator[tuple[Doc, list[tuple[str, Change]]]]:
@@ -344,11 +320,6 @@ def updated() -> Iterator[tuple[Doc, list[tuple[str, Change]]]]:
         ],
     )
     yield thing("node.k8s.io/v1", "RuntimeClass", "u", handler="h"), [("", put("handler", "i"))]
-    yield thing("scheduling.k8s.io/v1alpha2", "PodGroup", "u", spec={"schedulingPolicy": {"gang": {"minCount": 3}}}), [
-        ("", put("spec.schedulingPolicy.gang.minCount", 4)),
-        ("status", put("status.conditions", [{"type": "x", "status": "True", "reason": "R", "message": "m",
-                                              "lastTransitionTime": "2026-01-01T00:00:00Z"}])),
-    ]  # fmt: skip
     yield (
         thing("coordination.k8s.io/v1", "Lease", "u", spec={"holderIdentity": "me"}),
         [

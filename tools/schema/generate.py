@@ -5,7 +5,10 @@ The facts come from three places that state them for machines: the OpenAPI v3 do
 left out when empty, how Go calls their types, because error messages do), and the CustomResourceDefinitions of Volcano
 and of scheduler-plugins. Descriptions are left out, so the table holds names and types and no prose.
 
-    tools/schema/generate.py --server https://127.0.0.1:6443 --token TOKEN --modules "$(go env GOMODCACHE)"
+    tools/schema/generate.py --server https://127.0.0.1:6443 --token TOKEN --modules "$(go env GOMODCACHE)" \\
+        --next-server https://127.0.0.1:6444 --next-token TOKEN
+
+The second server is of the next version of Kubernetes; from it come the kinds that only it has (tools/real/next).
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from typing import Any
 
 import yaml
 
-from fairlead.model.kinds import BUILT_IN, POD_GROUP, POD_GROUP_BETA, WORKLOAD, WORKLOAD_BETA, Kind
+from fairlead.model.kinds import BUILT_IN, POD_GROUP_BETA, WORKLOAD_BETA, Kind
 
 TARGET = Path(__file__).parents[2] / "src/fairlead/api/data/schema.json.gz"
 VERSIONS = {"k8s.io/apiextensions-apiserver": "v0.36.4", "k8s.io/apimachinery": "v0.36.4", "k8s.io/api": "v0.36.4"}
@@ -31,8 +34,9 @@ EXTRA_TYPES = (
     "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
     "io.k8s.apimachinery.pkg.apis.meta.v1.Patch",
 )  # fmt: skip
-BORROWED = {POD_GROUP_BETA: POD_GROUP, WORKLOAD_BETA: WORKLOAD}
-"""Versions that the pinned server does not serve yet have the fields of the one before."""
+NEXT = frozenset({POD_GROUP_BETA, WORKLOAD_BETA})
+"""Kinds that the pinned server does not serve yet."""
+NEXT_PACKAGES = {"k8s.io/api/scheduling/v1beta1": "v0.37.1"}
 
 
 def strip(node: Any) -> Any:
@@ -105,7 +109,8 @@ class GoTypes:
     def package(self, path: str) -> dict[str, list[tuple[str, str]]]:
         if path not in self.packages:
             module = next(name for name in VERSIONS if path == name or path.startswith(name + "/"))
-            folder = self.modules / f"{module}@{VERSIONS[module]}" / path.removeprefix(module).strip("/")
+            version = NEXT_PACKAGES.get(path, VERSIONS[module])
+            folder = self.modules / f"{module}@{version}" / path.removeprefix(module).strip("/")
             text = "\n".join(file.read_text() for file in sorted(folder.glob("*.go")) if "_test" not in file.name)
             self.packages[path] = {
                 name: [(kind, tag) for _, kind, tag in FIELD.findall(re.sub(r"//[^\n]*", "", body))]
@@ -211,13 +216,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", required=True)
     parser.add_argument("--token", required=True)
+    parser.add_argument("--next-server", required=True)
+    parser.add_argument("--next-token", required=True)
     parser.add_argument("--modules", type=Path, required=True)
     options = parser.parse_args()
     server, go = Server(options.server, options.token), GoTypes(options.modules)
-    schemas = server.schemas()
+    coming = Server(options.next_server, options.next_token)
+    schemas = coming.schemas() | server.schemas()
     custom, columns = custom_resources(options.modules)
     schemas |= custom
-    kinds = {f"{kind.api_version}/{kind.kind}": of_kind(schemas, BORROWED.get(kind, kind)) for kind in BUILT_IN}
+    kinds = {f"{kind.api_version}/{kind.kind}": of_kind(schemas, kind) for kind in BUILT_IN}
     named = {key: name for key, name in kinds.items() if name}
     wanted = reachable(schemas, {*named.values(), *EXTRA_TYPES})
     types = {name: schemas[name] for name in sorted(wanted)}
@@ -230,7 +238,7 @@ def main() -> None:
         "go": {name: fields for name, fields in structs.items() if fields},
         "printed": {key: columns[key] for key in sorted(columns) if key in named},
         "columns": {
-            f"{kind.api_version}/{kind.kind}": server.columns(BORROWED.get(kind, kind))
+            f"{kind.api_version}/{kind.kind}": (coming if kind in NEXT else server).columns(kind)
             for kind in BUILT_IN
             if f"{kind.api_version}/{kind.kind}" not in columns
         },

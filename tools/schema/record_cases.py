@@ -4,6 +4,9 @@ The server must be a fresh one with GenericWorkload on and without the ServiceAc
 tests/unit/api/data/recorded.json: the defaulted document, or the Status with message and causes.
 
     tools/schema/record_cases.py --server https://127.0.0.1:6443 --token TOKEN
+
+With `--groups v1alpha2` or `--groups v1beta1` the documents are those of group_cases.py, and the server must have that
+version and all its gang features on (v1alpha2: Kubernetes 1.36, v1beta1: 1.37). They become groups-VERSION.json.
 """
 
 from __future__ import annotations
@@ -18,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import cases
+import group_cases
 
 from fairlead.model.kinds import Registry
 
-TARGET = Path(__file__).parents[2] / "tests/unit/api/data/recorded.json"
+TARGET = Path(__file__).parents[2] / "tests/unit/api/data"
 VOLATILE = ("uid", "creationTimestamp", "managedFields", "resourceVersion", "selfLink")
 
 
@@ -56,16 +60,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", required=True)
     parser.add_argument("--token", required=True)
+    parser.add_argument("--groups", metavar="VERSION", choices=(group_cases.ALPHA, group_cases.BETA))
     options = parser.parse_args()
-    server = Server(options.server, options.token)
-    for doc in cases.SURROUNDINGS:
+    server, version = Server(options.server, options.token), options.groups
+    surroundings = group_cases.surroundings(version) if version else cases.SURROUNDINGS
+    for doc in surroundings:
         server.call("POST", address(doc), doc)
     created = [
         {"doc": doc, "answer": tidy(server.call("POST", address(doc) + "?dryRun=All&fieldValidation=Strict", doc))}
-        for doc in cases.created()
+        for doc in (group_cases.created(version) if version else cases.created())
     ]
     updated = []
-    for old, steps in cases.updated():
+    for old, steps in group_cases.updated(version) if version else cases.updated():
         base = server.call("POST", address(old), old)
         assert base["kind"] != "Status", base
         for subresource, change in steps:
@@ -78,9 +84,10 @@ def main() -> None:
                 doc["metadata"].pop("managedFields", None)
             pair = {"old": before, "new": new, "subresource": subresource}
             updated.append({**pair, "answer": answer})
-    TARGET.parent.mkdir(parents=True, exist_ok=True)
-    recorded = {"surroundings": cases.SURROUNDINGS, "created": created, "updated": updated}
-    TARGET.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n")
+    TARGET.mkdir(parents=True, exist_ok=True)
+    recorded = {"surroundings": surroundings, "created": created, "updated": updated}
+    target = TARGET / (f"groups-{version}.json" if version else "recorded.json")
+    target.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n")
     print(len(created), "created,", len(updated), "updated")
 
 

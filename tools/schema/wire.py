@@ -4,7 +4,9 @@ Stock clients send built-in kinds as protobuf. The wire format carries only fiel
 It is read from the `generated.proto` files of the Go modules k8s.io/api and k8s.io/apimachinery, and from the
 `types.go` next to them, which say what fields are inlined in JSON. Usage, with the modules in Go's module cache:
 
-    python tools/schema/wire.py --modules "$(go env GOMODCACHE)/k8s.io" --version v0.36.4
+    python tools/schema/wire.py --modules "$(go env GOMODCACHE)/k8s.io" --version v0.36.4 --next v0.37.1
+
+What only the next version has is taken from there.
 """
 
 from __future__ import annotations
@@ -43,10 +45,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--modules", type=Path, required=True)
     parser.add_argument("--version", required=True)
+    parser.add_argument("--next", required=True)
     options = parser.parse_args()
     messages: dict[str, dict[str, list[str]]] = {}
-    for name in ("api", "apimachinery"):
-        for file in sorted((options.modules / f"{name}@{options.version}").rglob("generated.proto")):
+    for module in (f"api@{options.next}", f"api@{options.version}", f"apimachinery@{options.version}"):
+        for file in sorted((options.modules / module).rglob("generated.proto")):
             messages |= dict(_messages(file))
     wanted = _reachable(messages)
     TARGET.write_bytes(gzip.compress(orjson.dumps({"messages": wanted}), mtime=0))

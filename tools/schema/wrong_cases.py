@@ -191,12 +191,6 @@ def wrong_others() -> Iterator[Doc]:
     yield thing("scheduling.k8s.io/v1", "PriorityClass", "p", value=2000000000)
     yield thing("scheduling.k8s.io/v1", "PriorityClass", "system-x", value=1)
     yield thing("scheduling.k8s.io/v1", "PriorityClass", "p", value=1, preemptionPolicy="X")
-    yield thing("scheduling.k8s.io/v1alpha2", "PodGroup", spec={"schedulingPolicy": {}})
-    yield thing("scheduling.k8s.io/v1alpha2", "PodGroup", spec={"schedulingPolicy": {"gang": {"minCount": 0}}})
-    yield thing("scheduling.k8s.io/v1alpha2", "PodGroup", spec={})
-    yield thing("scheduling.k8s.io/v1alpha2", "Workload", spec={})
-    yield thing("scheduling.k8s.io/v1alpha2", "Workload", spec={"podGroupTemplates": [
-        {"name": "A_", "schedulingPolicy": {"basic": {}, "gang": {"minCount": 1}}}]})  # fmt: skip
     yield thing("node.k8s.io/v1", "RuntimeClass", "r", handler="A_")
     yield thing("coordination.k8s.io/v1", "Lease", spec={"leaseDurationSeconds": 0, "leaseTransitions": -1})
     yield thing("storage.k8s.io/v1", "StorageClass", "s", provisioner="")

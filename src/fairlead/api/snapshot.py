@@ -41,7 +41,9 @@ SAVED: tuple[Kind, ...] = (
     k.STORAGE_CLASS, k.CSI_DRIVER, k.CSI_NODE, k.CSI_STORAGE_CAPACITY, k.VOLUME_ATTRIBUTES_CLASS, k.PERSISTENT_VOLUME,
     k.PERSISTENT_VOLUME_CLAIM, k.VOLUME_ATTACHMENT, k.DEVICE_CLASS, k.RESOURCE_SLICE, k.RESOURCE_CLAIM_TEMPLATE,
     k.RESOURCE_CLAIM, k.SERVICE, k.CRON_JOB, k.JOB, k.DEPLOYMENT, k.REPLICA_SET, k.REPLICATION_CONTROLLER,
-    k.STATEFUL_SET, k.DAEMON_SET, k.CONTROLLER_REVISION, k.HORIZONTAL_POD_AUTOSCALER, k.WORKLOAD, k.POD_GROUP,
+    k.STATEFUL_SET, k.DAEMON_SET, k.CONTROLLER_REVISION, k.HORIZONTAL_POD_AUTOSCALER,
+    # Of two versions the one that is served, the newer if both are.
+    k.WORKLOAD_BETA, k.WORKLOAD, k.POD_GROUP_BETA, k.POD_GROUP,
     k.X_POD_GROUP, k.VC_QUEUE, k.VC_HYPER_NODE, k.VC_NUMATOPOLOGY, k.VC_NODE_SHARD, k.VC_JOB_TEMPLATE, k.VC_JOB_FLOW,
     k.VC_CRON_JOB, k.VC_JOB, k.VC_POD_GROUP, k.POD,
 )  # fmt: skip
@@ -74,10 +76,14 @@ class Snapshot:
 async def collect(api: ClusterApi, redaction: Redaction) -> list[Doc]:
     """All that is worth saving of a cluster. Kinds that it does not serve, or does not let us see, are skipped."""
     documents: list[Doc] = []
+    read: set[Kind] = set()
     for kind in SAVED:
+        if kind.storage in read:
+            continue
         try:
             async for doc in _all(api, kind):
                 documents.append(redaction.apply(_stripped(kind, doc)))  # noqa: PERF401
+            read.add(kind.storage)
         except (NotFound, MethodNotAllowed):
             continue
         except Forbidden as error:

@@ -275,7 +275,8 @@ class Store:
         metadata = doc["metadata"]
         before = self.find(kind, metadata.get("namespace") or "", metadata["name"])
         with self.batch():
-            self._commit(Outcome(kind.storage, before, {**doc}, lambda stored: stored))
+            stored = {**convert(doc, kind, kind.storage)}
+            self._commit(Outcome(kind.storage, before, stored, lambda stored: stored))
 
     def delete_collection(
         self,
@@ -442,6 +443,9 @@ class Store:
             if kind_of_row is None:
                 defined.append((row.resource, record))
                 continue
+            if kind_of_row.stored_as is not None:  # it was kept in another version once
+                record = _converted(kind_of_row, record)
+                kind_of_row = kind_of_row.storage
             self._put(kind_of_row, record.key, record)
             self._retention.notice(kind_of_row, record.key, record, now)
         for resource, record in defined:
@@ -475,7 +479,16 @@ class Store:
 def _conformed(kind: Kind, record: Record) -> Record:
     """The record as the kind's present schema has it."""
     doc = conformed(kind, record.doc)
-    return record if doc == record.doc else Record(record.namespace, record.name, record.version, encode(doc))
+    return record if doc == record.doc else _saying(record, doc)
+
+
+def _converted(kind: Kind, record: Record) -> Record:
+    """The record as the version has it that is stored now."""
+    return _saying(record, convert(record.doc, kind, kind.storage))
+
+
+def _saying(record: Record, doc: Doc) -> Record:
+    return Record(record.namespace, record.name, record.version, encode(doc))
 
 
 def _with_slash(namespace: str) -> str:

@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 
 SERVED_SUBRESOURCES = frozenset({"status", "scale", "binding", "finalize", "eviction", "token"})
 CREATED_BY_UPDATE = frozenset({kinds.EVENT, kinds.LEASE, kinds.ENDPOINTS, kinds.LIMIT_RANGE, kinds.SERVICE})
-NEVER_UNCONDITIONAL = frozenset({kinds.POD_DISRUPTION_BUDGET, kinds.LEASE, kinds.ENDPOINT_SLICE})
+NEVER_UNCONDITIONAL = frozenset({
+    kinds.POD_DISRUPTION_BUDGET, kinds.LEASE, kinds.ENDPOINT_SLICE, kinds.POD_GROUP_BETA, kinds.WORKLOAD_BETA,
+})  # fmt: skip
 """Kinds (besides custom ones) that may be updated only by who names the version that is replaced."""
 SERVERS_OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName")
 """Metadata that an update cannot change: what is there stays."""
@@ -127,7 +129,7 @@ class Verbs:
             raise _name_required(kind)
         metadata["uid"] = new_uid(self._rng)
         metadata["creationTimestamp"] = timestamp(self._clock())
-        doc = self._with_status(kind, self._admission.create(kind, doc))
+        doc = self._with_status(kind, self._admission.create(write.kind, doc))
         doc = self._owners.of_new(write, doc, configuration)
         key = metadata.get("namespace") or "", doc["metadata"]["name"]
         if (there := self._store.find(kind, *key)) is not None:
@@ -206,7 +208,7 @@ class Verbs:
                 self._check_namespace(kind, metadata)
                 return self._created(write, doc, metadata)
             raise not_found(kind, write.name)
-        if not metadata.get("resourceVersion") and (kind in NEVER_UNCONDITIONAL or schema.is_custom(kind)):
+        if not metadata.get("resourceVersion") and (write.kind in NEVER_UNCONDITIONAL or schema.is_custom(kind)):
             raise _version_required(kind, write.name)
         return self._replaced(write, before, doc)
 
@@ -253,7 +255,7 @@ class Verbs:
                 "spec": {**(old.get("spec") or {}), "finalizers": (doc.get("spec") or {}).get("finalizers")},
             }
         else:
-            after = self._with_status(kind, self._admission.update(kind, doc, old, write.subresource))
+            after = self._with_status(kind, self._admission.update(write.kind, doc, old, write.subresource))
             _check_finalizers(kind, after, old)
         after = self._owners.of_changed(write, after, old, configuration, given)
         return Outcome(
@@ -291,7 +293,7 @@ class Verbs:
         stored = self._store.shown(kind.storage, before)
         doc = private_copy(convert(doc, kind, kind.storage))
         metadata_of(doc).pop("managedFields", None)
-        after = self._admission.update(kind.storage, doc, stored, "")
+        after = self._admission.update(kind, doc, stored, "")
         after = self._owners.of_changed(write, after, stored, None, None)
         show = self._shown_as(kind)
         return Outcome(
@@ -341,7 +343,12 @@ class Verbs:
                 raise schema.strict_error(kind, unknown)
             if validation == "Warn" and warnings is not None:
                 warnings += [f'unknown field "{path}"' for path in unknown]
-        return schema.decode(kind.storage, convert(doc, kind, kind.storage)).doc if kind.stored_as else doc
+        if kind.stored_as is None:
+            return doc
+        stored = convert(doc, kind, kind.storage)
+        if kind.group == kind.storage.group and kind.definition is None:
+            return stored  # a value that only the spoken version knows is for its rules to refuse
+        return schema.decode(kind.storage, stored).doc
 
     def _shown_as(self, kind: Kind) -> Callable[[Doc], Doc]:
         if kind.stored_as is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fairlead.model import kinds
 from fairlead.model.documents import timestamp
 from fairlead.model.flow import PatchType, Verb, Write
-from fairlead.model.group import SCHEDULED_CONDITION
+from fairlead.model.group import SCHEDULED_CONDITIONS
 
 if TYPE_CHECKING:
     from fairlead.framework.refusals import Refusals
@@ -67,7 +67,7 @@ def group_patch(group: PodGroup, refusal: Status | None, *, now: float) -> Write
     if before == said or (before is not None and before[0] == "True" and said[0] != "True"):
         return None
     condition: Doc = {
-        "type": SCHEDULED_CONDITION, "status": said[0], "reason": said[1], "message": said[2],
+        "type": SCHEDULED_CONDITIONS[group.version], "status": said[0], "reason": said[1], "message": said[2],
         "observedGeneration": group.generation,
     }  # fmt: skip
     if before is None or before[0] != said[0]:

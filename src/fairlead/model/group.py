@@ -28,7 +28,8 @@ TOPOLOGY_KEY_ANNOTATION = "scheduling.fairlead.io/topology-key"
 TOPOLOGY_MODE_ANNOTATION = "scheduling.fairlead.io/topology-mode"
 NETWORK_MODE_ANNOTATION = "volcano.sh/network-topology-mode"
 NETWORK_TIER_ANNOTATION = "volcano.sh/network-topology-highest-tier"
-SCHEDULED_CONDITION = "PodGroupScheduled"
+SCHEDULED_CONDITIONS = {"v1alpha2": "PodGroupScheduled", "v1beta1": "PodGroupInitiallyScheduled"}
+"""What the condition of a native group is called that says whether it was scheduled, by version of the API."""
 
 
 class GroupPolicy(Enum):
@@ -112,7 +113,7 @@ class PodGroup:
     generation: int = 0
     version: str = ""
     scheduled_condition: tuple[str, str, str] | None = None
-    """Status, reason and message of the condition PodGroupScheduled, if there is one."""
+    """Status, reason and message of the condition that says whether a native group was scheduled, if it has one."""
     first_owner: str = ""
     """The name of the first owner, in control or not."""
     unknown: str = ""
@@ -146,7 +147,7 @@ class PodGroup:
 def compile_group(document: Mapping[str, Any]) -> PodGroup:
     """The group of a document; raises ModelError if the document cannot be used."""
     metadata, spec, status = document["metadata"], document.get("spec") or {}, document.get("status") or {}
-    api = (document.get("apiVersion") or "").partition("/")[0]
+    api, _, version = (document.get("apiVersion") or "").partition("/")
     if api not in _READERS:
         raise FieldError("apiVersion", f"no PodGroup is known by {document.get('apiVersion')!r}")
     namespace, name = metadata.get("namespace") or "", metadata["name"]
@@ -165,16 +166,16 @@ def compile_group(document: Mapping[str, Any]) -> PodGroup:
         terminating=bool(metadata.get("deletionTimestamp")),
         generation=metadata.get("generation") or 0,
         first_owner=(metadata.get("ownerReferences") or [{}])[0].get("name") or "",
-        version=(document.get("apiVersion") or "").partition("/")[2],
-        scheduled_condition=_scheduled(status.get("conditions") or ()),
+        version=version,
+        scheduled_condition=_scheduled(status.get("conditions") or (), version),
         **(_READERS[api](spec) | topology_wishes(metadata.get("annotations") or EMPTY, api)),
         **(_volcano_status(status) if api == VOLCANO_GROUP_API else {}),
     )
 
 
-def _scheduled(conditions: Iterable[Mapping[str, Any]]) -> tuple[str, str, str] | None:
+def _scheduled(conditions: Iterable[Mapping[str, Any]], version: str) -> tuple[str, str, str] | None:
     for condition in conditions:
-        if condition.get("type") == SCHEDULED_CONDITION:
+        if condition.get("type") == SCHEDULED_CONDITIONS.get(version):
             return condition.get("status") or "", condition.get("reason") or "", condition.get("message") or ""
     return None
 

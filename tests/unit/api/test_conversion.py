@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.conversion import convert
-from fairlead.model.kinds import EVENT, EVENT_V1, POD_GROUP, POD_GROUP_BETA
+from fairlead.model.kinds import EVENT, EVENT_V1, POD_GROUP, POD_GROUP_BETA, WORKLOAD, WORKLOAD_BETA
 
 EVENTS = st.fixed_dictionaries(
     {"metadata": st.just({"name": "e"}), "involvedObject": st.just({"kind": "Pod", "name": "p"})},
@@ -28,9 +28,40 @@ def test_an_event_survives_the_way_there_and_back(event: dict[str, Any]) -> None
     assert convert(there, EVENT_V1, EVENT) == {**event, "apiVersion": "v1"}
 
 
-def test_versions_with_the_same_fields_change_their_name_only() -> None:
-    group = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "spec": {"a": 1}}
-    assert convert(group, POD_GROUP_BETA, POD_GROUP) == {**group, "apiVersion": "scheduling.k8s.io/v1alpha2"}
+TYPES = st.sampled_from(["PodGroupScheduled", "Other"])
+CONDITIONS = st.lists(st.fixed_dictionaries({"type": TYPES, "status": st.just("True")}), max_size=2)
+SPECS = st.fixed_dictionaries(
+    {"disruptionMode": st.sampled_from(["Pod", "PodGroup"]), "schedulingPolicy": st.just({"basic": {}})},
+    optional={
+        "priority": st.integers(0, 9),
+        "podGroupTemplateRef": st.just({"workload": {"workloadName": "w", "podGroupTemplateName": "t"}}),
+    },
+)
+
+
+@given(SPECS, CONDITIONS)
+def test_a_group_survives_the_way_to_the_newer_version_and_back(spec: dict[str, Any], told: list[Any]) -> None:
+    group = {"apiVersion": "scheduling.k8s.io/v1alpha2", "spec": spec, "status": {"conditions": told}}
+    there = convert(group, POD_GROUP, POD_GROUP_BETA)
+    assert there["apiVersion"] == "scheduling.k8s.io/v1beta1"
+    assert convert(there, POD_GROUP_BETA, POD_GROUP) == group
+
+
+def test_a_group_in_the_newer_version() -> None:
+    reference = {"workload": {"workloadName": "w", "podGroupTemplateName": "t"}}
+    spec = {"disruptionMode": "PodGroup", "podGroupTemplateRef": reference}
+    told = [{"type": "PodGroupScheduled", "status": "True"}]
+    there = convert({"spec": spec, "status": {"conditions": told}}, POD_GROUP, POD_GROUP_BETA)
+    assert there["spec"] == {"disruptionMode": {"all": {}}, "workloadRef": {"workloadName": "w", "templateName": "t"}}
+    assert there["status"]["conditions"] == [{"type": "PodGroupInitiallyScheduled", "status": "True"}]
+
+
+def test_templates_of_a_workload_are_converted_too() -> None:
+    templates = [{"name": "a", "disruptionMode": "PodGroup"}, {"name": "b"}]
+    workload = {"apiVersion": "scheduling.k8s.io/v1alpha2", "spec": {"podGroupTemplates": templates}}
+    there = convert(workload, WORKLOAD, WORKLOAD_BETA)
+    assert there["spec"]["podGroupTemplates"] == [{"name": "a", "disruptionMode": {"all": {}}}, {"name": "b"}]
+    assert convert(there, WORKLOAD_BETA, WORKLOAD) == workload
 
 
 def test_the_same_kind_needs_no_conversion() -> None:

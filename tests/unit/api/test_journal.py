@@ -6,13 +6,14 @@ import random
 import sqlite3
 from pathlib import Path
 
+import orjson
 import pytest
 
-from fairlead.api.journal import Journal
+from fairlead.api.journal import DATABASE, Journal
 from fairlead.api.store import Store
 from fairlead.errors import Gone, JournalError, StorageFull
 from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import CONFIG_MAP, NAMESPACE
+from fairlead.model.kinds import CONFIG_MAP, NAMESPACE, POD_GROUP, POD_GROUP_BETA
 
 
 def opened(directory: Path, **options: bool) -> Store:
@@ -129,4 +130,26 @@ def test_a_full_disk_changes_nothing_and_tells_nobody(tmp_path: Path) -> None:
     store.close()
     store = opened(tmp_path)
     assert names(store) == ["after", "before"]
+    store.close()
+
+
+def test_objects_that_were_kept_in_an_older_version_come_back_in_the_one_that_is_kept_now(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    spec = {"schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": "PodGroup"}
+    store.perform(Write(Verb.CREATE, POD_GROUP, "default", "g", body={"spec": spec}))
+    before = store.read(POD_GROUP, "default", "g")
+    store.close()
+    with sqlite3.connect(tmp_path / DATABASE) as database:  # as it would have been written then
+        database.execute(
+            "UPDATE objects SET resource = 'scheduling.k8s.io/v1alpha2/podgroups', raw = ? WHERE name = 'g'",
+            (orjson.dumps(before),),
+        )
+    database.close()
+    store = opened(tmp_path)
+    assert store.read(POD_GROUP, "default", "g") == before
+    assert store.read(POD_GROUP_BETA, "default", "g")["spec"]["disruptionMode"] == {"all": {}}
+    store.perform(Write(Verb.DELETE, POD_GROUP_BETA, "default", "g"))
+    store.close()
+    store = opened(tmp_path)
+    assert list(store.list(POD_GROUP)) == []
     store.close()

@@ -12,7 +12,7 @@ from fairlead.api.snapshot import Redaction, collect, read_snapshot, write_snaps
 from fairlead.api.snapshot_redaction import redacted
 from fairlead.api.storeapi import StoreApi
 from fairlead.errors import ScenarioError
-from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD, SECRET
+from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD, POD_GROUP, POD_GROUP_BETA, SECRET
 from fairlead.testing.builders import deployment, pod
 from fairlead.testing.harness import Harness
 from fairlead.testing.storage_builders import claim, storage_class
@@ -116,3 +116,19 @@ def test_a_file_that_is_no_snapshot_is_refused_with_the_reason(
 def test_a_missing_file_is_an_error_of_ours(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="cannot be read"):
         read_snapshot(tmp_path / "nothing")
+
+
+def test_a_group_is_saved_once_and_an_older_version_of_it_can_be_restored(tmp_path: Path) -> None:
+    before = Harness(nodes=1)
+    spec = {"schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": "PodGroup"}
+    before.apply({"apiVersion": POD_GROUP.api_version, "kind": "PodGroup", "metadata": {"name": "g"}, "spec": spec})
+    documents = asyncio.run(collect(StoreApi(before.store), OPEN))
+    (group,) = [doc for doc in documents if doc["kind"] == "PodGroup"]
+    assert group["apiVersion"] == POD_GROUP_BETA.api_version
+    old = before.get(POD_GROUP, "g")
+    others = [doc for doc in documents if doc["kind"] != "PodGroup"]
+    write_snapshot(tmp_path / "s", [*others, {**(old or {}), "kind": "PodGroup"}], now=before.now, redaction=OPEN)
+    after = Harness.from_snapshot(tmp_path / "s")
+    restored = after.get(POD_GROUP_BETA, "g")
+    assert restored is not None
+    assert restored["spec"]["disruptionMode"] == {"all": {}}

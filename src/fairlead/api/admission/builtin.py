@@ -15,8 +15,11 @@ from fairlead.model.kinds import POD, PRIORITY_CLASS, RUNTIME_CLASS, STORAGE_CLA
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc, DocView
+    from fairlead.model.kinds import Kind
 
 _SYSTEM = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+HIGHEST_PRIORITY = 1_000_000_000
+"""The highest one that users may define."""
 _PATIENCE = 300
 _LOST = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
@@ -48,7 +51,7 @@ def with_default_class(view: DocView, claim: Doc) -> Doc:
 
 
 def _set_priority(view: DocView, name: str, spec: Doc) -> None:
-    value, policy = _priority_of(view, name, spec)
+    value, policy = priority_of(view, POD, name, spec)
     given = spec.get("priority")
     if given is not None and given != value:
         raise forbidden(POD, name, (
@@ -64,12 +67,13 @@ def _set_priority(view: DocView, name: str, spec: Doc) -> None:
     spec["priority"], spec["preemptionPolicy"] = value, policy
 
 
-def _priority_of(view: DocView, name: str, spec: Doc) -> tuple[int, str]:
+def priority_of(view: DocView, kind: Kind, name: str, spec: Doc) -> tuple[int, str]:
+    """Priority and preemption policy by the class that a spec names, or by the default class, which is put into it."""
     class_name = spec.get("priorityClassName")
     if class_name:
         found = view.get(PRIORITY_CLASS, "", class_name)
         if found is None and class_name not in _SYSTEM:
-            raise forbidden(POD, name, f"no PriorityClass with name {class_name} was found")
+            raise forbidden(kind, name, f"no PriorityClass with name {class_name} was found")
         return _value_and_policy(found or {"value": _SYSTEM[class_name]})
     default = _default_class(view)
     if default is None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from fairlead.api.admission import builtin, strategy, volcano
+from fairlead.api.admission import builtin, groups, strategy, volcano
 from fairlead.api.admission.custom import default_custom
 from fairlead.api.admission.custom_rules import check_custom
 from fairlead.api.admission.label_keys import bake_label_keys
@@ -32,6 +32,7 @@ from fairlead.api.admission.problems import Problems
 from fairlead.api.admission.service_addresses import keep_addresses, with_addresses
 from fairlead.api.admission.workload_defaults import WORKLOAD_DEFAULTS, mark_daemon_set, own_job
 from fairlead.api.admission.workloads import WORKLOAD_RULES, WORKLOAD_STEPS, check_workload_status
+from fairlead.api.conversion import convert
 from fairlead.api.custom.definitions import check_definition, check_definition_step, default_definition
 from fairlead.api.custom.rules import check_defined
 from fairlead.api.custom.structural import default_defined
@@ -69,8 +70,10 @@ class Admission:
         self._view = view
         self._good_specs: dict[bytes, tuple[Doc, str]] = {}
 
-    def create(self, kind: Kind, doc: Doc) -> Doc:
-        """The object as it will be stored. Raises Invalid or Forbidden."""
+    def create(self, spoken: Kind, doc: Doc) -> Doc:
+        """The object as it will be stored; `doc` is in the stored version already, whichever was spoken. Raises
+        Invalid or Forbidden."""
+        kind = spoken.storage
         if kind is k.POD:
             return self._create_limited_pod(doc)
         prepared = default(kind, strategy.prepare_create(kind, doc))
@@ -86,15 +89,22 @@ class Admission:
             prepared = volcano.mutate_queue(prepared)
         elif kind is k.VC_POD_GROUP:
             prepared = volcano.mutate_group(self._view, prepared)
-        check(kind, prepared)
+        elif kind in groups.KINDS:
+            prepared = groups.without_what_is_off(prepared)
+            if kind is k.POD_GROUP_BETA:
+                prepared = groups.with_priority(self._view, prepared)
+        check(spoken, prepared)
         if kind is k.VC_QUEUE:
             volcano.admit_queue(self._view, prepared, None)
+        elif spoken is k.POD_GROUP:
+            groups.check_reference(self._view, prepared)
         if kind is k.PERSISTENT_VOLUME_CLAIM:
             check_claim_limits(self._view, prepared)
         return prepared
 
-    def update(self, kind: Kind, new: Doc, old: Doc, subresource: str = "") -> Doc:
+    def update(self, spoken: Kind, new: Doc, old: Doc, subresource: str = "") -> Doc:
         """The new state as it will be stored. Raises Invalid or Forbidden."""
+        kind = spoken.storage
         match subresource:
             case "status":
                 return self._update_status(kind, new, old)
@@ -108,7 +118,9 @@ class Admission:
             prepared = self._default_updated_pod(prepared, old)
         elif kind is k.DAEMON_SET:
             prepared = mark_daemon_set(prepared, old)
-        _check_update(kind, prepared, old)
+        elif kind in groups.KINDS:
+            prepared = groups.without_what_is_off(prepared)
+        _check_update(spoken, prepared, old)
         if kind is k.VC_QUEUE:
             volcano.admit_queue(self._view, prepared, old)
         return prepared
@@ -126,6 +138,8 @@ class Admission:
             check_workload_status(problems, prepared)
         elif kind is k.NAMESPACE:
             check_namespace_status(problems, prepared)
+        elif kind is k.POD_GROUP_BETA:
+            groups.check_conditions(problems, (prepared.get("status") or {}).get("conditions") or ())
         elif kind is k.NODE or is_custom(kind):
             _check_object(problems, kind, prepared, old)
         problems.raise_if_any(kind, prepared["metadata"]["name"])
@@ -193,16 +207,16 @@ def default(kind: Kind, doc: Doc) -> Doc:
     return doc
 
 
-def check(kind: Kind, doc: Doc) -> None:
+def check(spoken: Kind, doc: Doc) -> None:
     """Refuse a document that breaks its kind's rules."""
     problems = Problems()
-    _check_object(problems, kind, doc)
-    problems.raise_if_any(kind, doc["metadata"]["name"])
+    _check_object(problems, spoken, doc)
+    problems.raise_if_any(spoken.storage, doc["metadata"]["name"])
 
 
-def _check_update(kind: Kind, new: Doc, old: Doc) -> None:
-    problems, step_problems = Problems(), Problems()
-    _check_object(problems, kind, new, old)
+def _check_update(spoken: Kind, new: Doc, old: Doc) -> None:
+    problems, step_problems, kind = Problems(), Problems(), spoken.storage
+    _check_object(problems, spoken, new, old)
     check_metadata_update(problems, new["metadata"], old["metadata"])
     step = _STEPS.get(kind)
     if step is not None:
@@ -213,10 +227,15 @@ def _check_update(kind: Kind, new: Doc, old: Doc) -> None:
     first.raise_if_any(kind, new["metadata"]["name"])
 
 
-def _check_object(problems: Problems, kind: Kind, doc: Doc, old: Doc | None = None) -> None:
+def _check_object(problems: Problems, spoken: Kind, doc: Doc, old: Doc | None = None) -> None:
+    kind = spoken.storage
     check_metadata(problems, kind, doc["metadata"])
     if kind is k.POD:
         check_pod_spec(problems, "spec", doc["spec"])
+        return
+    if kind in groups.KINDS:
+        before = None if old is None else convert(old, kind, spoken)
+        groups.check_group_spec(problems, spoken, convert(doc, kind, spoken), before)
         return
     rule = _RULES.get(kind)
     if rule is not None:

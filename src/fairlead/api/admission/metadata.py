@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from fairlead.api.admission.names import dns_label, dns_subdomain, label_value, qualified_name
+from fairlead.api.admission.names import dns_label, dns_subdomain, label_value, path_segment, qualified_name
 from fairlead.model import kinds as k
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def check_metadata(problems: Problems, kind: Kind, metadata: Doc) -> None:
 
 def _check_name(problems: Problems, kind: Kind, name: str) -> None:
     if kind in _FREELY_NAMED:
-        complaints = tuple(f"may not contain '{sign}'" for sign in "/%" if sign in name)
+        complaints = path_segment(name)
     elif kind is k.NAMESPACE and "." in name:
         complaints = ("must not contain dots",)
     else:

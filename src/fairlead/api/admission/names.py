@@ -65,6 +65,13 @@ def dns_subdomain(name: str) -> tuple[str, ...]:
     return too_long + (() if _SUBDOMAIN.match(name) else (_SUBDOMAIN_TEXT,))
 
 
+def path_segment(name: str) -> tuple[str, ...]:
+    """What may stand between two slashes of a URL: roles, kinds that are referred to."""
+    if name in (".", ".."):
+        return (f"may not be '{name}'",)
+    return tuple(f"may not contain '{sign}'" for sign in "/%" if sign in name)
+
+
 @lru_cache(maxsize=65536)
 def qualified_name(key: str) -> tuple[str, ...]:
     """A label key or the like: an optional DNS prefix and a name."""

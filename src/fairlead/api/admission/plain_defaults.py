@@ -183,8 +183,7 @@ PLAIN_DEFAULTS: dict[Kind, Defaulter] = {
     k.ENDPOINTS: _endpoints,
     k.ENDPOINT_SLICE: _endpoint_slice,
     k.PRIORITY_CLASS: _fields(preemptionPolicy="PreemptLowerPriority"),
-    k.POD_GROUP: _spec(disruptionMode="Pod"),
-    k.POD_GROUP_BETA: _spec(disruptionMode="Pod"),
+    k.POD_GROUP_BETA: _spec(disruptionMode={"single": {}}),
     k.STORAGE_CLASS: _fields(reclaimPolicy="Delete", volumeBindingMode="Immediate"),
     k.CSI_DRIVER: _spec(
         attachRequired=True, fsGroupPolicy="ReadWriteOnceWithFSType", podInfoOnMount=False, requiresRepublish=False,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from fairlead.api.admission.builtin import HIGHEST_PRIORITY
 from fairlead.api.admission.names import config_key, dns_label, port_number
 from fairlead.api.admission.nodes import check_node, check_node_update
+from fairlead.api.admission.problems import IMMUTABLE
 from fairlead.api.admission.resources import check_amount
 from fairlead.api.admission.selectors import check_label_selector
 from fairlead.api.quantities import amount
@@ -20,9 +22,7 @@ if TYPE_CHECKING:
 Rule = Callable[["Problems", "Doc"], None]
 Step = Callable[["Problems", "Doc", "Doc"], None]
 
-_IMMUTABLE = "field is immutable"
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_HIGHEST_PRIORITY = 1_000_000_000
 _SYSTEM_CLASSES = ("system-node-critical", "system-cluster-critical")
 
 
@@ -130,37 +130,9 @@ def _priority_class(problems: Problems, doc: Doc) -> None:
                 "priority class names with 'system-' prefix are reserved for system use only. "
                 f"error: {name} is not a known system priority class"
             ))  # fmt: skip
-    elif value > _HIGHEST_PRIORITY:
-        problems.forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST_PRIORITY}")
+    elif value > HIGHEST_PRIORITY:
+        problems.forbidden("value", f"maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}")
     problems.not_one_of("preemptionPolicy", doc.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"))
-
-
-def _pod_group(problems: Problems, doc: Doc) -> None:
-    _check_policy(problems, "spec.schedulingPolicy", doc.get("spec", {}).get("schedulingPolicy", {}))
-
-
-def _check_policy(problems: Problems, path: str, policy: Doc) -> None:
-    given = [name for name in ("basic", "gang") if name in policy]
-    if not given:
-        problems.invalid(path, "", "must specify one of: `basic`, `gang`")
-    elif len(given) > 1:
-        problems.invalid(path, "{basic, gang}", "must specify exactly one of: `basic`, `gang`")
-    if "gang" in policy:
-        count = policy["gang"].get("minCount", 0)
-        if not count:
-            problems.required(f"{path}.gang.minCount")
-        elif count < 0:
-            problems.invalid(f"{path}.gang.minCount", count, "must be greater than or equal to 1")
-
-
-def _workload(problems: Problems, doc: Doc) -> None:
-    templates = doc.get("spec", {}).get("podGroupTemplates", ())
-    if not templates:
-        problems.required("spec.podGroupTemplates")
-    for index, template in enumerate(templates):
-        path, name = f"spec.podGroupTemplates[{index}]", template.get("name", "")
-        problems.each_invalid(f"{path}.name", name, dns_label(name))
-        _check_policy(problems, f"{path}.schedulingPolicy", template.get("schedulingPolicy", {}))
 
 
 def _runtime_class(problems: Problems, doc: Doc) -> None:
@@ -197,10 +169,6 @@ PLAIN_RULES: dict[Kind, Rule] = {
     k.RESOURCE_QUOTA: _quota,
     k.POD_DISRUPTION_BUDGET: _budget,
     k.PRIORITY_CLASS: _priority_class,
-    k.POD_GROUP: _pod_group,
-    k.POD_GROUP_BETA: _pod_group,
-    k.WORKLOAD: _workload,
-    k.WORKLOAD_BETA: _workload,
     k.RUNTIME_CLASS: _runtime_class,
     k.LEASE: _lease,
     k.STORAGE_CLASS: _storage_class,
@@ -214,7 +182,7 @@ def _fixed(*fields: str) -> Step:
     def check(problems: Problems, new: Doc, old: Doc) -> None:
         for field in fields:
             if new.get(field) != old.get(field):
-                problems.invalid(field, new.get(field), _IMMUTABLE)
+                problems.invalid(field, new.get(field), IMMUTABLE)
 
     return check
 
@@ -263,11 +231,6 @@ def _claim_stays(problems: Problems, new: Doc, old: Doc) -> None:
         ))  # fmt: skip
 
 
-def _pod_group_stays(problems: Problems, new: Doc, old: Doc) -> None:
-    if new["spec"].get("schedulingPolicy") != old["spec"].get("schedulingPolicy"):
-        problems.invalid("spec.schedulingPolicy", None, _IMMUTABLE)
-
-
 def _service_stays(problems: Problems, new: Doc, old: Doc) -> None:
     before, after = old.get("spec", {}).get("clusterIP"), new.get("spec", {}).get("clusterIP")
     if before and after and before != after and new["spec"].get("type") != "ExternalName":
@@ -283,7 +246,6 @@ PLAIN_STEPS: dict[Kind, Step] = {
     k.PERSISTENT_VOLUME_CLAIM: _claim_stays,
     k.STORAGE_CLASS: _fixed("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
     k.RUNTIME_CLASS: _fixed("handler"),
-    k.POD_GROUP: _pod_group_stays,
     k.SERVICE: _service_stays,
 }
 

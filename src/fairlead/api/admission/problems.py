@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from fairlead.model.kinds import Kind
 
 
+IMMUTABLE = "field is immutable"
+
+
 def worded(value: Any) -> str:
     """A value as it stands in a message: strings quoted, objects as JSON."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()

@@ -25,6 +25,8 @@ _COUNTED = frozenset({
 _NEVER_RAISED = frozenset({k.PRIORITY_CLASS})
 _COUNTS_ANNOTATIONS = frozenset({k.DEPLOYMENT})
 _STATUS_KEEPS_LABELS = frozenset({k.DEPLOYMENT})
+_STATUS_ALONE = frozenset({k.POD_GROUP_BETA})
+"""Kinds of which an update of the status changes nothing else."""
 
 
 def prepare_create(kind: Kind, doc: Doc) -> Doc:
@@ -57,7 +59,7 @@ def prepare_status(kind: Kind, new: Doc, old: Doc) -> Doc:
     """The old object with the new status and, where the original takes them, new labels and annotations."""
     prepared = {**old}
     _replace(prepared, "status", new)
-    if is_custom(kind):
+    if is_custom(kind) or kind in _STATUS_ALONE:
         prepared["metadata"] = {
             **old["metadata"],
             **{key: value for key, value in new["metadata"].items() if key in ("resourceVersion", "managedFields")},

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.api.admission.metadata import check_labels
 from fairlead.api.admission.pods import check_pod_spec
-from fairlead.api.admission.problems import Problems
+from fairlead.api.admission.problems import IMMUTABLE, Problems
 from fairlead.api.admission.selectors import check_label_selector, selector_matches
 from fairlead.model import kinds as k
 
@@ -20,7 +20,6 @@ _PERCENT = (
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for "
     "validation is '[0-9]+%')"
 )
-_IMMUTABLE = "field is immutable"
 
 # -- parts ------------------------------------------------------------------------------------------------------------
 
@@ -211,7 +210,7 @@ WORKLOAD_RULES: dict[Kind, Callable[[Problems, Doc], None]] = {
 
 def _selector_stays(problems: Problems, new: Doc, old: Doc) -> None:
     if new["spec"].get("selector") != old["spec"].get("selector"):
-        problems.invalid("spec.selector", new["spec"].get("selector"), _IMMUTABLE)
+        problems.invalid("spec.selector", new["spec"].get("selector"), IMMUTABLE)
 
 
 _STATEFUL_MAY = (
@@ -237,7 +236,7 @@ def _job_stays(problems: Problems, new: Doc, old: Doc) -> None:
         if field == "template" and old["spec"].get("suspend"):
             continue  # a suspended job may be told where to run
         if new["spec"].get(field) != old["spec"].get(field):
-            problems.invalid(f"spec.{field}", new["spec"].get(field), _IMMUTABLE)
+            problems.invalid(f"spec.{field}", new["spec"].get(field), IMMUTABLE)
 
 
 WORKLOAD_STEPS: dict[Kind, Callable[[Problems, Doc, Doc], None]] = {

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.api.tables.columns import NONE, UNSET, age, name, selector_text
 from fairlead.model import kinds as k
+from fairlead.model.group import SCHEDULED_CONDITIONS
 
 if TYPE_CHECKING:
     from fairlead.api.tables.columns import Cells
@@ -31,10 +32,10 @@ def _pod_group(doc: Doc, now: float) -> list[Any]:
     spec = doc.get("spec", {})
     policy = spec.get("schedulingPolicy", {})
     word = "Gang" if "gang" in policy else "Basic" if "basic" in policy else NONE
-    workload = spec.get("podGroupTemplateRef", {}).get("workload", {}).get("workloadName") or NONE
-    scheduled = next(
-        (c for c in doc.get("status", {}).get("conditions", ()) if c.get("type") == "PodGroupScheduled"), None
-    )
+    reference = spec.get("workloadRef") or spec.get("podGroupTemplateRef", {}).get("workload", {})
+    workload = reference.get("workloadName") or NONE
+    conditions = doc.get("status", {}).get("conditions", ())
+    scheduled = next((c for c in conditions if c.get("type") in SCHEDULED_CONDITIONS.values()), None)
     status = "Pending" if scheduled is None else "Scheduled" if scheduled.get("status") == "True" else "Unschedulable"
     return [name(doc), word, workload, status, age(doc, now)]
 
