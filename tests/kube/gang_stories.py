@@ -17,6 +17,7 @@ from typing import Any
 from fairlead.api.client import KubeApi
 from fairlead.errors import NotFound
 from fairlead.model.flow import Verb, Write
+from fairlead.model.group import SCHEDULED_CONDITIONS
 from fairlead.model.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
 
 RACK = "example.com/rack"
@@ -36,8 +37,10 @@ class Seen:
 class Cluster:
     """A user's hands and eyes."""
 
-    def __init__(self, api: KubeApi) -> None:
+    def __init__(self, api: KubeApi, groups: Kind = POD_GROUP) -> None:
         self.api = api
+        self.groups = groups
+        """In which version of the API groups are written."""
 
     async def furnish(self) -> None:
         for number in range(3):
@@ -47,7 +50,7 @@ class Cluster:
             await self.create(PRIORITY_CLASS, {"apiVersion": PRIORITY_CLASS.api_version, **body})
 
     async def clear(self) -> None:
-        for kind in (POD, POD_GROUP):
+        for kind in (POD, self.groups):
             for doc in (await self.api.list(kind, namespace="default")).items:
                 await self._delete(kind, doc["metadata"]["name"])
         for _ in range(300):
@@ -63,7 +66,7 @@ class Cluster:
         if key:
             spec["schedulingConstraints"] = {"topology": [{"key": key}]}
         body = {"metadata": {"name": name}, "spec": {"schedulingPolicy": policy, **spec}}
-        await self.create(POD_GROUP, {"apiVersion": POD_GROUP.api_version, "kind": "PodGroup", **body})
+        await self.create(self.groups, {"apiVersion": self.groups.api_version, "kind": "PodGroup", **body})
 
     async def members(self, group: str, count: int, *, first: int = 0, cpu: str = "1", **spec: Any) -> None:
         for number in range(first, first + count):
@@ -117,9 +120,10 @@ class Cluster:
                 told.setdefault(_group_of(doc), set()).add(_message(doc))
         # Groups are protected by a finalizer and stay; those without pods are of an earlier story.
         populated = {_group_of(doc) for doc in pods}
-        known = (await self.api.list(POD_GROUP, namespace="default")).items if groups else ()
+        known = (await self.api.list(self.groups, namespace="default")).items if groups else ()
         named = ((doc["metadata"]["name"], doc) for doc in known)
-        conditions = {name: _scheduled(doc) for name, doc in named if name in populated}
+        type_ = SCHEDULED_CONDITIONS[self.groups.version]
+        conditions = {name: _scheduled(doc, type_) for name, doc in named if name in populated}
         return Seen(dict(sorted(running.items())), dict(sorted(conditions.items())), told)
 
     async def racks(self, group: str) -> set[str]:
@@ -139,9 +143,9 @@ def _message(doc: Mapping[str, Any]) -> str:
     return next((c.get("message", "") for c in conditions if c["type"] == "PodScheduled"), "")
 
 
-def _scheduled(doc: Mapping[str, Any]) -> tuple[str, str, str]:
+def _scheduled(doc: Mapping[str, Any], type_: str) -> tuple[str, str, str]:
     for condition in doc.get("status", {}).get("conditions", ()):
-        if condition["type"] == "PodGroupScheduled":
+        if condition["type"] == type_:
             return condition["status"], condition["reason"], condition.get("message", "")
     return "", "", ""
 
@@ -240,7 +244,8 @@ async def who_never_preempts(cluster: Cluster) -> list[Any]:
 
 async def a_group_goes_as_a_whole(cluster: Cluster) -> list[Any]:
     """§7.7: of a group with disruptionMode PodGroup all go, or none."""
-    await cluster.group("cheap", 2, priorityClassName="low", disruptionMode="PodGroup")
+    whole: Any = "PodGroup" if cluster.groups is POD_GROUP else {"all": {}}
+    await cluster.group("cheap", 2, priorityClassName="low", disruptionMode=whole)
     await cluster.members("cheap", 3, cpu="4", priorityClassName="low")
     before = await cluster.look()
     await cluster.group("dear", 1, priorityClassName="high")
@@ -249,8 +254,60 @@ async def a_group_goes_as_a_whole(cluster: Cluster) -> list[Any]:
     return [before.running, after.running]
 
 
+# ---- what only the next Kubernetes does ----
+
+
+async def who_waits_for_whom(cluster: Cluster) -> list[Any]:
+    """Members wait for their group and for each other, gated ones too; and a rack that is too small for all."""
+    await cluster.gang("whole", minimum=3, members=3)
+    await cluster.gang("too-large", minimum=13, members=13)
+    await cluster.gang("lonely", minimum=4, members=2)
+    await cluster.members("groupless", 2)
+    await cluster.gang("no-rack", minimum=9, members=9, key=RACK)
+    first = await cluster.look()
+    await cluster.members("lonely", 2, first=2)
+    await cluster.group("groupless", 2)
+    second = await cluster.look()
+    return [first.running, _verdicts(first), second.running, _verdicts(second)]
+
+
+async def room_is_made_in_one_rack(cluster: Cluster) -> list[Any]:
+    """A gang that must be close together evicts whoever is in its way there, and nobody elsewhere."""
+    for number in range(3):
+        await cluster.pod(f"low{number}-x", cpu="4", priorityClassName="low")
+    before = await cluster.look()
+    await cluster.group("scattered", 3, key=RACK, priorityClassName="high")
+    await cluster.members("scattered", 3, cpu="4", priorityClassName="high")
+    vain = await cluster.look()
+    await cluster.group("near", 2, key=RACK, priorityClassName="high")
+    await cluster.members("near", 2, cpu="4", priorityClassName="high")
+    after = await cluster.look()
+    survivors = sum(count for name, count in after.running.items() if name.startswith("low"))
+    gang = {name: count for name, count in after.running.items() if not name.startswith("low")}
+    return [before.running, vain.running, gang, survivors, await cluster.racks("near"), _verdicts(after)]
+
+
+async def a_minimum_is_lowered(cluster: Cluster) -> list[Any]:
+    """What did not fit starts with fewer."""
+    await cluster.gang("modest", minimum=14, members=14)
+    before = await cluster.look()
+    fewer = {"spec": {"schedulingPolicy": {"gang": {"minCount": 12}}}}
+    await cluster.api.perform(Write(Verb.PATCH, cluster.groups, "default", "modest", fewer))
+    after = await cluster.look()
+    return [before.running, _verdicts(before), after.running, _verdicts(after)]
+
+
+def _verdicts(seen: Seen) -> dict[str, tuple[str, str]]:
+    """Without the words, which differ from one version of the original to the next."""
+    return {name: said[:2] for name, said in seen.conditions.items()}
+
+
 Story = Callable[[Cluster], Awaitable[list[Any]]]
 STORIES: tuple[Story, ...] = (
     members_and_groups_appear, members_beyond_the_minimum, the_most_important_members_first,
     members_behind_gates_and_of_others, one_rack, room_is_made_for_all, who_never_preempts, a_group_goes_as_a_whole,
+)  # fmt: skip
+NEXT_STORIES: tuple[Story, ...] = (
+    who_waits_for_whom, members_beyond_the_minimum, room_is_made_for_all, who_never_preempts, a_group_goes_as_a_whole,
+    room_is_made_in_one_rack, a_minimum_is_lowered,
 )  # fmt: skip

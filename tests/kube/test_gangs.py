@@ -1,9 +1,10 @@
-"""Core §7 on a real kube-apiserver with the gang features on: the same groups start under both schedulers."""
+"""Core §7 on a real kube-apiserver with the gang features on: the same groups start under both schedulers. So they do
+on the next Kubernetes, whose groups are v1beta1."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,16 +18,16 @@ from fairlead.config.gates import parse_feature_gates
 from fairlead.config.kube import default_kube_config
 from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import JOB, POD
+from fairlead.model.kinds import JOB, POD, POD_GROUP, POD_GROUP_BETA, Kind
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
 from tests.kube.control_plane import ControlPlane
-from tests.kube.gang_stories import STORIES, Cluster
+from tests.kube.gang_stories import NEXT_STORIES, STORIES, Cluster, Story
 
 pytestmark = pytest.mark.kube
 
 GATES = "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
-RUNTIME_CONFIG = "scheduling.k8s.io/v1alpha2=true"
+NEXT_GATES = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true"
 LONGEST_BACKOFF = 1
 """Seconds. In 1.36 members of groups come back by backoff alone: the shorter, the sooner a story has settled."""
 CONFIG = """
@@ -44,7 +45,7 @@ Schedules = Callable[[ControlPlane], AbstractAsyncContextManager[None]]
 async def _kube_scheduler(plane: ControlPlane) -> AsyncIterator[None]:
     config = plane.directory / "scheduler.yaml"
     config.write_text(CONFIG % (plane.kubeconfig, LONGEST_BACKOFF))
-    plane.start_scheduler("--config", str(config), f"--feature-gates={GATES}")
+    plane.start_scheduler("--config", str(config), f"--feature-gates={plane.gates}")
     yield
 
 
@@ -63,19 +64,25 @@ async def _ours(plane: ControlPlane) -> AsyncIterator[None]:
         await own.close()
 
 
-async def _told_under(directory: Path, schedules: Schedules) -> dict[str, list[Any]]:
+async def _told_under(
+    directory: Path, schedules: Schedules, stories: Sequence[Story] = STORIES, groups: Kind = POD_GROUP
+) -> dict[str, list[Any]]:
     """What shows in every story under one scheduler."""
     await asyncio.to_thread(directory.mkdir)
-    plane = ControlPlane(directory, gates=GATES, runtime_config=RUNTIME_CONFIG)
+    served = f"{groups.api_version}=true"
+    if groups is POD_GROUP:
+        plane = ControlPlane(directory, gates=GATES, runtime_config=served)
+    else:
+        plane = ControlPlane(directory, gates=NEXT_GATES, runtime_config=served, suffix="-next")
     outcomes: dict[str, list[Any]] = {}
     try:
         await asyncio.to_thread(plane.start)
         api = KubeApi(load_kubeconfig(plane.kubeconfig))
         try:
             async with schedules(plane):
-                cluster = Cluster(api)
+                cluster = Cluster(api, groups)
                 await cluster.furnish()
-                for story in STORIES:
+                for story in stories:
                     outcomes[story.__name__] = await story(cluster)
                     await cluster.clear()
         finally:
@@ -125,4 +132,13 @@ async def test_the_same_groups_start(tmp_path: Path) -> None:
         _told_under(tmp_path / "theirs", _kube_scheduler), _told_under(tmp_path / "ours", _ours)
     )
     for story in STORIES:
+        assert ours[story.__name__] == theirs[story.__name__], story.__doc__
+
+
+async def test_the_same_groups_start_on_the_next_kubernetes(tmp_path: Path) -> None:
+    theirs, ours = await asyncio.gather(
+        _told_under(tmp_path / "theirs", _kube_scheduler, NEXT_STORIES, POD_GROUP_BETA),
+        _told_under(tmp_path / "ours", _ours, NEXT_STORIES, POD_GROUP_BETA),
+    )
+    for story in NEXT_STORIES:
         assert ours[story.__name__] == theirs[story.__name__], story.__doc__

@@ -78,6 +78,8 @@ class Assembly:
         self._search = search
         self._meter = meter
         self._statement = Statement(cluster)
+        self._rescuing = True
+        """Whether members may look for room that is yet to be made; not while whole gangs are tried on for it."""
         self.trials = 0
         """In how many parts of the cluster members were put on rows."""
 
@@ -99,10 +101,11 @@ class Assembly:
 
     def _somewhere(self) -> Result:
         placements = self._placements()
+        return self._anywhere() if placements is None else self._within(placements)
+
+    def _within(self, placements: Sequence[Placement] | Status) -> Result:
         if isinstance(placements, Status):
             return Result(status=placements, blamed=self._divides)
-        if placements is None:
-            return self._anywhere()
         if not placements:
             return Result(status=unschedulable(NO_PLACEMENTS), blamed=self._divides)
         return DomainSearch(self, placements).run()
@@ -129,14 +132,14 @@ class Assembly:
 
     # ---- all members, one after the other ----
 
-    def assemble(self, placement: Placement | None, *, rescuing: bool = True) -> Result:
+    def assemble(self, placement: Placement | None) -> Result:
         """Put members on rows. A whole gang is left on the table; anything else is undone."""
         rows = placement.rows if placement is not None else None
         self._search.within = rows
         result = Result(status=unschedulable(UNSCHEDULABLE), placement=placement)
         refused: dict[tuple[object, ...], tuple[int, Failure]] = {}
         for pod in self.pods:
-            member = self._put(pod, refused, rescuing=rescuing)
+            member = self._put(pod, refused)
             result.members.append(member)
             if member.placed is None:
                 assert member.failure is not None
@@ -161,7 +164,7 @@ class Assembly:
         else:
             result.status = None
 
-    def _put(self, pod: Pod, refused: dict[tuple[object, ...], tuple[int, Failure]], *, rescuing: bool) -> Member:
+    def _put(self, pod: Pod, refused: dict[tuple[object, ...], tuple[int, Failure]]) -> Member:
         member = Member(pod, self.cycle_of(pod))
         alike = (pod.shape, pod.namespace, id(pod.labels), pod.nominated_node)
         known = refused.get(alike)
@@ -172,7 +175,7 @@ class Assembly:
         if isinstance(answer, Broken):
             member.failure = Failure(answer.status, answer.status.message)
         elif isinstance(answer, Blocked):
-            self._refused(member, answer.refusals, rescuing=rescuing)
+            self._refused(member, answer.refusals)
             if member.failure is not None:
                 refused[alike] = (self._statement.checkpoint(), member.failure)
         else:
@@ -195,9 +198,9 @@ class Assembly:
         except FairleadError:
             return None
 
-    def _refused(self, member: Member, refusals: Refusals, *, rescuing: bool) -> None:
+    def _refused(self, member: Member, refusals: Refusals) -> None:
         """Nothing fits. Where members are rescued one by one, a node that will be free counts as a place."""
-        if not rescuing:
+        if not self._rescuing:
             message = refusals.diagnosis.message
             member.failure = Failure(unschedulable(message), message, refusals.diagnosis.unschedulable_plugins)
             return
@@ -264,7 +267,7 @@ class Assembly:
         plugins = self.profile.at("rescue_gang")
         if not plugins:
             return GangRescued(unschedulable(NO_RESCUE))
-        if self.gang.group is not None and self.gang.group.stays_together:
+        if self.gang.group is not None and not self.gang.group.may_preempt:
             return GangRescued(unschedulable(NO_RESCUE_IN_DOMAINS))
         try:
             return plugins[0].rescue_gang(self)
@@ -279,7 +282,12 @@ class Assembly:
             member.placed = Placed(row, feasible=0, judged=0, chosen=Candidate(row, 0)) if row is not None else None
 
     def fits(self) -> Sequence[tuple[Pod, int]] | Status:
-        result = self.assemble(None, rescuing=False)
+        self._rescuing = False
+        try:
+            placements = self._placements()
+            result = self.assemble(None) if placements is None else self._within(placements)
+        finally:
+            self._rescuing = True
         if result.status is not None:
             return result.status
         self.undo(result.members)

@@ -139,6 +139,12 @@ class PodGroup:
         """Whether members belong into one part of the cluster, by a label of nodes or by the network."""
         return bool(self.topology_key) or (self.network_topology is not None and self.network_topology.narrows)
 
+    @property
+    def may_preempt(self) -> bool:
+        """Whether others may have to go for it. Groups of v1alpha2 that must be close together evict nobody, as in
+        Kubernetes 1.36; those of 1.37 and of other APIs do."""
+        return not (self.stays_together and self.api == NATIVE_GROUP_API and self.version == "v1alpha2")
+
     def __repr__(self) -> str:
         return f"<PodGroup {self.key}>"
 

@@ -32,7 +32,7 @@ from fairlead.state.gangs import Gangs
 from fairlead.state.ports import HostPort, PortIndex
 from fairlead.state.seats import Place as Place
 from fairlead.state.seats import Seat as Seat
-from fairlead.state.shelves import COMPILERS, GROUP_KINDS, Shelves
+from fairlead.state.shelves import COMPILERS, GROUP_KINDS, Shelves, key_of
 from fairlead.state.table import NodeTable
 
 if TYPE_CHECKING:
@@ -165,6 +165,8 @@ class Cluster:
             return Applied(change.kind, None, None, groups=tuple(groups)) if groups else None
         old, new = self.shelves.apply(change)
         if change.kind in GROUP_KINDS:
+            if change.kind is kinds.POD_GROUP and key_of(change.doc) in self.shelves.of(kinds.POD_GROUP_BETA):
+                return None  # a server that has it in both versions: the newer one counts
             self.gangs.group_changed(old, new)
         if change.kind is kinds.NAMESPACE:
             return Applied(change.kind, old, new, regrouped=tuple(self._regroup(old or new, new)))

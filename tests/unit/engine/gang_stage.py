@@ -8,6 +8,7 @@ from typing import Any
 from fairlead.framework.plugin import Plugin
 from fairlead.model import kinds
 from fairlead.model.flow import Doc, Happened
+from fairlead.model.kinds import Kind
 from fairlead.plugins.gang import GangScheduling
 from fairlead.plugins.hypernodes import PodGroupPodsCount, TopologyPlacementGenerator
 from fairlead.plugins.preemption import DefaultPreemption
@@ -16,7 +17,10 @@ from tests.unit.engine.stage import Stage, node, pod
 RACK = "example.com/rack"
 
 
-def group(name: str, minimum: int = 0, *, key: str = "", priority: int = 0, whole: bool = False, uid: str = "") -> Doc:
+def group(
+    name: str, minimum: int = 0, *, key: str = "", priority: int = 0, whole: bool = False, uid: str = "",
+    kind: Kind = kinds.POD_GROUP,
+) -> Doc:  # fmt: skip
     """A native PodGroup: a gang of at least `minimum`, or basic without one."""
     spec: Doc = {"schedulingPolicy": {"gang": {"minCount": minimum}} if minimum else {"basic": {}}}
     if key:
@@ -24,9 +28,9 @@ def group(name: str, minimum: int = 0, *, key: str = "", priority: int = 0, whol
     if priority:
         spec["priority"] = priority
     if whole:
-        spec["disruptionMode"] = "PodGroup"
+        spec["disruptionMode"] = "PodGroup" if kind is kinds.POD_GROUP else {"all": {}}
     metadata = {"name": name, "namespace": "default", "uid": uid or f"uid-{name}", "generation": 1}
-    return {"apiVersion": kinds.POD_GROUP.api_version, "kind": "PodGroup", "metadata": metadata, "spec": spec}
+    return {"apiVersion": kind.api_version, "kind": "PodGroup", "metadata": metadata, "spec": spec}
 
 
 def member(name: str, of: str, *, cpu: str = "1", on: str = "", priority: int = 0, **spec: Any) -> Doc:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fairlead.framework.profile import profile_of
 from fairlead.model import kinds
 from fairlead.plugins.gang import GangScheduling
@@ -236,3 +238,35 @@ def test_a_gang_that_loses_a_member_while_it_waits_gives_all_places_back() -> No
     slow.permitted = None
     stage.tell(member("g-2", "g"))
     assert sorted(stage.binds()) == ["g-1", "g-2"]
+
+
+# ---- versions of the native API ----
+
+
+@pytest.mark.parametrize("newer_first", [True, False])
+def test_a_group_that_a_server_shows_in_two_versions_is_what_the_newer_one_says(newer_first: bool) -> None:
+    """And a change in the older one, which comes at some other time, changes nothing."""
+    stage = gang_stage(nodes=1)
+    old, new = group("g", 1), group("g", 3, kind=kinds.POD_GROUP_BETA)
+    stage.tell(*((new, old) if newer_first else (old, new)))
+    stage.tell(*members("g", 2))
+    assert not stage.binds()
+    stage.change(old, schedulingPolicy={"gang": {"minCount": 2}})
+    assert not stage.binds()
+    stage.tell(member("g-2", "g"))
+    assert len(stage.binds()) == 3
+    (said,) = [w for w in stage.writes if w.subresource == "status" and w.kind.kind == "PodGroup"]
+    assert said.kind is kinds.POD_GROUP_BETA
+    assert said.body["status"]["conditions"][0]["type"] == "PodGroupInitiallyScheduled"
+
+
+@pytest.mark.parametrize("newer_first", [True, False])
+def test_a_group_is_gone_when_it_is_gone_in_both_versions(newer_first: bool) -> None:
+    stage = gang_stage(nodes=1)
+    both = [group("g", 2, kind=kinds.POD_GROUP_BETA), group("g", 2)]
+    stage.tell(*both)
+    for doc in both if newer_first else reversed(both):
+        stage.gone(doc)
+    stage.tell(*members("g", 2))
+    assert not stage.binds()
+    assert stage.backlog.where("uid-g-0").queue == "gated"

@@ -249,3 +249,15 @@ def test_members_of_several_sizes_may_fill_a_rack_to_the_last() -> None:
     stage.tell(*racks(2, 1))
     stage.tell(group("g", 3, key=RACK), *(member(f"g-{i}", "g", cpu=cpu) for i, cpu in enumerate(("1", "1", "2"))))
     assert len(stage.binds()) == 3
+
+
+def test_room_is_made_in_one_hypernode() -> None:
+    """For groups of every API but Kubernetes 1.36's own."""
+    stage = _network()
+    nodes = [f"b{b}r{r}n{n}" for b in range(2) for r in range(2) for n in range(2)]
+    stage.tell(*(pod(f"low-{name}", cpu="4", on=name) for name in nodes))
+    important = [{**doc, "spec": {**doc["spec"], "priority": 10}} for doc in _in_volcano_group("v", 8)]
+    stage.tell(_volcano_group("v", 8, mode="hard", highestTierAllowed=1), *important)
+    promised = {stage.backlog.nominator.node_of(f"uid-v-{i}") for i in range(8)}
+    assert len(promised) == 2
+    assert len({name[:4] for name in promised}) == 1, f"in several racks: {promised}"

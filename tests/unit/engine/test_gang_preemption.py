@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.model.flow import Verb
+from fairlead.model import kinds
+from fairlead.model.flow import Doc, Verb
 from fairlead.plugins.gang import GangScheduling
-from tests.unit.engine.gang_stage import gang_stage, group, member, members
+from tests.unit.engine.gang_stage import RACK, gang_stage, group, member, members, racks
 from tests.unit.engine.stage import Stage, deleting, pod
 
 
@@ -121,6 +122,59 @@ def test_7_7_groups_with_topology_constraints_do_not_preempt() -> None:
     assert stage.scheduler.explain_group("default", "g").message.endswith(
         "workload aware preemption is not supported for pod groups with scheduling constraints"
     )
+
+
+def _in_one_rack(name: str, count: int, *, priority: int = 10) -> list[Doc]:
+    wish = group(name, count, priority=priority, key=RACK, kind=kinds.POD_GROUP_BETA)
+    return [wish, *members(name, count, cpu="4", priority=priority)]
+
+
+def test_room_is_made_in_one_rack_for_a_gang_that_must_be_close_together() -> None:
+    """As in 1.37, and nobody goes elsewhere."""
+    stage = gang_stage()
+    stage.tell(*racks(2, 3))
+    low = [pod(f"low-{rack}{i}", cpu="4", on=f"r{rack}n{i}") for rack in range(2) for i in range(3)]
+    stage.tell(*low)
+    stage.tell(*_in_one_rack("g", 3))
+    promised = {stage.backlog.nominator.node_of(f"uid-g-{i}") for i in range(3)}
+    _all_victims_go(stage, low)
+    gone = _deleted(stage)
+    assert len(gone) == 3
+    assert len({name[:5] for name in gone}) == 1, f"victims in several racks: {gone}"
+    assert promised == set(stage.binds().values()) == {f"r{gone[0][4]}n{i}" for i in range(3)}
+
+
+def test_nobody_goes_for_a_gang_that_no_rack_can_hold() -> None:
+    stage = gang_stage()
+    stage.tell(*racks(2, 3))
+    stage.tell(*(pod(f"low-{rack}{i}", cpu="4", on=f"r{rack}n{i}") for rack in range(2) for i in range(3)))
+    stage.tell(*_in_one_rack("g", 4))
+    assert not _deleted(stage)
+    assert not stage.binds()
+
+
+def test_a_rack_whose_pods_are_more_important_is_left_alone() -> None:
+    stage = gang_stage()
+    stage.tell(*racks(2, 2))
+    stage.tell(*(pod(f"high-{i}", cpu="4", on=f"r0n{i}", priority=100) for i in range(2)))
+    low = [pod(f"low-{i}", cpu="4", on=f"r1n{i}") for i in range(2)]
+    stage.tell(*low)
+    stage.tell(*_in_one_rack("g", 2))
+    _all_victims_go(stage, low)
+    assert sorted(_deleted(stage)) == ["low-0", "low-1"]
+    assert {stage.binds()[f"g-{i}"][:2] for i in range(2)} == {"r1"}
+
+
+def test_members_that_run_say_in_which_rack_room_is_made() -> None:
+    stage = gang_stage()
+    stage.tell(*racks(2, 2))
+    stage.tell(*_in_one_rack("g", 2)[:1], member("g-0", "g", cpu="4", on="r1n0", priority=10))
+    low = [pod("low-0", cpu="4", on="r0n0"), pod("low-1", cpu="4", on="r1n1"), pod("low-2", cpu="4", on="r0n1")]
+    stage.tell(*low)
+    stage.tell(member("g-1", "g", cpu="4", priority=10))
+    assert _deleted(stage) == ["low-1"]
+    _all_victims_go(stage, low[1:2])
+    assert stage.binds()["g-1"] == "r1n1"
 
 
 def test_7_5_members_may_also_be_rescued_one_by_one() -> None:
