@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.errors import ApiError, BadRequest, Conflict, Invalid
 from fairlead.model.flow import PatchType
-from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, POD, Kind
+from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, JOB, POD, Kind
 from tests.contract.conftest import World
 from tests.contract.documents import config, deployment, pod
 
@@ -156,3 +156,17 @@ async def test_pods_can_be_applied_too(world: World) -> None:
     doc = await apply(world, POD, pod("p", labels={"a": "1"}), "one")
     assert doc["status"]["phase"] == "Pending"
     assert set(owners(doc)) == {("one", "Apply", "")}
+
+
+async def test_what_the_server_fills_in_belongs_to_nobody(world: World) -> None:
+    """A Job's selector and the labels of its pods: whoever made it and then applies its own words keeps them."""
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
+    spec = {"template": template, "suspend": True}
+    made = await world.create(JOB, {"metadata": {"name": "j"}, "spec": spec}, params={"fieldManager": "one"})
+    (fields,) = owners(made).values()
+    assert "f:selector" not in fields["f:spec"]
+    assert "f:metadata" not in fields["f:spec"]["f:template"]
+    assert {"f:backoffLimit", "f:suspend"} <= fields["f:spec"].keys(), "defaults are the maker's"
+    after = await apply(world, JOB, {"metadata": {"name": "j"}, "spec": spec}, "one", force=True)
+    assert after["spec"]["selector"] == made["spec"]["selector"]
+    assert after["spec"]["template"]["metadata"] == made["spec"]["template"]["metadata"]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairlead.api.admission import default
 from fairlead.api.objects import private_copy, timestamp
 from fairlead.api.ownership.managers import (
     Applied,
@@ -49,13 +50,16 @@ class Owners:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
 
-    def of_new(self, write: Write, doc: Doc, configuration: Configuration | None) -> Doc:
-        """A new object with its first owner, if it has one."""
+    def of_new(self, write: Write, doc: Doc, sent: Doc, configuration: Configuration | None) -> Doc:
+        """A new object with its first owner, if it has one: of what it sent and of defaults. What admission filled in
+        belongs to nobody, so that who applies less later does not take it away."""
         if configuration is not None:
             return with_holdings(doc, configuration.holdings)
-        if not _said_name(write) or write.kind.storage in IN_BULK:
+        kind = write.kind.storage
+        if not _said_name(write) or kind in IN_BULK:
             return doc
-        return track_update(self._writer(write), empty_document(write.kind.storage), doc)
+        owned = track_update(self._writer(write), empty_document(kind), default(kind, sent))
+        return {**doc, "metadata": {**doc["metadata"], "managedFields": owned["metadata"].get("managedFields", [])}}
 
     def of_changed(self, write: Write, after: Doc, old: Doc, configuration: Configuration | None, given: Any) -> Doc:
         if configuration is not None:

@@ -129,8 +129,8 @@ class Verbs:
             raise _name_required(kind)
         metadata["uid"] = new_uid(self._rng)
         metadata["creationTimestamp"] = timestamp(self._clock())
-        doc = self._with_status(kind, self._admission.create(write.kind, doc))
-        doc = self._owners.of_new(write, doc, configuration)
+        sent, doc = doc, self._with_status(kind, self._admission.create(write.kind, doc))
+        doc = self._owners.of_new(write, doc, sent, configuration)
         key = metadata.get("namespace") or "", doc["metadata"]["name"]
         if (there := self._store.find(kind, *key)) is not None:
             raise already_exists(kind, key[1], going="deletionTimestamp" in there.doc["metadata"])

@@ -1,5 +1,5 @@
 """What happens to an object between the request and the store: defaults, built-in admission, strategy, validation."""
 
-from fairlead.api.admission.chain import Admission
+from fairlead.api.admission.chain import Admission, default
 
-__all__ = ["Admission"]
+__all__ = ["Admission", "default"]
