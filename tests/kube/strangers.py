@@ -42,6 +42,10 @@ class Strangers:
     def start_scheduler(self) -> None:
         self._start("kube-scheduler", "--leader-elect=false", "--secure-port=0", JSON_ONLY)
 
+    def start_next_scheduler(self, gates: str) -> None:
+        """That of the next Kubernetes, speaking protobuf, as it does by itself."""
+        self._start("kube-scheduler-next", "--leader-elect=false", "--secure-port=0", f"--feature-gates={gates}")
+
     def start_controllers(self, names: Sequence[str]) -> None:
         self._start(
             "kube-controller-manager", "--leader-elect=false", "--secure-port=0", JSON_ONLY,

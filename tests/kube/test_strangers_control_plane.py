@@ -1,9 +1,11 @@
-"""The real kube-scheduler and kube-controller-manager 1.36.4 live on the embedded API."""
+"""The real kube-scheduler and kube-controller-manager 1.36.4 live on the embedded API, and kube-scheduler 1.37 with its
+gangs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,6 +31,39 @@ def test_the_real_scheduler_places_the_200_pods_of_a_deployment(tmp_path: Path) 
         assert set(per_node.values()) <= {9, 10, 11}  # they are alike, and so are the nodes
         reasons = Counter(one["reason"] for one in cluster.all("events"))
         assert reasons["Scheduled"] == 200
+
+
+def _gang(name: str, count: int, priority_class: str, **spec: Any) -> list[dict[str, Any]]:
+    of_class = {"priorityClassName": priority_class}
+    policy = {"schedulingPolicy": {"gang": {"minCount": count}}}
+    group = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": name},
+             "spec": policy | of_class | spec}  # fmt: skip
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}
+    pod = {"schedulingGroup": {"podGroupName": name}, "containers": [container], **of_class}
+    return [group, *(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{name}-{i}"}, "spec": pod} for i in range(count)
+    )]  # fmt: skip
+
+
+def test_the_next_scheduler_starts_gangs_and_evicts_them_whole(tmp_path: Path) -> None:
+    """Kubernetes 1.37 and its v1beta1 groups. (Its DeviceTaintRules are no kind of 1.36.)"""
+    gates = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true,DRADeviceTaintRules=false"
+    with Strangers(tmp_path, "--nodes", "4", "--shape", "cpu=4,memory=8Gi", "--scheduler", "none") as cluster:
+        cluster.start_next_scheduler(gates)
+        for name, value in (("low", 10), ("high", 1000)):
+            cluster.apply({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
+                           "value": value})  # fmt: skip
+
+        def running() -> set[str]:
+            return {pod["metadata"]["name"] for pod in cluster.all("pods") if pod["status"].get("phase") == "Running"}
+
+        cluster.apply(*_gang("cheap", 3, "low", disruptionMode={"all": {}}))
+        cluster.until(lambda: running() == {"cheap-0", "cheap-1", "cheap-2"})
+        cluster.apply(*_gang("dear", 2, "high"))
+        cluster.until(lambda: running() == {"dear-0", "dear-1"})
+        groups = cluster.all("podgroups.scheduling.k8s.io")
+        said = {group["metadata"]["name"]: group["status"]["conditions"] for group in groups}
+        assert ("PodGroupInitiallyScheduled", "True") in [(c["type"], c["status"]) for c in said["dear"]]
 
 
 def test_the_real_controllers_take_over_from_ours(tmp_path: Path) -> None:
