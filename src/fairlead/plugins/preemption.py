@@ -102,7 +102,7 @@ class DefaultPreemption(Plugin):
             gang = cycle.cluster.gangs.of(pod)
             if gang is None or gang.group is None:
                 return "pod group for pod not found"
-            if gang.group.stays_together:
+            if gang.group.stays_together and not (rules.rescues_whole and gang.group.may_preempt):
                 return "not eligible due to placement-based pod group scheduling limitation"
             if rules.rescues_whole:
                 return "not eligible due to workload aware preemption enabled"

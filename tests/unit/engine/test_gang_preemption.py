@@ -151,6 +151,10 @@ def test_nobody_goes_for_a_gang_that_no_rack_can_hold() -> None:
     stage.tell(*_in_one_rack("g", 4))
     assert not _deleted(stage)
     assert not stage.binds()
+    told = stage.scheduler.explain("default", "g-0")
+    assert told.message.endswith("preemption: not eligible due to workload aware preemption enabled")
+    rules = {one.rule for one in stage.scheduler.explain_group("default", "g").considered}
+    assert rules == {"its eviction would not make enough room"}
 
 
 def test_a_rack_whose_pods_are_more_important_is_left_alone() -> None:
