@@ -23,11 +23,18 @@ GROUPS = {"a": 2, "b": 3, "c": 4}
 MEMBERS = [(f"{name}-{i}", name) for name, size in GROUPS.items() for i in range(size + 1)]
 GANG = GangScheduling.name
 NODES = ["n0", "n1", "n2"]
+VERSIONS = [kinds.POD_GROUP, kinds.POD_GROUP_BETA]
 CPU = {"n0": 4, "n1": 4, "n2": 3}
 
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just("group"), st.sampled_from(sorted(GROUPS)), st.booleans()),
+        st.tuples(
+            st.just("group"),
+            st.sampled_from(sorted(GROUPS)),
+            st.booleans(),
+            st.integers(0, 2),
+            st.sampled_from(VERSIONS),
+        ),
         st.tuples(st.just("add"), st.sampled_from(MEMBERS), st.integers(1, 2), st.integers(0, 2)),
         st.tuples(st.just("single"), st.integers(0, 3), st.integers(1, 4)),
         st.tuples(st.just("delete"), st.sampled_from([name for name, _ in MEMBERS])),
@@ -103,9 +110,10 @@ class World:
 
     # ---- what users do ----
 
-    def _group(self, name: str, topology: bool) -> None:
+    def _group(self, name: str, topology: bool, priority: int = 0, kind: kinds.Kind = kinds.POD_GROUP) -> None:
         if ("PodGroup", name) not in self.objects:
-            self._store(group(name, GROUPS[name], key=RACK if topology else ""), Happened.ADDED)
+            key = RACK if topology else ""
+            self._store(group(name, GROUPS[name], key=key, priority=priority, kind=kind), Happened.ADDED)
 
     def _add(self, who: tuple[str, str], cpu: int, priority: int) -> None:
         if ("Pod", who[0]) in self.objects:
@@ -236,6 +244,7 @@ _NODE_LOST = [("start", "c"), ("lose", "n0"), ("single", 0, 1)]
     ("wait", 1.0), ("wait", 5.0), ("start", "b"),
 ])  # fmt: skip
 @example([("start", "b"), ("api", 3), ("permit", "wait"), ("wait", 1.0), ("allow", 0)])
+@example([("permit", "wait"), ("start", "b"), ("delete", "b-0"), ("permit", "yes"), ("start", "b")])
 @example([("start", "b"), ("api", 4), ("start", "a"), ("lose", "n0"), ("watch",)])
 @example([*_NODE_LOST, ("api", 3), ("watch",), ("wait", 1.0)])
 @example([("node", "n1"), *_NODE_LOST, ("api", 5), ("watch",), ("wait", 34.9)])

@@ -148,8 +148,10 @@ class GangDriver:
         self._put_back(entry, [member for member in result.members if member.placed is None])
 
     def _waits(self, gang: Gang, placed: Sequence[Member], rules: GangRules) -> tuple[tuple[str, float], ...]:
-        """While other plugins keep so many members waiting that the minimum is not permitted, all members wait."""
+        """While other plugins keep so many members waiting that the minimum is not permitted, all members wait; those
+        that were placed earlier and still wait count too."""
         waiting = sum(1 for member in placed if member.permission and _others(member.permission, rules.plugin))
+        waiting += len(self._waiting(gang))
         if not waiting or gang.scheduled - waiting >= gang.minimum:
             return ()
         return ((rules.plugin, self._timeout(gang, rules)),)
@@ -161,8 +163,7 @@ class GangDriver:
         if gang is None or rules is None or gang.group is None:
             return permission
         waits = tuple(wait for wait in permission.waits if wait[0] != rules.plugin)
-        members = [b for uid in gang.members if (b := self._desk.bindings.get(uid)) is not None]
-        waiting = [b for b in members if b.stage is Stage.WAITING and b.waiting_for]
+        waiting = self._waiting(gang)
         if gang.scheduled - len(waiting) - bool(waits) >= gang.minimum:
             return permission
         timeout = self._timeout(gang, rules)
@@ -175,8 +176,7 @@ class GangDriver:
         gang, rules = self._gang_of(binding)
         if gang is None or rules is None or self._starting:
             return
-        members = [b for uid in gang.members if (b := self._desk.bindings.get(uid)) is not None]
-        waiting = [b for b in members if b.stage is Stage.WAITING and rules.plugin in b.waiting_for]
+        waiting = [b for b in self._waiting(gang) if rules.plugin in b.waiting_for]
         if not waiting:
             return
         undecided = sum(1 for b in waiting if len(b.waiting_for) > 1)
@@ -185,6 +185,11 @@ class GangDriver:
                 other.allow(rules.plugin)
             for other in waiting:
                 self._desk.advance(other)
+
+    def _waiting(self, gang: Gang) -> list[Binding]:
+        """Members that have a place and are not permitted yet."""
+        members = [b for uid in gang.members if (b := self._desk.bindings.get(uid)) is not None]
+        return [b for b in members if b.stage is Stage.WAITING and b.waiting_for]
 
     def refused(self, binding: Binding) -> None:
         """A member was refused while it waited for permission: without it the others may wait in vain."""

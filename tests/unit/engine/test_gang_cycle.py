@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.framework.plugin import Wait
 from fairlead.framework.profile import profile_of
 from fairlead.model import kinds
 from fairlead.plugins.gang import GangScheduling
@@ -205,8 +206,6 @@ def test_7_6_the_rack_that_takes_more_members_wins() -> None:
 
 
 def test_no_bind_is_sent_before_the_minimum_is_permitted() -> None:
-    from fairlead.framework.plugin import Wait
-
     slow = Scripted("Slow")
     slow.permitted = Wait(60.0)
     stage = gang_stage(slow, nodes=1)
@@ -223,9 +222,22 @@ def test_no_bind_is_sent_before_the_minimum_is_permitted() -> None:
     assert sorted(stage.binds()) == ["g-0", "g-1"]
 
 
-def test_a_gang_that_loses_a_member_while_it_waits_gives_all_places_back() -> None:
-    from fairlead.framework.plugin import Wait
+def test_a_member_that_comes_while_the_others_wait_for_permission_waits_with_them() -> None:
+    slow = Scripted("Slow")
+    slow.permitted = Wait(60.0)
+    stage = gang_stage(slow, nodes=1)
+    stage.tell(group("g", 2), *members("g", 2))
+    slow.permitted = None
+    stage.tell(member("g-2", "g"))
+    assert not stage.binds(), "one is permitted, two are needed"
+    first = stage.scheduler.bindings["uid-g-0"]
+    first.allow("Slow")
+    stage.scheduler._advance(first, ())
+    stage.writes += stage.scheduler._writes
+    assert sorted(stage.binds()) == ["g-0", "g-2"]
 
+
+def test_a_gang_that_loses_a_member_while_it_waits_gives_all_places_back() -> None:
     slow = Scripted("Slow")
     slow.permitted = Wait(60.0)
     stage = gang_stage(slow, nodes=1)
