@@ -25,7 +25,6 @@ from fairlead.engine.placement import Blocked, Broken, Candidate, Placed, Search
 from fairlead.errors import FairleadError
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.gang import GangRescued, Placement
-from fairlead.framework.layers import asked
 from fairlead.framework.points import merge_permits, merge_reserved
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.reasons import Code, Status, failed, unschedulable
@@ -220,10 +219,9 @@ class Assembly:
         self._statement.assign(member.pod, row)
         self.gang.proposed += 1
         try:
-            refused = merge_reserved(self.profile.at("reserve"), lambda plugin: asked(plugin, "reserve", cycle, row))
+            refused = merge_reserved(cycle, row)
             if refused is None:
-                permits = self.profile.at("permit")
-                member.permission = merge_permits(permits, lambda plugin: asked(plugin, "permit", cycle, row))
+                member.permission = merge_permits(cycle, row)
                 refused = member.permission.status
         except FairleadError as error:
             refused = failed(str(error))

@@ -55,13 +55,9 @@ def _commit(cycle: Cycle, placed: Placed) -> Committed | Failure:
     statement.assign(cycle.pod, placed.row)
     statement.commit()
     try:
-        plugins = cycle.profile.at("reserve")
-        refused = (
-            merge_reserved(plugins, lambda plugin: asked(plugin, "reserve", cycle, placed.row)) if plugins else None
-        )
+        refused = merge_reserved(cycle, placed.row)
         if refused is None:
-            permits = cycle.profile.at("permit")
-            permission = merge_permits(permits, lambda plugin: asked(plugin, "permit", cycle, placed.row))
+            permission = merge_permits(cycle, placed.row)
             if permission.status is None:
                 return Committed(placed, permission)
             refused = permission.status

@@ -172,7 +172,7 @@ class Backlog:
             pod for pod in entry.gang.pending()
             if pod.uid not in self.in_flight and self.hints.knows(pod.scheduler_name)
         ]  # fmt: skip
-        return sorted((pod for pod in waiting if self._gates.refusal(pod) is None), key=lambda pod: -pod.priority)
+        return sorted([pod for pod in waiting if self._gates.refusal(pod) is None], key=lambda pod: -pod.priority)
 
     def _member_changed(self, entry: Entry, events: Sequence[ClusterEvent], old: Pod, new: Pod, *, now: float) -> None:
         self.nominator.update(old, new)

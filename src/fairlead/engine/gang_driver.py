@@ -22,7 +22,7 @@ from fairlead.engine.attempt import Committed, refused_on_node
 from fairlead.engine.binding import Binding, Stage
 from fairlead.engine.entry import Entry
 from fairlead.engine.outcome import Failure, group_patch
-from fairlead.framework.points import Permission
+from fairlead.framework.points import PERMITTED, Permission
 from fairlead.model.group import GroupPolicy
 from fairlead.model.pod import NATIVE_GROUP_API
 from fairlead.model.reasons import Status, failed, unschedulable
@@ -136,8 +136,8 @@ class GangDriver:
         for member in placed:
             assert member.placed is not None
             assert member.permission is not None
-            waits = tuple(wait for wait in member.permission.waits if wait[0] != rules.plugin)
-            permission = Permission(waits=waits + held_back)
+            waits = tuple([wait for wait in member.permission.waits if wait[0] != rules.plugin]) + held_back
+            permission = Permission(waits=waits) if waits else PERMITTED
             own = Entry(
                 member.pod, entry.since, entry.serial, entry.attempts,
                 first_attempt=entry.first_attempt, began=entry.began, place=entry.place,

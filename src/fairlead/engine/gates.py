@@ -32,7 +32,7 @@ class Gates:
         plugins = profile.at("admit") if profile else ()
         if entry.gated:
             plugins = tuple(sorted(plugins, key=lambda plugin: plugin.name != entry.gated_by))
-        return merge_admission(plugins, lambda plugin: self._answer(plugin, entry.pod))
+        return merge_admission(plugins, self._answer, entry.pod)
 
     def is_shut(self, entry: Entry) -> bool:
         """Whether the gate that holds an entry still does; the others are not asked."""
@@ -46,7 +46,7 @@ class Gates:
     def refusal(self, pod: Pod) -> Status | None:
         """What stands between one pod and the queue, whoever speaks for it."""
         profile = self.profiles.get(pod.scheduler_name)
-        return merge_admission(profile.at("admit") if profile else (), lambda plugin: self._answer(plugin, pod))
+        return merge_admission(profile.at("admit") if profile else (), self._answer, pod)
 
     def _answer(self, plugin: Plugin, pod: Pod) -> Status | None:
         """An error shuts the gate like any refusal, and so does a plugin that raises."""

@@ -70,6 +70,8 @@ class Parked:
 
     def blaming(self, plugins: Collection[str]) -> list[Entry]:
         """Entries that blame one of these plugins, and orphans."""
+        if not self._entries:
+            return []
         opened = [drawer for name, drawer in self._drawers.items() if name in plugins or name == ORPHANS]
         if len(opened) == 1:
             return list(opened[0].values())

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairlead.engine.run import Run
 from fairlead.errors import ExtenderError, FairleadError
 from fairlead.framework.extender import PSEUDO_PLUGIN
-from fairlead.framework.layers import given, given_to
+from fairlead.framework.layers import given
 from fairlead.framework.refusals import UNJUDGED, Refusals, expected_on, judge_with
 from fairlead.framework.sums import shortage_with, sums_alone
 from fairlead.framework.verdicts import FEASIBLE
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.evaluate import Evaluator, Judgement
-    from fairlead.framework.layers import Contribution
+    from fairlead.framework.layers import Contribution, Even
     from fairlead.framework.points import Preparation
     from fairlead.framework.sums import Sums
     from fairlead.model.pod import Pod
@@ -97,6 +98,8 @@ class Search:
     """Which rows' nominations changed, if somebody keeps count."""
     within: NDArray[np.int32] | None = None
     wish: int = -1
+    run: Run | None = None
+    """Equal pods that were placed last, one after the other."""
 
 
 def place(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | Blocked | Broken:
@@ -105,10 +108,58 @@ def place(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | Blocke
         return Broken(failed(NO_NODES))
     cycle.cluster.begin_cycle()
     try:
+        next_of_run = _go_on(cycle, evaluator, search)
+        if next_of_run is not None:
+            return next_of_run
         preparation = evaluator.prepare(cycle)
         return _Attempt(cycle, evaluator, search, preparation).run()
     except FairleadError as error:
         return Broken(failed(str(error)))
+
+
+def _go_on(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | None:
+    """The place of a pod that is like those before it, if nothing has happened but that they were placed."""
+    run, search.run = search.run, None
+    if run is None or search.nominated or search.wish >= 0 or not run.goes_on(cycle, evaluator, search.within):
+        return None
+    run.prepare(cycle)
+    remembered = evaluator.catch_up(cycle)
+    table, within = cycle.cluster.table, search.within
+    feasible = remembered.feasible if within is None else int(np.count_nonzero(remembered.ok[within]))
+    if feasible < 2:
+        cycle.notes = {}  # the search begins anew
+        return None
+    ranked = remembered.ranked[: table.high] if within is None else remembered.ranked[within]
+    total = len(table) if within is None else len(within)
+    placed = _pick(cycle, ranked, run.even, within, feasible=feasible, judged=total)
+    run.placed(cycle.cluster, placed.row)
+    search.run = run
+    return placed
+
+
+def _pick(
+    cycle: Cycle,
+    ranked: NDArray[np.signedinteger[Any]],
+    even: Even,
+    within: NDArray[np.int32] | None,
+    *,
+    feasible: int,
+    judged: int,
+) -> Placed:
+    """The best row of a ranking in which those that are refused have -1; of several, any."""
+    best = int(ranked.argmax())
+    ties = (ranked == ranked[best]).nonzero()[0]
+    if len(ties) > 1:
+        at = cycle.rng.randrange(len(ties))
+        best, second = int(ties[at]), int(ties[at - 1])
+    else:
+        level, ranked[best] = int(ranked[best]), -1
+        second = int(ranked.argmax())
+        ranked[best] = level
+    row, other = (best, second) if within is None else (int(within[best]), int(within[second]))
+    chosen = Candidate(row, int(ranked[best]) + even.offset, even.given_to(row))
+    runner_up = Candidate(other, int(ranked[second]) + even.offset, even.given_to(other))
+    return Placed(row, feasible, judged, chosen, runner_up=runner_up)
 
 
 def score_sheet(cycle: Cycle, evaluator: Evaluator) -> ScoreSheet:
@@ -297,25 +348,17 @@ class _Attempt:
             return None
         nodes = Feasible(self.table, ok) if within is None else Nodes(self.table, np.sort(within[ok]))
         self.evaluator.prepare_scores(self.cycle, nodes)
-        offset, uneven, contributions = self.evaluator.weigh(self.cycle, nodes)
+        even, uneven = self.evaluator.weigh(self.cycle, nodes)
         if uneven is not None:
-            totals = nodes.take(remembered.ranked) + (uneven + offset)
-            return self._chosen(ScoreSheet(nodes.row_numbers(), totals, contributions), self.total)
+            totals = nodes.take(remembered.ranked) + (uneven + even.offset)
+            return self._chosen(ScoreSheet(nodes.row_numbers(), totals, even.contributions), self.total)
         if not as_remembered:
             ranked = np.where(ok, ranked, -1)
-        best = int(ranked.argmax())
-        ties = (ranked == ranked[best]).nonzero()[0]
-        if len(ties) > 1:
-            at = self.cycle.rng.randrange(len(ties))
-            best, second = int(ties[at]), int(ties[at - 1])
-        else:
-            level, ranked[best] = int(ranked[best]), -1
-            second = int(ranked.argmax())
-            ranked[best] = level
-        rows = (best, second) if within is None else (int(within[best]), int(within[second]))
-        chosen = Candidate(rows[0], int(ranked[best]) + offset, given_to(rows[0], contributions))
-        runner_up = Candidate(rows[1], int(ranked[second]) + offset, given_to(rows[1], contributions))
-        return Placed(rows[0], feasible, self.total, chosen, runner_up=runner_up)
+        placed = _pick(self.cycle, ranked, even, within, feasible=feasible, judged=self.total)
+        if not self.search.nominated and self.evaluator.repeats(self.cycle):
+            self.search.run = Run(self.cycle, self.evaluator, even, within)
+            self.search.run.placed(self.cycle.cluster, placed.row)
+        return placed
 
     def _choose(self, feasible: NDArray[np.int32], judged: int) -> Placed:
         nodes = Nodes(self.table, feasible)

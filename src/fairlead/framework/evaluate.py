@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fairlead.errors import FairleadError
 from fairlead.framework.common import Common, Roster
-from fairlead.framework.layers import Contribution, asked, check_range, judged
+from fairlead.framework.layers import Contribution, Even, asked, check_range, judged
 from fairlead.framework.plugin import Scope, takes_part
 from fairlead.framework.points import Preparation, merge_prepared
 from fairlead.framework.remember import Remembered
@@ -24,7 +24,7 @@ from fairlead.model.reasons import Code, Status
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -51,9 +51,8 @@ class Weighed(NamedTuple):
     """What is added to the remembered ranking: to every row, and to the feasible ones in their order (None if nothing
     that differs)."""
 
-    offset: int
+    even: Even
     uneven: NDArray[np.int64] | None
-    contributions: list[Contribution]
 
 
 class Evaluator:
@@ -65,6 +64,10 @@ class Evaluator:
         self._row_twins = {p.name for p in profile.at("filter") if takes_part(p, "filter_row")}
         self._dynamic_preparers = [p for p in profile.at("prepare_scores") if p.scope is Scope.CLUSTER]
         self._scorers = [(plugin, profile.weight(plugin)) for plugin in profile.at("score")]
+        self._dynamic_scorers = [plugin for plugin, _ in self._scorers if plugin.scope is Scope.CLUSTER]
+        points = ("prepare", "filter", "prepare_scores", "score")
+        dynamic = [p for point in points for p in profile.at(point) if p.scope is Scope.CLUSTER]
+        self._dynamic = {plugin.name: plugin for plugin in dynamic}
         self._roster = Roster(profile)
         self._memory: OrderedDict[Hashable, Remembered] = OrderedDict()
         self._commons: dict[Hashable, Common] = {}
@@ -109,6 +112,9 @@ class Evaluator:
         remembered = Remembered(cycle, self._roster, common, self.codes)
         self._commons[facets] = common
         common.users += 1
+        pod = cycle.pod
+        concerned = [plugin for plugin in self._dynamic.values() if plugin.concerns(pod)]
+        remembered.unmoved = "name" not in self._reads and all(plugin.unmoved_by(pod) for plugin in concerned)
         return remembered
 
     def _forget_oldest(self, capacity: int) -> None:
@@ -140,13 +146,18 @@ class Evaluator:
 
     # ---- filter ----
 
-    def judge(self, cycle: Cycle) -> Judgement:
-        """Which rows of the whole table are feasible, without regard to nominations."""
+    def catch_up(self, cycle: Cycle) -> Remembered:
+        """What is remembered, brought up to date."""
         remembered = cycle.remembered
         assert remembered is not None
         before = remembered.rows_judged + remembered.common.rows_judged
         remembered.catch_up(cycle)
         self.rows_judged += remembered.rows_judged + remembered.common.rows_judged - before
+        return remembered
+
+    def judge(self, cycle: Cycle) -> Judgement:
+        """Which rows of the whole table are feasible, without regard to nominations."""
+        remembered = self.catch_up(cycle)
         table = cycle.cluster.table
         ok = remembered.ok[: table.high]
         dynamic: NDArray[np.int32] | None = None
@@ -160,6 +171,13 @@ class Evaluator:
                     dynamic = refused if dynamic is None else np.where(dynamic == FEASIBLE, refused, dynamic)
         cycle.refused = None
         return Judgement(ok if dynamic is None else ok & (dynamic == FEASIBLE), dynamic)
+
+    def repeats(self, cycle: Cycle) -> bool:
+        """Whether those who are asked every time need not be for the next pod, if it is like this one: they stepped
+        aside, or give all rows the same, and this one's place does not change that."""
+        remembered = cycle.remembered
+        assert remembered is not None
+        return remembered.unmoved and all(plugin.name in cycle.no_filter for plugin in self._dynamic_filters)
 
     def refusals(self, cycle: Cycle, judgement: Judgement) -> NDArray[np.int32]:
         """The code of the first refusing plugin of each row, for those that explain."""
@@ -209,18 +227,33 @@ class Evaluator:
 
     # ---- score ----
 
-    def score(self, cycle: Cycle, nodes: Nodes) -> tuple[NDArray[np.int64], list[Contribution]]:
+    def score(self, cycle: Cycle, nodes: Nodes) -> tuple[NDArray[np.int64], Sequence[Contribution]]:
         """Totals of the feasible rows, and who contributed what. `prepare_scores` has been asked before."""
         remembered = cycle.remembered
         assert remembered is not None
-        weighed = self.weigh(cycle, nodes)
-        total = nodes.take(remembered.ranked).astype(np.int64) + weighed.offset
-        return total if weighed.uneven is None else total + weighed.uneven, weighed.contributions
+        even, uneven = self.weigh(cycle, nodes)
+        total = nodes.take(remembered.ranked).astype(np.int64) + even.offset
+        return total if uneven is None else total + uneven, even.contributions
 
     def weigh(self, cycle: Cycle, nodes: Nodes) -> Weighed:
-        """What the feasible rows get on top of the remembered ranking."""
+        """What the feasible rows get on top of the remembered ranking. If it is the same for all of them, it is what an
+        earlier pod of the same signature got, as long as nobody says anything else."""
         remembered = cycle.remembered
         assert remembered is not None
+        levels = remembered.levels()
+        if None in levels:
+            return self._add_up(cycle, remembered, nodes, {})
+        said = {p.name: asked(p, "score", cycle, nodes) for p in self._dynamic_scorers if p.name not in cycle.no_score}
+        if not all(isinstance(answer, int) for answer in said.values()):
+            return self._add_up(cycle, remembered, nodes, said)
+        key = (levels, *said.items())
+        even = remembered.even.get(key)
+        if even is None:
+            even = remembered.even[key] = self._add_up(cycle, remembered, nodes, said).even
+        return Weighed(even, None)
+
+    def _add_up(self, cycle: Cycle, remembered: Remembered, nodes: Nodes, said: Mapping[str, Any]) -> Weighed:
+        """Scorer by scorer; `said` are answers that are known already."""
         offset, uneven = 0, None
         contributions: list[Contribution] = []
         for plugin, weight in self._scorers:
@@ -231,7 +264,9 @@ class Evaluator:
                 offset += flat
                 contributions.append(scored.contribution)
                 continue
-            raw = nodes.take(scored.column) if scored is not None else asked(plugin, "score", cycle, nodes)
+            raw = said.get(plugin.name)
+            if raw is None:
+                raw = nodes.take(scored.column) if scored is not None else asked(plugin, "score", cycle, nodes)
             if isinstance(raw, int):
                 check_range(plugin.name, raw, raw)
                 offset += raw * weight
@@ -243,7 +278,7 @@ class Evaluator:
             weighted = values.astype(np.int64, copy=False) * weight  # plugins of users may answer in narrower numbers
             uneven = weighted if uneven is None else uneven + weighted
             contributions.append(Contribution(plugin.name, weight, weighted=weighted))
-        return Weighed(offset, uneven, contributions)
+        return Weighed(Even(offset, contributions), uneven)
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> None:
         """PreScore: who steps aside."""

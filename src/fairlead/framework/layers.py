@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fairlead.state.touchlog import TouchLog
 
 HIGHEST = 100
+_GIVEN_KEPT = 1024
 FEW = 3
 """So many touches are followed up row by row: there the overhead of arrays is all the cost."""
 
@@ -59,11 +60,27 @@ class Contribution:
         return int(self.weighted[position]) if self.weighted is not None else self.flat
 
 
-def given_to(row: int, contributions: Sequence[Contribution]) -> tuple[tuple[str, int], ...]:
-    """What each plugin gives to a row, where it has a column of its own or gives the same to all."""
-    return tuple([
-        given(c.plugin, c.flat if c.column is None else int(c.column[row]) * c.weight) for c in contributions
-    ])  # fmt: skip
+class Even:
+    """What is added to every row of a ranking alike, and who contributed it. As long as that stays the same, so does
+    the list of what each plugin gives to rows with the same scores; thousands of pods share a few hundred of them."""
+
+    __slots__ = ("_columns", "_given", "contributions", "offset")
+
+    def __init__(self, offset: int, contributions: Sequence[Contribution]) -> None:
+        self.offset = offset
+        self.contributions = contributions
+        self._columns = [c.column for c in contributions if c.column is not None]
+        self._given: dict[tuple[int, ...], tuple[tuple[str, int], ...]] = {}
+
+    def given_to(self, row: int) -> tuple[tuple[str, int], ...]:
+        """What each plugin gives to a row, where it has a column of its own or gives the same to all."""
+        scores = tuple([column.item(row) for column in self._columns])
+        found = self._given.get(scores)
+        if found is None:
+            if len(self._given) >= _GIVEN_KEPT:
+                self._given.clear()
+            found = self._given[scores] = tuple([given(c.plugin, c.at(row, 0)) for c in self.contributions])
+        return found
 
 
 @cache

@@ -29,6 +29,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
+from fairlead.model.records import record
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -75,7 +77,7 @@ class Interest:
     hint: Callable[[Pod, object, object], Hint] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Wait:
     """Permit's third answer: keep the place, bind later, give up after `timeout` seconds."""
 
@@ -143,6 +145,12 @@ class Plugin:
     def concerns(self, pod: Pod) -> bool:
         """Does this plugin have anything to say about pods of this shape? Asked once per shape."""
         return True
+
+    def unmoved_by(self, pod: Pod) -> bool:
+        """Once such a pod has been placed, does this plugin say of the next one like it what it said of the first?
+        Asked once per signature, and only if the scope is CLUSTER and it stepped aside, or gives all rows the same; it
+        need not be asked again then. Pods are alike if nothing differs but their names."""
+        return False
 
     def facet(self, pod: Pod) -> Hashable:
         """All that this plugin reads of a pod, if that is little: pods that are equal in it share its answers, however

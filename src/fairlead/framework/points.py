@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from fairlead.framework.layers import asked
 from fairlead.framework.plugin import Rescued, Wait
 from fairlead.model.reasons import Code, Status, failed, unresolvable, unschedulable
 from fairlead.model.records import record
 
 if TYPE_CHECKING:
+    from fairlead.framework.cycle import Cycle
     from fairlead.framework.plugin import Plugin
+    from fairlead.model.pod import Pod
 
 ASKED_TO_WAIT = "one or more plugins asked to wait and no plugin rejected pod"
 MAX_WAIT = 15 * 60.0
@@ -90,10 +93,10 @@ def merge_rescues(answers: Iterable[tuple[str, Rescued]]) -> Rescued:
     return Rescued(Status(Code.UNSCHEDULABLE, tuple(reasons), first), nominated)
 
 
-def merge_reserved(plugins: Sequence[Plugin], answer: Callable[[Plugin], Status | None]) -> Status | None:
+def merge_reserved(cycle: Cycle, row: int) -> Status | None:
     """Reserve. The first failure ends it; a refusal keeps its code and its author, anything else is an error."""
-    for plugin in plugins:
-        said = answer(plugin)
+    for plugin in cycle.profile.at("reserve"):
+        said: Status | None = asked(plugin, "reserve", cycle, row)
         if said is None or said.ok:
             continue
         if said.code.rejected:
@@ -112,12 +115,15 @@ class Permission:
     """Why it waits, in the words of the last one that asked for it."""
 
 
-def merge_permits(plugins: Sequence[Plugin], answer: Callable[[Plugin], Status | Wait | None]) -> Permission:
+PERMITTED = Permission()
+
+
+def merge_permits(cycle: Cycle, row: int) -> Permission:
     """Permit. A refusal counts at once; waits are collected, none longer than a quarter of an hour."""
     waits: list[tuple[str, float]] = []
     message = ""
-    for plugin in plugins:
-        said = answer(plugin)
+    for plugin in cycle.profile.at("permit"):
+        said: Status | Wait | None = asked(plugin, "permit", cycle, row)
         if said is None:
             continue
         if isinstance(said, Wait):
@@ -127,13 +133,15 @@ def merge_permits(plugins: Sequence[Plugin], answer: Callable[[Plugin], Status |
             return Permission(status=said.by(plugin.name))
         elif not said.ok:
             return Permission(status=failed(f'running Permit plugin "{plugin.name}": {said.message}'))
-    return Permission(waits=tuple(waits), message=message)
+    return Permission(waits=tuple(waits), message=message) if waits else PERMITTED
 
 
-def merge_admission(plugins: Sequence[Plugin], answer: Callable[[Plugin], Status | None]) -> Status | None:
+def merge_admission(
+    plugins: Sequence[Plugin], answer: Callable[[Plugin, Pod], Status | None], pod: Pod
+) -> Status | None:
     """PreEnqueue. The first that does not say yes gates the pod."""
     for plugin in plugins:
-        said = answer(plugin)
+        said = answer(plugin, pod)
         if said is not None and not said.ok:
             return said.by(plugin.name)
     return None

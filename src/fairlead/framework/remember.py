@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from fairlead.framework.common import Common, Roster
     from fairlead.framework.cycle import Cycle
+    from fairlead.framework.layers import Even
     from fairlead.framework.verdicts import VerdictCodes
     from fairlead.state.touchlog import TouchLog
 
@@ -83,11 +84,16 @@ class Remembered:
         self._with_epochs = with_epochs(self._filters, self._scores) if roster.own_have_epochs else ()
         self._row_by_row = roster.own_have_row_twins or have_row_twins(self._filters, self._scores)
         self.scored: dict[str, Scored] = {**common.scored, **{scored.plugin.name: scored for scored in self._scores}}
+        self._levelled = [scored for scored in self.scored.values() if scored.needs_normalising]
+        self.even: dict[Hashable, Even] = {}
+        """What all rows get on top of the ranking, by the levels and by what those say who are asked every time."""
         self.ok: NDArray[np.bool_] = np.zeros(table.capacity, dtype=np.bool_)
         self._width = _narrowest((*self._scores, *common.added))
         self.ranked: NDArray[np.signedinteger[Any]] = np.full(table.capacity, _REFUSED, dtype=self._width)
         """Weighted sums of the scores that need no normalising, of the feasible rows; -1 elsewhere. While all
         normalised scores are flat, choosing is an argmax."""
+        self.unmoved = False
+        """Whether those who are not remembered say the same of the next pod (`Plugin.unmoved_by`)."""
         self.row_codes: NDArray[np.int32] | None = None
         """Refusals of the plugins that are asked for this signature; None while there are none."""
         self._feasible: int | None = None
@@ -132,6 +138,10 @@ class Remembered:
             self._feasible = int(np.count_nonzero(self.ok))
         return self._feasible
 
+    def levels(self) -> tuple[int | None, ...]:
+        """What each score that is normalised gives to every row; None if it does not give the same to all."""
+        return tuple([scored.same_for_all for scored in self._levelled])
+
     def refusals(self, high: int) -> list[NDArray[np.int32]]:
         """Columns of verdicts; a row is refused by the first plugin in any of them."""
         columns = [self.static.codes[:high]]
@@ -148,7 +158,9 @@ class Remembered:
         table = cycle.cluster.table
         self.common.catch_up(cycle)
         marks = (table.static.mark, table.content.mark)
-        renewed = (self.static.renewed, self.row.renewed, *[p.epoch(cycle.cluster) for p in self._with_epochs])
+        renewed: tuple[int, ...] = (self.static.renewed, self.row.renewed)
+        if self._with_epochs:
+            renewed += tuple([plugin.epoch(cycle.cluster) for plugin in self._with_epochs])
         if table.capacity != self.capacity:
             self._widen(table.capacity)
         if renewed != self._renewed:
@@ -168,10 +180,11 @@ class Remembered:
         """The rows touched since the last look, if they are so few that arrays are all overhead."""
         if not self._row_by_row:
             return None
-        changed, filled = static.few_since(self._marks[0], FEW), content.few_since(self._marks[1], FEW)
-        if changed is None or filled is None:
-            return None
-        return {*changed, *filled} if changed else filled
+        filled = content.few_since(self._marks[1], FEW)
+        if filled is None or static.mark == self._marks[0]:
+            return filled
+        changed = static.few_since(self._marks[0], FEW)
+        return None if changed is None else {*changed, *filled}
 
     def _touched(self, static: TouchLog, content: TouchLog) -> NDArray[np.intp]:
         filled = content.rows_since(self._marks[1])
@@ -245,6 +258,7 @@ class Remembered:
         self.ok = np.zeros(capacity, dtype=np.bool_)
         self.ranked = np.full(capacity, _REFUSED, dtype=self._width)
         self.row_codes = None
+        self.even.clear()
         self._feasible = None
         self._marks, self._renewed = _NEVER, ()
 

@@ -52,7 +52,7 @@ def has_room(table: NodeTable, row: int, asked: Mapping[str, int]) -> bool:
     allocatable, requested = table.allocatable, table.requested
     for resource, amount in asked.items():
         offered, taken = allocatable.get(resource), requested.get(resource)
-        if offered is None or amount > offered[row] - (taken[row] if taken is not None else 0):
+        if offered is None or amount > offered.item(row) - (taken.item(row) if taken is not None else 0):
             return False
     return True
 

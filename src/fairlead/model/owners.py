@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from fairlead.model.documents import EMPTY
 from fairlead.model.group import GroupPolicy, PodGroup, topology_wishes
 from fairlead.model.owner_sizes import owner_of
-from fairlead.model.pod import GANG_ANNOTATION, OWNER_GROUP_API, GroupRef, gang_size, owned_group_name
+from fairlead.model.pod import GANG_ANNOTATION, OWNER_GROUP_API, gang_size, group_ref, owned_group_name
 
 if TYPE_CHECKING:
     from fairlead.model.owner_sizes import OwnerRef
@@ -41,7 +41,8 @@ def as_namespace_says(pod: Pod, *, opted_in: bool) -> Pod:
     if GANG_ANNOTATION in pod.annotations or (pod.group_ref is not None and pod.group_ref.api != OWNER_GROUP_API):
         return pod
     countable = opted_in and (gang_size(pod.annotations, auto=True) or owner_of(pod) is not None)
-    ref = GroupRef(OWNER_GROUP_API, owned_group_name(pod.labels, pod.owner)) if countable else None
+    name = owned_group_name(pod.labels, pod.owner) if countable else ""
+    ref = group_ref(OWNER_GROUP_API, pod.namespace, name) if countable else None
     return pod if ref == pod.group_ref else replace(pod, group_ref=ref)
 
 

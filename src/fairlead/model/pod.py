@@ -56,10 +56,18 @@ class Owner(NamedTuple):
 
 
 class GroupRef(NamedTuple):
-    """The group that a pod belongs to: the API group its PodGroup is of, and its name in the pod's namespace."""
+    """The group that a pod belongs to: the API group its PodGroup is of, its name in the pod's namespace, and all of
+    that as one key."""
 
     api: str
     name: str
+    key: str
+
+
+@lru_cache(maxsize=16384)
+def group_ref(api: str, namespace: str, name: str) -> GroupRef:
+    """One GroupRef for all members."""
+    return GroupRef(api, name, f"{api}:{namespace}/{name}")
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -156,7 +164,7 @@ def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
         owner=_controller(owners) if owners else None,
         first_owner=intern(owners[0]["name"]) if owners else "",
         group=group,
-        group_ref=_group_ref(group, labels, annotations, owners),
+        group_ref=_group_ref(namespace, group, labels, annotations, owners),
         disruption_target=_is_preempted(conditions) if conditions else False,
         scheduled_condition=_scheduled(conditions) if conditions else None,
         scheduled_since=_scheduled_since(conditions) if conditions else None,
@@ -186,17 +194,21 @@ def _shared_owner(api_version: str, kind: str, name: str, uid: str) -> Owner:
 
 
 def _group_ref(
-    group: str, labels: Mapping[str, str], annotations: Mapping[str, str], owners: list[Mapping[str, Any]] | None
+    namespace: str,
+    group: str,
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str],
+    owners: list[Mapping[str, Any]] | None,
 ) -> GroupRef | None:
     if group:
-        return GroupRef(NATIVE_GROUP_API, group)
+        return group_ref(NATIVE_GROUP_API, namespace, group)
     if name := annotations.get(_VOLCANO_GROUP_ANNOTATION):
-        return GroupRef(VOLCANO_GROUP_API, name)
+        return group_ref(VOLCANO_GROUP_API, namespace, name)
     if name := labels.get(_COSCHEDULING_GROUP_LABEL):
-        return GroupRef(COSCHEDULING_GROUP_API, name)
+        return group_ref(COSCHEDULING_GROUP_API, namespace, name)
     if annotations and (annotations.get(GANG_ANNOTATION) == "auto" or gang_size(annotations)):
         name = owned_group_name(labels, _controller(owners) if owners else None)
-        return GroupRef(OWNER_GROUP_API, name) if name else None
+        return group_ref(OWNER_GROUP_API, namespace, name) if name else None
     return None
 
 

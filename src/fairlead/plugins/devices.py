@@ -15,6 +15,7 @@ from fairlead.model.reasons import SKIP, Status, failed, unresolvable, unschedul
 if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.refusals import Refusals
+    from fairlead.model.pod import Pod
     from fairlead.state.nodes import Nodes
 
 NOT_BUILT = "fairlead cannot allocate resource claims yet"
@@ -27,6 +28,9 @@ class DynamicResources(Plugin):
     def events(self) -> Sequence[Interest]:
         """Nothing that happens in the cluster turns this refusal around."""
         return ()
+
+    def unmoved_by(self, pod: Pod) -> bool:
+        return True
 
     def prepare(self, cycle: Cycle) -> Status | None:
         cycle.notes[self.name] = True

@@ -140,6 +140,10 @@ class InterPodAffinity(Plugin):
             Interest(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL), after_node_change),
         )
 
+    def unmoved_by(self, pod: Pod) -> bool:
+        """What pods on nodes say of others is the same after one that says nothing."""
+        return not pod.shape.has_pod_affinity
+
     # ---- filter ----
 
     def prepare(self, cycle: Cycle) -> Status | None:

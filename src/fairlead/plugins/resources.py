@@ -161,7 +161,8 @@ class NodeResourcesFit(Plugin):
 
     def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
         request, table = self.sums(cycle), cycle.cluster.table
-        if table.pod_count[row] < table.allocatable_column("pods")[row] and has_room(table, row, request.asked):
+        places = table.allocatable_column("pods").item(row) - table.pod_count.item(row)
+        if places > 0 and has_room(table, row, request.asked):
             return None
         return request.shortage(*room_on(table, row, request.asked))
 
@@ -232,12 +233,12 @@ class NodeResourcesFit(Plugin):
         total = weights = 0
         for resource, weight in self._resources:
             asked = request.get(resource, 0)
-            if not _is_scored(resource, asked):
+            if resource not in _PLAIN and not _is_scored(resource, asked):
                 continue
-            capacity = int(table.allocatable_column(resource)[row])
+            capacity = table.allocatable_column(resource).item(row)
             if capacity == 0:
                 continue
-            wanted = int(_used_column(table, resource)[row]) + asked
+            wanted = _used_column(table, resource).item(row) + asked
             if self._strategy == "MostAllocated":
                 total += weight * (min(wanted, capacity) * 100 // capacity)
             elif wanted <= capacity:
@@ -331,9 +332,10 @@ class NodeResourcesBalancedAllocation(Plugin):
         after: list[float] = []
         for resource in self._resources:
             asked = request.get(resource, 0)
-            capacity = int(table.allocatable_column(resource)[row]) if _is_scored(resource, asked) else 0
+            counts = resource in _PLAIN or _is_scored(resource, asked)
+            capacity = table.allocatable_column(resource).item(row) if counts else 0
             if capacity:
-                used = int(table.requested_column(resource)[row])
+                used = table.requested_column(resource).item(row)
                 before.append(min(1.0, used / capacity))
                 after.append(min(1.0, (used + asked) / capacity))
         if not self._by_gain:

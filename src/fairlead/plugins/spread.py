@@ -126,6 +126,10 @@ class PodTopologySpread(Plugin):
     def concerns(self, pod: Pod) -> bool:
         return bool(pod.shape.spread or self._hard_defaults or self._soft_defaults)
 
+    def unmoved_by(self, pod: Pod) -> bool:
+        """Whether there are constraints does not depend on pods, and who has some does not step aside."""
+        return True
+
     # ---- constraints ----
 
     def _effective(self, pod: Pod, index: AffinityIndex, *, hard: bool) -> Sequence[Effective]:

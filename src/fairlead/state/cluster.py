@@ -97,6 +97,8 @@ class Cluster:
         self.gangs = Gangs()
         self.shapes = Shapes()
         self.refused: list[str] = []
+        self.applied = 0
+        """How many changes the API has told."""
         self._indexes: dict[type, Index] = {}
         self._images_mark = 0
 
@@ -132,6 +134,7 @@ class Cluster:
 
     def apply(self, change: Change) -> Applied | None:
         """Take in a change. None if it means nothing here, or cannot be understood (then `refused` says why)."""
+        self.applied += 1
         try:
             if change.kind is kinds.POD:
                 return self._apply_pod(change)
@@ -356,7 +359,8 @@ class Cluster:
             column = requested.get(resource)
             if column is None:
                 column = table.requested_column(resource)
-            column[row] += sign * amount
+            if amount:
+                column[row] += sign * amount
         table.nonzero_cpu[row] += sign * shape.nonzero_cpu
         table.nonzero_memory[row] += sign * shape.nonzero_memory
         table.pod_count[row] += sign

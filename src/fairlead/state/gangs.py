@@ -113,7 +113,8 @@ class Gangs:
 
     def of(self, pod: Pod) -> Gang | None:
         """The gang that a pod belongs to; None if it stands alone."""
-        return self._gangs.get(gang_key(pod)) if pod.group_ref is not None else None
+        ref = pod.group_ref
+        return self._gangs.get(ref.key) if ref is not None else None
 
     # ---- members ----
 
@@ -175,4 +176,4 @@ class Gangs:
 def gang_key(pod: Pod) -> str:
     """The key of a pod's gang; the empty string for a pod that stands alone."""
     ref = pod.group_ref
-    return f"{ref.api}:{pod.namespace}/{ref.name}" if ref is not None else ""
+    return ref.key if ref is not None else ""

@@ -165,10 +165,12 @@ class NodeTable:
         return self.label(key).carriers == len(self.row_of)
 
     def allocatable_column(self, resource: str) -> NDArray[np.int64]:
-        return self._resource(self.allocatable, resource)
+        column = self.allocatable.get(resource)
+        return self._resource(self.allocatable, resource) if column is None else column
 
     def requested_column(self, resource: str) -> NDArray[np.int64]:
-        return self._resource(self.requested, resource)
+        column = self.requested.get(resource)
+        return self._resource(self.requested, resource) if column is None else column
 
     def _resource(self, columns: dict[str, NDArray[np.int64]], resource: str) -> NDArray[np.int64]:
         column = columns.get(resource)

@@ -49,6 +49,11 @@ class TouchLog:
         wider[row] = self.mark
         self._last = wider
 
+    @property
+    def newest(self) -> int:
+        """The row that was touched last; -1 if none was."""
+        return self._rows[-1] if self._rows else -1
+
     def last(self, row: int) -> int:
         """When a row was last touched: two equal answers, and it has not changed in between."""
         return int(self._last[row]) if row < len(self._last) else 0
@@ -63,6 +68,8 @@ class TouchLog:
         touches = self.mark - mark
         if touches > limit:
             return None
+        if touches == 1:
+            return self._rows[-1:]
         return list(set(self._rows[-touches:])) if touches else []
 
     def rows_since(self, mark: int) -> NDArray[np.intp]:

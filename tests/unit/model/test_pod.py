@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.model.documents import ModelError
 from fairlead.model.events import ActionType
-from fairlead.model.pod import GroupRef, Owner, Pod, Shapes, compile_pod, pod_changes
+from fairlead.model.pod import Owner, Pod, Shapes, compile_pod, group_ref, pod_changes
 from tests.unit.model.documents import Doc, container, pod_doc
 
 
@@ -74,14 +74,14 @@ def test_equal_labels_are_shared() -> None:
 def test_the_group_may_be_named_in_three_ways() -> None:
     native = pod_doc(schedulingGroup={"podGroupName": "g"})
     native["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "v"}
-    assert compiled(native).group_ref == GroupRef("scheduling.k8s.io", "g")
+    assert compiled(native).group_ref == group_ref("scheduling.k8s.io", "default", "g")
     assert compiled(native).group == "g"
     volcano = pod_doc()
     volcano["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "v"}
-    assert compiled(volcano).group_ref == GroupRef("scheduling.volcano.sh", "v")
+    assert compiled(volcano).group_ref == group_ref("scheduling.volcano.sh", "default", "v")
     coscheduling = pod_doc()
     coscheduling["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "c"}
-    assert compiled(coscheduling).group_ref == GroupRef("scheduling.x-k8s.io", "c")
+    assert compiled(coscheduling).group_ref == group_ref("scheduling.x-k8s.io", "default", "c")
 
 
 def test_a_bad_quantity_is_an_error_that_names_pod_and_field() -> None:
