@@ -73,13 +73,13 @@ class Binding:
         self.started = now
         self.binds_since = now
         """When all was prepared and the binding itself began."""
-        self.waiting_for: dict[str, tuple[float, float]] = {
-            plugin: (now + timeout, timeout) for plugin, timeout in permission.waits
-        }
+        self.waiting_for: dict[str, tuple[float, float]] = {}
         """Plugins that asked to wait: until when, and for how long that is."""
         self.past_permit = False
         self.preempted = False
         self.retry_at: float | None = None
+        for plugin, timeout in permission.waits:
+            self.waiting_for[plugin] = (now + timeout, timeout)
         self._errands: list[Errand] = []
         self._plugin_of: dict[int, str] = {}
         self._binders = _all_binders(entry, cycle, placed.row)
@@ -140,14 +140,16 @@ class Binding:
         """Go as far as possible; returns the writes that this takes."""
         writes: list[Write] = []
         if self.stage is Stage.WAITING:
-            self._check_permit(now)
+            if self.waiting_for:
+                self._check_permit(now)
             if self.stage is Stage.WAITING and not self.waiting_for:
                 self.past_permit = True
                 self.stage = Stage.PREPARING
                 for errand in self._errands:
                     writes += errand.start(now)
         if self.stage is Stage.PREPARING:
-            writes += self._progress(now, replies, "PreBind")
+            if self._errands:
+                writes += self._progress(now, replies, "PreBind")
             if self.stage is Stage.PREPARING and not self._errands:
                 self.stage, self.binds_since = Stage.BINDING, now
                 writes += self._bind_by_next(now)

@@ -86,10 +86,11 @@ class Queues:
         del self._keys[entry.uid]
 
     def replace_pod(self, entry: Entry, pod: Pod) -> None:
-        """The same entry with a newer version of its pod."""
-        del self._keys[entry.uid]
-        entry.pod = pod
-        self._keys[entry.uid] = entry.key
+        """The same entry with a newer version of its pod, or with another that speaks for its gang."""
+        if pod is not entry.pod:
+            del self._keys[entry.uid]
+            entry.pod = pod
+            self._keys[entry.uid] = entry.key
         self.reorder(entry)
 
     def reorder(self, entry: Entry) -> None:

@@ -84,6 +84,7 @@ class Pod:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     shape: PodShape
+    scheduler_name: str
     node_name: str
     nominated_node: str
     created: float
@@ -115,10 +116,6 @@ class Pod:
         return self.shape.priority
 
     @property
-    def scheduler_name(self) -> str:
-        return self.shape.scheduler_name
-
-    @property
     def finished(self) -> bool:
         """Whether it has ended and holds nothing any more."""
         return self.phase in ("Succeeded", "Failed")
@@ -138,7 +135,9 @@ def compile_pod(document: Mapping[str, Any], shapes: Shapes) -> Pod:
 def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
     metadata, spec, status = document["metadata"], document["spec"], document.get("status") or {}
     namespace, name = intern(metadata.get("namespace") or ""), metadata["name"]
-    labels, annotations = metadata.get("labels") or EMPTY, _annotations(metadata.get("annotations"))
+    labels, annotations = metadata.get("labels") or EMPTY, metadata.get("annotations") or EMPTY
+    if _LAST_APPLIED in annotations:
+        annotations = {key: value for key, value in annotations.items() if key != _LAST_APPLIED} or EMPTY
     created, deleted, started = (
         metadata.get("creationTimestamp"),
         metadata.get("deletionTimestamp"),
@@ -146,6 +145,7 @@ def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
     )
     gates, owners, conditions = spec.get("schedulingGates"), metadata.get("ownerReferences"), status.get("conditions")
     group = (spec.get("schedulingGroup") or EMPTY).get("podGroupName") or ""
+    shape = shapes.of(document)
     return Pod(
         uid=metadata.get("uid") or "",
         namespace=namespace,
@@ -153,7 +153,8 @@ def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
         key=f"{namespace}/{name}",
         labels=shapes.share(labels) if labels else EMPTY,
         annotations=shapes.share(annotations) if annotations else EMPTY,
-        shape=shapes.of(document),
+        shape=shape,
+        scheduler_name=shape.scheduler_name,
         node_name=intern(spec.get("nodeName") or ""),
         nominated_node=status.get("nominatedNodeName") or "",
         created=epoch(created) if created else 0.0,
@@ -168,16 +169,10 @@ def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
         disruption_target=_is_preempted(conditions) if conditions else False,
         scheduled_condition=_scheduled(conditions) if conditions else None,
         scheduled_since=_scheduled_since(conditions) if conditions else None,
-        claim_statuses=_claim_statuses(status),
+        claim_statuses=_claim_statuses(status) if status else b"",
         resource_version=metadata.get("resourceVersion") or "",
         generation=metadata.get("generation") or 0,
     )
-
-
-def _annotations(annotations: Mapping[str, str] | None) -> Mapping[str, str]:
-    if not annotations or _LAST_APPLIED not in annotations:
-        return annotations or EMPTY
-    return {key: value for key, value in annotations.items() if key != _LAST_APPLIED} or EMPTY
 
 
 def _controller(owners: list[Mapping[str, Any]]) -> Owner | None:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from fairlead.model.selectors import NodeSelector, NodeSelectorTerm
 
 DEFAULT_SCHEDULER = "default-scheduler"
+_SAYS_RESOURCES = frozenset({"containerStatuses", "initContainerStatuses", "resources"})
+"""Where a status may say something of resources: that of a pod without a node has none of these."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -190,6 +192,8 @@ def _relevant_init_containers(containers: list[Mapping[str, Any]]) -> list[Any]:
 
 def _relevant_status(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[Any]:
     """What the kubelet says of resources, where it says anything. Statuses belong to containers by name."""
+    if _SAYS_RESOURCES.isdisjoint(status):
+        return
     reported = [(s.get("name"), s["resources"], s.get("allocatedResources")) for s in resized_containers(status)]
     of_pod = status.get("resources")
     if reported or of_pod is not None:
