@@ -199,9 +199,8 @@ def survey(cycle: Cycle, refusals: Refusals, rows: NDArray[np.int32], wanted: in
     table, now = cycle.cluster.table, cycle.now
     assert cycle.remembered is not None
     cycle.remembered.catch_up(cycle)
-    logs = (
-        (table.static, table.content) if refusals.promises is None else (table.static, table.content, refusals.promises)
-    )
+    promises = () if refusals.promises is None else (refusals.promises,)
+    logs = (table.static, table.content, table.seen, *promises)
     outlook = Outlook(table.capacity)
     if lasting:
         outlook = _remembered(cycle, refusals, filters)

@@ -100,7 +100,7 @@ class Cluster:
         self.applied = 0
         """How many changes the API has told."""
         self._indexes: dict[type, Index] = {}
-        self._images_mark = 0
+        self._images_marks = (0, 0)
 
     # ---- reading ----
 
@@ -123,12 +123,15 @@ class Cluster:
     def begin_cycle(self) -> None:
         """Refresh what the original refreshes when it takes its snapshot: image counts of the rows that changed. A row
         whose counts are others now is, as far as scores go, another node."""
-        content, images = self.table.content, self.table.images
-        touched = content.since(self._images_mark)
-        if touched or touched is None:
-            for row in images.refresh_all() if touched is None else images.refresh(set(touched)):
-                self.table.static.touch(row)
-        self._images_mark = content.mark
+        table = self.table
+        marks = (table.content.mark, table.seen.mark)
+        if table.images and marks != self._images_marks:
+            logs = (table.content, table.seen)
+            touched = [log.since(mark) for log, mark in zip(logs, self._images_marks, strict=True)]
+            rows = None if None in touched else {row for some in touched for row in some or ()}
+            for row in table.images.refresh_all() if rows is None else table.images.refresh(rows):
+                table.static.touch(row)
+        self._images_marks = marks
 
     # ---- what the API says ----
 
@@ -282,12 +285,13 @@ class Cluster:
         )
 
     def _exchange(self, seat: Seat, pod: Pod) -> None:
+        log = self.table.seen if _reads_the_same(seat.pod, pod) else self.table.content
         pods = self.table.pods[seat.row]
         if pods[-1] is not seat.pod:
             pods[_position(pods, pod)] = pods[-1]
         pods[-1] = seat.pod = seat.seen = pod
         self._settle(seat, Place.RELEASING if pod.terminating else Place.BOUND, seat.row)
-        self.table.content.touch(seat.row)
+        log.touch(seat.row)
 
     # ---- what scheduling decides (through a Statement) ----
 
@@ -407,6 +411,18 @@ class Cluster:
             assert isinstance(node, Node), f"{name} has a row without a node"
             assert node.name == name, f"row {row} is not {name}'s"
             assert table.alive[row], f"{name} has a dead row"
+
+
+def _reads_the_same(old: Pod, new: Pod) -> bool:
+    """Whether a policy that reads what lies on a node finds the same in both: so it is when a binding is confirmed."""
+    return (
+        old.phase == new.phase
+        and old.start_time == new.start_time
+        and (old.annotations is new.annotations or old.annotations == new.annotations)
+        and old.owner == new.owner
+        and old.disruption_target == new.disruption_target
+        and old.claim_statuses == new.claim_statuses
+    )
 
 
 def _position(pods: Sequence[Pod], pod: Pod) -> int:

@@ -25,6 +25,10 @@ class Images:
         self.by_name: dict[str, Image] = {}
         self._names_of_row: dict[int, tuple[str, ...]] = {}
 
+    def __bool__(self) -> bool:
+        """Whether any node reports images."""
+        return bool(self._names_of_row)
+
     def put(self, row: int, images: Iterable[tuple[tuple[str, ...], int]]) -> None:
         """What a node now reports: lists of names with their size."""
         before = self._names_of_row.pop(row, ())
@@ -43,7 +47,7 @@ class Images:
 
     def refresh(self, rows: Iterable[int]) -> list[int]:
         """Bring the counts of these rows up to date; which of them changed."""
-        return [row for row in rows if self._refresh_row(row)] if self._names_of_row else []
+        return [row for row in rows if self._refresh_row(row)]
 
     def _refresh_row(self, row: int) -> bool:
         changed = False

@@ -3,7 +3,8 @@
 Column-major, because judging a pod reads two or three resources of every node and nothing else. A row belongs to a node
 from its arrival until it is gone and its pods with it; then the row is used again. Whoever remembers something about
 rows asks the touch logs what changed since: `static` for what the Node object says (labels, taints, allocatable),
-`content` for what lies on the node (requests, ports, volumes).
+`content` for what lies on the node (requests, ports, volumes), and `seen` for pods on it that the API showed again
+while nothing changed that plugins could count.
 
 Invariant: `requested[r][row]` is the sum of the requests of `pods[row]`, for every resource and row; `Cluster.check`
 recounts it. Rows at or above `high`, and rows whose `alive` is False, are never chosen.
@@ -54,6 +55,7 @@ class NodeTable:
         self.tree = NodeTree()
         self.static = TouchLog()
         self.content = TouchLog()
+        self.seen = TouchLog()
         self._ghosts: dict[str, int] = {}
         self._ghost_names: dict[int, str] = {}
         self._free: list[int] = []
@@ -126,10 +128,6 @@ class NodeTable:
     def _haunt(self, name: str, row: int) -> None:
         self._ghosts[name] = row
         self._ghost_names[row] = name
-
-    def version(self, row: int) -> tuple[int, int]:
-        """Something that changes whenever the row does, in what its node says or in what lies on it."""
-        return self.static.last(row), self.content.last(row)
 
     def alive_rows(self) -> Iterator[tuple[int, Node]]:
         for row in self.row_of.values():
