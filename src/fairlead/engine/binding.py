@@ -12,7 +12,7 @@ Meanwhile the pod is ASSUMED and the next one is being placed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -82,7 +82,8 @@ class Binding:
             self.waiting_for[plugin] = (now + timeout, timeout)
         self._errands: list[Errand] = []
         self._plugin_of: dict[int, str] = {}
-        self._binders = _all_binders(entry, cycle, placed.row)
+        self._asked_to_bind = 0
+        """How many of those that bind, extenders and then plugins, have been asked."""
 
     @property
     def pod(self) -> Pod:
@@ -188,7 +189,20 @@ class Binding:
         return writes
 
     def _bind_by_next(self, now: float) -> list[Write]:
-        for name, answer in self._binders:
+        """Interested extenders that bind, then plugins; each is asked only if those before it stepped aside."""
+        profile, cycle = self.cycle.profile, self.cycle
+        extenders, plugins = profile.extenders, profile.at("bind")
+        while self._asked_to_bind < len(extenders) + len(plugins):
+            at = self._asked_to_bind
+            self._asked_to_bind += 1
+            name, answer = "", None
+            if at < len(extenders):
+                if not extenders[at].binds or not extenders[at].interested(self.pod):
+                    continue
+                answer = extenders[at].bind(cycle, self.row)
+            else:
+                plugin = plugins[at - len(extenders)]
+                name, answer = plugin.name, asked(plugin, "bind", cycle, self.row)
             if isinstance(answer, Status):
                 if answer.code is Code.SKIP:
                     continue
@@ -208,16 +222,6 @@ class Binding:
         self.stage = Stage.ENDED
         self.status = status
         self._errands.clear()
-
-
-def _all_binders(entry: Entry, cycle: Cycle, row: int) -> Iterator[tuple[str, Errand | Write | Status]]:
-    """Interested extenders that bind, then plugins; each is asked only if those before it stepped aside. (It does not
-    know the Binding: two that hold each other would be left to the garbage collector, one pair for every pod.)"""
-    for extender in cycle.profile.extenders:
-        if extender.binds and extender.interested(entry.pod):
-            yield "", extender.bind(cycle, row)
-    for plugin in cycle.profile.at("bind"):
-        yield plugin.name, asked(plugin, "bind", cycle, row)
 
 
 def _wrapped(point: str, plugin: str, status: Status) -> Status:

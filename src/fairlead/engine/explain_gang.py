@@ -59,8 +59,12 @@ class GangExplanations:
         return before.considered if before is not None and went_on else ()
 
     def _where(self, result: Result) -> dict[str, int]:
-        rows = Counter(member.placed.row for member in result.members if member.placed is not None)
-        return {self._table.name(row): count for row, count in rows.items()}
+        where: dict[str, int] = {}
+        for member in result.members:
+            if member.placed is not None:
+                name = self._table.name(member.placed.row)
+                where[name] = where.get(name, 0) + 1
+        return where
 
 
 def described(gang: Gang, known: GangExplanation | None, waiting: Waiting | None) -> GangExplanation:

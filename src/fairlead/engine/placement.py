@@ -104,7 +104,7 @@ class Search:
 
 def place(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | Blocked | Broken:
     """Choose a node for the cycle's pod."""
-    if len(cycle.cluster.table) == 0:
+    if not cycle.cluster.table.row_of:
         return Broken(failed(NO_NODES))
     cycle.cluster.begin_cycle()
     try:

@@ -10,7 +10,7 @@ What an API does not have is at its default here. The apiVersion of a document d
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -118,16 +118,17 @@ class PodGroup:
     """The name of the first owner, in control or not."""
     unknown: str = ""
     """Why nobody can tell yet how many members it needs."""
+    minimum: int = field(init=False)
+    """How many members must run for the group to be of any use."""
+
+    def __post_init__(self) -> None:
+        minimum = max(1, self.min_member) if self.policy is GroupPolicy.GANG else 1
+        object.__setattr__(self, "minimum", minimum)
 
     @property
     def made_for(self) -> str:
         """The name of whoever owns pods that came without a group, if it was made for them: its own name is a uid."""
         return self.first_owner if self.name.startswith(_MADE) and self.api == VOLCANO_GROUP_API else ""
-
-    @property
-    def minimum(self) -> int:
-        """How many members must run for the group to be of any use."""
-        return max(1, self.min_member) if self.policy is GroupPolicy.GANG else 1
 
     @property
     def wishes(self) -> tuple[object, ...]:

@@ -172,6 +172,8 @@ def with_rescue(message: str, rescue: str) -> str:
 
 def truncated(note: str, limit: int = 1024) -> str:
     """An event's note, cut as kube-scheduler cuts it."""
+    if 4 * len(note) <= limit:  # no character takes more bytes
+        return note
     raw = note.encode()
     if len(raw) <= limit:
         return note
