@@ -27,7 +27,7 @@ def figures_of(scheduler: Scheduler) -> Figures:
         pending=backlog.counts(),
         incoming=dict(backlog.incoming),
         blamed=dict(backlog.blamed),
-        in_flight=dict(backlog.in_flight.counts),
+        in_flight=backlog.in_flight.counts,
         evaluations=_evaluations(scheduler),
         nodes=len(cluster.table),
         pods=sum(seat.place is not Place.PENDING for seat in seats),

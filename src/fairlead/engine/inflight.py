@@ -39,8 +39,8 @@ class InFlight:
         self._pods: OrderedDict[str, Departure] = OrderedDict()
         self._events: deque[Noted] = deque()
         self._dropped = 0
-        self.counts: Counter[str] = Counter()
-        """Events kept, by label, and pods in flight under `PodPopped`: the gauge `inflight_events`."""
+        self._kept: Counter[str] = Counter()
+        """Events kept, by label."""
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -55,19 +55,23 @@ class InFlight:
     def events(self) -> int:
         return len(self._events)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """Events kept, by label, and pods in flight under `PodPopped`: the gauge `inflight_events`."""
+        return dict(self._kept) | ({POD_POPPED: len(self._pods)} if self._pods else {})
+
     def get(self, uid: str) -> Entry | None:
         departure = self._pods.get(uid)
         return departure.entry if departure else None
 
     def begin(self, entry: Entry) -> None:
         self._pods[entry.uid] = Departure(entry, self._dropped + len(self._events))
-        self.counts[POD_POPPED] += 1
 
     def note(self, event: ClusterEvent, old: object, new: object) -> None:
         """Keep an event, if anybody is in flight to be asked about it."""
         if self._pods:
             self._events.append(Noted(event, old, new))
-            self.counts[event.label] += 1
+            self._kept[event.label] += 1
 
     def since(self, uid: str) -> list[Noted] | None:
         """The events since a pod left; None if it is not in flight."""
@@ -79,13 +83,12 @@ class InFlight:
     def end(self, uid: str) -> None:
         if self._pods.pop(uid, None) is None:
             return
-        self._lower(POD_POPPED)
+        if not self._events:
+            return
         oldest = next(iter(self._pods.values())).position if self._pods else self._dropped + len(self._events)
         while self._dropped < oldest:
-            self._lower(self._events.popleft().event.label)
+            label = self._events.popleft().event.label
             self._dropped += 1
-
-    def _lower(self, label: str) -> None:
-        self.counts[label] -= 1
-        if not self.counts[label]:
-            del self.counts[label]
+            self._kept[label] -= 1
+            if not self._kept[label]:
+                del self._kept[label]

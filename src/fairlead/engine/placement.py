@@ -148,17 +148,18 @@ def _pick(
 ) -> Placed:
     """The best row of a ranking in which those that are refused have -1; of several, any."""
     best = int(ranked.argmax())
-    ties = (ranked == ranked[best]).nonzero()[0]
+    level = next_level = ranked.item(best)
+    ties = (ranked == level).nonzero()[0]
     if len(ties) > 1:
         at = cycle.rng.randrange(len(ties))
-        best, second = int(ties[at]), int(ties[at - 1])
+        best, second = ties.item(at), ties.item(at - 1)
     else:
-        level, ranked[best] = int(ranked[best]), -1
+        ranked[best] = -1
         second = int(ranked.argmax())
-        ranked[best] = level
-    row, other = (best, second) if within is None else (int(within[best]), int(within[second]))
-    chosen = Candidate(row, int(ranked[best]) + even.offset, even.given_to(row))
-    runner_up = Candidate(other, int(ranked[second]) + even.offset, even.given_to(other))
+        next_level, ranked[best] = ranked.item(second), level
+    row, other = (best, second) if within is None else (within.item(best), within.item(second))
+    chosen = Candidate(row, level + even.offset, even.given_to(row))
+    runner_up = Candidate(other, next_level + even.offset, even.given_to(other))
     return Placed(row, feasible, judged, chosen, runner_up=runner_up)
 
 

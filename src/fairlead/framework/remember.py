@@ -236,7 +236,7 @@ class Remembered:
         if code != FEASIBLE or self.row_codes is not None:
             self._keep_refusals(row, code)
         if self._feasible is not None:
-            self._feasible += ok - bool(self.ok[row])
+            self._feasible += ok - self.ok.item(row)
         self.ok[row] = ok
         self.ranked[row] = total if ok else _REFUSED
 
