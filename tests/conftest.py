@@ -7,8 +7,12 @@ import inspect
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.kube.control_plane import ControlPlane
+
+settings.register_profile("fairlead", deadline=None)  # no test asserts a time
+settings.load_profile("fairlead")
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def small_limits() -> Iterator[None]:
 
 
 @given(steps, st.lists(st.tuples(reaches, st.booleans()), min_size=1, max_size=3), st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_counts_are_those_of_a_recount(
     steps: list[tuple[str, int]], wanted: list[tuple[Reach, bool]], data: st.DataObject
 ) -> None:

@@ -178,14 +178,14 @@ class AnyLife(RuleBasedStateMachine):
         assert set(self.alive) <= popped
 
 
-AnyLife.TestCase.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
+AnyLife.TestCase.settings = settings(max_examples=60, stateful_step_count=50)
 test_no_pod_is_ever_lost = AnyLife.TestCase
 
 
 @given(
     st.lists(st.tuples(st.sampled_from(["put", "remove", "pop"]), st.integers(0, 9), st.integers(0, 5)), max_size=400)
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_heap_with_keys_behaves_like_a_sorted_table(steps: list[tuple[str, int, int]]) -> None:
     heap: KeyedHeap[str] = KeyedHeap()
     table: dict[str, tuple[int, int]] = {}

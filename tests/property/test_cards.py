@@ -79,7 +79,7 @@ def check_nobody_has_too_much(cards: Vgpus) -> None:
         assert len({part.group for part in parts}) <= 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(nodes=NODES, pods=PODS, policy=st.sampled_from(("", "binpack", "spread")), data=st.data())
 def test_no_card_is_ever_given_twice_and_all_is_free_when_all_are_gone(
     nodes: list[Any], pods: list[list[dict[str, str]]], policy: str, data: st.DataObject
@@ -109,7 +109,7 @@ def test_no_card_is_ever_given_twice_and_all_is_free_when_all_are_gone(
     assert not any(cards._holders.values())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(nodes=NODES, pods=PODS, policy=st.sampled_from(("binpack", "spread")), compatible=st.booleans())
 def test_nodes_are_judged_and_liked_at_once_as_one_by_one(
     nodes: list[Any], pods: list[list[dict[str, str]]], policy: str, compatible: bool

@@ -21,7 +21,7 @@ from fairlead.state.cluster import Place
 from tests.unit.engine.gang_stage import gang_stage, group, member, members
 from tests.unit.engine.stage import Stage, deleting, node, pod
 
-EXAMPLES = settings(max_examples=40, deadline=None)
+EXAMPLES = settings(max_examples=40)
 TIMEOUT = 60.0
 
 

@@ -38,7 +38,7 @@ def _outcome(used: list[int], asked: list[int], minimum: int, *, tainted: int, p
 
 
 @given(loads, sizes, st.data(), st.integers(0, 5), st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_passing_racks_over_changes_no_decision(
     used: list[int], asked: list[int], data: Any, tainted: int, preferred: bool
 ) -> None:

@@ -248,7 +248,7 @@ _NODE_LOST = [("start", "c"), ("lose", "n0"), ("single", 0, 1)]
 @example([("start", "b"), ("api", 4), ("start", "a"), ("lose", "n0"), ("watch",)])
 @example([*_NODE_LOST, ("api", 3), ("watch",), ("wait", 1.0)])
 @example([("node", "n1"), *_NODE_LOST, ("api", 5), ("watch",), ("wait", 34.9)])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_gang_starts_before_it_can_be_whole_whatever_happens(sequence: list[tuple[Any, ...]]) -> None:
     world = World()
     for step in sequence:
@@ -256,7 +256,7 @@ def test_no_gang_starts_before_it_can_be_whole_whatever_happens(sequence: list[t
 
 
 @given(steps)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_no_gang_stays_partly_bound_for_good(sequence: list[tuple[Any, ...]]) -> None:
     """After any history, kill -9 and a restart, with room enough: every gang that has its members runs whole."""
     world = World()
@@ -284,7 +284,7 @@ def test_no_gang_stays_partly_bound_for_good(sequence: list[tuple[Any, ...]]) ->
 
 
 @given(st.integers(2, 6), st.integers(1, 3), st.integers(1, 2), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_rolled_back_gang_leaves_everything_as_it_was(size: int, cpu: int, nodes: int, topology: bool) -> None:
     """Table, order of pods on nodes, queues besides the gang's own entry, and nominations."""
     stage = gang_stage()
@@ -315,7 +315,7 @@ def _portrait(stage: Stage) -> tuple[Any, ...]:
 
 
 @given(st.permutations(range(8)), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_two_gangs_never_hold_half_each(order: list[int], together: bool) -> None:
     """Two gangs of four, room for four: members arrive in any order, one by one or together, and one gang runs."""
     stage = gang_stage(nodes=1)

@@ -148,7 +148,7 @@ def named(candidates: list[Candidate]) -> list[tuple[int, list[str], int]]:
 
 
 @given(st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_remembered_outlook_is_what_a_new_look_finds(data: st.DataObject) -> None:
     draw = data.draw
     curfew = draw(st.sampled_from([None, Scope.STATIC, Scope.ROW]))

@@ -99,7 +99,7 @@ class PlainFilter:
 
 
 @given(neighbourhoods(), trials, st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_required_terms_refuse_what_the_plain_rules_refuse(
     place: Neighbourhood, steps: list[tuple[bool, int, int]], data: st.DataObject
 ) -> None:
@@ -144,7 +144,7 @@ def plain_scores(place: Neighbourhood, feasible: list[int], hard_weight: int, ig
 
 
 @given(neighbourhoods(), st.sampled_from([0, 1, 7]), st.booleans(), st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_preferred_terms_score_as_the_plain_rules_do(
     place: Neighbourhood, hard_weight: int, ignores: bool, data: st.DataObject
 ) -> None:

@@ -123,7 +123,7 @@ def again(doc: Doc, number: int) -> Doc:
 
 
 @given(st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_it_ends_and_every_eviction_is_followed_by_its_preemptor_on_that_node(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 3))
     play = Play([node(f"n{i}") for i in range(count)], data.draw(seated_pods(count)))
@@ -137,7 +137,7 @@ def test_it_ends_and_every_eviction_is_followed_by_its_preemptor_on_that_node(da
 
 
 @given(st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_it_ends_though_every_victim_comes_back(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 2))
     play = Play([node(f"n{i}") for i in range(count)], data.draw(seated_pods(count)), recreate=again)
@@ -210,7 +210,7 @@ def arenas(draw: st.DrawFn, *, ports: bool) -> tuple[Arena, Doc]:
 
 
 @given(arenas(ports=True))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_search_for_victims_leaves_nothing_behind(made: tuple[Arena, Doc]) -> None:
     arena, preemptor = made
     found = arena.challenge(preemptor)
@@ -224,7 +224,7 @@ def test_a_search_for_victims_leaves_nothing_behind(made: tuple[Arena, Doc]) -> 
 
 
 @given(arenas(ports=False), st.lists(st.sampled_from(["1", "2"]), max_size=2))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_victims_found_by_sums_are_those_found_by_trial(made: tuple[Arena, Doc], promised: list[str]) -> None:
     """By sums alone, by trials that leave out what sums forbid, and by trials of everything."""
     arena, preemptor = made

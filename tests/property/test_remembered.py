@@ -128,7 +128,7 @@ def picture(evaluator: Evaluator, pod: Pod, cluster: Cluster) -> dict[str, Any]:
 
 
 @given(st.lists(changes, max_size=12), st.lists(pods("probe"), min_size=1, max_size=3), st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_what_is_remembered_is_what_would_be_found_anew(
     start: list[Change], probes: list[dict[str, Any]], data: st.DataObject
 ) -> None:
@@ -155,7 +155,7 @@ def test_what_is_remembered_is_what_would_be_found_anew(
 
 
 @given(st.lists(changes, max_size=20), pods("probe"), st.sampled_from(FITS))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_twin_for_one_row_says_what_the_columns_say(
     start: list[Change], probe: dict[str, Any], fit: NodeResourcesFit
 ) -> None:

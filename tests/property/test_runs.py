@@ -119,7 +119,7 @@ def story(rng: Random) -> Iterator[Change | tuple[str, str, bool]]:
 
 @given(st.integers(0, 2**32))
 @example(13253581)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_run_is_what_searches_from_the_beginning_would_find(seed: int) -> None:
     profile = default_scheduler().profiles["default-scheduler"]
     with_runs, without = World(profile, runs=True), World(profile, runs=False)

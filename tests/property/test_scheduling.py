@@ -129,7 +129,7 @@ class World:
 
 
 @given(steps)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_no_pod_is_lost_and_no_node_is_overcommitted_whatever_happens(sequence: list[tuple[Any, ...]]) -> None:
     world = World()
     for step in sequence:
@@ -137,7 +137,7 @@ def test_no_pod_is_lost_and_no_node_is_overcommitted_whatever_happens(sequence: 
 
 
 @given(steps)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_same_sequence_gives_the_same_writes(sequence: list[tuple[Any, ...]]) -> None:
     def writes() -> list[tuple[Any, ...]]:
         world = World()

@@ -102,7 +102,7 @@ class PlainFilter:
 
 
 @given(neighbourhoods(constraints=1), trials, st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_hard_constraints_refuse_what_the_plain_rules_refuse(
     place: Neighbourhood, steps: list[tuple[bool, int, int]], data: st.DataObject
 ) -> None:
@@ -165,7 +165,7 @@ def some_rows(place: Neighbourhood, data: st.DataObject) -> list[int]:
 
 
 @given(neighbourhoods(constraints=1), st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_soft_constraints_score_as_the_plain_rules_do(place: Neighbourhood, data: st.DataObject) -> None:
     feasible, asked = some_rows(place, data), own(place.pod, hard=False)
     found = scores(place, PodTopologySpread(defaulting="List"), feasible) if feasible else None
@@ -179,7 +179,7 @@ DEFAULTS = (
 
 
 @given(neighbourhoods(services=True), st.booleans(), st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_default_constraints_hold_for_pods_that_a_service_selects(
     place: Neighbourhood, system: bool, data: st.DataObject
 ) -> None:

@@ -258,7 +258,7 @@ def needed(pod: Doc) -> set[str]:
 
 
 @given(worlds())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_3_3_cordoned_nodes(world: World) -> None:
     listed = world.newcomer["spec"]["tolerations"]
     passes = any(tolerates(toleration, CORDON, "", "NoSchedule") for toleration in listed)
@@ -267,14 +267,14 @@ def test_3_3_cordoned_nodes(world: World) -> None:
 
 
 @given(worlds())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_3_4_a_named_node(world: World) -> None:
     wanted = world.newcomer["spec"]["nodeName"]
     assert world.refused(NodeName()) == {name for name in world.nodes if wanted and name != wanted}
 
 
 @given(worlds())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_3_5_taints(world: World) -> None:
     listed = world.newcomer["spec"]["tolerations"]
     hard = {
@@ -294,7 +294,7 @@ def test_3_5_taints(world: World) -> None:
 
 
 @given(worlds())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_3_6_wishes_for_nodes(world: World) -> None:
     unsuited = {name for name, node in world.nodes.items() if not suits(world.newcomer, node)}
     assert world.refused(NodeAffinity()) == unsuited
@@ -316,7 +316,7 @@ def test_3_6_wishes_for_nodes(world: World) -> None:
 
 
 @given(worlds())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_3_6_the_names_that_narrow_the_search(world: World) -> None:
     affinity = (world.newcomer["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     listed = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
@@ -334,7 +334,7 @@ def test_3_6_the_names_that_narrow_the_search(world: World) -> None:
 
 
 @given(worlds())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_3_7_host_ports(world: World) -> None:
     used: dict[str, set[tuple[str, str, int]]] = {name: set() for name in world.nodes}
     for pod in world.seated:
@@ -344,7 +344,7 @@ def test_3_7_host_ports(world: World) -> None:
 
 
 @given(worlds())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_3_8_features_on_nodes_that_list_them_in_order(world: World) -> None:
     wanted = needed(world.newcomer)
     ordered = {name for name, node in world.nodes.items() if _is_ordered(node["status"]["declaredFeatures"])}

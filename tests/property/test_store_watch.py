@@ -39,7 +39,7 @@ def listed(store: Store, selector: str, version: str = "") -> State:
     return {doc["metadata"]["name"]: doc for doc in page.items}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(STEPS, st.sampled_from(["", "l=x", "l!=x"]))
 def test_a_watch_from_any_version_leads_to_the_state_of_a_list(
     steps: list[tuple[str, str, str]], selector: str

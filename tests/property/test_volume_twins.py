@@ -48,14 +48,14 @@ PAIRS: list[tuple[type[Plugin], Callable[[World, Doc], Answer]]] = [
 
 
 @pytest.mark.parametrize(("plugin", "twin"), PAIRS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(world=worlds(), pod=pod_docs("new"))
 def test_a_plugin_in_columns_answers_as_its_plain_twin(plugin: Any, twin: Any, world: World, pod: Doc) -> None:
     answer, _ = answer_of(plugin(), world.cluster(), pod)
     assert answer == twin(world, pod)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(world=worlds(), pod=pod_docs("new"))
 def test_what_is_reserved_on_a_node_is_what_the_plain_twin_found_there(world: World, pod: Doc) -> None:
     cluster, plugin = world.cluster(), VolumeBinding()
@@ -79,7 +79,7 @@ def test_what_is_reserved_on_a_node_is_what_the_plain_twin_found_there(world: Wo
         assert not storage.claims.pretended()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(world=worlds(), pod=pod_docs("new"), data=st.data())
 def test_answers_after_changes_are_those_of_a_cluster_built_anew(world: World, pod: Doc, data: st.DataObject) -> None:
     cluster = world.cluster()
@@ -120,7 +120,7 @@ def _change(world: World, cluster: Any, data: st.DataObject) -> None:
     put(cluster, kind, doc, Happened.MODIFIED if before else Happened.ADDED)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(world=worlds(), pod=pod_docs("new"), others=st.lists(st.sampled_from(range(4)), unique=True))
 def test_a_trial_that_is_rolled_back_leaves_no_trace(world: World, pod: Doc, others: list[int]) -> None:
     cluster = world.cluster()

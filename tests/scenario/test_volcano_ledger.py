@@ -153,7 +153,7 @@ def _check_ledger(world: VolcanoWorld, name: str) -> None:
 
 @pytest.mark.parametrize("ledger", LEDGERS)
 @given(specs=queues_of(), load=loads())
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 def test_limits_hold_at_every_moment_under_random_load(
     ledger: str, specs: list[dict[str, Any]], load: list[dict[str, Any]]
 ) -> None:

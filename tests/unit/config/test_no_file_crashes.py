@@ -56,7 +56,7 @@ def outcome(load: Callable[[Any], KubeConfig], given: Any) -> KubeConfig | list[
         return [(problem.path, problem.message) for problem in error.problems]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(damaged())
 def test_a_damaged_document_loads_or_is_refused_with_reasons(document: Any) -> None:
     result = outcome(kube_config_from, document)
@@ -65,13 +65,13 @@ def test_a_damaged_document_loads_or_is_refused_with_reasons(document: Any) -> N
         assert kube_config_from(to_document(result)) == result
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=60))
 def test_any_text_is_refused_with_reasons(text: str) -> None:
     assert isinstance(outcome(load_config, text), list)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(damaged())
 def test_a_document_means_the_same_parsed_and_as_text(document: Any) -> None:
     assert outcome(load_kube_config, yaml.safe_dump(document)) == outcome(kube_config_from, document)

@@ -142,7 +142,7 @@ def test_a_promise_can_be_taken_back() -> None:
     assert task(round, "job-0").row == -1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.sampled_from("apedkl")), max_size=12))
 def test_whatever_a_round_tries_the_table_is_as_it_was_when_it_is_lifted(
     steps: list[tuple[int, int, str]],

@@ -102,7 +102,7 @@ def test_room_is_enough_if_it_lacks_less_than_can_be_noticed() -> None:
     assert not books.fits_idle_at(asking(4000.2), 0)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 39), st.integers(0, 7), st.sampled_from(list(TaskStatus))), max_size=60))
 def test_what_is_remembered_equals_what_is_computed_anew(steps: list[tuple[int, int, TaskStatus]]) -> None:
     books, once = books_over(40), books_over(40)

@@ -52,7 +52,7 @@ events = st.one_of(
 
 
 @given(st.lists(st.lists(events, max_size=7), min_size=1, max_size=4))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_what_is_kept_is_what_would_be_found_anew(steps: list[list[Change]]) -> None:
     cluster = Cluster()
     for step in steps:
@@ -72,7 +72,7 @@ def test_what_is_kept_is_what_would_be_found_anew(steps: list[list[Change]]) -> 
 
 
 @given(st.lists(events, min_size=1, max_size=12), millis, sizes, st.sampled_from(PLUGINS))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_columns_of_floats_score_as_whole_numbers_do(start: list[Change], cpu: int, memory: int, scorer: Any) -> None:
     cluster = Cluster()
     for change in start:

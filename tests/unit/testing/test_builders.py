@@ -99,7 +99,7 @@ def test_strategies_make_what_the_model_reads(quantity: str, selector: Doc, labe
     selector_from_document(selector).matches(labels)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.data())
 def test_strategies_make_what_the_api_accepts(data: st.DataObject) -> None:
     cluster = Harness(schedulers=[])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.framework.round import Choices
@@ -90,7 +90,6 @@ def test_12_guarantees_and_limits_bend_the_shares(
 amounts = st.integers(0, 50).map(float)
 
 
-@settings(deadline=None)
 @given(
     total=st.tuples(amounts, amounts),
     queues=st.lists(st.tuples(st.integers(1, 5), st.tuples(amounts, amounts)), min_size=1, max_size=5),
