@@ -58,8 +58,9 @@ class Owners:
         kind = write.kind.storage
         if not _said_name(write) or kind in IN_BULK:
             return doc
-        owned = track_update(self._writer(write), empty_document(kind), default(kind, sent))
-        return {**doc, "metadata": {**doc["metadata"], "managedFields": owned["metadata"].get("managedFields", [])}}
+        owned = track_update(self._writer(write), empty_document(kind), default(kind, sent))["metadata"]
+        entries = {"managedFields": owned["managedFields"]} if "managedFields" in owned else {}
+        return {**doc, "metadata": {**doc["metadata"], **entries}}
 
     def of_changed(self, write: Write, after: Doc, old: Doc, configuration: Configuration | None, given: Any) -> Doc:
         if configuration is not None:
