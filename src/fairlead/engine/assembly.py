@@ -100,11 +100,10 @@ class Assembly:
 
     def _somewhere(self) -> Result:
         placements = self._placements()
-        return self._anywhere() if placements is None else self._within(placements)
-
-    def _within(self, placements: Sequence[Placement] | Status) -> Result:
         if isinstance(placements, Status):
             return Result(status=placements, blamed=self._divides)
+        if placements is None:
+            return self._anywhere()
         if not placements:
             return Result(status=unschedulable(NO_PLACEMENTS), blamed=self._divides)
         return DomainSearch(self, placements).run()
@@ -282,8 +281,7 @@ class Assembly:
     def fits(self) -> Sequence[tuple[Pod, int]] | Status:
         self._rescuing = False
         try:
-            placements = self._placements()
-            result = self.assemble(None) if placements is None else self._within(placements)
+            result = self._somewhere()
         finally:
             self._rescuing = True
         if result.status is not None:

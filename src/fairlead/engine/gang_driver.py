@@ -112,7 +112,7 @@ class GangDriver:
             assembly.commit()
             self._start(entry, gang, result, profile.gangs)
         else:
-            self._refuse(entry, gang, result)
+            self._refuse(entry, gang, pods, result)
         self._tell_group(gang, result)
         desk.explanations.keep(gang, result, now=now, attempts=entry.attempts, scheduler=profile.name)
         return self._writes
@@ -205,12 +205,13 @@ class GangDriver:
 
     # ---- not whole ----
 
-    def _refuse(self, entry: Entry, gang: Gang, result: Result) -> None:
+    def _refuse(self, entry: Entry, gang: Gang, pods: Sequence[Pod], result: Result) -> None:
+        """Tell those that were to be tried; a member behind gates knows what it waits for."""
         status = result.status
         assert status is not None
         told = {id(member.pod): self._failure_of(member, result, status) for member in result.members}
         missing = Failure(status, status.message)
-        for pod in [pod for pod in gang.pending() if pod.uid not in self._desk.backlog.in_flight]:
+        for pod in pods:
             self._desk.report(entry, pod, told.get(id(pod), missing))
         self._put_back(entry, result.members, missing, blamed=result.blamed)
         if result.waiting:

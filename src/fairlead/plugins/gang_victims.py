@@ -127,14 +127,15 @@ def _unit(cluster: Cluster, gang: Gang | None, pods: tuple[tuple[Pod, int], ...]
 
 
 def by_importance(units: Iterable[Unit], now: float) -> list[Unit]:
-    """Higher priority first; groups before pods; older pods; larger, then older groups. Who has not started counts as
-    starting when it was met, and a group as old as its first pod; other equals have no order for the original, and here
-    they keep theirs."""
+    """Higher priority first; groups before pods; older pods; larger, then older groups. A pod that belongs to a group
+    and goes alone counts as a group of one. Who has not started counts as starting when it was met, and a group as old
+    as its first pod; other equals have no order for the original, and here they keep theirs."""
 
     def importance(unit: Unit) -> tuple[int, bool, int, float]:
-        start = unit.pods[0][0].start_time
-        size = len(unit.pods) if unit.group else 0
-        return -unit.priority, not unit.group, -size, now if start is None else start
+        first = unit.pods[0][0]
+        grouped = first.group_ref is not None and first.group_ref.api == NATIVE_GROUP_API
+        size = len(unit.pods) if grouped else 0
+        return -unit.priority, not grouped, -size, now if first.start_time is None else first.start_time
 
     return sorted(units, key=importance)
 

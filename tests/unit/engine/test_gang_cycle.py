@@ -121,6 +121,15 @@ def test_7_8_every_member_of_a_refused_gang_is_told_why() -> None:
     assert len(stage.events("FailedScheduling")) == 6
 
 
+def test_7_8_a_member_behind_gates_is_told_nothing_when_its_gang_is_refused() -> None:
+    stage = gang_stage(nodes=1)
+    held = member("held", "g", schedulingGates=[{"name": "later"}])
+    stage.tell(group("g", 6), *members("g", 6), held)
+    assert stage.conditions("g-5")
+    assert not stage.conditions("held")
+    assert len(stage.events("FailedScheduling")) == 6
+
+
 def _group_conditions(stage: Stage) -> list[dict[str, object]]:
     return [w.body["status"]["conditions"][0] for w in stage.writes if w.kind is kinds.POD_GROUP]
 

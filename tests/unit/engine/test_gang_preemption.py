@@ -48,6 +48,8 @@ def test_7_7_nobody_is_evicted_for_a_gang_that_would_still_not_fit() -> None:
     assert not _deleted(stage)
     explanation = stage.scheduler.explain_group("default", "g")
     assert {c.rule for c in explanation.considered} == {"its eviction would not make enough room"}
+    nowhere = "0/1 placements are available, first placement status: pod group is unschedulable"
+    assert explanation.message == f"{nowhere}, {nowhere}", "once as it is, once with all of them gone"
     assert int(stage.cluster.table.pod_count.sum()) == 4
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fairlead.framework.gang import Unit
 from fairlead.plugins.gang_victims import by_importance
 from tests.unit.plugins.arena import NOW, pod
@@ -11,7 +13,8 @@ EARLY, LATE = "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"
 
 
 def unit(name: str, *started: str, priority: int = 0, group: bool = False) -> Unit:
-    pods = tuple((compiled(pod(f"{name}{i}", started=start)), 0) for i, start in enumerate(started or ("",)))
+    spec = {"schedulingGroup": {"podGroupName": name}} if group else {}
+    pods = tuple((compiled(pod(f"{name}{i}", started=start, **spec)), 0) for i, start in enumerate(started or ("",)))
     return Unit(pods, priority, group=name if group else "")
 
 
@@ -23,6 +26,13 @@ def test_7_7_priority_then_groups_then_size_then_age() -> None:
     small, large = unit("small", EARLY, group=True), unit("large", LATE, LATE, group=True)
     late, early, high = unit("late", LATE), unit("early", EARLY), unit("high", priority=1)
     assert order(late, early, small, large, high) == ["high", "large", "small", "early", "late"]
+
+
+def test_7_7_a_pod_of_a_group_that_goes_alone_is_a_group_of_one() -> None:
+    """It comes before pods without a group, however old they are, and after any group that goes as a whole."""
+    alone, whole = unit("alone", EARLY), unit("whole", LATE, LATE, group=True)
+    ones = [replace(unit(name, start, group=True), group="") for name, start in (("late", LATE), ("early", EARLY))]
+    assert order(alone, *ones, whole) == ["whole", "early", "late", "alone"]
 
 
 def test_7_7_of_any_number_that_have_not_started_the_first_met_counts_as_the_oldest() -> None:
