@@ -291,13 +291,10 @@ class Assembly:
 
     def still_fits(self, where: Sequence[tuple[Pod, int]], statement: Statement) -> bool:
         for pod, row in where:
-            before = statement.checkpoint()
-            statement.evict(pod, row)
             cycle = self.cycle_of(pod)
-            fits = self._evaluator.prepare(cycle).status is None and self._passes(cycle, row)
-            statement.rollback(before)
-            if not fits:
+            if self._evaluator.prepare(cycle).status is not None or not self._passes(cycle, row):
                 return False
+            statement.assign(pod, row)
         return True
 
     def _passes(self, cycle: Cycle, row: int) -> bool:

@@ -272,10 +272,16 @@ class GangDriver:
         self._desk.backlog.put_back(entry, self._now)
 
     def _tell_group(self, gang: Gang, result: Result) -> None:
-        if gang.group is not None and gang.api == NATIVE_GROUP_API:
-            patch = group_patch(gang.group, result.status, now=self._now)
-            if patch is not None:
-                self._writes.append(patch)
+        """Once it was scheduled, it stays so, also while the watch has not shown yet that it was told."""
+        if gang.group is None or gang.api != NATIVE_GROUP_API:
+            return
+        if result.status is None:
+            gang.told_scheduled = gang.group.uid
+        elif gang.told_scheduled == gang.group.uid:
+            return
+        patch = group_patch(gang.group, result.status, now=self._now)
+        if patch is not None:
+            self._writes.append(patch)
 
     # ---- a gang that has started ----
 

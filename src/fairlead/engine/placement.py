@@ -412,8 +412,10 @@ class _Attempt:
             looked_at = np.append(looked_at, np.int32(nominated))
         codes[looked_at] = self.evaluator.refusals(self.cycle, judgement)[looked_at]
         if self.refusals:
-            values = self.refusals.values()
-            codes[self._refused_rows()] = np.fromiter(values, dtype=np.int32, count=len(values))
+            values = np.fromiter(self.refusals.values(), dtype=np.int32, count=len(self.refusals))
+            rows = self._refused_rows()
+            seen = codes[rows] != UNJUDGED  # who is nominated elsewhere matters to nobody here
+            codes[rows[seen]] = values[seen]
         counts = self._counts(codes)
         absent, plugins = self._absent(codes), set(self.preparation.narrowed_by)
         plugins |= {verdict.plugin for verdict in counts}

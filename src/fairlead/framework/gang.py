@@ -99,5 +99,6 @@ class GangCase(Protocol):
         ...
 
     def still_fits(self, where: Sequence[tuple[Pod, int]], statement: Statement) -> bool:
-        """Whether members that are on the table, by this statement, would still be let onto their rows."""
+        """Put members onto their rows, one after the other; says whether all of them are still let there. If not, some
+        are on the table, by this statement."""
         ...

@@ -70,14 +70,17 @@ def _select(
 
 
 def _comes_back(case: GangCase, unit: Unit, where: Sequence[tuple[Pod, int]], statement: Statement) -> bool:
-    """Put a unit back, if the members of the gang can stay where they are."""
-    for pod, row in unit.pods:
-        statement.assign(pod, row)
+    """Put a unit back, if the members of the gang can have their places after it."""
     rows = {row for _, row in unit.pods}
     neighbours = [(pod, row) for pod, row in where if row in rows or _looks_further(pod)]
+    before = statement.checkpoint()
+    for pod, row in neighbours:
+        statement.evict(pod, row)
+    for pod, row in unit.pods:
+        statement.assign(pod, row)
     if case.still_fits(neighbours, statement):
         return True
-    _take_away(unit, statement)
+    statement.rollback(before)
     return False
 
 

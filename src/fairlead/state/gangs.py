@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 class Gang:
     """`members` are by uid, in the order in which they came."""
 
-    __slots__ = ("api", "counts", "group", "key", "members", "name", "namespace", "proposed", "sent_away")
+    __slots__ = (
+        "api", "counts", "group", "key", "members", "name", "namespace", "proposed", "sent_away", "told_scheduled",
+    )  # fmt: skip
 
     def __init__(self, key: str, api: str, namespace: str, name: str) -> None:
         self.key = key
@@ -41,6 +43,8 @@ class Gang:
         self.proposed = 0
         self.sent_away: set[str] = set()
         """Members that were evicted because the gang did not become whole: they do not count any more."""
+        self.told_scheduled = ""
+        """The uid of the group that was told so; the watch may not have shown it yet."""
 
     def __repr__(self) -> str:
         return f"<Gang {self.key}: {self.counts}>"

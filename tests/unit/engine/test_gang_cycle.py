@@ -146,6 +146,14 @@ def test_7_8_the_group_is_told_and_never_told_less() -> None:
     assert len(_group_conditions(stage)) == 1
 
 
+def test_7_8_members_that_do_not_fit_take_nothing_back_before_the_watch_has_shown_that_the_group_was_told() -> None:
+    stage = gang_stage(nodes=1)
+    stage.tell(group("g", 2), *members("g", 2))
+    stage.tell(member("late", "g", cpu="9"))
+    assert stage.conditions("late")[-1]["reason"] == "Unschedulable"
+    assert [condition["status"] for condition in _group_conditions(stage)] == ["True"]
+
+
 def test_7_8_a_refused_group_is_told_that_it_is_unschedulable() -> None:
     stage = gang_stage(nodes=1)
     stage.tell(group("g", 9), *members("g", 9))

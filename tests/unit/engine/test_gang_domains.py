@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.model.flow import Doc, Happened
 from tests.unit.engine.gang_stage import RACK, confirm, gang_stage, group, hyper_node, member, members, racks
-from tests.unit.engine.stage import Stage, node, pod
+from tests.unit.engine.stage import Stage, deleting, node, pod
 
 MODE, TIER = "volcano.sh/network-topology-mode", "volcano.sh/network-topology-highest-tier"
 
@@ -261,3 +261,13 @@ def test_room_is_made_in_one_hypernode() -> None:
     promised = {stage.backlog.nominator.node_of(f"uid-v-{i}") for i in range(8)}
     assert len(promised) == 2
     assert len({name[:4] for name in promised}) == 1, f"in several racks: {promised}"
+
+
+def test_what_is_promised_outside_a_rack_is_not_said_of_the_rack() -> None:
+    """Members hear of the nodes of one placement; that another rack is promised to somebody says nothing about it."""
+    stage = gang_stage()
+    stage.tell(*racks(2, 1, cpu="2"))
+    stage.tell(pod("runs", cpu="1", on="r0n0", priority=100), deleting(pod("leaves", cpu="2", on="r1n0")))
+    stage.tell({**pod("next", cpu="2", priority=100), "status": {"nominatedNodeName": "r1n0"}})
+    stage.tell(group("g", 1, key=RACK), *members("g", 1, cpu="2"))
+    assert stage.conditions("g-0")[-1]["message"].startswith("0/1 nodes are available: 1 Insufficient cpu. ")

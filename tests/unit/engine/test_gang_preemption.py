@@ -7,6 +7,7 @@ from typing import Any
 from fairlead.model import kinds
 from fairlead.model.flow import Doc, Verb
 from fairlead.plugins.gang import GangScheduling
+from fairlead.plugins.node_ports import NodePorts
 from tests.unit.engine.gang_stage import RACK, gang_stage, group, member, members, racks
 from tests.unit.engine.stage import Stage, deleting, pod
 
@@ -51,6 +52,21 @@ def test_7_7_nobody_is_evicted_for_a_gang_that_would_still_not_fit() -> None:
     nowhere = "0/1 placements are available, first placement status: pod group is unschedulable"
     assert explanation.message == f"{nowhere}, {nowhere}", "once as it is, once with all of them gone"
     assert int(stage.cluster.table.pod_count.sum()) == 4
+
+
+def test_7_7_whoever_has_the_port_that_a_member_needs_is_the_one_to_go() -> None:
+    stage = gang_stage(NodePorts(), nodes=1)
+    bystander, holder = pod("bystander", cpu="1", on="n0"), _with_port(pod("holder", cpu="1", on="n0"))
+    stage.tell(bystander, holder, pod("third", cpu="2", on="n0"))
+    stage.tell(group("g", 1, priority=10), _with_port(member("g-0", "g")))
+    _all_victims_go(stage, [bystander, holder])
+    assert _deleted(stage) == ["holder"]
+    assert list(stage.binds()) == ["g-0"]
+
+
+def _with_port(doc: dict[str, Any]) -> dict[str, Any]:
+    doc["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 80}]
+    return doc
 
 
 def test_7_7_pods_of_the_same_priority_are_safe() -> None:
