@@ -4,8 +4,7 @@ on the next Kubernetes, whose groups are v1beta1."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,82 +12,26 @@ import pytest
 
 from fairlead.api.client import KubeApi
 from fairlead.api.credentials import load_kubeconfig
-from fairlead.config.assemble import profiles_of
-from fairlead.config.gates import parse_feature_gates
-from fairlead.config.kube import default_kube_config
-from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import JOB, POD, POD_GROUP, POD_GROUP_BETA, Kind
-from fairlead.runtime.live import LiveRuntime
-from fairlead.runtime.worlds import Remote
 from tests.kube.control_plane import ControlPlane
+from tests.kube.gang_contenders import Schedules, kube_scheduler, on_a_real_server, ours
 from tests.kube.gang_stories import NEXT_STORIES, STORIES, Cluster, Story
 
 pytestmark = pytest.mark.kube
-
-GATES = "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
-NEXT_GATES = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true"
-LONGEST_BACKOFF = 1
-"""Seconds. In 1.36 members of groups come back by backoff alone: the shorter, the sooner a story has settled."""
-CONFIG = """
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-leaderElection: {leaderElect: false}
-clientConnection: {kubeconfig: %s}
-podInitialBackoffSeconds: 1
-podMaxBackoffSeconds: %d
-"""
-Schedules = Callable[[ControlPlane], AbstractAsyncContextManager[None]]
-
-
-@asynccontextmanager
-async def _kube_scheduler(plane: ControlPlane) -> AsyncIterator[None]:
-    config = plane.directory / "scheduler.yaml"
-    config.write_text(CONFIG % (plane.kubeconfig, LONGEST_BACKOFF))
-    plane.start_scheduler("--config", str(config), f"--feature-gates={plane.gates}")
-    yield
-
-
-@asynccontextmanager
-async def _ours(plane: ControlPlane) -> AsyncIterator[None]:
-    own = KubeApi(load_kubeconfig(plane.kubeconfig))
-    profiles = profiles_of(default_kube_config(gates=parse_feature_gates(GATES)))
-    scheduler = Scheduler(profiles, Options(seed=1, max_backoff=float(LONGEST_BACKOFF)))
-    runtime = LiveRuntime(Remote(own), [scheduler])
-    running = asyncio.ensure_future(runtime.run_until_stopped())
-    try:
-        yield
-    finally:
-        runtime.stop()
-        await running
-        await own.close()
 
 
 async def _told_under(
     directory: Path, schedules: Schedules, stories: Sequence[Story] = STORIES, groups: Kind = POD_GROUP
 ) -> dict[str, list[Any]]:
     """What shows in every story under one scheduler."""
-    await asyncio.to_thread(directory.mkdir)
-    served = f"{groups.api_version}=true"
-    if groups is POD_GROUP:
-        plane = ControlPlane(directory, gates=GATES, runtime_config=served)
-    else:
-        plane = ControlPlane(directory, gates=NEXT_GATES, runtime_config=served, suffix="-next")
     outcomes: dict[str, list[Any]] = {}
-    try:
-        await asyncio.to_thread(plane.start)
-        api = KubeApi(load_kubeconfig(plane.kubeconfig))
-        try:
-            async with schedules(plane):
-                cluster = Cluster(api, groups)
-                await cluster.furnish()
-                for story in stories:
-                    outcomes[story.__name__] = await story(cluster)
-                    await cluster.clear()
-        finally:
-            await api.close()
-    finally:
-        await asyncio.to_thread(plane.stop)
+    async with on_a_real_server(directory, schedules, groups) as api:
+        cluster = Cluster(api, groups)
+        await cluster.furnish()
+        for story in stories:
+            outcomes[story.__name__] = await story(cluster)
+            await cluster.clear()
     return outcomes
 
 
@@ -108,7 +51,7 @@ async def test_a_job_says_how_many_of_its_pods_start_together(tmp_path: Path) ->
     await asyncio.to_thread(plane.start)
     api = KubeApi(load_kubeconfig(plane.kubeconfig))
     try:
-        async with _ours(plane):
+        async with ours(plane):
             cluster = Cluster(api)
             await cluster.furnish()
             job = await api.perform(
@@ -128,17 +71,17 @@ async def test_a_job_says_how_many_of_its_pods_start_together(tmp_path: Path) ->
 
 
 async def test_the_same_groups_start(tmp_path: Path) -> None:
-    theirs, ours = await asyncio.gather(
-        _told_under(tmp_path / "theirs", _kube_scheduler), _told_under(tmp_path / "ours", _ours)
+    theirs, mine = await asyncio.gather(
+        _told_under(tmp_path / "theirs", kube_scheduler), _told_under(tmp_path / "ours", ours)
     )
     for story in STORIES:
-        assert ours[story.__name__] == theirs[story.__name__], story.__doc__
+        assert mine[story.__name__] == theirs[story.__name__], story.__doc__
 
 
 async def test_the_same_groups_start_on_the_next_kubernetes(tmp_path: Path) -> None:
-    theirs, ours = await asyncio.gather(
-        _told_under(tmp_path / "theirs", _kube_scheduler, NEXT_STORIES, POD_GROUP_BETA),
-        _told_under(tmp_path / "ours", _ours, NEXT_STORIES, POD_GROUP_BETA),
+    theirs, mine = await asyncio.gather(
+        _told_under(tmp_path / "theirs", kube_scheduler, NEXT_STORIES, POD_GROUP_BETA),
+        _told_under(tmp_path / "ours", ours, NEXT_STORIES, POD_GROUP_BETA),
     )
     for story in NEXT_STORIES:
-        assert ours[story.__name__] == theirs[story.__name__], story.__doc__
+        assert mine[story.__name__] == theirs[story.__name__], story.__doc__

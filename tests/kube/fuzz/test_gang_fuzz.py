@@ -1,0 +1,106 @@
+"""Fresh random worlds with gangs, under the real kube-scheduler and under ours, each on a real API server: the same
+groups start, the same pods have to go, and those that wait are told the same.
+
+Each run makes new ones; FAIRLEAD_FUZZ says how many and FAIRLEAD_FUZZ_SEED where to begin (`make fuzz N=300 SEED=7`).
+What differs is kept in build/fuzz/. A world about which we differ is played again, with more time to settle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.engine import sweeps
+from tests.kube.control_plane import ControlPlane
+from tests.kube.fuzz.gang_play import Facts, Live, play, played_often, prepare
+from tests.kube.fuzz.gangs import World, make_world
+from tests.kube.gang_contenders import kube_scheduler, on_a_real_server, our_scheduler, ours
+
+pytestmark = pytest.mark.kube
+
+ROOT = Path(__file__).parents[3]
+COUNT = int(os.environ.get("FAIRLEAD_FUZZ", "16"))
+AT_ONCE = 16
+TRIES = ((2, 3.5), (6, 4.5), (20, 7.0))
+"""With how many seeds we decide a world, and after how many quiet seconds it has settled, from one try to the next."""
+
+
+@dataclass
+class Tally:
+    """`forced` are facts that do not depend on chance: only they are compared."""
+
+    forced: int = 0
+    by_chance: int = 0
+    differences: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, world: World, theirs: Facts, mine: Facts, often: Sequence[Facts]) -> bool:
+        """Count a world's facts; says whether all agree."""
+        before = len(self.differences)
+        for name, said in theirs.items():
+            values = [facts[name] for facts in often if name in facts]
+            if len(values) < len(often) or any(value != values[0] for value in values):
+                self.by_chance += 1
+                continue
+            self.forced += 1
+            if said != values[0] or (name in mine and mine[name] != said):
+                self.differences.append({
+                    "seed": world.seed, "fact": name, "theirs": said, "ours": mine.get(name), "virtually": values[0],
+                })  # fmt: skip
+        return len(self.differences) == before
+
+
+@asynccontextmanager
+async def _often_tried(plane: ControlPlane) -> AsyncIterator[None]:
+    """Ours wakes groups when something could help them. Here it looks at them every second besides, as the original
+    does, so that what they were told last is about the same cluster."""
+    async with ours(plane, our_scheduler(unschedulable_limit=0.5)):
+        yield
+
+
+async def test_the_real_kube_scheduler_starts_the_same_gangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeps, "SWEEP_PERIOD", 1.0)
+    seed = int(os.environ.get("FAIRLEAD_FUZZ_SEED") or secrets.randbelow(10**6))
+    tally = Tally()
+    async with (
+        on_a_real_server(tmp_path / "theirs", kube_scheduler) as their_api,
+        on_a_real_server(tmp_path / "ours", _often_tried) as our_api,
+    ):
+        await asyncio.gather(*(prepare(Live(api, 0.0)) for api in (their_api, our_api)))
+        for first in range(seed, seed + COUNT, AT_ONCE):
+            seeds = list(range(first, min(first + AT_ONCE, seed + COUNT)))
+            for turn, (often, quiet) in enumerate(TRIES):
+                worlds = [make_world(number, turn) for number in seeds]
+                virtual = await played_often(worlds, range(often))
+                theirs, mine = await asyncio.gather(*(play(Live(api, quiet), worlds) for api in (their_api, our_api)))
+                found = Tally()
+                agreed = {
+                    world.seed for world in worlds
+                    if found.add(world, theirs[world.seed], mine[world.seed], [one[world.seed] for one in virtual])
+                }  # fmt: skip
+                seeds = [number for number in seeds if number not in agreed]
+                if turn == 0:
+                    tally.forced += found.forced
+                    tally.by_chance += found.by_chance
+                if not seeds:
+                    break
+            else:
+                tally.differences += found.differences
+            _keep(seed, tally)
+    assert tally.forced > 5 * COUNT
+    assert tally.differences == [], f"{tally.forced} facts of {COUNT} worlds from seed {seed} on are not left to chance"
+
+
+def _keep(seed: int, tally: Tally) -> None:
+    file = ROOT / "build" / "fuzz" / f"gangs-{seed}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    counts: Mapping[str, Any] = {"forced": tally.forced, "byChance": tally.by_chance, "differ": tally.differences}
+    file.write_text(json.dumps(counts, indent=1, default=sorted))
