@@ -1,8 +1,9 @@
 """Plays worlds with gangs on a server, and writes down what shows of them: step by step, as facts by name.
 
-The same worlds are played on virtual time too, with our scheduler and many seeds: what comes out the same whatever the
-seed is no matter of chance, and only that is compared. Where several wait for room that comes free, the original leaves
-it to its backoff who is first; a world ends before such a step.
+The same worlds are played on virtual time too, with our scheduler and many seeds, as it is and with room made for gangs
+as 1.36 makes it: what comes out the same whatever the seed is no matter of chance, and only that is compared. Where
+several wait for room that comes free, the original leaves it to its backoff who is first; a world ends before such a
+step.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from unittest.mock import patch
 
 from fairlead.api.client import KubeApi
 from fairlead.api.store import Store
+from fairlead.engine.assembly import Assembly
 from fairlead.errors import NotFound
 from fairlead.framework.gang import Considered, GangCase, GangRescued, Unit
 from fairlead.model import kinds
@@ -113,27 +115,36 @@ async def play(server: Server, worlds: Sequence[World]) -> dict[int, Facts]:
     return {player.world.seed: player.facts for player in players}
 
 
-async def played_often(worlds: Sequence[World], seeds: Iterable[int]) -> list[dict[int, Facts]]:
-    """What our scheduler makes of worlds with one seed and another; and what it would if it chose victims as 1.36 does,
-    which places the gang anew for each of them. What depends on that is not compared."""
-    found = []
+Played = list[dict[int, Facts]]
+
+
+async def played_often(worlds: Sequence[World], seeds: Iterable[int]) -> tuple[Played, Played]:
+    """What our scheduler makes of worlds with one seed and another; and what it would if it made room as 1.36 does."""
+    ours, theirs = [], []
     for seed in seeds:
-        for select in (gang_victims._select, _placing_anew):
-            with patch.object(gang_victims, "_select", select):
-                server = Virtual(seed)
-                await prepare(server)
-                found.append(await play(server, worlds))
-    return found
+        ours.append(await _played(worlds, seed))
+        with (
+            patch.object(gang_victims, "_select", _placing_anew),
+            patch.object(Assembly, "_move_to", lambda *_: None),  # promises are those of the attempt that failed
+        ):
+            theirs.append(await _played(worlds, seed))
+    return ours, theirs
+
+
+async def _played(worlds: Sequence[World], seed: int) -> dict[int, Facts]:
+    server = Virtual(seed)
+    await prepare(server)
+    return await play(server, worlds)
 
 
 def _placing_anew(
     case: GangCase, potential: list[Unit], protected: tuple[Considered, ...], statement: Statement
 ) -> GangRescued:
+    """Whom to evict: the gang is placed anew for each that comes back."""
     for unit in potential:
         _move(unit, statement.evict)
-    where = case.fits()
-    if isinstance(where, Status):
-        return GangRescued(where)
+    if isinstance(status := case.fits(), Status):
+        return GangRescued(status)
     ordered = gang_victims.by_importance(potential, case.now)
     violating, others = gang_victims._split(ordered, case.cluster)
     victims = []
@@ -142,7 +153,7 @@ def _placing_anew(
         if isinstance(case.fits(), Status):
             _move(unit, statement.evict)
             victims.append(unit)
-    return GangRescued(SUCCESS, tuple(pod for unit in victims for pod, _ in unit.pods), tuple(where))
+    return GangRescued(SUCCESS, tuple(pod for unit in victims for pod, _ in unit.pods))
 
 
 def _move(unit: Unit, way: Callable[[Pod, int], None]) -> None:
@@ -163,9 +174,6 @@ class _Player:
         self._there: set[str] = set()
         self._waiting: set[str] = set()
         self._ended = False
-        self._moved = False
-        """Whether somebody had to go: the original then promises members the places of the attempt that failed, and we
-        those of the one that will succeed, so they may go elsewhere."""
         self._made: Counter[str] = Counter()
         """How many members each group has had."""
 
@@ -215,7 +223,6 @@ class _Player:
             self._ended = True
             return
         self._there = places
-        self._moved |= bool(evicted)
         self._made += Counter(_group_of(doc) for doc in step.create if doc["kind"] == "Pod")
         self._waiting = {_group_of(doc) for doc in here if not doc["spec"].get("nodeName") and not _gated(doc)}
         known = {doc["metadata"]["name"]: doc for doc in groups if doc["metadata"]["namespace"] == self.world.namespace}
@@ -228,8 +235,7 @@ class _Player:
             mine = [doc for doc in pods if _role_of(doc) == role]
             placed = Counter(node for doc in mine if (node := doc["spec"].get("nodeName")))
             facts[f"bound {role}"] = placed.total()
-            if not self._moved:
-                facts[f"nodes {role}"] = dict(sorted(placed.items()))
+            facts[f"nodes {role}"] = dict(sorted(placed.items()))
             waiting = {_message(doc) for doc in mine if not doc["spec"].get("nodeName")}
             if self._says_the_same(groups.get(_group_of(mine[0])), pods):
                 facts[f"told {role}"] = waiting
