@@ -249,7 +249,7 @@ class _Maker:
         return Step([pod])
 
     def _late(self, number: int) -> Step:
-        """More members of a group that is there; or gates open."""
+        """One more member of a group that is there, because a second might come too late; or gates open."""
         rng = self.rng
         gated = [doc["metadata"]["name"] for step in self.made.steps for doc in step.create
                  if doc["kind"] == "Pod" and "schedulingGates" in doc["spec"]]  # fmt: skip
@@ -260,8 +260,7 @@ class _Maker:
         name = rng.choice(sorted(self.groups))
         index = rng.randrange(len(self.groups[name]))
         role = self.groups[name][index]
-        first = 10 * number
-        return Step([self._member(role, name, index, first + i) for i in range(rng.randint(1, 2))])
+        return Step([self._member(role, name, index, 10 * number)])
 
     def _free(self) -> Step:
         """Pods that run go; so do all of a role that the steps have made: which of them is where is left to chance."""
