@@ -21,7 +21,7 @@ import pytest
 
 from fairlead.engine import sweeps
 from tests.kube.control_plane import ControlPlane
-from tests.kube.fuzz.gang_play import Facts, Live, Played, play, played_often, prepare
+from tests.kube.fuzz.gang_play import Facts, Live, Played, play, played_often
 from tests.kube.fuzz.gangs import make_world
 from tests.kube.gang_contenders import kube_scheduler, on_a_real_server, our_scheduler, ours
 
@@ -82,7 +82,6 @@ async def test_the_real_kube_scheduler_starts_the_same_gangs(tmp_path: Path, mon
         on_a_real_server(tmp_path / "theirs", kube_scheduler) as their_api,
         on_a_real_server(tmp_path / "ours", _often_tried) as our_api,
     ):
-        await asyncio.gather(*(prepare(Live(api, 0.0)) for api in (their_api, our_api)))
         for first in range(seed, seed + COUNT, AT_ONCE):
             seeds = list(range(first, min(first + AT_ONCE, seed + COUNT)))
             for turn, (often, quiet) in enumerate(TRIES):
