@@ -142,7 +142,7 @@ class KubeApi:
         except (aiohttp.ClientError, TimeoutError, LineTooLong) as error:
             raise self._unreachable(error) from error
         finally:
-            response.close()
+            _hang_up(response)
 
     async def perform(self, write: Write) -> Doc:
         """Do it. A DELETE without a name deletes the collection, narrowed by `labelSelector` and the like in params."""
@@ -303,6 +303,15 @@ def page_of(kind: Kind, doc: Doc) -> Page:
         continue_=metadata.get("continue", ""),
         remaining=metadata.get("remainingItemCount"),
     )
+
+
+def _hang_up(response: aiohttp.ClientResponse) -> None:
+    """End a watch, mostly in mid-stream. Nobody waits for the other side's goodbye, which a loop that ends right after
+    would never hear."""
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    response.close()
 
 
 def _event(line: bytes) -> WatchEvent:
