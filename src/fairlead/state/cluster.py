@@ -170,9 +170,9 @@ class Cluster:
             groups = self.gangs.owned.owner_changed(change)
             return Applied(change.kind, None, None, groups=tuple(groups)) if groups else None
         old, new = self.shelves.apply(change)
+        if change.kind.stored_as is not None and key_of(change.doc) in self.shelves.of(change.kind.storage):
+            return None  # the server shows it in two versions: the newer one counts
         if change.kind in GROUP_KINDS:
-            if change.kind is kinds.POD_GROUP and key_of(change.doc) in self.shelves.of(kinds.POD_GROUP_BETA):
-                return None  # a server that has it in both versions: the newer one counts
             self.gangs.group_changed(old, new)
         if change.kind is kinds.NAMESPACE:
             return Applied(change.kind, old, new, regrouped=tuple(self._regroup(old or new, new)))

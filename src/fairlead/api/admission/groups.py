@@ -149,10 +149,8 @@ def _check_policy(problems: Problems, path: str, policy: Doc, before: Doc | None
         if policy.get("basic") != before.get("basic"):
             problems.invalid(f"{path}.basic", None, IMMUTABLE)
         if ("gang" in policy) != ("gang" in before):
-            what = "set" if "gang" in policy else "cleared"
-            problems.invalid(
-                f"{path}.gang", None, f"field cannot be {what} once {'created' if what == 'set' else 'set'}"
-            )
+            why = "field cannot be set once created" if "gang" in policy else "field cannot be cleared once set"
+            problems.invalid(f"{path}.gang", None, why)
             return
     if "gang" in policy:
         count = policy["gang"].get("minCount", 0)
@@ -261,36 +259,30 @@ def _in_order(template: Doc) -> Doc:
     return {name: template.get(name) for name in order if name in template or name == "schedulingConstraints"}
 
 
-_POLICY, _PLACE = Field(_check_policy, absent=_no_policy), Field(_check_constraints)
-_CLASS, _PRIORITY = Field(_named(dns_subdomain, required=False)), Field(_check_priority)
-_ALPHA_MODE, _BETA_MODE = Field(_check_mode), Field(_union("single", "all"))
-_CHANGING_POLICY = Field(_check_policy, fixed=False, absent=_no_policy)
-_NAME = Field(_named(dns_label), fixed=False)
-_CONTROLLER = Field(_check_controller)
+def _common(policy: Field, mode: Field) -> dict[str, Field]:
+    """What groups and the templates of Workloads both say, in the original's order."""
+    return {
+        "schedulingPolicy": policy,
+        "schedulingConstraints": Field(_check_constraints),
+        "disruptionMode": mode,
+        "priorityClassName": Field(_named(dns_subdomain, required=False)),
+        "priority": Field(_check_priority),
+    }
+
+
+_NAME, _CONTROLLER = Field(_named(dns_label), fixed=False), Field(_check_controller)
+_ALPHA = _common(Field(_check_policy, absent=_no_policy), Field(_check_mode))
+_BETA = _common(Field(_check_policy, fixed=False, absent=_no_policy), Field(_union("single", "all")))
 
 _FIELDS: Mapping[Kind, Mapping[str, Field]] = {
-    k.POD_GROUP: {
-        "podGroupTemplateRef": Field(_check_old_reference), "schedulingPolicy": _POLICY,
-        "schedulingConstraints": _PLACE, "disruptionMode": _ALPHA_MODE, "priorityClassName": _CLASS,
-        "priority": _PRIORITY,
-    },
-    k.POD_GROUP_BETA: {
-        "workloadRef": Field(_reference("templateName")), "schedulingPolicy": _CHANGING_POLICY,
-        "schedulingConstraints": _PLACE, "disruptionMode": _BETA_MODE, "priorityClassName": _CLASS,
-        "priority": _PRIORITY,
-    },
+    k.POD_GROUP: {"podGroupTemplateRef": Field(_check_old_reference), **_ALPHA},
+    k.POD_GROUP_BETA: {"workloadRef": Field(_reference("templateName")), **_BETA},
     k.WORKLOAD: {
         "controllerRef": _CONTROLLER,
-        "podGroupTemplates": Field(_templates({
-            "name": _NAME, "schedulingPolicy": _POLICY, "schedulingConstraints": _PLACE,
-            "disruptionMode": _ALPHA_MODE, "priorityClassName": _CLASS, "priority": _PRIORITY,
-        }), absent=_no_templates),
+        "podGroupTemplates": Field(_templates({"name": _NAME, **_ALPHA}), absent=_no_templates),
     },
     k.WORKLOAD_BETA: {
         "controllerRef": _CONTROLLER,
-        "podGroupTemplates": Field(_templates({
-            "name": _NAME, "schedulingPolicy": _CHANGING_POLICY, "schedulingConstraints": _PLACE,
-            "disruptionMode": _BETA_MODE, "priorityClassName": _CLASS, "priority": _PRIORITY,
-        }), fixed=False),
+        "podGroupTemplates": Field(_templates({"name": _NAME, **_BETA}), fixed=False),
     },
-}  # fmt: skip
+}
