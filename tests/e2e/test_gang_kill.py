@@ -24,7 +24,7 @@ from fairlead.errors import NotFound
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import JOB, POD, POD_GROUP, PRIORITY_CLASS, VC_POD_GROUP, Kind
 from fairlead.testing.builders import job, pod, podgroup, priority_class
-from tests.e2e.scheduler_process import PATIENCE, SchedulerProcess
+from tests.e2e.scheduler_process import GANG_GATES, PATIENCE, SchedulerProcess
 from tests.e2e.up import Up
 
 NODES, CPUS = 9, 8
@@ -32,7 +32,6 @@ SIZE, RIVALS = 66, 8
 """Members of the gang and of the rival: one of them and then the other does not fit, some of both do."""
 SEED = 20261116
 ATTEMPTS = 4
-GATES = "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -119,7 +118,7 @@ class Stage:
         """One more life; it knows nothing of the last one."""
         self._lives += 1
         return SchedulerProcess(
-            self._directory / str(self._lives), self._up.kubeconfig, f"--feature-gates={GATES}", config=CONFIG
+            self._directory / str(self._lives), self._up.kubeconfig, f"--feature-gates={GANG_GATES}", config=CONFIG
         )
 
     async def create(self, kind: Kind, *documents: Doc) -> None:

@@ -16,9 +16,9 @@ from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.model.kinds import POD_GROUP, Kind
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
+from tests.e2e.scheduler_process import GANG_GATES
 from tests.kube.control_plane import ControlPlane
 
-GATES = "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
 NEXT_GATES = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true"
 LONGEST_BACKOFF = 1
 """Seconds. In 1.36 members of groups come back by backoff alone: the shorter, the sooner a story has settled."""
@@ -43,7 +43,7 @@ async def kube_scheduler(plane: ControlPlane) -> AsyncIterator[None]:
 
 def our_scheduler(seed: int = 1, *, unschedulable_limit: float = 300.0) -> Scheduler:
     options = Options(seed=seed, max_backoff=float(LONGEST_BACKOFF), unschedulable_limit=unschedulable_limit)
-    return Scheduler(profiles_of(default_kube_config(gates=parse_feature_gates(GATES))), options)
+    return Scheduler(profiles_of(default_kube_config(gates=parse_feature_gates(GANG_GATES))), options)
 
 
 @asynccontextmanager
@@ -66,7 +66,7 @@ async def on_a_real_server(directory: Path, schedules: Schedules, groups: Kind =
     await asyncio.to_thread(directory.mkdir)
     served = f"{groups.api_version}=true"
     if groups is POD_GROUP:
-        plane = ControlPlane(directory, gates=GATES, runtime_config=served)
+        plane = ControlPlane(directory, gates=GANG_GATES, runtime_config=served)
     else:
         plane = ControlPlane(directory, gates=NEXT_GATES, runtime_config=served, suffix="-next")
     try:
