@@ -17,9 +17,9 @@ from benchmarks.row import Row
 from benchmarks.scheduling import START
 from fairlead.config.volcano import load_volcano_config, preset_volcano_config
 from fairlead.config.volcano_build import profile_of_volcano
-from fairlead.engine.closing import close_round
-from fairlead.engine.opening import open_round
-from fairlead.engine.rounds import run_actions
+from fairlead.engine.rounds.action_table import run_actions
+from fairlead.engine.rounds.closing import close_round
+from fairlead.engine.rounds.opening import open_round
 from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Doc, Happened, Reply

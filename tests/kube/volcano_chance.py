@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from fairlead.config.volcano import load_volcano_config
 from fairlead.config.volcano_build import profile_of_volcano
-from fairlead.engine.opening import open_round
-from fairlead.engine.rounds import run_actions
+from fairlead.engine.rounds.action_table import run_actions
+from fairlead.engine.rounds.opening import open_round
 from fairlead.framework.round import Choices
 from fairlead.model.flow import Change, Happened
 from fairlead.model.kinds import POD, PRIORITY_CLASS, VC_QUEUE, Kind

@@ -9,9 +9,9 @@ import pytest
 
 from fairlead.config.volcano import load_volcano_config
 from fairlead.config.volcano_build import profile_of_volcano
-from fairlead.engine.closing import close_round
-from fairlead.engine.opening import open_round
-from fairlead.engine.rounds import run_actions
+from fairlead.engine.rounds.action_table import run_actions
+from fairlead.engine.rounds.closing import close_round
+from fairlead.engine.rounds.opening import open_round
 from fairlead.framework.round import Round
 from fairlead.model.tasks import TaskStatus
 from fairlead.sim.recording import Scenario, scenarios_in

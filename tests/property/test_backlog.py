@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from fairlead.engine.entry import Entry, Place
-from fairlead.engine.heap import KeyedHeap
+from fairlead.engine.queue.entry import Entry, Place
+from fairlead.engine.queue.heap import KeyedHeap
 from fairlead.framework.profile import profile_of
 from fairlead.model.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
 from fairlead.model.pod import Pod

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.binding import Stage as BindingStage
+from fairlead.engine.cycle.binding import Stage as BindingStage
 from fairlead.errors import Conflict
 from fairlead.framework.plugin import Plugin, Wait
 from fairlead.model.flow import Doc, Happened, Reply, Verb, Write

@@ -9,7 +9,7 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.domain_search import Room
+from fairlead.engine.gangs.domain_search import Room
 from tests.unit.engine.gang_stage import RACK, gang_stage, group, member, racks
 from tests.unit.engine.stage import pod
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.binding import Stage as Held
+from fairlead.engine.cycle.binding import Stage as Held
 from fairlead.errors import ApiError, Conflict, Unreachable
 from fairlead.framework.plugin import Wait
 from fairlead.model import kinds

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.actions import making_room
+from fairlead.engine.rounds.actions import making_room
 from fairlead.framework.round import Round
 from fairlead.framework.tiers import Enabled
 from fairlead.plugins.volcano.arguments import Arguments

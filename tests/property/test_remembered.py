@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.placement import Placed, Search, place
+from fairlead.engine.cycle.placement import Placed, Search, place
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.plugin import takes_part

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.controllers.pod_script import PodScript
-from fairlead.engine.figures import figures_of
+from fairlead.engine.explain.figures import figures_of
 from fairlead.errors import Invalid
 from fairlead.model import kinds
 from fairlead.testing.builders import node, pod

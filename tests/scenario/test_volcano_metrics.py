@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.config.presets import first_profile
 from fairlead.config.volcano_presets import PRESETS
-from fairlead.engine.figures import figures_of, take
+from fairlead.engine.explain.figures import figures_of, take
 from fairlead.engine.scheduler import Scheduler
 from fairlead.framework.meter import Meter
 from fairlead.model import kinds

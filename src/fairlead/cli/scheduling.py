@@ -40,7 +40,7 @@ from fairlead.config.policy import policy_from_config_map, read_policy
 from fairlead.config.registry import BUILT_IN, Registry
 from fairlead.config.watcher import ConfigWatcher, Outcome
 from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, housekeepers
-from fairlead.engine.figures import figures_of, take
+from fairlead.engine.explain.figures import figures_of, take
 from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.errors import ApiError, ConfigError, FairleadError, NotFound
 from fairlead.framework.meter import Meter

@@ -18,7 +18,7 @@ from fairlead.config.problems import Problems, Stage
 from fairlead.config.source import document_source
 from fairlead.config.volcano import load_volcano_config
 from fairlead.config.volcano_options import VolcanoOptions
-from fairlead.engine.rounds import ACTIONS
+from fairlead.engine.rounds.action_table import ACTIONS
 from fairlead.errors import ConfigError
 from fairlead.framework.profile import Profile, Rounds
 from fairlead.framework.tiers import Enabled, TierPlugin

@@ -25,7 +25,7 @@ from fairlead.state.gangs import gang_key
 from fairlead.state.shelves import GROUP_KINDS
 
 if TYPE_CHECKING:
-    from fairlead.engine.backlog import Backlog
+    from fairlead.engine.queue.backlog import Backlog
     from fairlead.model.flow import Change
     from fairlead.model.group import PodGroup
     from fairlead.state.cluster import Applied, Cluster

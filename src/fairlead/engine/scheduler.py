@@ -17,24 +17,24 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from fairlead.engine import answers
-from fairlead.engine.attempt import Committed, Rescue, attempt, refused_on_node, undo
-from fairlead.engine.backlog import Backlog
-from fairlead.engine.binding import Binding, Stage, told_after_binding
-from fairlead.engine.entry import Entry
-from fairlead.engine.evictions import Evictions
-from fairlead.engine.explain import Explanations
-from fairlead.engine.explain_gang import GangExplanations
-from fairlead.engine.gang_driver import Desk, GangDriver
-from fairlead.engine.hints import DEFAULT_INTERESTS, EXTENDER
+from fairlead.engine.cycle.attempt import Committed, Rescue, attempt, refused_on_node, undo
+from fairlead.engine.cycle.binding import Binding, Stage, told_after_binding
+from fairlead.engine.cycle.events import Recorder
+from fairlead.engine.cycle.evictions import Evictions
+from fairlead.engine.cycle.outcome import Failure, status_patch
+from fairlead.engine.cycle.placement import Candidate, Placed, Search
+from fairlead.engine.explain import answers
+from fairlead.engine.explain.gang import GangExplanations
+from fairlead.engine.explain.pod import Explanations
+from fairlead.engine.gangs.driver import Desk, GangDriver
 from fairlead.engine.intake import Intake
-from fairlead.engine.outcome import Failure, status_patch
-from fairlead.engine.placement import Candidate, Placed, Search
-from fairlead.engine.promised import Promised
-from fairlead.engine.recorder import Recorder
-from fairlead.engine.round_driver import RoundDriver
-from fairlead.engine.round_tally import bound, watched
-from fairlead.engine.round_writes import orphaned_layouts
+from fairlead.engine.queue.backlog import Backlog
+from fairlead.engine.queue.entry import Entry
+from fairlead.engine.queue.hints import DEFAULT_INTERESTS, EXTENDER
+from fairlead.engine.queue.promised import Promised
+from fairlead.engine.rounds.driver import RoundDriver
+from fairlead.engine.rounds.tally import bound, watched
+from fairlead.engine.rounds.writes import orphaned_layouts
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.points import Permission

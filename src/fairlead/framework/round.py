@@ -1,7 +1,8 @@
 """Round: one Volcano session, as its plugins and actions see it. Jobs, queues, nodes, the books, and who is asked.
 
-The engine opens it (engine/rounds.py), runs the actions over it and closes it. Everything that the original leaves to
-chance goes through `choices`; everything that happens is told to `witness`, so that a recorded round can be followed.
+The engine opens it (engine/rounds/action_table.py), runs the actions over it and closes it. Everything that the
+original leaves to chance goes through `choices`; everything that happens is told to `witness`, so that a recorded round
+can be followed.
 
 `topology` knows the hypernodes (HyperNodes says what is asked of it); `rows_of(name)` are the rows of one's nodes.
 """

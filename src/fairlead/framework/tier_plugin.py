@@ -12,7 +12,7 @@ How to write a tier plugin
 How to write an action
     A module in engine/actions with `NAME` and `def execute(round: Round) -> Iterator[None]`, a generator that yields
     after each attempt (a job, or a task of a job that is ready) while no trial of its own is open, so that others can
-    have a turn. It changes the round only through `Transaction(round)` (engine/transaction.py), asks the plugins
+    have a turn. It changes the round only through `Transaction(round)` (engine/rounds/transaction.py), asks the plugins
     through `round.tiers`, and leaves what the original leaves to chance to `round.choices`.
 
 Which plugin is asked, and in which order, is the configuration's: tiers, plugins within a tier, and switches.

@@ -1,8 +1,8 @@
 """GangScheduling: members of a gang wait until enough of them are known, and bind only when enough of them have places.
 
 It knows three APIs' groups as one (model/group.py). A group without a minimum ("basic") asks for nothing here. The
-texts are kube-scheduler's. The group's cycle (engine/assembly.py) asks `permit` for every member it has put on a row,
-and the first consent means that the gang is whole.
+texts are kube-scheduler's. The group's cycle (engine/gangs/assembly.py) asks `permit` for every member it has put on a
+row, and the first consent means that the gang is whole.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """DefaultPreemption: when nothing fits, find the node where the fewest and least important pods would have to go.
 
 Only nodes whose refusal an eviction could turn around are looked at, and nobody is evicted unless the trial placed the
-pod. The evictions themselves are the engine's (engine/evictions.py); while they run, the pod stays out of the queue.
+pod. The evictions themselves are the engine's (engine/cycle/evictions.py); while they run, the pod stays out of the
+queue.
 
 One thing is ours: a pod that has evicted pods of the same owner from the same node three times and still is not there
 stops, and says so, instead of going on for ever.

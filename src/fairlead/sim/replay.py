@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairlead.engine.attempt import Committed, Rescue, attempt, undo
-from fairlead.engine.placement import ScoreSheet, Search, score_sheet
+from fairlead.engine.cycle.attempt import Committed, Rescue, attempt, undo
+from fairlead.engine.cycle.placement import ScoreSheet, Search, score_sheet
 from fairlead.errors import ScenarioError
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
@@ -28,7 +28,7 @@ from fairlead.model.flow import Change, Happened
 from fairlead.state.cluster import Cluster
 
 if TYPE_CHECKING:
-    from fairlead.engine.outcome import Failure
+    from fairlead.engine.cycle.outcome import Failure
     from fairlead.framework.profile import Profile
     from fairlead.model.flow import Doc
     from fairlead.model.kinds import Kind

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from fairlead.engine.closing import Closing, close_round
-from fairlead.engine.opening import open_round
-from fairlead.engine.rounds import run_actions
-from fairlead.engine.transaction import lack_of_room
+from fairlead.engine.rounds.action_table import run_actions
+from fairlead.engine.rounds.closing import Closing, close_round
+from fairlead.engine.rounds.opening import open_round
+from fairlead.engine.rounds.transaction import lack_of_room
 from fairlead.errors import ConfigError, ScenarioError
 from fairlead.framework.round import Choices, Witness
 from fairlead.model import kinds

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.engine.actions.making_room import suffice
+from fairlead.engine.rounds.actions.making_room import suffice
 from fairlead.model.tasks import TaskStatus
 
 if TYPE_CHECKING:

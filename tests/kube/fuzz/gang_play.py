@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from fairlead.api.client import KubeApi
 from fairlead.api.store import Store
-from fairlead.engine.assembly import Assembly
+from fairlead.engine.gangs.assembly import Assembly
 from fairlead.errors import AlreadyExists, NotFound
 from fairlead.framework.gang import Considered, GangCase, GangRescued, Unit
 from fairlead.model import kinds

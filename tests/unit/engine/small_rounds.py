@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from fairlead.engine.opening import open_round
+from fairlead.engine.rounds.opening import open_round
 from fairlead.framework.profile import Rounds
 from fairlead.framework.round import Round, Task
 from fairlead.framework.tiers import Enabled, TierPlugin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.hints import DEFAULT_INTERESTS, EXTENDER, Hints
+from fairlead.engine.queue.hints import DEFAULT_INTERESTS, EXTENDER, Hints
 from fairlead.framework.plugin import Hint, Plugin
 from fairlead.framework.profile import profile_of
 from fairlead.model.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.backoff import Backoff
+from fairlead.engine.queue.backoff import Backoff
 from tests.unit.engine.waiting_room import NODE_ADD, T0, Room
 
 

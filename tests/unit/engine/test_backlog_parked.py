@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairlead.engine.entry import Entry
-from fairlead.engine.parked import Parked
+from fairlead.engine.queue.entry import Entry
+from fairlead.engine.queue.parked import Parked
 from fairlead.framework.plugin import Hint
 from fairlead.model.events import ActionType
 from fairlead.model.pod import Pod

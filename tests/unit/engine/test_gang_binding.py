@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.engine.binding import Stage as BindingStage
+from fairlead.engine.cycle.binding import Stage as BindingStage
 from fairlead.errors import Conflict
 from fairlead.framework.profile import profile_of
 from fairlead.model.flow import Happened, Reply, Verb

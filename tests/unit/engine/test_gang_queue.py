@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.backoff import Backoff
-from fairlead.engine.entry import Entry
+from fairlead.engine.queue.backoff import Backoff
+from fairlead.engine.queue.entry import Entry
 from fairlead.model.flow import Happened
 from tests.unit.engine.gang_stage import gang_stage, group, member, members
 from tests.unit.engine.stage import Stage, node, pod

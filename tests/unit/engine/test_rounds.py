@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.candidates import enough
-from fairlead.engine.closing import close_round
-from fairlead.engine.rounds import run_actions
+from fairlead.engine.rounds.action_table import run_actions
+from fairlead.engine.rounds.closing import close_round
+from fairlead.engine.rounds.node_search import enough
 from fairlead.framework.round import Round, Sampling
 from fairlead.model.tasks import TaskStatus
 from fairlead.plugins.volcano.arguments import Arguments

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.transaction import Transaction, allocate_now, unpipeline
+from fairlead.engine.rounds.transaction import Transaction, allocate_now, unpipeline
 from fairlead.framework.round import Round
 from fairlead.model.tasks import TaskStatus
 from fairlead.state.cluster import Place

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any
 
-from fairlead.engine.backlog import Backlog
-from fairlead.engine.entry import Entry
+from fairlead.engine.queue.backlog import Backlog
+from fairlead.engine.queue.entry import Entry
 from fairlead.framework.plugin import Hint, Interest, Plugin
 from fairlead.framework.profile import profile_of
 from fairlead.model import kinds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.hints import Hints
+from fairlead.engine.queue.hints import Hints
 from fairlead.framework.plugin import Hint, Plugin
 from fairlead.framework.profile import profile_of
 from fairlead.model import kinds

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead.config.registry import BUILT_IN
-from fairlead.engine.figures import figures_of, take
+from fairlead.engine.explain.figures import figures_of, take
 from fairlead.engine.scheduler import Scheduler
 from fairlead.framework.meter import Meter
 from fairlead.model.figures import Decision, Figures, Observed, Sample

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Self
 
-from fairlead.engine.opening import open_round
-from fairlead.engine.rounds import run_actions
+from fairlead.engine.rounds.action_table import run_actions
+from fairlead.engine.rounds.opening import open_round
 from fairlead.framework.profile import Rounds
 from fairlead.framework.round import Round, Witness
 from fairlead.framework.tiers import Enabled, TierPlugin

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from fairlead.engine.closing import close_round
+from fairlead.engine.rounds.closing import close_round
 from fairlead.framework.fit import FitErrors, OneOf, insufficient
 from fairlead.framework.round import Round
 from fairlead.plugins.volcano.arguments import Arguments

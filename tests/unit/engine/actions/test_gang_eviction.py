@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.engine.actions.bundles import bundles_of, in_order
+from fairlead.engine.rounds.actions.bundles import bundles_of, in_order
 from fairlead.framework.round import Round
 from fairlead.framework.tiers import Enabled, TierPlugin
 from fairlead.model.amounts import Amounts

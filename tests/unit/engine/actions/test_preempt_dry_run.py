@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.engine.actions.preempt_dry_run import DryRun
+from fairlead.engine.rounds.actions.preempt_dry_run import DryRun
 from fairlead.framework.round import Round
 from tests.unit.engine.actions.square import Square, evicted, promised
 

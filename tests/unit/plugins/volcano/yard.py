@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fairlead.engine.closing import close_round
-from fairlead.engine.opening import open_round
-from fairlead.engine.rounds import run_actions
+from fairlead.engine.rounds.action_table import run_actions
+from fairlead.engine.rounds.closing import close_round
+from fairlead.engine.rounds.opening import open_round
 from fairlead.framework.profile import Rounds
 from fairlead.framework.round import Round, Task
 from fairlead.framework.tiers import Enabled, TierPlugin

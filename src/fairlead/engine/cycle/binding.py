@@ -1,0 +1,240 @@
+"""Binding: one placement on its way to the API. Permit, prebind, bind; then it is confirmed, or undone.
+
+    WAITING ──all allowed──▶ PREPARING ──errands done──▶ BINDING ──the API agreed──▶ ENDED (status is None)
+       │ refused, timed out      │ an errand failed         │ refused
+       └─────────────────────────┴──────────────────────────┴──────────────────────▶ ENDED (status says why)
+                                                                                       │ a gang keeps the place
+                                                                       tried again ◀── HELD
+
+It waits for nobody: it is advanced whenever replies or changes came in, and says when it wants to be looked at next.
+Meanwhile the pod is ASSUMED and the next one is being placed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from fairlead.framework.layers import asked
+from fairlead.framework.plugin import Errand, takes_part
+from fairlead.framework.points import waited_too_long
+from fairlead.model.durations import format_duration
+from fairlead.model.flow import Write
+from fairlead.model.reasons import SUCCESS, Code, Status, failed, unschedulable
+
+if TYPE_CHECKING:
+    from fairlead.engine.cycle.placement import Placed
+    from fairlead.engine.queue.entry import Entry
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.points import Permission
+    from fairlead.model.flow import Reply
+    from fairlead.model.pod import Pod
+    from fairlead.state.cluster import Cluster
+
+
+class Stage(Enum):
+    WAITING = "waiting on permit"
+    PREPARING = "prebind"
+    BINDING = "bind"
+    ENDED = "ended"
+    HELD = "held"
+
+
+class OneWrite:
+    """An errand that is a single write: done when the API agrees."""
+
+    def __init__(self, write: Write, failure: str) -> None:
+        self._write = write
+        self._failure = failure
+
+    def start(self, now: float) -> list[Write]:
+        return [self._write]
+
+    def progress(self, now: float, cluster: Cluster, replies: Sequence[Reply]) -> Status | None:
+        for reply in replies:
+            if reply.write is self._write:
+                return SUCCESS if reply.error is None else failed(f"{self._failure}: {reply.error.message}")
+        return None
+
+    def wake_at(self) -> float | None:
+        return None
+
+
+class Binding:
+    def __init__(self, entry: Entry, cycle: Cycle, placed: Placed, permission: Permission, *, now: float) -> None:
+        self.entry = entry
+        self.cycle = cycle
+        self.placed = placed
+        self.row = placed.row
+        self.node_name = cycle.cluster.table.name(placed.row)
+        self.stage = Stage.WAITING
+        self.status: Status | None = None
+        self.started = now
+        self.binds_since = now
+        """When all was prepared and the binding itself began."""
+        self.waiting_for: dict[str, tuple[float, float]] = {}
+        """Plugins that asked to wait: until when, and for how long that is."""
+        self.past_permit = False
+        self.preempted = False
+        self.retry_at: float | None = None
+        for plugin, timeout in permission.waits:
+            self.waiting_for[plugin] = (now + timeout, timeout)
+        self._errands: list[Errand] = []
+        self._plugin_of: dict[int, str] = {}
+        self._asked_to_bind = 0
+        """How many of those that bind, extenders and then plugins, have been asked."""
+
+    @property
+    def pod(self) -> Pod:
+        return self.entry.pod
+
+    # ---- Permit: what others may say of a waiting pod ----
+
+    def allow(self, plugin: str) -> None:
+        self.waiting_for.pop(plugin, None)
+
+    def reject(self, plugin: str, message: str) -> bool:
+        """Refuse a pod that waits; False if it does not (any more)."""
+        if self.stage is not Stage.HELD and (self.stage is not Stage.WAITING or not self.waiting_for):
+            return False
+        self._end(unschedulable(message).by(plugin))
+        return True
+
+    def preempt(self) -> bool:
+        """Take the place away in memory, from a pod that waits or prepares: it is tried again after a backoff."""
+        if self.stage in (Stage.WAITING, Stage.HELD):
+            self._end(failed("preempted"))
+        elif self.stage is Stage.PREPARING:
+            self._end(failed("preempted by DefaultPreemption"))
+        else:
+            return False
+        self.preempted = True
+        return True
+
+    # ---- a place that is kept after a failure ----
+
+    def hold(self, until: float) -> None:
+        """The bind failed, but the place is kept, and tried again later."""
+        self.stage, self.retry_at = Stage.HELD, until
+
+    def give_up(self, status: Status) -> None:
+        self.past_permit = False
+        self._end(status)
+
+    # ---- going on ----
+
+    def open(self) -> bool:
+        """Collect what must be done before binding. Says whether it will take a while."""
+        for plugin in self.cycle.profile.at("prebind"):
+            errand = asked(plugin, "prebind", self.cycle, self.row)
+            if isinstance(errand, Status):
+                if not errand.ok and errand.code is not Code.SKIP:
+                    self._end(_wrapped("PreBindPreFlight", plugin.name, errand))
+                    return False
+            elif errand is not None:
+                self._errands.append(errand)
+                self._plugin_of[id(errand)] = plugin.name
+        return bool(self._errands or self.waiting_for)
+
+    def advance(self, now: float, replies: Sequence[Reply] = ()) -> list[Write]:
+        """Go as far as possible; returns the writes that this takes."""
+        writes: list[Write] = []
+        if self.stage is Stage.WAITING:
+            if self.waiting_for:
+                self._check_permit(now)
+            if self.stage is Stage.WAITING and not self.waiting_for:
+                self.past_permit = True
+                self.stage = Stage.PREPARING
+                for errand in self._errands:
+                    writes += errand.start(now)
+        if self.stage is Stage.PREPARING:
+            if self._errands:
+                writes += self._progress(now, replies, "PreBind")
+            if self.stage is Stage.PREPARING and not self._errands:
+                self.stage, self.binds_since = Stage.BINDING, now
+                writes += self._bind_by_next(now)
+                replies = ()
+        if self.stage is Stage.BINDING:
+            writes += self._progress(now, replies, "Bind")
+            if self.stage is Stage.BINDING and not self._errands:
+                self.stage = Stage.ENDED
+        return writes
+
+    def wake_at(self) -> float | None:
+        if self.stage is Stage.HELD:
+            return self.retry_at
+        times = [until for until, _ in self.waiting_for.values()] if self.stage is Stage.WAITING else []
+        times += [at for errand in self._errands if (at := errand.wake_at()) is not None]
+        return min(times, default=None)
+
+    def _check_permit(self, now: float) -> None:
+        for plugin, (until, timeout) in self.waiting_for.items():
+            if now >= until:
+                self._end(waited_too_long(plugin, format_duration(timeout)))
+                return
+
+    def _progress(self, now: float, replies: Sequence[Reply], point: str) -> list[Write]:
+        writes: list[Write] = []
+        for errand in tuple(self._errands):
+            status = errand.progress(now, self.cycle.cluster, replies)
+            if status is None:
+                continue
+            self._errands.remove(errand)
+            if status.code is Code.SKIP and self.stage is Stage.BINDING:
+                writes += self._bind_by_next(now)
+            elif not status.ok:
+                self._end(_wrapped(point, self._plugin_of[id(errand)], status))
+                break
+        return writes
+
+    def _bind_by_next(self, now: float) -> list[Write]:
+        """Interested extenders that bind, then plugins; each is asked only if those before it stepped aside."""
+        profile, cycle = self.cycle.profile, self.cycle
+        extenders, plugins = profile.extenders, profile.at("bind")
+        while self._asked_to_bind < len(extenders) + len(plugins):
+            at = self._asked_to_bind
+            self._asked_to_bind += 1
+            name, answer = "", None
+            if at < len(extenders):
+                if not extenders[at].binds or not extenders[at].interested(self.pod):
+                    continue
+                answer = extenders[at].bind(cycle, self.row)
+            else:
+                plugin = plugins[at - len(extenders)]
+                name, answer = plugin.name, asked(plugin, "bind", cycle, self.row)
+            if isinstance(answer, Status):
+                if answer.code is Code.SKIP:
+                    continue
+                self._end(_wrapped("Bind", name, answer))
+                return []
+            errand = OneWrite(answer, "binding rejected") if isinstance(answer, Write) else answer
+            return self._take_on(errand, name, now)
+        self._end(failed("no Bind plugin took the pod"))
+        return []
+
+    def _take_on(self, errand: Errand, name: str, now: float) -> list[Write]:
+        self._errands.append(errand)
+        self._plugin_of[id(errand)] = name
+        return errand.start(now)
+
+    def _end(self, status: Status) -> None:
+        self.stage = Stage.ENDED
+        self.status = status
+        self._errands.clear()
+
+
+def _wrapped(point: str, plugin: str, status: Status) -> Status:
+    """A refusal keeps its words; anything else is an error that names point and plugin (an extender names itself)."""
+    if status.code.rejected:
+        return status.by(plugin)
+    if not plugin:
+        return status
+    return failed(f'running {point} plugin "{plugin}": {status.message}')
+
+
+def told_after_binding(cycle: Cycle, row: int) -> None:
+    """PostBind: everybody hears of a pod that is bound."""
+    for plugin in cycle.profile.at("postbind"):
+        if takes_part(plugin, "postbind"):
+            asked(plugin, "postbind", cycle, row)

@@ -1,0 +1,188 @@
+"""Evictions: carrying out what preemption decided, while scheduling goes on.
+
+All victims but the last are evicted together; when the API has agreed, the last one goes, and with its deletion on the
+way the pod that all this is for may be tried again. Until then it is kept out of the queue (`cluster.preempting`), so
+that it does not look for a second set of victims. A victim that is itself only on its way to the node is sent back in
+memory, without a word to the API.
+
+    begin ──▶ evicting all but the last ──▶ evicting the last ──▶ ended
+                     └──────── an error ────────┴──▶ ended; the pod is tried again at once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fairlead.engine.cycle.outcome import status_patch
+from fairlead.errors import NotFound
+from fairlead.model import kinds
+from fairlead.model.documents import timestamp
+from fairlead.model.flow import PatchType, Verb, Write
+
+if TYPE_CHECKING:
+    from fairlead.engine.cycle.binding import Binding
+    from fairlead.engine.cycle.events import Recorder
+    from fairlead.engine.queue.backlog import Backlog
+    from fairlead.model.flow import Reply
+    from fairlead.model.group import PodGroup
+    from fairlead.model.pod import Pod
+    from fairlead.state.cluster import Cluster
+    from fairlead.state.gangs import Gang
+
+WHOLE_CLUSTER = "cluster"
+"""Where a gang's victims are, in the words of their events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """Who room is made for: a pod, or a gang that a pod speaks for. `key` is what is kept out of the queue."""
+
+    pod: Pod
+    key: str
+    uid: str
+    title: str = "pod"
+    group: PodGroup | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Eviction:
+    """Room being made for one claimant."""
+
+    claimant: Claimant
+    node: str
+    last: Pod | None
+    awaited: set[Write] = field(default_factory=set)
+
+
+class Evictions:
+    def __init__(self, cluster: Cluster, backlog: Backlog, recorder: Recorder, bindings: Mapping[str, Binding]) -> None:
+        self._cluster = cluster
+        self._backlog = backlog
+        self._recorder = recorder
+        self._bindings = bindings
+        self._of_write: dict[Write, Eviction] = {}
+        self.victims: list[int] = []
+        """How many victims each preemption had; telemetry reads and clears it."""
+
+    def begin(self, preemptor: Pod, node: str, victims: Sequence[Pod], now: float) -> list[Write]:
+        """Start evicting. Victims that are leaving already need no push."""
+        return self._begin(Claimant(preemptor, preemptor.uid, preemptor.uid), node, victims, now)
+
+    def begin_for_gang(self, gang: Gang, pod: Pod, victims: Sequence[Pod], now: float) -> list[Write]:
+        """The same for a gang, whose victims may be anywhere; one of its pods speaks for it."""
+        uid = gang.group.uid if gang.group is not None else pod.uid
+        return self._begin(Claimant(pod, gang.key, uid, "podgroup", gang.group), WHOLE_CLUSTER, victims, now)
+
+    def send_away(self, pod: Pod, why: str, now: float) -> list[Write]:
+        """Evict a pod for no other pod's sake."""
+        delete = Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, _only(pod))
+        return [_disruption(pod, f"{pod.scheduler_name}: {why}", now), delete]
+
+    def _begin(self, claimant: Claimant, node: str, victims: Sequence[Pod], now: float) -> list[Write]:
+        self.victims.append(len(victims))
+        going = [victim for victim in victims if not self._is_leaving(victim)]
+        if not going:
+            return []
+        eviction = Eviction(claimant, node, going[-1])
+        self._cluster.preempting[claimant.key] = ""
+        writes = self._clear_lower_nominations(claimant.pod, node, now)
+        for victim in going[:-1]:
+            writes += self._evict(eviction, victim, now)
+        return writes + (self._go_on(eviction, now) if not eviction.awaited else [])
+
+    def hear(self, replies: Sequence[Reply], now: float) -> list[Write]:
+        writes: list[Write] = []
+        for reply in replies:
+            eviction = self._of_write.pop(reply.write, None)
+            if eviction is None:
+                continue
+            eviction.awaited.discard(reply.write)
+            if reply.error is not None and not isinstance(reply.error, NotFound):
+                self._end(eviction)
+                self._backlog.activate([eviction.claimant.pod], now)
+            elif not eviction.awaited and eviction.claimant.key in self._cluster.preempting:
+                writes += self._go_on(eviction, now)
+        return writes
+
+    def _go_on(self, eviction: Eviction, now: float) -> list[Write]:
+        """The turn of the last victim; or the end, if it has had it."""
+        last, eviction.last = eviction.last, None
+        if last is None:
+            self._end(eviction)
+            return []
+        self._cluster.preempting[eviction.claimant.key] = last.uid
+        writes = self._evict(eviction, last, now)
+        if not eviction.awaited:
+            self._end(eviction)
+        return writes
+
+    def _end(self, eviction: Eviction) -> None:
+        self._cluster.preempting.pop(eviction.claimant.key, None)
+
+    # ---- one victim ----
+
+    def _is_leaving(self, victim: Pod) -> bool:
+        seat = self._cluster.pods.get(victim.uid)
+        return seat is None or seat.seen.terminating
+
+    def _evict(self, eviction: Eviction, victim: Pod, now: float) -> list[Write]:
+        claimant = eviction.claimant
+        note = f"Preempted by {claimant.title} {claimant.uid} on node {eviction.node}"
+        writes: list[Write] = []
+        if self._send_back(victim):
+            note += " (in kube-scheduler memory)."
+        else:
+            delete = Write(Verb.DELETE, kinds.POD, victim.namespace, victim.name, _only(victim))
+            words = f"{claimant.pod.scheduler_name}: preempting to accommodate a higher priority {claimant.title}"
+            writes += [_disruption(victim, words, now), delete]
+            eviction.awaited.add(delete)
+            self._of_write[delete] = eviction
+        return writes + self._recorder.record(
+            victim,
+            now=now,
+            controller=claimant.pod.scheduler_name,
+            kind="Normal",
+            reason="Preempted",
+            action="Preempting",
+            note=note,
+            related=claimant.pod if claimant.group is None else claimant.group,
+        )
+
+    def _send_back(self, victim: Pod) -> bool:
+        """A victim that waits for permission or prepares to be bound loses its place at once."""
+        binding = self._bindings.get(victim.uid)
+        return binding is not None and binding.preempt()
+
+    def _clear_lower_nominations(self, preemptor: Pod, node: str, now: float) -> list[Write]:
+        """Who was promised room on this node with a lower priority must look elsewhere."""
+        writes = []
+        for pod in self._backlog.nominator.on_node(node):
+            if pod.priority < preemptor.priority:
+                self._backlog.nominator.clear(pod.uid)
+                patch = status_patch(pod, now=now, nominated="")
+                if patch is not None:
+                    writes.append(patch)
+        return writes
+
+
+def _only(victim: Pod) -> dict[str, object]:
+    """Options that delete this pod and not a namesake that has taken its place."""
+    return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": victim.uid}}
+
+
+def _disruption(victim: Pod, words: str, now: float) -> Write:
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": words,
+        "observedGeneration": victim.generation,
+        "lastProbeTime": None,
+        "lastTransitionTime": timestamp(now),
+    }
+    body = {"metadata": {"uid": victim.uid}, "status": {"conditions": [condition]}}
+    return Write(
+        Verb.PATCH, kinds.POD, victim.namespace, victim.name, body, subresource="status", patch_type=PatchType.STRATEGIC
+    )

@@ -1,0 +1,65 @@
+"""What a Scheduler answers when it is asked about a pod, a group or a queue.
+
+Nothing is worked out for the purpose: an answer is put together from what attempts and rounds left behind, and from
+where things are now.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.engine.explain.gang import described
+from fairlead.engine.explain.group import explain_job
+from fairlead.engine.explain.pod import waiting_in
+from fairlead.engine.explain.queue import explain_queue
+from fairlead.engine.explain.waiting_pod import explained_by_round
+from fairlead.model.explanation import Explanation
+
+if TYPE_CHECKING:
+    from fairlead.engine.queue.entry import Waiting
+    from fairlead.engine.scheduler import Scheduler
+    from fairlead.model.gang_explanation import GangExplanation
+    from fairlead.model.pod import Pod
+    from fairlead.model.queue_explanation import JobExplanation, QueueExplanation
+
+
+def about_pod(scheduler: Scheduler, namespace: str, name: str) -> Explanation | None:
+    key = f"{namespace}/{name}"
+    pod = next((seat.seen for seat in scheduler.cluster.pods.values() if seat.seen.key == key), None)
+    if pod is None:
+        return None
+    waiting = scheduler.backlog.where(pod.uid)
+    known = scheduler.explanations.of(pod.uid, waiting)
+    if known is not None:
+        return known
+    for driver in scheduler.drivers:
+        if (report := driver.why(pod.uid)) is not None and not pod.node_name:
+            return explained_by_round(report, scheduler.cluster.table)
+    return Explanation(
+        namespace, name, pod.uid, pod.scheduler_name, _verdict(pod, waiting),
+        message=waiting.message if waiting else "", node=pod.node_name,
+        total_nodes=len(scheduler.cluster.table), waiting=waiting_in(waiting) if waiting else None,
+    )  # fmt: skip
+
+
+def _verdict(pod: Pod, waiting: Waiting | None) -> str:
+    if pod.node_name:
+        return "Scheduled"
+    return "Gated" if waiting is not None and waiting.queue == "gated" else "Waiting"
+
+
+def about_group(scheduler: Scheduler, namespace: str, name: str) -> GangExplanation | JobExplanation | None:
+    for driver in scheduler.drivers:
+        explained = explain_job(driver, namespace, name)
+        if explained is not None:
+            return explained
+    for gang in scheduler.cluster.gangs.named(namespace, name):
+        known = scheduler.gang_explanations.of(gang.key)
+        places = (scheduler.backlog.where(uid) for uid in gang.members)
+        return described(gang, known, next((place for place in places if place is not None), None))
+    return None
+
+
+def about_queue(scheduler: Scheduler, name: str) -> QueueExplanation | None:
+    found = (explain_queue(driver, name) for driver in scheduler.drivers)
+    return next((explanation for explanation in found if explanation is not None), None)

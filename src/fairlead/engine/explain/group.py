@@ -1,0 +1,213 @@
+"""From the last round to answers about groups: how far one has come, and at which check it stopped.
+
+It reads the round that is under way or was last closed. Nothing is computed before somebody asks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.engine.explain.queue import NAMED, Books, amounts_text, in_turn, owners_of, said, total
+from fairlead.model import kinds
+from fairlead.model.amounts import PODS
+from fairlead.model.gang_explanation import GangExplanation
+from fairlead.model.pod import VOLCANO_GROUP_API
+from fairlead.model.queue_explanation import Check, JobExplanation
+from fairlead.model.tasks import TaskStatus
+
+if TYPE_CHECKING:
+    from fairlead.engine.explain.queue import Account
+    from fairlead.engine.rounds.driver import RoundDriver
+    from fairlead.framework.round import Job, Round
+    from fairlead.model.group import PodGroup
+
+_TEXTS = 5
+_UID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+
+def explain_job(driver: RoundDriver, namespace: str, name: str) -> JobExplanation | None:
+    """None if it is no group of this profile's queues, and not known by any."""
+    round = driver.latest
+    if round is None:
+        return None
+    groups = round.cluster.shelves.of(kinds.VC_POD_GROUP)
+    key = _key_of(groups.values(), namespace, name)
+    job = round.jobs.get(key)
+    if job is not None:
+        return _explained(driver, round, job)
+    group: PodGroup | None = groups.get(key)
+    if group is None:
+        return None
+    queue = group.queue or driver.rounds.default_queue
+    missing = Check("queue", False, f'queue "{queue}" does not exist') if queue not in round.queues else None
+    checks = (missing or Check("queue", None, "the next round will look at it"),)
+    return JobExplanation(_gang(driver, group, None, checks), queue, group.phase, checks)
+
+
+def _key_of(groups: Iterable[PodGroup], namespace: str, name: str) -> str:
+    """The group of that name, or the one that was made for somebody of that name: `<job>-<uid>` for a Volcano job,
+    `podgroup-<uid>` for whoever else owns pods."""
+    named = {group.key: group for group in groups if group.namespace == namespace}
+    key = f"{namespace}/{name}"
+    if key in named:
+        return key
+    of_job = re.compile(f"{re.escape(name)}-{_UID}")
+    return next((one.key for one in named.values() if one.made_for == name or of_job.fullmatch(one.name)), key)
+
+
+def _explained(driver: RoundDriver, round: Round, job: Job) -> JobExplanation:
+    checks = tuple(_checks(round, job))
+    waiting = in_turn(round, (one for one in round.jobs.values() if one.queue == job.queue))
+    before = waiting[: waiting.index(job)] if job in waiting else []
+    return JobExplanation(
+        gang=_gang(driver, job.group, job, checks),
+        queue=job.queue,
+        phase=job.phase,
+        checks=checks,
+        place=len(before) + 1 if job in waiting else None,
+        waiting=len(waiting),
+        before=tuple(one.uid for one in before[:NAMED]),
+        owners=owners_of(before[:NAMED]),
+    )
+
+
+def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequence[Check]) -> GangExplanation:
+    round = driver.latest
+    assert round is not None
+    ready = job is not None and job.is_ready
+    ended = _ended(group, job)
+    failed = next((check for check in checks if check.passed is False), None)
+    where = Counter(
+        round.cluster.table.name(task.row)
+        for task in (job.tasks.values() if job is not None else ())
+        if task.row >= 0 and task.status not in (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
+    )
+    return GangExplanation(
+        namespace=group.namespace,
+        name=group.name,
+        api=VOLCANO_GROUP_API,
+        scheduler=driver.profile.name,
+        verdict=(
+            "Completed"
+            if _is_over(group, job)
+            else "Scheduled"
+            if ready
+            else "Unschedulable"
+            if failed is not None
+            else "Waiting"
+        ),
+        message="" if ready or failed is None else f"{failed.name}: {failed.text}",
+        ended=ended,
+        owner=group.made_for,
+        at=round.now,
+        attempts=driver.counted,
+        minimum=group.min_member,
+        members=0 if job is None else len(job.tasks),
+        scheduled=0 if job is None else job.counts.ready,
+        fits=0 if job is None else job.counts.ready,
+        where=where,
+        blockers=() if job is None else tuple(_fit_errors(job)),
+    )
+
+
+def _is_over(group: PodGroup, job: Job | None) -> bool:
+    """Whether all its pods have ended; they may be gone by now."""
+    if job is None or not job.tasks:
+        return group.phase == "Completed"
+    return all(task.status in (TaskStatus.SUCCEEDED, TaskStatus.FAILED) for task in job.tasks.values())
+
+
+def _ended(group: PodGroup, job: Job | None) -> tuple[int, int]:
+    """How many succeeded and failed: by the pods that are there, or as it was last written down."""
+    if job is None or not job.tasks:
+        return group.counted[1:]
+    return job.counts.of(TaskStatus.SUCCEEDED), job.counts.of(TaskStatus.FAILED)
+
+
+def _fit_errors(job: Job) -> list[tuple[str, int]]:
+    texts = Counter(errors.message for uid, errors in job.fit_errors.items() if uid in job.tasks)
+    return texts.most_common(_TEXTS)
+
+
+def _checks(round: Round, job: Job) -> Iterator[Check]:
+    """In the order in which they stand in a group's way."""
+    books = Books(round, job.queue)
+    yield _queue(round, job, books)
+    if _is_over(job.group, job):
+        succeeded, failed = _ended(job.group, job)
+        yield Check("gang", True, f"all its pods have ended: {succeeded} succeeded, {failed} failed")
+        return
+    yield _entry(round, job)
+    yield _quota(job, books)
+    yield _gang_check(job, round)
+    if job.contains_topology:
+        yield _topology(round, job)
+    yield _nodes(job)
+
+
+def _entry(round: Round, job: Job) -> Check:
+    if "enqueue" not in round.actions:
+        return Check("enqueue", True, "every group is let in: there is no action enqueue")
+    if not job.is_pending:
+        return Check("enqueue", True, "it was let in")
+    notes = [text for (uid, text) in round.outcome.notes if uid == job.uid]
+    needs = " and ".join(f"{text} {name}" for name, text in amounts_text(job.minimum()).items()) or "nothing"
+    return Check("enqueue", False, f"not let in, needs {needs}: {'; '.join(notes) or 'its turn has not come yet'}")
+
+
+def _queue(round: Round, job: Job, books: Books) -> Check:
+    queue = round.queues[job.queue].queue
+    if books.trouble:
+        return Check("queue", False, f"{job.queue} can have nothing: {books.trouble}")
+    return Check("queue", queue.open, f"{job.queue} is {queue.state or 'not opened yet'}")
+
+
+def _quota(job: Job, books: Books) -> Check:
+    """Whether its queue, and every queue above that, has room for what is pending."""
+    if books.own is None:
+        return Check("quota", None, "no account is kept of its queue")
+    if not job.tasks:
+        return Check("quota", None, "it has no pods that ask for anything")
+    wanted = total(task.request for task in job.in_status(TaskStatus.PENDING))
+    lacking = [
+        f"asks for {said(name, amount)} {name}, and queue {one.name} has {said(name, one.allocated.get(name))} of "
+        f"{said(name, books.ceiling(one, name)) or 'any'}{_kept_text(name, one)}"
+        for one in books.line
+        for name, amount in wanted.items()
+        if name != PODS and amount and one.allocated.get(name) + amount >= books.ceiling(one, name) + 0.1
+    ]
+    if not lacking:
+        return Check("quota", True, "its queue has room for it")
+    return Check("quota", None if job.is_ready else False, "; ".join(lacking))
+
+
+def _kept_text(name: str, account: Account) -> str:
+    kept = account.inqueue.get(name)
+    return f" ({said(name, kept)} kept for groups that were let in)" if kept else ""
+
+
+def _gang_check(job: Job, round: Round) -> Check:
+    invalid = round.tiers.job_valid(job)
+    needed = f"{job.min_available} {'is' if job.min_available == 1 else 'are'} needed"
+    counts = f"{job.counts.ready} of {len(job.tasks)} pods have places, {needed}"
+    if invalid is not None:
+        return Check("gang", False, f"{invalid.message or invalid.reason}; {counts}")
+    return Check("gang", True if job.is_ready else None, counts)
+
+
+def _topology(round: Round, job: Job) -> Check:
+    if not round.topology.ready:
+        return Check("topology", False, "the HyperNodes make no tree")
+    where = job.allocated_hyper_node
+    return Check("topology", True if where else None, f"in {where}" if where else "no HyperNode was chosen yet")
+
+
+def _nodes(job: Job) -> Check:
+    told = _fit_errors(job)
+    if not told:
+        return Check("nodes", True, "no node refused it") if job.is_ready else Check("nodes", None, "none was tried")
+    texts = (f"{text} ({count} {'pod' if count == 1 else 'pods'})" for text, count in told)
+    return Check("nodes", None if job.is_ready else False, "; ".join(texts))

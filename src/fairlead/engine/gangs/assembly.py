@@ -1,0 +1,302 @@
+"""Assembly: one attempt at a whole gang. Every member is put on a row of the table, in one Statement; all of it is kept
+or none of it.
+
+    members in order ─▶ place ─▶ assign, reserve, permit ─▶ the first consent means: the gang is whole
+         for each placement (a rack, a zone), if the group wants one; the best one that fits is taken
+    not whole ─▶ undone in reverse; perhaps room can be made for all of it (rescue_gang)
+
+The trial is the real thing: if the gang is whole, what lies on the table is committed as it is. If not, the table, the
+reservations and the counts are as before, exactly. The rules are kube-scheduler's; what is ours is that nobody is
+evicted for a gang that would not be whole then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.engine.cycle.attempt import Rescue, refused_on_node, rescue
+from fairlead.engine.cycle.outcome import Failure
+from fairlead.engine.cycle.placement import Blocked, Broken, Candidate, Placed, Search, place
+from fairlead.engine.gangs.domain_search import DomainSearch, none_of
+from fairlead.engine.gangs.result import Member, Result
+from fairlead.errors import FairleadError
+from fairlead.framework.cycle import Cycle
+from fairlead.framework.gang import GangRescued, Placement
+from fairlead.framework.points import merge_permits, merge_reserved
+from fairlead.framework.verdicts import FEASIBLE
+from fairlead.model.reasons import Code, Status, failed, unschedulable
+from fairlead.state.statement import Statement
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from numpy.typing import NDArray
+
+    from fairlead.framework.evaluate import Evaluator
+    from fairlead.framework.gang import GangRules
+    from fairlead.framework.meter import Meter
+    from fairlead.framework.refusals import Refusals
+    from fairlead.model.pod import Pod
+    from fairlead.state.cluster import Cluster
+    from fairlead.state.gangs import Gang
+
+UNSCHEDULABLE = "pod group is unschedulable"
+WAITING_FOR_PREEMPTION = "pod group is waiting for preemption to complete"
+NO_PLACEMENTS = "no feasible placements found"
+NO_RESCUE = "default preemption plugin is not registered, workload aware preemption is disabled"
+NO_RESCUE_IN_DOMAINS = "workload aware preemption is not supported for pod groups with scheduling constraints"
+
+
+class Assembly:
+    """The means of one attempt; also what a rescue gets to work with (framework/gang.GangCase)."""
+
+    def __init__(
+        self,
+        gang: Gang,
+        pods: Sequence[Pod],
+        *,
+        cluster: Cluster,
+        evaluator: Evaluator,
+        rules: GangRules,
+        search: Search,
+        now: float,
+        rng: Random,
+        meter: Meter | None = None,
+    ) -> None:
+        self.gang = gang
+        self.pods = pods
+        self.cluster = cluster
+        self.now = now
+        self.rng = rng
+        self._evaluator = evaluator
+        self.profile = evaluator.profile
+        self._rules = rules
+        self._search = search
+        self._meter = meter
+        self._statement = Statement(cluster)
+        self._rescuing = True
+        """Whether members may look for room that is yet to be made; not while whole gangs are tried on for it."""
+        self.trials = 0
+        """In how many parts of the cluster members were put on rows."""
+
+    def run(self) -> Result:
+        try:
+            result = self._somewhere()
+            if result.status is not None and result.status.code is Code.UNSCHEDULABLE and not result.waiting:
+                self._make_room(result)
+            return result
+        finally:
+            self._search.within = None
+
+    def commit(self) -> None:
+        """Keep what lies on the table: members become ASSUMED."""
+        self._statement.commit()
+        self.gang.proposed = 0
+
+    # ---- where ----
+
+    def _somewhere(self) -> Result:
+        placements = self._placements()
+        if isinstance(placements, Status):
+            return Result(status=placements, blamed=self._divides)
+        if placements is None:
+            return self._anywhere()
+        if not placements:
+            return Result(status=unschedulable(NO_PLACEMENTS), blamed=self._divides)
+        return DomainSearch(self, placements).run()
+
+    def _anywhere(self) -> Result:
+        """On any nodes. Where somebody divides the cluster, all of it is one placement, and is spoken of as one."""
+        result = self.assemble(None)
+        if self._divides and result.status is not None and result.status.code.rejected and not result.waiting:
+            result.status = none_of(1, result.status)
+        return result
+
+    @property
+    def _divides(self) -> frozenset[str]:
+        """Who says which parts of the cluster there are."""
+        return frozenset(plugin.name for plugin in self.profile.at("placements")[:1])
+
+    def _placements(self) -> Sequence[Placement] | Status | None:
+        for plugin in self.profile.at("placements"):
+            try:
+                return plugin.placements(self.gang, self.cluster)
+            except Exception as error:
+                return failed(f'running PlacementGenerate plugin "{plugin.name}": {type(error).__name__}: {error}')
+        return None
+
+    # ---- all members, one after the other ----
+
+    def assemble(self, placement: Placement | None) -> Result:
+        """Put members on rows. A whole gang is left on the table; anything else is undone."""
+        rows = placement.rows if placement is not None else None
+        self._search.within = rows
+        result = Result(status=unschedulable(UNSCHEDULABLE), placement=placement)
+        refused: dict[tuple[object, ...], tuple[int, Failure]] = {}
+        for pod in self.pods:
+            member = self._put(pod, refused)
+            result.members.append(member)
+            if member.placed is None:
+                assert member.failure is not None
+                if not member.failure.status.code.rejected:
+                    words = f"failed to schedule other pod from a pod group: {member.failure.status.message}"
+                    result.status, result.waiting = failed(words), False
+                    break
+                continue
+            result.needs_room |= member.rescued is not None
+            self._agree(result, member)
+        if result.status is not None:
+            self.undo(result.members)
+        return result
+
+    def _agree(self, result: Result, member: Member) -> None:
+        """If everybody that permits consents, enough members have places."""
+        permission = member.permission
+        if permission is None or (permission.waits and self._rules.plugin in dict(permission.waits)):
+            return
+        if result.needs_room:
+            result.status, result.waiting = unschedulable(UNSCHEDULABLE, WAITING_FOR_PREEMPTION), True
+        else:
+            result.status = None
+
+    def _put(self, pod: Pod, refused: dict[tuple[object, ...], tuple[int, Failure]]) -> Member:
+        member = Member(pod, self.cycle_of(pod))
+        alike = (pod.shape, pod.namespace, id(pod.labels), pod.nominated_node)
+        known = refused.get(alike)
+        if known is not None and known[0] == self._statement.checkpoint() and not pod.shape.volumes:
+            member.failure = known[1]
+            return member
+        answer = place(member.cycle, self._evaluator, self._search)
+        if isinstance(answer, Broken):
+            member.failure = Failure(answer.status, answer.status.message)
+        elif isinstance(answer, Blocked):
+            self._refused(member, answer.refusals)
+            if member.failure is not None:
+                refused[alike] = (self._statement.checkpoint(), member.failure)
+        else:
+            member.placed = answer
+        if member.placed is not None:
+            self._claim(member)
+        return member
+
+    def cycle_of(self, pod: Pod) -> Cycle:
+        cycle = Cycle(pod=pod, cluster=self.cluster, profile=self.profile, now=self.now, rng=self.rng)
+        if self._meter is not None:
+            cycle.meter = self._meter.for_next_cycle()
+        return cycle
+
+    def prepared(self, pod: Pod) -> Cycle | None:
+        """A cycle in which every plugin has looked at the pod; None if one of them refuses it whatever the node."""
+        cycle = self.cycle_of(pod)
+        try:
+            return cycle if self._evaluator.prepare(cycle).status is None else None
+        except FairleadError:
+            return None
+
+    def _refused(self, member: Member, refusals: Refusals) -> None:
+        """Nothing fits. Where members are rescued one by one, a node that will be free counts as a place."""
+        if not self._rescuing:
+            message = refusals.diagnosis.message
+            member.failure = Failure(unschedulable(message), message, refusals.diagnosis.unschedulable_plugins)
+            return
+        outcome = rescue(member.cycle, refusals)
+        if isinstance(outcome, Rescue):
+            row = self.cluster.table.row_of[outcome.rescued.nominated or ""]
+            member.rescued, member.failure = outcome.rescued, outcome.failure
+            member.placed = Placed(row, feasible=0, judged=0, chosen=Candidate(row, 0))
+        else:
+            member.failure = outcome
+
+    def _claim(self, member: Member) -> None:
+        """Assign, reserve, permit; a refusal leaves no trace."""
+        assert member.placed is not None
+        cycle, row = member.cycle, member.placed.row
+        before = self._statement.checkpoint()
+        self._statement.assign(member.pod, row)
+        self.gang.proposed += 1
+        try:
+            refused = merge_reserved(cycle, row)
+            if refused is None:
+                member.permission = merge_permits(cycle, row)
+                refused = member.permission.status
+        except FairleadError as error:
+            refused = failed(str(error))
+        if refused is not None:
+            self._unreserve(member)
+            self._statement.rollback(before)
+            self.gang.proposed -= 1
+            member.placed, member.permission, member.rescued = None, None, None
+            member.failure = refused_on_node(refused)
+
+    def undo(self, members: Sequence[Member]) -> None:
+        """Take all of it back, latest first. The members still say where they would have been."""
+        for member in reversed(members):
+            if member.placed is not None:
+                self._unreserve(member)
+        self._statement.rollback()
+        self.gang.proposed = 0
+
+    def _unreserve(self, member: Member) -> None:
+        assert member.placed is not None
+        for plugin in reversed(self.profile.at("reserve")):
+            plugin.unreserve(member.cycle, member.placed.row)
+
+    # ---- making room for all of it ----
+
+    def _make_room(self, result: Result) -> None:
+        if not self._rules.rescues_whole:
+            return
+        assert result.status is not None
+        said = self._rescued()
+        result.rescue = said
+        if said.status.ok:
+            result.waiting = True
+            self._move_to(result, said.nominations)
+        elif said.status.code.rejected:
+            result.status = unschedulable(*result.status.reasons, said.status.message)
+        else:
+            result.status = said.status
+
+    def _rescued(self) -> GangRescued:
+        plugins = self.profile.at("rescue_gang")
+        if not plugins:
+            return GangRescued(unschedulable(NO_RESCUE))
+        if self.gang.group is not None and not self.gang.group.may_preempt:
+            return GangRescued(unschedulable(NO_RESCUE_IN_DOMAINS))
+        try:
+            return plugins[0].rescue_gang(self)
+        except FairleadError as error:
+            return GangRescued(failed(str(error)))
+
+    def _move_to(self, result: Result, nominations: Sequence[tuple[Pod, int]]) -> None:
+        """Members that would go somewhere are promised that place; the others keep their refusals."""
+        rows = {pod.uid: row for pod, row in nominations}
+        for member in result.members:
+            row = rows.get(member.pod.uid)
+            member.placed = Placed(row, feasible=0, judged=0, chosen=Candidate(row, 0)) if row is not None else None
+
+    def fits(self) -> Sequence[tuple[Pod, int]] | Status:
+        self._rescuing = False
+        try:
+            result = self._somewhere()
+        finally:
+            self._rescuing = True
+        if result.status is not None:
+            return result.status
+        self.undo(result.members)
+        return [(member.pod, member.placed.row) for member in result.members if member.placed is not None]
+
+    def still_fits(self, where: Sequence[tuple[Pod, int]], statement: Statement) -> bool:
+        for pod, row in where:
+            cycle = self.cycle_of(pod)
+            if self._evaluator.prepare(cycle).status is not None or not self._passes(cycle, row):
+                return False
+            statement.assign(pod, row)
+        return True
+
+    def _passes(self, cycle: Cycle, row: int) -> bool:
+        rows: NDArray[np.int32] = np.array([row], dtype=np.int32)
+        return int(self._evaluator.judge_rows(cycle, rows)[0]) == FEASIBLE

@@ -1,0 +1,406 @@
+"""GangDriver: the way of a gang, from the queue to its last bind.
+
+    entry ─▶ Assembly ─▶ whole: bindings of all members begin, and no bind is sent before enough are permitted
+                      ─▶ not:   every member is told why; the gang waits as one entry
+
+A gang that has started owes it to its started members to become whole. So a member whose bind failed keeps its place
+(HELD) and is tried again there first; a gang that is found half bound, after a restart or because a member was lost, is
+the first in the queue. If it is still incomplete after its time, it is reported, or its started members are evicted, as
+the profile says; held places are given up then.
+
+Invariant: between attempts a gang holds places for at least its minimum, or only those that its members run on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from fairlead.engine.cycle.attempt import Committed, refused_on_node
+from fairlead.engine.cycle.binding import Binding, Stage
+from fairlead.engine.cycle.outcome import Failure, group_patch
+from fairlead.engine.gangs.assembly import UNSCHEDULABLE, Assembly
+from fairlead.engine.queue.entry import Entry
+from fairlead.framework.points import PERMITTED, Permission
+from fairlead.model.group import GroupPolicy
+from fairlead.model.pod import NATIVE_GROUP_API
+from fairlead.model.reasons import Status, failed, unschedulable
+from fairlead.state.seats import Place
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from fairlead.engine.cycle.events import Recorder
+    from fairlead.engine.cycle.evictions import Evictions
+    from fairlead.engine.cycle.placement import Search
+    from fairlead.engine.explain.gang import GangExplanations
+    from fairlead.engine.gangs.result import Member, Result
+    from fairlead.engine.queue.backlog import Backlog
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.evaluate import Evaluator
+    from fairlead.framework.gang import GangRules
+    from fairlead.framework.meter import Meter
+    from fairlead.framework.profile import Profile
+    from fairlead.model.flow import Write
+    from fairlead.model.pod import Pod
+    from fairlead.state.cluster import Cluster
+    from fairlead.state.gangs import Gang
+
+NOT_WHOLE = "the gang lost members and cannot be whole any more"
+FIRST_RETRY, LAST_RETRY = 1.0, 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the driver shares with the Scheduler."""
+
+    cluster: Cluster
+    backlog: Backlog
+    bindings: Mapping[str, Binding]
+    recorder: Recorder
+    evictions: Evictions
+    explanations: GangExplanations
+    search: Search
+    rng: Random
+    profile: Callable[[str], Profile | None]
+    evaluator: Callable[[str], Evaluator]
+    nominated: Callable[[], Mapping[int, Sequence[Pod]]]
+    meter: Callable[[], Meter | None]
+    begin: Callable[[Entry, Cycle, Committed], None]
+    report: Callable[[Entry, Pod, Failure], None]
+    advance: Callable[[Binding], None]
+    end: Callable[[Binding], None]
+
+
+class GangDriver:
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._incomplete: dict[str, float] = {}
+        """Gangs that have started and lack members, or keep places for some, with the moment since when."""
+        self.domains_tried = 0
+        """How often members were put on rows of a rack, a zone or a HyperNode in order to see how many fit."""
+        self._writes: list[Write] = []
+        self._now = 0.0
+        self._starting = False
+        """While the bindings of a gang that waits for permission are begun: not all of them can be counted yet."""
+
+    # ---- one attempt ----
+
+    def schedule(self, entry: Entry, now: float) -> list[Write]:
+        """Try a gang; the writes that this takes, apart from those of its bindings."""
+        self._now, self._writes = now, []
+        desk, gang = self._desk, entry.gang
+        assert gang is not None
+        pods = desk.backlog.members(entry)
+        profile = desk.profile(entry.pod.scheduler_name)
+        if not pods or profile is None or profile.gangs is None:
+            self._put_back(entry, [], Failure(unschedulable(UNSCHEDULABLE), UNSCHEDULABLE))
+            return self._writes
+        strangers = next((pod for pod in pods if pod.scheduler_name != pods[0].scheduler_name), None)
+        if strangers is not None:
+            self._refuse_mixture(entry, pods, strangers)
+            return self._writes
+        desk.search.nominated, desk.search.promises = desk.nominated(), None
+        assembly = Assembly(
+            gang, pods, cluster=desk.cluster, evaluator=desk.evaluator(profile.name), rules=profile.gangs,
+            search=desk.search, now=now, rng=desk.rng, meter=desk.meter(),
+        )  # fmt: skip
+        result = assembly.run()
+        self.domains_tried += assembly.trials
+        if result.status is None:
+            assembly.commit()
+            self._start(entry, gang, result, profile.gangs)
+        else:
+            self._refuse(entry, gang, pods, result)
+        self._tell_group(gang, result)
+        desk.explanations.keep(gang, result, now=now, attempts=entry.attempts, scheduler=profile.name)
+        return self._writes
+
+    def _refuse_mixture(self, entry: Entry, pods: Sequence[Pod], stranger: Pod) -> None:
+        words = (
+            "all pods in a single pod group should have the same .spec.schedulerName set, "
+            f'got: "{stranger.scheduler_name}" and "{pods[0].scheduler_name}"'
+        )
+        failure = Failure(failed(words), words)
+        for pod in pods:
+            self._desk.report(entry, pod, failure)
+        self._put_back(entry, [], failure)
+
+    # ---- a whole gang ----
+
+    def _start(self, entry: Entry, gang: Gang, result: Result, rules: GangRules) -> None:
+        placed = result.placed
+        held_back = self._waits(gang, placed, rules)
+        self._starting = bool(held_back)
+        for member in placed:
+            assert member.placed is not None
+            assert member.permission is not None
+            waits = tuple([wait for wait in member.permission.waits if wait[0] != rules.plugin]) + held_back
+            permission = Permission(waits=waits) if waits else PERMITTED
+            own = Entry(
+                member.pod, entry.since, entry.serial, entry.attempts,
+                first_attempt=entry.first_attempt, began=entry.began, place=entry.place,
+            )  # fmt: skip
+            self._desk.backlog.in_flight.begin(own)
+            self._desk.begin(own, member.cycle, Committed(member.placed, permission))
+        self._starting = False
+        self._put_back(entry, [member for member in result.members if member.placed is None])
+
+    def _waits(self, gang: Gang, placed: Sequence[Member], rules: GangRules) -> tuple[tuple[str, float], ...]:
+        """While other plugins keep so many members waiting that the minimum is not permitted, all members wait; those
+        that were placed earlier and still wait count too."""
+        waiting = sum(1 for member in placed if member.permission and _others(member.permission, rules.plugin))
+        waiting += len(self._waiting(gang))
+        if not waiting or gang.scheduled - waiting >= gang.minimum:
+            return ()
+        return ((rules.plugin, self._timeout(gang, rules)),)
+
+    def rejoined(self, binding: Binding, permission: Permission) -> Permission:
+        """A member whose bind had failed is permitted anew, or asked to wait. While too few are permitted, it waits for
+        the others, and those that wait already do for it."""
+        gang, rules = self._gang_of(binding)
+        if gang is None or rules is None or gang.group is None:
+            return permission
+        waits = tuple(wait for wait in permission.waits if wait[0] != rules.plugin)
+        waiting = self._waiting(gang)
+        if gang.scheduled - len(waiting) - bool(waits) >= gang.minimum:
+            return permission
+        timeout = self._timeout(gang, rules)
+        for other in waiting:
+            other.waiting_for.setdefault(rules.plugin, (self._now + timeout, timeout))
+        return Permission(waits=(*waits, (rules.plugin, timeout)))
+
+    def permitted(self, binding: Binding) -> None:
+        """A binding that waits may have lost its last reason to, apart from the gang's: see whether that is enough."""
+        gang, rules = self._gang_of(binding)
+        if gang is None or rules is None or self._starting:
+            return
+        waiting = [b for b in self._waiting(gang) if rules.plugin in b.waiting_for]
+        if not waiting:
+            return
+        undecided = sum(1 for b in waiting if len(b.waiting_for) > 1)
+        if gang.scheduled - undecided >= gang.minimum:
+            for other in waiting:
+                other.allow(rules.plugin)
+            for other in waiting:
+                self._desk.advance(other)
+
+    def _waiting(self, gang: Gang) -> list[Binding]:
+        """Members that have a place and are not permitted yet."""
+        members = [b for uid in gang.members if (b := self._desk.bindings.get(uid)) is not None]
+        return [b for b in members if b.stage is Stage.WAITING and b.waiting_for]
+
+    def refused(self, binding: Binding) -> None:
+        """A member was refused while it waited for permission: without it the others may wait in vain."""
+        gang, rules = self._gang_of(binding)
+        if gang is not None and rules is not None and not gang.is_whole:
+            self._reject_waiting(gang, rules)
+
+    def _reject_waiting(self, gang: Gang, rules: GangRules) -> None:
+        for uid in list(gang.members):
+            other = self._desk.bindings.get(uid)
+            if other is not None and rules.plugin in other.waiting_for and other.reject(rules.plugin, NOT_WHOLE):
+                self._desk.end(other)
+
+    # ---- not whole ----
+
+    def _refuse(self, entry: Entry, gang: Gang, pods: Sequence[Pod], result: Result) -> None:
+        """Tell those that were to be tried; a member behind gates knows what it waits for."""
+        status = result.status
+        assert status is not None
+        told = {id(member.pod): self._failure_of(member, result, status) for member in result.members}
+        missing = Failure(status, status.message)
+        for pod in pods:
+            self._desk.report(entry, pod, told.get(id(pod), missing))
+        self._put_back(entry, result.members, missing, blamed=result.blamed)
+        if result.waiting:
+            self._evict(gang, entry.pod, result)
+        if gang.is_half_bound:
+            self._incomplete.setdefault(gang.key, self._now)
+
+    def _failure_of(self, member: Member, result: Result, status: Status) -> Failure:
+        """What one member is told: its own refusal, the gang's, or where it will go when its victims are gone."""
+        if not status.code.rejected:
+            own = member.failure
+            return own if own is not None and not own.status.code.rejected else Failure(status, status.message)
+        if member.placed is not None and result.waiting:
+            node = self._desk.cluster.table.name(member.placed.row)
+            words = member.failure.message if member.failure is not None and member.rescued else status.message
+            return Failure(status, words, nominated=node)
+        if member.failure is not None and member.rescued is None:
+            return member.failure
+        permit = member.permission.message if member.permission is not None else ""
+        words = f"{UNSCHEDULABLE}, {permit}" if permit else UNSCHEDULABLE
+        return Failure(unschedulable(words), words)
+
+    def _evict(self, gang: Gang, pod: Pod, result: Result) -> None:
+        victims = list(result.rescue.victims) if result.rescue is not None else []
+        for member in result.members:
+            victims += member.rescued.victims if member.rescued is not None else ()
+        distinct = {victim.uid: victim for victim in victims}
+        self._writes += self._desk.evictions.begin_for_gang(gang, pod, list(distinct.values()), self._now)
+        for binding in [b for uid in distinct if (b := self._desk.bindings.get(uid)) is not None]:
+            if binding.stage is Stage.ENDED:
+                self._desk.end(binding)
+
+    def _put_back(
+        self,
+        entry: Entry,
+        members: Sequence[Member],
+        failure: Failure | None = None,
+        *,
+        blamed: frozenset[str] = frozenset(),
+    ) -> None:
+        """The gang waits for what kept its members from nodes; with nobody to blame, for more members."""
+        gang = entry.gang
+        assert gang is not None
+        face = self._desk.backlog.gangs.face(gang)
+        if face is None:
+            self._desk.backlog.done(entry.uid)
+            return
+        entry.pod = face
+        failures = [member.failure for member in members if member.failure is not None]
+        blamed = blamed.union(*(failure.unschedulable_plugins for failure in failures))
+        pending = frozenset[str]().union(*(failure.pending_plugins for failure in failures))
+        is_error = failure is not None and not failure.status.code.rejected
+        if not blamed and not is_error:
+            profile = self._desk.profile(face.scheduler_name)
+            blamed = frozenset({profile.gangs.plugin}) if profile is not None and profile.gangs is not None else blamed
+        words = failure.message if failure is not None else (failures[0].message if failures else "")
+        entry.refuse(frozenset() if is_error else blamed, frozenset() if is_error else pending, message=words)
+        self._desk.backlog.put_back(entry, self._now)
+
+    def _tell_group(self, gang: Gang, result: Result) -> None:
+        """Once it was scheduled, it stays so, also while the watch has not shown yet that it was told."""
+        if gang.group is None or gang.api != NATIVE_GROUP_API:
+            return
+        if result.status is None:
+            gang.told_scheduled = gang.group.uid
+        elif gang.told_scheduled == gang.group.uid:
+            return
+        patch = group_patch(gang.group, result.status, now=self._now)
+        if patch is not None:
+            self._writes.append(patch)
+
+    # ---- a gang that has started ----
+
+    def holds(self, binding: Binding, now: float) -> bool:
+        """A member's bind failed: keep its place for it, unless its group does not mind or it may not have it."""
+        gang, rules = self._gang_of(binding)
+        if gang is None or rules is None or not binding.past_permit or binding.status is None:
+            return False
+        group = gang.group
+        if group is None or group.policy is not GroupPolicy.GANG or binding.preempted:
+            return False
+        if not _could_be_whole(gang):
+            return False
+        seat = self._desk.cluster.pods.get(binding.pod.uid)
+        if seat is None or seat.place is not Place.ASSUMED or seat.seen.terminating:
+            return False
+        entry = binding.entry
+        entry.error_count += 1
+        delay = min(LAST_RETRY, FIRST_RETRY * 2 ** (entry.error_count - 1))
+        self._desk.report(entry, seat.seen, replace(refused_on_node(binding.status), nominated=None))
+        binding.hold(now + delay)
+        self._incomplete.setdefault(gang.key, now)
+        return True
+
+    def look_after(self, now: float) -> list[Write]:
+        """Gangs that have been incomplete for too long."""
+        self._now, self._writes = now, []
+        for key, since in list(self._incomplete.items()):
+            gang = self._desk.cluster.gangs.get(key)
+            rules = self._rules(gang) if gang is not None else None
+            if gang is None or rules is None:
+                del self._incomplete[key]
+                continue
+            if self._is_complete(gang):
+                if self._held(gang):  # for a member beyond the minimum; others may be lost meanwhile
+                    self._incomplete[key] = now
+                else:
+                    del self._incomplete[key]
+                continue
+            if not _could_be_whole(gang):
+                self._let_go(gang, failed(NOT_WHOLE))
+                self._reject_waiting(gang, rules)
+            self._hurry_those_without_a_node(gang)
+            if now >= since + self._timeout(gang, rules):
+                self._incomplete[key] = now
+                self._time_is_up(gang, rules)
+        return self._writes
+
+    def wake_at(self) -> float | None:
+        moments = []
+        for key, since in self._incomplete.items():
+            gang = self._desk.cluster.gangs.get(key)
+            rules = self._rules(gang) if gang is not None else None
+            if gang is not None and rules is not None:
+                moments.append(since + self._timeout(gang, rules))
+        return min(moments, default=None)
+
+    def _time_is_up(self, gang: Gang, rules: GangRules) -> None:
+        bound = [seat.seen for seat in gang.seated() if seat.place is Place.BOUND]
+        words = f"{len(bound)} of {gang.minimum} members started, and no more within {self._timeout(gang, rules):g}s"
+        waiting = [seat.seen for seat in gang.members.values() if not seat.seen.node_name]
+        for pod in bound if rules.evicts else waiting:
+            self._writes += self._desk.recorder.record(
+                pod, now=self._now, controller=pod.scheduler_name, kind="Warning", reason="GangIncomplete",
+                action="Evicting" if rules.evicts else "Waiting", note=words,
+            )  # fmt: skip
+        if not rules.evicts:
+            return
+        del self._incomplete[gang.key]
+        gang.sent_away |= {pod.uid for pod in bound}
+        for pod in bound:
+            self._writes += self._desk.evictions.send_away(pod, words, self._now)
+        self._let_go(gang, failed(words))
+
+    def lost_place(self, gang: Gang | None) -> None:
+        """A member did not get the place again that was kept for it: without it the others may be kept in vain."""
+        if gang is not None and not _could_be_whole(gang):
+            self._let_go(gang, failed(NOT_WHOLE))
+
+    def _hurry_those_without_a_node(self, gang: Gang) -> None:
+        """A place that is kept is on no node any more: the member is tried at once, before the others bind."""
+        alive = self._desk.cluster.table.alive
+        for binding in self._held(gang):
+            if not alive[binding.row]:
+                binding.hold(self._now)
+
+    def _held(self, gang: Gang) -> list[Binding]:
+        bindings = (self._desk.bindings.get(uid) for uid in gang.members)
+        return [binding for binding in bindings if binding is not None and binding.stage is Stage.HELD]
+
+    def _let_go(self, gang: Gang, why: Status) -> None:
+        """Give up places that are kept for members."""
+        for binding in self._held(gang):
+            binding.give_up(why)
+            self._desk.end(binding)
+
+    def _is_complete(self, gang: Gang) -> bool:
+        """Whether enough members run, or none does and none is about to."""
+        bound = gang.counts[Place.BOUND]
+        return bound >= gang.minimum or (bound == 0 and not gang.counts[Place.ASSUMED])
+
+    # ---- rules ----
+
+    def _timeout(self, gang: Gang, rules: GangRules) -> float:
+        return (gang.group.timeout if gang.group is not None else None) or rules.timeout
+
+    def _gang_of(self, binding: Binding) -> tuple[Gang | None, GangRules | None]:
+        return self._desk.cluster.gangs.of(binding.pod), binding.cycle.profile.gangs
+
+    def _rules(self, gang: Gang) -> GangRules | None:
+        seat = next(iter(gang.members.values()), None)
+        profile = self._desk.profile(seat.seen.scheduler_name) if seat is not None else None
+        return profile.gangs if profile is not None else None
+
+
+def _could_be_whole(gang: Gang) -> bool:
+    """Whether those that run and those that keep a place are enough."""
+    return gang.counts[Place.BOUND] + gang.counts[Place.ASSUMED] - len(gang.sent_away) >= gang.minimum
+
+
+def _others(permission: Permission, plugin: str) -> bool:
+    return any(name != plugin for name, _ in permission.waits)

@@ -1,0 +1,57 @@
+"""What an attempt at a gang came to: the verdict, its members one by one, and where it was tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairlead.engine.cycle.outcome import Failure
+    from fairlead.engine.cycle.placement import Placed
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.gang import GangRescued, Placement
+    from fairlead.framework.plugin import Rescued
+    from fairlead.framework.points import Permission
+    from fairlead.model.pod import Pod
+    from fairlead.model.reasons import Status
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One member in one attempt: where it was put, or why not. With `rescued`, room has to be made there first."""
+
+    pod: Pod
+    cycle: Cycle
+    placed: Placed | None = None
+    permission: Permission | None = None
+    failure: Failure | None = None
+    rescued: Rescued | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """How many members a placement could take. One that was not worth a trial could take so many at most."""
+
+    level: str
+    name: str
+    fits: int
+    exact: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class Result:
+    """`status` is None if the gang is whole. `waiting`: it will be when its victims are gone. `blamed` are plugins
+    that refused it besides those that refused its members."""
+
+    members: list[Member] = field(default_factory=list)
+    status: Status | None = None
+    waiting: bool = False
+    needs_room: bool = False
+    tried: tuple[Tried, ...] = ()
+    placement: Placement | None = None
+    rescue: GangRescued | None = None
+    blamed: frozenset[str] = frozenset()
+
+    @property
+    def placed(self) -> list[Member]:
+        return [member for member in self.members if member.placed is not None]

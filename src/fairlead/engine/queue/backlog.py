@@ -1,0 +1,500 @@
+"""Backlog: every pod or gang that waits for nodes, and the rules by which it gets its next chance.
+
+               add                      pop                        bound, gone
+      pod ────────────▶ active ───────────────────▶ in flight ──────────────────▶ (forgotten)
+           │              ▲  ▲ ▲    pop, when idle      │ put_back
+           │ gated        │  │ └──────── backoff ◀──────┤ an event of interest came meanwhile, or it was an error
+           ▼              │  └ time is up  ▲            │
+         parked ──────────┴────────────────┘            │ otherwise
+           ▲  an event of interest, activate, or a long time
+           └────────────────────────────────────────────┘
+
+Invariant: a pod is in exactly one of active, backoff, parked and in flight. The queues know pods by namespace and name,
+as the API does; pods in flight are known by uid, because a pod may be replaced by its namesake meanwhile. The members
+of a gang have one entry together (engine/queue/gang_entries.py), whose key is the gang's.
+
+Nothing here looks at a clock or writes a log: `now` is an argument, and what a log or a metric wants to know is data.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.engine.queue import standing
+from fairlead.engine.queue.backoff import Backoff
+from fairlead.engine.queue.entry import Entry, Place, Waiting
+from fairlead.engine.queue.gang_entries import GangEntries
+from fairlead.engine.queue.gates import Gates
+from fairlead.engine.queue.gatewatch import GateWatch, Note
+from fairlead.engine.queue.hints import Hints
+from fairlead.engine.queue.inflight import InFlight
+from fairlead.engine.queue.nominator import Nominator
+from fairlead.engine.queue.queues import Queues, sorter_of
+from fairlead.engine.queue.requeue import Requeue, Requeuing
+from fairlead.engine.queue.sweeps import Sweeps
+from fairlead.model.events import (
+    FORCE_ACTIVATE,
+    UNSCHEDULABLE_POD_ADD,
+    UNSCHEDULABLE_POD_UPDATE,
+    UNSCHEDULABLE_TIMEOUT,
+    ClusterEvent,
+)
+from fairlead.model.pod import Pod, pod_events
+
+if TYPE_CHECKING:
+    from fairlead.engine.queue.heap import Order
+    from fairlead.framework.plugin import Interest
+    from fairlead.framework.profile import Profile
+    from fairlead.state.cluster import Cluster
+
+CONFIGURATION_CHANGE = ClusterEvent(FORCE_ACTIVATE.resource, FORCE_ACTIVATE.action, "ConfigurationChange")
+BACKOFF_COMPLETE = "BackoffComplete"
+POP_FROM_BACKOFF = "PopFromBackoffQ"
+SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
+_NOMINATING = frozenset({UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label})
+REMEMBERED_COMPLAINTS = 1000
+_QUEUE_NAMES = {Place.PARKED: "unschedulable", Place.ACTIVE: "the active", Place.BACKOFF: "the backoff"}
+
+
+class Backlog:
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        cluster: Cluster,
+        *,
+        initial_backoff: float = 1.0,
+        max_backoff: float = 10.0,
+        unschedulable_limit: float = 300.0,
+        extra_interests: Mapping[str, Sequence[Interest]] | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._sorter = sorter_of(profiles)
+        self._sweeps = Sweeps(unschedulable_limit)
+        self._extra = extra_interests or {}
+        self._arrivals = 0
+        self._queues = Queues(self._order, Backoff(initial_backoff, max_backoff))
+        self.gangs = GangEntries(profiles, cluster)
+        self.in_flight = InFlight()
+        self.nominator = Nominator(self._seen, self._waiting_pod)
+        self.cycle = 0
+        """How many pods have been popped."""
+        self.incoming: Counter[tuple[str, str]] = Counter()
+        """(queue, event label): what `queue_incoming_pods_total` counts."""
+        self.blamed: Counter[tuple[str, str]] = Counter()
+        """(plugin, profile): waiting pods that the plugin refused, the gauge `unschedulable_pods`."""
+        self.complaints: deque[str] = deque(maxlen=REMEMBERED_COMPLAINTS)
+        """What went wrong without stopping anything, for the log. Whoever reads them takes them off."""
+        self.hints = Hints(profiles, self._extra)
+        self._gates = Gates(profiles, cluster, self.complaints)
+        self._gate_watch = GateWatch()
+        self.hints_asked: Counter[tuple[str, str, str]] = Counter()
+        """(plugin, event label, `Queue`, `QueueSkip` or `Error`): how often a hint said what."""
+        self._requeuing = Requeuing(self.hints, self.hints_asked, self.complaints)
+
+    # ---- pods come, change and go ----
+
+    def add(self, pod: Pod, now: float) -> None:
+        entry = self._entry_for(pod, now)
+        if entry.gated and entry.gang is not None and len(entry.gang) < entry.gang.minimum:
+            return  # one more member that waits for the others
+        self._to_active(entry, UNSCHEDULABLE_POD_ADD.label, now)
+        if entry.gang is not None and not entry.gated:
+            self.nominator.nominate(pod)
+
+    def update(self, old: Pod, new: Pod, now: float) -> None:
+        """A waiting pod changed. In flight, it will hear of it when it comes back; parked, its plugins are asked."""
+        events = pod_events(old, new)
+        if new.uid in self.in_flight:
+            for event in events:
+                self.in_flight.note(event, old, new)
+            return
+        if self.gangs.key(old) != self.gangs.key(new):
+            self.delete(old, now)
+            self.add(new, now)
+            return
+        entry = self._queues.get(self.gangs.key(new))
+        if entry is not None and entry.gang is not None:
+            self._member_changed(entry, events, old, new, now=now)
+            return
+        if entry is None or entry.pod.uid != new.uid:
+            self.nominator.clear(old.uid)
+            self._to_active(self._entry_for(new, now), UNSCHEDULABLE_POD_UPDATE.label, now)
+            return
+        self._queues.replace_pod(entry, new)
+        self.nominator.update(old, new)
+        if entry.place is Place.PARKED:
+            self._reconsider(entry, events, old, new, now=now)
+
+    def _reconsider(self, entry: Entry, events: Iterable[ClusterEvent], old: Pod, new: Pod, *, now: float) -> None:
+        for event in events:
+            strategy = self._requeuing.judge(entry, event, old, new)
+            if self._requeue(entry, strategy, event.label, now):
+                return
+
+    def delete(self, pod: Pod, now: float) -> None:
+        self.nominator.clear(pod.uid)
+        entry = self._queues.get(self.gangs.key(pod))
+        if entry is not None and (entry.gang is None or not entry.gang.pending()):
+            self._blame(entry, -1)
+            self._queues.remove(entry)
+        elif entry is not None:
+            self._rearrange(entry, now)
+        self.gangs.left(pod)
+
+    def _entry_for(self, pod: Pod, now: float) -> Entry:
+        """A new entry; for the member of a gang that waits already, the gang's."""
+        gang = self.gangs.joined(pod)
+        present = self._queues.get(gang.key) if gang is not None else None
+        if present is not None:
+            self._queues.replace_pod(present, self.gangs.first(present.pod, pod))
+            return present
+        self._arrivals += 1
+        return Entry(pod, now, self._arrivals, gang=gang)
+
+    # ---- gangs ----
+
+    def gang_changed(self, key: str, now: float, *, group: bool = False) -> None:
+        """A member's place or the group itself changed: the gang may be more urgent now, or its gate may move."""
+        entry = self._queues.get(key)
+        if entry is None:
+            return
+        if group or entry.gated:
+            self._rearrange(entry, now)
+        else:
+            self._queues.reorder(entry)
+
+    def members(self, entry: Entry) -> list[Pod]:
+        """Members of a gang that are to be tried now: those whose gates are open, the most important first."""
+        assert entry.gang is not None
+        waiting = [
+            pod for pod in entry.gang.pending()
+            if pod.uid not in self.in_flight and self.hints.knows(pod.scheduler_name)
+        ]  # fmt: skip
+        return sorted([pod for pod in waiting if self._gates.refusal(pod) is None], key=lambda pod: -pod.priority)
+
+    def _member_changed(self, entry: Entry, events: Sequence[ClusterEvent], old: Pod, new: Pod, *, now: float) -> None:
+        self.nominator.update(old, new)
+        self._rearrange(entry, now)
+        if entry.place is Place.PARKED and not entry.gated:
+            self._reconsider(entry, events, old, new, now=now)
+
+    def _rearrange(self, entry: Entry, now: float) -> None:
+        """Somebody else may speak for the gang, it may be more urgent, and its gate may have opened or shut."""
+        assert entry.gang is not None
+        pod = self.gangs.face(entry.gang)
+        if pod is None:
+            return
+        self._queues.replace_pod(entry, pod)
+        if entry.gated:
+            self._to_active(entry, UNSCHEDULABLE_POD_UPDATE.label, now)
+        elif entry.place is not Place.PARKED and not self._admit(entry):
+            self._park(entry, UNSCHEDULABLE_POD_UPDATE.label)
+
+    # ---- attempts ----
+
+    def has_active(self) -> bool:
+        """Whether `pop` would return something."""
+        self._settle()
+        return self._queues.first() is not None
+
+    def pop(self, now: float) -> Entry | None:
+        """The next pod to try. When nobody is active, one that a plugin refused need not wait for its backoff to end;
+        one that met an error does."""
+        self._settle()
+        while (entry := self._queues.first()) is not None:
+            if entry.place is Place.BACKOFF:
+                self.incoming[Place.ACTIVE.value, POP_FROM_BACKOFF] += 1
+            if self._depart(entry):
+                return entry
+        return None
+
+    def take(self, pod: Pod, now: float) -> Entry | None:
+        """One pod in particular, wherever it waits; None if it does not wait, or is gated."""
+        self._activate(pod, now)
+        entry = self._queues.get(self.gangs.key(pod))
+        if entry is None or entry.place is not Place.ACTIVE or not self._depart(entry):
+            return None
+        return entry
+
+    def _depart(self, entry: Entry) -> bool:
+        self._queues.remove(entry)
+        self._blame(entry, -1)
+        entry.attempts += 1
+        if entry.uid in self.in_flight:
+            self.complaints.append(f"the same pod is tracked in multiple places in the scheduler: {entry.key}")
+            return False
+        entry.place = Place.IN_FLIGHT
+        self.in_flight.begin(entry)
+        self.cycle += 1
+        return True
+
+    def done(self, uid: str) -> None:
+        """An attempt is over, whatever came of it. Saying it twice does no harm."""
+        self.in_flight.end(uid)
+
+    def put_back(self, entry: Entry, now: float) -> None:
+        """An attempt failed; the entry says whom to blame. What happened meanwhile is made up for."""
+        departed = entry.uid
+        entry = self._as_gang(entry)
+        present = self._queues.get(entry.key)
+        if present is not None:
+            self.complaints.append(f"Pod {entry.key} is already present in {_QUEUE_NAMES[present.place]} queue")
+        elif entry.gang is None or entry.gang.pending():
+            self._count_failure(entry, now)
+            self._blame(entry, 1)
+            strategy = self._requeuing.judge_all(entry, self.in_flight.since(departed))
+            self._requeue(entry, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
+        self.done(departed)
+
+    def _as_gang(self, entry: Entry) -> Entry:
+        """A member that comes back from a failed binding joins those of its gang that still wait."""
+        gang = None if entry.gang is not None else self.gangs.joined(entry.pod)
+        if gang is None:
+            return entry
+        present = self._queues.get(gang.key)
+        if present is not None:
+            self._blame(present, -1)
+            self._queues.remove(present)
+        return entry.with_gang(gang, present)
+
+    def _count_failure(self, entry: Entry, now: float) -> None:
+        if entry.blamed:
+            entry.unschedulable_count += 1
+            entry.error_count = 0
+        else:
+            entry.error_count += 1
+        entry.since = now
+        entry.backoff_until = None
+        entry.flushed = False
+        entry.flushed_at = None
+
+    # ---- what wakes parked pods ----
+
+    def move(
+        self,
+        event: ClusterEvent,
+        old: object,
+        new: object,
+        now: float,
+        *,
+        only: Callable[[Pod], bool] | None = None,
+    ) -> int:
+        """Something happened: give those another chance who may profit. Answers how many left the parking."""
+        if event.is_wildcard:
+            candidates = list(self._queues.parked)
+        else:
+            plugins = self.hints.listeners(event).plugins
+            if not plugins:
+                return 0
+            candidates = self._queues.parked.blaming(plugins)
+            if self._queues.parked.gates_any(plugins):
+                self._gate_watch.note(Note(event, old, new, only), now)
+        if only is not None:
+            candidates = [entry for entry in candidates if only(entry.pod)]
+        return self._move(candidates, event, old, new, now=now)
+
+    def _move(self, entries: Iterable[Entry], event: ClusterEvent, old: object, new: object, *, now: float) -> int:
+        moved = 0
+        for entry in entries:
+            strategy = self._requeuing.judge(entry, event, old, new)
+            if strategy is not Requeue.SKIP:
+                self._queues.remove(entry)
+                moved += self._requeue(entry, strategy, event.label, now)
+        self.in_flight.note(event, old, new)
+        return moved
+
+    def _settle(self) -> None:
+        """Let those go whose gate has opened meanwhile. A gated pod hears only what its gate listens to."""
+        if self._gate_watch:
+            now = self._gate_watch.noted_at
+            watch = self._gate_watch.opened(self._queues.parked, self._gates, self.hints, self._requeuing)
+            for entry, strategy, label in watch:
+                self._queues.remove(entry)
+                self._requeue(entry, strategy, label, now)
+
+    def activate(self, pods: Iterable[Pod], now: float) -> None:
+        """Do not let these wait any longer. One in flight is remembered; a gated one stays gated."""
+        for pod in pods:
+            if not self._activate(pod, now) and pod.uid in self.in_flight:
+                self.in_flight.note(FORCE_ACTIVATE, None, pod)
+
+    def _activate(self, pod: Pod, now: float) -> bool:
+        entry = self._queues.get(self.gangs.key(pod))
+        if entry is None or entry.place is Place.ACTIVE:
+            return False
+        admitted = entry.place is Place.BACKOFF
+        return self._to_active(entry, FORCE_ACTIVATE.label, now, admitted=admitted)
+
+    # ---- time passes ----
+
+    def flush(self, now: float) -> None:
+        """Let those go whose backoff is over or who have been parked for too long."""
+        self._settle()
+        for entry in self._queues.backoff.due(now):
+            self._to_active(entry, BACKOFF_COMPLETE, now, admitted=True)
+        cutoff = self._sweeps.cutoff(now)
+        overdue = self._queues.parked.parked_before(cutoff) if cutoff is not None else []
+        for entry in overdue:
+            entry.flushed = True
+            entry.flushed_at = now
+        if overdue:
+            self._move(overdue, UNSCHEDULABLE_TIMEOUT, None, None, now=now)
+
+    def wake_at(self, now: float) -> float | None:
+        """Now, if `pop` would return something; else the next moment at which `flush` would do something."""
+        if self.has_active():
+            return now
+        moments = [self._queues.backoff.next_due()]
+        if (oldest := self._queues.parked.oldest()) is not None:
+            moments.append(self._sweeps.of(oldest, now))
+        return min((max(now, moment) for moment in moments if moment is not None), default=None)
+
+    def reconfigure(
+        self,
+        profiles: Mapping[str, Profile],
+        now: float,
+        *,
+        initial_backoff: float | None = None,
+        max_backoff: float | None = None,
+        unschedulable_limit: float | None = None,
+        extra_interests: Mapping[str, Sequence[Interest]] | None = None,
+    ) -> None:
+        """New rules, same pods; what is not said stays as it is. All are admitted and ordered by the new rules, and
+        the parked get another chance, since nobody knows what the new plugins would have said."""
+        backoff = self._queues.backoff
+        initial = backoff.backoff.initial if initial_backoff is None else initial_backoff
+        backoff.backoff = Backoff(initial, backoff.backoff.max if max_backoff is None else max_backoff)
+        self._sweeps.limit = self._sweeps.limit if unschedulable_limit is None else unschedulable_limit
+        self._extra = self._extra if extra_interests is None else extra_interests
+        self._sorter = sorter_of(profiles)
+        self.gangs.reconfigure(profiles)
+        self.hints = self._requeuing.hints = Hints(profiles, self._extra)
+        self._gates.profiles = profiles
+        for entry in sorted(self._queues, key=lambda entry: entry.serial):
+            if entry.place is Place.PARKED or not self._admit(entry):
+                self._park(entry, CONFIGURATION_CHANGE.label)
+            else:
+                self._queues.reorder(entry)
+        self.move(CONFIGURATION_CHANGE, None, None, now)
+
+    # ---- from queue to queue ----
+
+    def _requeue(self, entry: Entry, strategy: Requeue, label: str, now: float) -> bool:
+        """Where a strategy leads. True if that is the active or the backoff queue."""
+        if strategy is Requeue.SKIP:
+            self._park(entry, label)
+            return False
+        if strategy is Requeue.AFTER_BACKOFF and self._queues.backoff.backoff.lasts(entry, now):
+            return self._to_backoff(entry, label)
+        return self._to_active(entry, label, now)
+
+    def _to_active(self, entry: Entry, label: str, now: float, *, admitted: bool = False) -> bool:
+        """Into the active queue, if the gates are open. Who comes from backoff was admitted there."""
+        if not admitted and not self._admit(entry):
+            self._park(entry, label)
+            return False
+        if entry.first_attempt is None:
+            entry.first_attempt = now
+        self._make_room(entry)
+        self._queues.put_active(entry)
+        self.incoming[Place.ACTIVE.value, label] += 1
+        if label in _NOMINATING:
+            self.nominator.nominate(entry.pod)
+        return True
+
+    def _to_backoff(self, entry: Entry, label: str) -> bool:
+        if not self._admit(entry):
+            self._park(entry, label)
+            return False
+        self._queues.put_backoff(entry)
+        self.incoming[Place.BACKOFF.value, label] += 1
+        return True
+
+    def _park(self, entry: Entry, label: str) -> None:
+        present = self._queues.get(entry.key)
+        if present is not None and present is not entry and present.uid == entry.uid:
+            self._blame(entry, -1)
+            return
+        if entry.gated:
+            entry.flushed = False
+        self._make_room(entry)
+        if entry.place is not Place.PARKED:
+            self.incoming[Place.PARKED.value, label] += 1
+        self._queues.park(entry, orphan=not self.hints.knows(entry.pod.scheduler_name))
+
+    def _make_room(self, entry: Entry) -> None:
+        """A namesake that still waits is a pod that went away unnoticed."""
+        present = self._queues.get(entry.key)
+        if present is not None and present is not entry:
+            self._blame(present, -1)
+            self._queues.remove(present)
+
+    def _order(self, entry: Entry) -> Order:
+        """The order of the active queue: gangs that have started and lack members, then the one rule that all profiles
+        share; without any it is priority, then age."""
+        urgency = -1.0 if entry.gang is not None and entry.gang.is_half_bound else 0.0
+        if self._sorter is None:
+            return urgency, -entry.pod.priority, entry.since, entry.serial
+        return (urgency, *self._sorter.queue_key(entry.pod, entry.since), entry.serial)
+
+    def _admit(self, entry: Entry) -> bool:
+        refusal = self._gates.ask(entry)
+        if refusal is None:
+            entry.message = "" if entry.gated else entry.message
+            entry.gated_by = ""
+            return True
+        if refusal.plugin not in entry.blamed:
+            self.blamed[refusal.plugin, entry.pod.scheduler_name] += 1
+        entry.unschedulable_plugins |= {refusal.plugin}
+        entry.gated_by = refusal.plugin
+        entry.message = refusal.message
+        return False
+
+    def _blame(self, entry: Entry, change: int) -> None:
+        for plugin in entry.blamed:
+            key = (plugin, entry.pod.scheduler_name)
+            self.blamed[key] += change
+            if not self.blamed[key]:
+                del self.blamed[key]
+
+    # ---- reading ----
+
+    def where(self, uid: str) -> Waiting | None:
+        """Where a pod waits and for what; None if it does not."""
+        self._settle()
+        if (flying := self.in_flight.get(uid)) is not None:
+            return standing.in_flight(flying)
+        seat = self._cluster.pods.get(uid)
+        entry = self._queues.by_uid(uid) or (self._queues.get(self.gangs.key(seat.seen)) if seat is not None else None)
+        if entry is None or not entry.stands_for(uid):
+            return None
+        return standing.in_queue(entry, self._queues.backoff.backoff, self.hints, self._sweeps)
+
+    def counts(self) -> dict[str, int]:
+        """How many pods wait in which queue: the gauge `pending_pods`."""
+        self._settle()
+        return self._queues.counts()
+
+    def pending(self) -> Iterator[Entry]:
+        return iter(self._queues)
+
+    def summary(self) -> str:
+        return self._queues.summary()
+
+    def check(self) -> None:
+        """Recount; an AssertionError says what is wrong. A pod is in one queue, or in flight; the gauge is true."""
+        self._queues.check()
+        assert not any(entry.uid in self.in_flight for entry in self._queues), "a pod in flight waits in a queue"
+        blamed = Counter((plugin, entry.pod.scheduler_name) for entry in self._queues for plugin in entry.blamed)
+        assert self.blamed == blamed, "the gauge of blamed plugins is not the sum of the entries"
+
+    def _seen(self, uid: str) -> Pod | None:
+        seat = self._cluster.pods.get(uid)
+        return None if seat is None else seat.seen
+
+    def _waiting_pod(self, key: str) -> Pod | None:
+        entry = self._queues.get(key)
+        uid = self.gangs.waiting(key) if entry is None else None
+        return entry.pod if entry is not None else self._seen(uid) if uid and uid not in self.in_flight else None

@@ -1,0 +1,59 @@
+"""Gates: the plugins that decide whether a pod may queue at all.
+
+A pod that is refused once is asked by the same gate first next time, because that gate most likely still says no.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from fairlead.framework.points import merge_admission
+from fairlead.model.reasons import Code, Status, failed
+
+if TYPE_CHECKING:
+    from fairlead.engine.queue.entry import Entry
+    from fairlead.framework.plugin import Plugin
+    from fairlead.framework.profile import Profile
+    from fairlead.model.pod import Pod
+    from fairlead.state.cluster import Cluster
+
+
+class Gates:
+    def __init__(self, profiles: Mapping[str, Profile], cluster: Cluster, complaints: deque[str]) -> None:
+        self.profiles = profiles
+        self._cluster = cluster
+        self._complaints = complaints
+
+    def ask(self, entry: Entry) -> Status | None:
+        """The first refusal, with the name of its author; None if all gates are open."""
+        profile = self.profiles.get(entry.pod.scheduler_name)
+        plugins = profile.at("admit") if profile else ()
+        if entry.gated:
+            plugins = tuple(sorted(plugins, key=lambda plugin: plugin.name != entry.gated_by))
+        return merge_admission(plugins, self._answer, entry.pod)
+
+    def is_shut(self, entry: Entry) -> bool:
+        """Whether the gate that holds an entry still does; the others are not asked."""
+        profile = self.profiles.get(entry.pod.scheduler_name)
+        for plugin in profile.at("admit") if profile else ():
+            if plugin.name == entry.gated_by:
+                answer = self._answer(plugin, entry.pod)
+                return answer is not None and not answer.ok
+        return False
+
+    def refusal(self, pod: Pod) -> Status | None:
+        """What stands between one pod and the queue, whoever speaks for it."""
+        profile = self.profiles.get(pod.scheduler_name)
+        return merge_admission(profile.at("admit") if profile else (), self._answer, pod)
+
+    def _answer(self, plugin: Plugin, pod: Pod) -> Status | None:
+        """An error shuts the gate like any refusal, and so does a plugin that raises."""
+        try:
+            answer = plugin.admit(pod, self._cluster)
+        except Exception as error:
+            answer = failed(f"{type(error).__name__}: {error}")
+        if answer is not None and answer.code is Code.ERROR:
+            self._complaints.append(f'running PreEnqueue plugin "{plugin.name}" for {pod.key}: {answer.message}')
+        return answer

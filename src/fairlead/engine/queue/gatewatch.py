@@ -1,0 +1,60 @@
+"""GateWatch: what happened since gated pods were last looked at.
+
+Who is behind a gate mostly stays there: a thousand pods that wait for their victims to leave hear of every pod that
+leaves. So what happens is only noted, and each gate is asked once before anybody looks at the queue again; for the few
+whose gate has opened, the notes are then gone through as if each had been heard when it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from fairlead.engine.queue.requeue import Requeue
+
+if TYPE_CHECKING:
+    from fairlead.engine.queue.entry import Entry
+    from fairlead.engine.queue.gates import Gates
+    from fairlead.engine.queue.hints import Hints
+    from fairlead.engine.queue.parked import Parked
+    from fairlead.engine.queue.requeue import Requeuing
+    from fairlead.model.events import ClusterEvent
+    from fairlead.model.pod import Pod
+
+
+class Note(NamedTuple):
+    event: ClusterEvent
+    old: object
+    new: object
+    only: Callable[[Pod], bool] | None
+
+
+class GateWatch:
+    def __init__(self) -> None:
+        self._notes: list[Note] = []
+        self.noted_at = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self._notes)
+
+    def note(self, note: Note, now: float) -> None:
+        self._notes.append(note)
+        self.noted_at = now
+
+    def opened(
+        self, parked: Parked, gates: Gates, hints: Hints, requeuing: Requeuing
+    ) -> Iterator[tuple[Entry, Requeue, str]]:
+        """Entries whose gate does not hold them any more and that something noted may help: how to requeue them, and
+        what did it. The notes are then forgotten."""
+        notes, self._notes = self._notes, []
+        listeners = [hints.listeners(note.event).plugins for note in notes]
+        for entry in parked.behind(frozenset().union(*listeners)):
+            if gates.is_shut(entry):
+                continue
+            for note, plugins in zip(notes, listeners, strict=True):
+                if entry.gated_by not in plugins or (note.only is not None and not note.only(entry.pod)):
+                    continue
+                strategy = requeuing.judge(entry, note.event, note.old, note.new)
+                if strategy is not Requeue.SKIP:
+                    yield entry, strategy, note.event.label
+                    break

@@ -1,0 +1,97 @@
+"""Parked: entries that wait for something to happen, filed under the plugins they wait for.
+
+Thousands of events a second meet tens of thousands of parked pods, and most events concern few of them. So an event is
+shown only to entries that blame a plugin which listens to it. Entries of a profile that is no longer configured are
+filed under nobody's name: any event may wake them.
+
+Invariant: an entry is filed under exactly the plugins it blamed when it was parked; re-park it when that changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+from fairlead.engine.queue.heap import KeyedHeap
+
+if TYPE_CHECKING:
+    from fairlead.engine.queue.entry import Entry
+
+_GATE = "\0gate "
+"""Gated entries are filed under the gate that holds them, and not under whom they blame besides."""
+ORPHANS = "\0orphans"
+"""Where entries without a profile are filed; no plugin has this name."""
+
+
+class Parked:
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+        self._drawers: dict[str, dict[str, Entry]] = {}
+        self._filed_under: dict[str, tuple[str, ...]] = {}
+        self._by_age: KeyedHeap[Entry] = KeyedHeap()
+        self._gated: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries.values())
+
+    @property
+    def gated(self) -> int:
+        return len(self._gated)
+
+    def put(self, entry: Entry, *, orphan: bool) -> None:
+        """Park an entry, or file a parked one anew."""
+        key = entry.key
+        self.remove(key)
+        names = (ORPHANS,) if orphan else (_GATE + entry.gated_by,) if entry.gated else tuple(sorted(entry.blamed))
+        self._entries[key] = entry
+        self._filed_under[key] = names
+        self._by_age.put(key, (entry.parked_since, entry.serial), entry)
+        if entry.gated:
+            self._gated.add(key)
+        for name in names:
+            self._drawers.setdefault(name, {})[key] = entry
+
+    def remove(self, key: str) -> None:
+        if self._entries.pop(key, None) is None:
+            return
+        self._by_age.remove(key)
+        self._gated.discard(key)
+        for name in self._filed_under.pop(key):
+            drawer = self._drawers[name]
+            del drawer[key]
+            if not drawer:
+                del self._drawers[name]
+
+    def blaming(self, plugins: Collection[str]) -> list[Entry]:
+        """Entries that blame one of these plugins, and orphans."""
+        if not self._entries:
+            return []
+        opened = [drawer for name, drawer in self._drawers.items() if name in plugins or name == ORPHANS]
+        if len(opened) == 1:
+            return list(opened[0].values())
+        return list({key: entry for drawer in opened for key, entry in drawer.items()}.values())
+
+    def behind(self, plugins: Collection[str]) -> list[Entry]:
+        """Entries that one of these plugins gates."""
+        return [entry for name in plugins for entry in self._drawers.get(_GATE + name, {}).values()]
+
+    def gates_any(self, plugins: Collection[str]) -> bool:
+        return bool(self._gated) and any(_GATE + name in self._drawers for name in plugins)
+
+    def oldest(self) -> Entry | None:
+        """The entry that has been parked longest."""
+        return self._by_age.peek()
+
+    def parked_before(self, moment: float) -> list[Entry]:
+        """Take out all entries that have been parked since before a moment, oldest first, in order to move them."""
+        found = []
+        while (entry := self._by_age.peek()) is not None and entry.parked_since < moment:
+            self._by_age.remove(entry.key)
+            found.append(entry)
+        return found

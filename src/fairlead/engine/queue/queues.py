@@ -1,0 +1,133 @@
+"""Queues: the active, the backoff and the unschedulable queue, and which entry is in which.
+
+The rules are the Backlog's; here is only the furniture. Entries are known by namespace and name, so a pod that was
+deleted and made anew under its name takes the place of its predecessor.
+
+Invariant: an entry whose place is ACTIVE, BACKOFF or PARKED is in that queue and in no other, and the queues hold
+nobody else. `check` counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from fairlead.engine.queue.backoff import Backoff, BackoffQueue
+from fairlead.engine.queue.entry import Entry, Place
+from fairlead.engine.queue.heap import KeyedHeap, Order
+from fairlead.engine.queue.parked import Parked
+
+if TYPE_CHECKING:
+    from fairlead.framework.plugin import Plugin
+    from fairlead.framework.profile import Profile
+    from fairlead.model.pod import Pod
+
+
+class Queues:
+    def __init__(self, order: Callable[[Entry], Order], backoff: Backoff) -> None:
+        self._order = order
+        self._entries: dict[str, Entry] = {}
+        self._keys: dict[str, str] = {}
+        self.active: KeyedHeap[Entry] = KeyedHeap()
+        self.backoff = BackoffQueue(backoff)
+        self.parked = Parked()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries.values())
+
+    def summary(self) -> str:
+        """How full the queues are, in the words of a dump."""
+        return f"activeQ:{len(self.active)}; backoffQ:{len(self.backoff)}; unschedulablePods:{len(self.parked)}"
+
+    def get(self, key: str) -> Entry | None:
+        return self._entries.get(key)
+
+    def by_uid(self, uid: str) -> Entry | None:
+        key = self._keys.get(uid)
+        return None if key is None else self._entries[key]
+
+    def first(self) -> Entry | None:
+        """Who is next: the first of the active, else the first of those who may leave their backoff early."""
+        return self.active.peek() or self.backoff.first()
+
+    def put_active(self, entry: Entry) -> None:
+        self._settle(entry, Place.ACTIVE)
+        self.active.put(entry.key, self._order(entry), entry)
+
+    def put_backoff(self, entry: Entry) -> None:
+        self._settle(entry, Place.BACKOFF)
+        self.backoff.put(entry, self._order(entry))
+
+    def park(self, entry: Entry, *, orphan: bool) -> None:
+        self._settle(entry, Place.PARKED)
+        self.parked.put(entry, orphan=orphan)
+
+    def _settle(self, entry: Entry, place: Place) -> None:
+        present = self._entries.get(entry.key)
+        if present is not None:
+            self.remove(present)
+        self._entries[entry.key] = entry
+        self._keys[entry.uid] = entry.key
+        entry.place = place
+
+    def remove(self, entry: Entry) -> None:
+        """Take an entry out of its queue."""
+        if entry.place is Place.ACTIVE:
+            self.active.remove(entry.key)
+        elif entry.place is Place.BACKOFF:
+            self.backoff.remove(entry.key)
+        else:
+            self.parked.remove(entry.key)
+        entry.place = Place.NOWHERE
+        del self._entries[entry.key]
+        del self._keys[entry.uid]
+
+    def replace_pod(self, entry: Entry, pod: Pod) -> None:
+        """The same entry with a newer version of its pod, or with another that speaks for its gang."""
+        if pod is not entry.pod:
+            del self._keys[entry.uid]
+            entry.pod = pod
+            self._keys[entry.uid] = entry.key
+        self.reorder(entry)
+
+    def reorder(self, entry: Entry) -> None:
+        """The entry's order may have changed; it stays in the queue it is in."""
+        if entry.place is Place.ACTIVE:
+            self.active.put(entry.key, self._order(entry), entry)
+        elif entry.place is Place.BACKOFF:
+            self.backoff.reorder(entry, self._order(entry))
+
+    def counts(self) -> dict[str, int]:
+        """What the gauge `pending_pods` shows: pods, also those that wait in one entry; who has gates is gated."""
+        found = {
+            "active": len(self.active),
+            "backoff": len(self.backoff),
+            "unschedulable": len(self.parked) - self.parked.gated,
+            "gated": self.parked.gated,
+        }
+        for entry in [entry for entry in list(self._entries.values()) if entry.gang is not None]:
+            queue = "gated" if entry.gated else entry.place.value
+            if queue not in found:  # just leaving, while another thread counts
+                continue
+            found[queue] -= 1
+            for pod in entry.waiting():
+                found["gated" if pod.gates else queue] += 1
+        return found
+
+    def check(self) -> None:
+        """Recount; an AssertionError says what is in the wrong place."""
+        queues = ((Place.ACTIVE, self.active), (Place.BACKOFF, self.backoff), (Place.PARKED, self.parked))
+        for place, queue in queues:
+            listed = {entry.key: entry for entry in queue}
+            assert len(listed) == len(queue), f"somebody is twice in {place.value}"
+            placed = {entry.key: entry for entry in self._entries.values() if entry.place is place}
+            assert listed == placed, f"{place.value} holds others than those whose place it is"
+        assert self._keys == {entry.uid: key for key, entry in self._entries.items()}, "uids differ from entries"
+
+
+def sorter_of(profiles: Mapping[str, Profile]) -> Plugin | None:
+    """The plugin that orders the active queue; all profiles share one."""
+    return next((plugin for profile in profiles.values() for plugin in profile.at("queue_key")), None)

@@ -1,0 +1,38 @@
+"""Sweeps: when entries that have been parked for too long are looked for.
+
+A sweep is due at a fixed period; it is taken as of the moment it was due, so that it does not matter who was late.
+"""
+
+from __future__ import annotations
+
+from math import floor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairlead.engine.queue.entry import Entry
+
+SWEEP_PERIOD = 30.0
+"""How often long-parked pods are looked for."""
+
+
+class Sweeps:
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self._next: float | None = None
+
+    def cutoff(self, now: float) -> float | None:
+        """If a sweep is due: who has been parked since before this moment has been for too long."""
+        if self._next is not None and now < self._next:
+            return None
+        start = now if self._next is None else self._next
+        due = start + SWEEP_PERIOD * floor((now - start) / SWEEP_PERIOD)
+        self._next = due + SWEEP_PERIOD
+        return due - self.limit
+
+    def of(self, entry: Entry, now: float) -> float:
+        """The first sweep that finds an entry parked for too long."""
+        start = now if self._next is None else self._next
+        sweep = start + SWEEP_PERIOD * max(0, floor((entry.parked_since + self.limit - start) / SWEEP_PERIOD))
+        while not entry.parked_since < sweep - self.limit:
+            sweep += SWEEP_PERIOD
+        return sweep

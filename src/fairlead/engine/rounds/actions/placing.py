@@ -1,0 +1,142 @@
+"""Placing the tasks of a sub-job within a hypernode, one after the other, until it is ready.
+
+A task that finds no node ends the attempt if the job cannot become ready without it. Its role is remembered: tasks of
+the same role are not tried again in this round.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.engine.rounds.node_search import NodeSearch, best, by_preference
+from fairlead.engine.rounds.transaction import Transaction
+from fairlead.framework.fit import FitErrors
+from fairlead.framework.job import QUEUE_GATE
+from fairlead.model.tasks import TaskStatus
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.goheap import Heap
+    from fairlead.framework.round import Round, SubJob, Task
+
+
+def may_be_held(round: Round, task: Task) -> bool:
+    """Whether the limits of its queue let a task start now. If pods of the queue that are still ending stand in the
+    way, it is promised its place, as if the node were not free yet. The original does not wait for them."""
+    if round.compatible:
+        return True
+    assert task.job is not None
+    return round.tiers.holdable(round.queues[task.job.queue], task)
+
+
+def allocate_tasks(
+    round: Round, sub_job: SubJob, heap: Heap[Task], hyper_node: str, *, keep_errors: bool
+) -> Transaction | None:
+    """Place tasks of a sub-job within a hypernode until it is ready. None if it comes to nothing; a transaction whose
+    sub-job is only pipelined is returned too."""
+    if not len(round.rows_of(hyper_node)):
+        return None
+    placing = _Placing(round, sub_job, hyper_node, NodeSearch(round, keep_errors=keep_errors))
+    while heap:
+        came_to = placing.place(heap.pop())
+        if came_to is _Came.TO_AN_END or (came_to is _Came.TO_A_PLACE and round.tiers.sub_job_ready(sub_job)):
+            break
+    if round.tiers.sub_job_ready(sub_job) or round.tiers.sub_job_pipelined(sub_job):
+        return placing.transaction
+    placing.transaction.discard()
+    return None
+
+
+class _Came(Enum):
+    """What trying a task came to. Only after a placement is it asked whether that was enough."""
+
+    TO_A_PLACE = "placed"
+    TO_NOTHING = "not placed"
+    TO_AN_END = "the job cannot become ready without it"
+
+
+class _Placing:
+    """The placing of one sub-job's tasks, within one hypernode."""
+
+    def __init__(self, round: Round, sub_job: SubJob, hyper_node: str, search: NodeSearch) -> None:
+        self.transaction = Transaction(round)
+        self._round = round
+        self._sub_job = sub_job
+        self._job = sub_job.job
+        self._hyper_node = hyper_node
+        self._rows = round.rows_of(hyper_node)
+        self._search = search
+        self._near = sub_job.allocated_hyper_node
+
+    def place(self, task: Task) -> _Came:
+        round = self._round
+        if not round.tiers.allocatable(round.queues[self._job.queue], task):
+            return _Came.TO_NOTHING
+        if task.gated:
+            if round.opens_queue_gates and task.pod.annotations.get(QUEUE_GATE) == "true":
+                round.outcome.let_through[task.uid] = task
+            return _Came.TO_NOTHING
+        if task.role and task.role in self._sub_job.failed_roles:
+            text = f"Task {task.name} with role spec {task.role} has already predicated failed, skip"
+            self._job.note_errors(task, FitErrors(text=text))
+            return _Came.TO_NOTHING
+        refusal = round.tiers.pre_predicate(task)
+        if refusal is not None:
+            errors = FitErrors()
+            errors.add(refusal.message, self._rows, final=False)
+            return self._failed(task, errors)
+        rows, errors = self._feasible(task)
+        if not len(rows):
+            errors.hyper_node = "" if self._hyper_node == round.topology.root else self._hyper_node
+            return self._failed(task, errors)
+        return _Came.TO_A_PLACE if self._put(task, rows) else _Came.TO_NOTHING
+
+    # ---- where ----
+
+    def _feasible(self, task: Task) -> tuple[NDArray[np.int32], FitErrors]:
+        promised = self._round.cluster.table.row_of.get(task.pod.nominated_node, -1)
+        if promised >= 0 and promised in self._rows and self._round.books.fits_future_at(task.request, promised):
+            rows, errors = self._search.find(task, np.array([promised], dtype=np.int32), fit=True)
+            if len(rows):
+                return rows, errors
+        return self._search.find(task, self._rows, fit=True)
+
+    def _put(self, task: Task, rows: NDArray[np.int32]) -> bool:
+        """Onto the best row that has room now, else onto the best that will have."""
+        round, books = self._round, self._round.books
+        if self._sub_job.topology is not None:
+            task.hyper_node = self._near
+        idle = books.fits_idle(task.request, rows)
+        if idle.any() and may_be_held(round, task):
+            row = best(round, task, by_preference(round, rows[idle])[0])
+            placed = self.transaction.allocate(task, row)
+        else:
+            row = best(round, task, by_preference(round, rows)[0])
+            placed = self.transaction.pipeline(task, row, eviction_occurred=False)
+        if placed and self._sub_job.topology is not None:
+            leaf = round.topology.leaf_of(round.cluster.table.name(row))
+            self._near = round.topology.lowest_common(self._near, leaf)
+        return placed
+
+    # ---- why not ----
+
+    def _failed(self, task: Task, errors: FitErrors) -> _Came:
+        self._job.note_errors(task, errors)
+        return _Came.TO_NOTHING if self._can_go_on() else _Came.TO_AN_END
+
+    def _can_go_on(self) -> bool:
+        """NeedContinueAllocating: whether the job can still become ready without this task."""
+        job, sub_job = self._job, self._sub_job
+        if job.min_available == len(job.tasks) or sub_job.min_available >= len(sub_job.tasks):
+            return False
+        if job.has_sub_groups:
+            return True
+        failed = sub_job.failed_roles
+        if job.min_available < job.role_total:
+            hopeful = sum(task.role not in failed for task in job.in_status(TaskStatus.PENDING))
+            return job.counts.ready + hopeful >= job.min_available
+        return all(job.placed_in_role(role) >= least for role, least in job.role_minimums.items() if role in failed)

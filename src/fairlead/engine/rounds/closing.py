@@ -1,0 +1,150 @@
+"""Closing a round: what it says of every group, pod and queue, as values; engine/rounds/writes.py writes them.
+
+phase      Unknown     something runs, and this round found the gang unschedulable
+           Completed   as many as the minimum have been scheduled, and all of them have ended
+           Running     as many as the minimum have been scheduled; who is still ending counts, which it does not in
+                       the original
+           Inqueue     it was let in and waits
+           Pending     otherwise, so that a job that fell below its minimum has to be let in again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlead.model.amounts import Amounts
+from fairlead.model.round_figures import CLOSED, Span
+from fairlead.model.tasks import COMPLETED_CLASS, TaskStatus
+
+if TYPE_CHECKING:
+    from fairlead.framework.round import Job, QueueState, Round, Task
+    from fairlead.model.group import GroupCondition
+
+SCHEDULABLE = "Schedulable"
+UNSCHEDULABLE = "Unschedulable"
+_ROOT_QUEUE = "root"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReport:
+    """What a group's status should be. `changed` says whether that differs from what it is."""
+
+    job: Job
+    phase: str
+    counted: tuple[int, int, int]
+    conditions: tuple[GroupCondition, ...]
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PodReport:
+    """What a pod's PodScheduled=False condition should say, and the node that it is promised, if any."""
+
+    task: Task
+    reason: str
+    message: str
+    nominated: str
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    groups: tuple[GroupReport, ...]
+    pods: tuple[PodReport, ...]
+    allocated: dict[str, Amounts]
+    """By queue, what its jobs have, those of its descendants included."""
+
+
+def close_round(round: Round) -> Closing:
+    meter = round.meter
+    for plugin in round.tiers.plugins.values():
+        began = meter.clock() if meter is not None else 0.0
+        plugin.close(round)
+        if meter is not None:
+            meter.lapsed(Span.PLUGIN, plugin.name, CLOSED, since=began)
+    groups = tuple(_report_group(round, job) for job in round.jobs.values())
+    pods = tuple(report for job in round.jobs.values() for report in _report_pods(round, job))
+    return Closing(groups, pods, _allocated_by_queue(round))
+
+
+# ---- groups ----
+
+
+def _report_group(round: Round, job: Job) -> GroupReport:
+    counts = job.counts
+    phase = _phase(round, job)
+    counted = (counts.of(TaskStatus.RUNNING), counts.of(TaskStatus.SUCCEEDED), counts.of(TaskStatus.FAILED))
+    conditions = tuple(job.conditions.values())
+    group = job.group
+    changed = (phase, counted) != (group.phase, group.counted) or _said(conditions) != _said(group.conditions)
+    return GroupReport(job, phase, counted, conditions, changed)
+
+
+def _said(conditions: tuple[GroupCondition, ...]) -> list[tuple[str, ...]]:
+    """What conditions say, whenever and by whichever round it was said."""
+    return [(condition.type, condition.status, condition.reason, condition.message) for condition in conditions]
+
+
+def _phase(round: Round, job: Job) -> str:
+    counts = job.counts
+    unschedulable = job.conditions.get("Unschedulable")
+    found = unschedulable is not None and unschedulable.status == "True" and unschedulable.transition_id == round.uid
+    if found and counts.of(TaskStatus.RUNNING):
+        return "Unknown"
+    scheduled = job.scheduled + (0 if round.compatible else job.ending_in_place)
+    if scheduled >= job.min_available:
+        completed = sum(counts.of(status) for status in COMPLETED_CLASS)
+        return "Completed" if completed == scheduled else "Running"
+    return "Inqueue" if job.phase == "Inqueue" else "Pending"
+
+
+# ---- pods ----
+
+
+def _report_pods(round: Round, job: Job) -> Iterator[PodReport]:
+    waiting = [
+        task for task in job.in_status(TaskStatus.ALLOCATED, TaskStatus.PENDING, TaskStatus.PIPELINED) if not task.gated
+    ]
+    of_job = job.fit_error() if waiting else ""
+    return (_report_pod(round, task, of_job) for task in waiting)
+
+
+def _report_pod(round: Round, task: Task, of_job: str) -> PodReport:
+    """What became of it in its last attempt, or where it stands, decides the words."""
+    last = task.last
+    status, row = (task.status, task.row) if last is None else (last.status, last.row)
+    evicted = task.eviction_occurred if last is None else last.eviction_occurred
+    node = round.cluster.table.name(row) if row >= 0 else ""
+    possibly = f"Pod {task.key} can possibly be assigned to {node}, once"
+    if status is TaskStatus.ALLOCATED:
+        return PodReport(task, SCHEDULABLE, f"{possibly} minAvailable is satisfied", "")
+    if status is TaskStatus.PIPELINED:
+        message = f"{possibly} resource is released and minAvailable is satisfied"
+        return PodReport(task, UNSCHEDULABLE, message, node if evicted else "")
+    assert task.job is not None
+    errors = task.job.fit_errors.get(task.uid)
+    return PodReport(task, UNSCHEDULABLE, of_job if errors is None else errors.message, "")
+
+
+# ---- queues ----
+
+
+def _allocated_by_queue(round: Round) -> dict[str, Amounts]:
+    allocated = {name: Amounts() for name in round.queues}
+    for job in round.jobs.values():
+        for name in _line(round, job.queue):
+            allocated[name].add(job.allocated)
+    return allocated
+
+
+def _line(round: Round, name: str) -> Iterator[str]:
+    """A queue and, where there is a root, its ancestors; a parent that is missing ends the line."""
+    seen: set[str] = set()
+    queue: QueueState | None = round.queues[name]
+    while queue is not None and queue.name not in seen:
+        yield queue.name
+        seen.add(queue.name)
+        if _ROOT_QUEUE not in round.queues or queue.name == _ROOT_QUEUE:
+            return
+        queue = round.queues.get(queue.queue.parent or _ROOT_QUEUE)

@@ -1,0 +1,264 @@
+"""RoundDriver: when rounds begin, go on and end, so that a profile in Volcano's manner lives beside the others.
+
+    waiting ──the period is over, and something changed──▶ running ──all actions done──▶ waiting
+                                                          │    ▲
+                                                   a slice is over, others have a turn
+
+Between two slices the table shows the truth: what the round only tries is lifted off, and laid back when it goes on.
+What was committed stays: its pods are assumed, and bound like any other pod. A round over a cluster that did not
+change would come out like the one before, so none is run unless a plugin goes by the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fairlead.engine.rounds.action_table import run_actions
+from fairlead.engine.rounds.closing import close_round
+from fairlead.engine.rounds.opening import open_round
+from fairlead.engine.rounds.requests import Requests
+from fairlead.engine.rounds.shards import NodeShards
+from fairlead.engine.rounds.tally import Tally, assumed
+from fairlead.engine.rounds.writes import RoundWriter
+from fairlead.framework.cycle import Cycle
+from fairlead.framework.job import Task
+from fairlead.model import kinds
+from fairlead.model.round_figures import Lapse, Span
+from fairlead.model.tasks import TaskStatus, status_of
+
+if TYPE_CHECKING:
+    from collections import deque
+    from random import Random
+
+    from fairlead.engine.cycle.events import Recorder
+    from fairlead.engine.rounds.closing import Closing, PodReport
+    from fairlead.framework.meter import Meter
+    from fairlead.framework.profile import Profile, Rounds
+    from fairlead.framework.round import Round
+    from fairlead.model.flow import Write
+    from fairlead.model.round_figures import RoundFigures
+    from fairlead.state.cluster import Cluster
+
+
+class RoundDriver:
+    def __init__(
+        self, profile: Profile, cluster: Cluster, recorder: Recorder, rng: Random, complaints: deque[str]
+    ) -> None:
+        """`complaints` is where it is said that a round broke off, and why."""
+        assert profile.rounds is not None
+        self._complaints = complaints
+        self.profile = profile
+        self.rounds: Rounds = profile.rounds
+        self._cluster = cluster
+        self._rng = rng
+        self._writer = RoundWriter(profile.name, recorder)
+        self.meter: Meter | None = None
+        """Whoever wants times measured brings a clock."""
+        self._tally = Tally()
+        self._spent = 0.0
+        self._shards = NodeShards(cluster.shelves.of(kinds.VC_NODE_SHARD), self.rounds.territory, complaints)
+        self.round: Round | None = None
+        self._closed: Round | None = None
+        self.last: Closing | None = None
+        """What the last round came to."""
+        self.counted = 0
+        self._running: Iterator[None] | None = None
+        self._cycles: dict[str, Cycle] = {}
+        self._next_at: float | None = None
+        self._changed = False
+        self._first_row = 0
+        self._promised: dict[str, str] | None = None
+        self._tasks: dict[str, Task] = {}
+        self._content_mark = 0
+
+    @property
+    def latest(self) -> Round | None:
+        """The round under way or, between two, the one that was closed last: for those who explain."""
+        return self.round or self._closed
+
+    def noticed(self, now: float) -> None:
+        """Something changed."""
+        self._changed = True
+        if self._next_at is None:
+            self._next_at = now
+
+    def wake_at(self, now: float) -> float | None:
+        if self._running is not None:
+            return now
+        return self._next_at if self._changed or self._goes_by_the_clock() else None
+
+    def _goes_by_the_clock(self) -> bool:
+        return any(enabled.plugin.timed for tier in self.rounds.tiers for enabled in tier)
+
+    def reconfigure(self, profile: Profile) -> None:
+        """Another configuration, from the next round on."""
+        assert profile.rounds is not None
+        self.profile, self.rounds = profile, profile.rounds
+        self._shards.territory = profile.rounds.territory
+        self._changed = True
+
+    def why(self, uid: str) -> PodReport | None:
+        """What the last round said of a pod that waits."""
+        reports = self.last.pods if self.last is not None else ()
+        return next((report for report in reports if report.task.uid == uid), None)
+
+    # ---- going on ----
+
+    def step(self, now: float) -> tuple[list[tuple[Task, int]], list[Write]]:
+        """One slice of the round, if it is time: the placements to be bound, and what else is to be written."""
+        binds, writes = self._go_on(now)
+        if self._running is None:
+            writes += self._shards.writes()
+        return binds, writes
+
+    def _go_on(self, now: float) -> tuple[list[tuple[Task, int]], list[Write]]:
+        at = self.wake_at(now)
+        if at is None or at > now:
+            return [], []
+        began = self.meter.clock() if self.meter is not None else 0.0
+        try:
+            if self._running is None:
+                self._open(now)
+            else:
+                self._resume()
+            writes = self._run_slice()
+        except Exception as error:
+            writes = self._break_off(error)
+        if self.meter is not None:
+            self._count_time(self.meter, self.meter.clock() - began)
+        round = self.round
+        if round is None:
+            self._next_at = now + self.rounds.period
+            return [], []
+        binds, round.outcome.binds = round.outcome.binds, []
+        if self.meter is not None:
+            self.meter.lapses.extend(assumed((task for task, _ in binds), now))
+        for task, reason in round.outcome.evictions:
+            writes += self._writer.eviction(round, task, reason)
+        round.outcome.evictions = []
+        writes += map(self._writer.gate_removal, round.outcome.let_through.values())
+        round.outcome.let_through = {}
+        self._cycles = round.cycles
+        if self._running is None:
+            self.round, self._closed = None, round
+            self._next_at = now + self.rounds.period
+        return binds, writes
+
+    def _count_time(self, meter: Meter, spent: float) -> None:
+        """A slice took so long; a round took what its slices did."""
+        self._spent += spent
+        if self._running is None:
+            meter.lapses.append(Lapse(Span.ROUND, (), self._spent))
+            self._spent = 0.0
+
+    def figures(self) -> RoundFigures:
+        """How things stood when the last round was closed."""
+        return self._tally.figures(self._closed)
+
+    def _open(self, now: float) -> None:
+        self._changed = False
+        self.counted += 1
+        began = self.meter.clock() if self.meter is not None else 0.0
+        self.round = open_round(
+            self._cluster,
+            self.rounds,
+            uid=f"{self.profile.name}-{self.counted}-{self._rng.getrandbits(64):016x}",
+            now=now,
+            rng=self._rng,
+            first_row=self._first_row,
+            promised={} if self.rounds.compatible else self._promised,
+            known=self._tasks,
+            own_nodes=self._shards.own(),
+            witness=self._tally.begin(now, self.meter),
+            meter=self.meter,
+        )
+        self._tally.follow(self.round.outcome)
+        if self.meter is not None:
+            self.meter.lapsed(Span.OPENING, since=began)
+        self._running = run_actions(self.round)
+
+    def _run_slice(self) -> list[Write]:
+        round = self.round
+        assert round is not None
+        assert self._running is not None
+        for _ in range(self.rounds.slice):
+            if next(self._running, _END) is _END:
+                return self._close(round)
+        self._suspend(round)
+        return []
+
+    def _break_off(self, error: Exception) -> list[Write]:
+        """A plugin or an action failed. What was committed stands; the next round starts afresh, and the pods of other
+        profiles never notice."""
+        self._complaints.append(f"round {self.counted} of {self.profile.name}: {type(error).__name__}: {error}")
+        self._running = None
+        self._changed = True
+        if self.round is not None:
+            self.round.sandbox.lift()
+        return []
+
+    def _close(self, round: Round) -> list[Write]:
+        self._running = None
+        self._first_row = round.first_row
+        self._promised = _promises_of(round)
+        self.last = close_round(round)
+        self._tally.closed(round)
+        round.sandbox.lift()
+        return self._writer.closing(round, self.last)
+
+    def cycle_of(self, task: Task, cluster: Cluster, now: float, rng: Random) -> Cycle:
+        """What the filters noted of a task that is to be bound, for those who prepare the binding."""
+        cycle = self._cycles.pop(task.uid, None)
+        if cycle is None:
+            return Cycle(pod=task.pod, cluster=cluster, profile=self.profile, now=now, rng=rng)
+        cycle.profile = self.profile
+        return cycle
+
+    def fitting(self, task: Task) -> int:
+        """How many nodes would have done for a task that was just placed."""
+        return 1 if self.latest is None else self.latest.fitting.pop(task.uid, 1)
+
+    # ---- interruptions ----
+
+    def _suspend(self, round: Round) -> None:
+        round.sandbox.lift()
+        self._content_mark = self._cluster.table.content.mark
+
+    def _resume(self) -> None:
+        """Bring the books of the rows that changed meanwhile up to date, and pretend on."""
+        round = self.round
+        assert round is not None
+        touched = self._cluster.table.content.since(self._content_mark)
+        rows = set(range(len(round.books.on))) if touched is None else set(touched)
+        requests = Requests(self._cluster, self.rounds)
+        for row in rows:
+            if row < len(round.books.on):
+                _bring_up_to_date(round, row, requests)
+        round.sandbox.lay()
+
+
+_END = object()
+
+
+def _promises_of(round: Round) -> dict[str, str]:
+    """The hypernodes in which room was made for sub-jobs that wait for it."""
+    return {
+        sub_job.uid: sub_job.nominated_hyper_node
+        for job in round.jobs.values()
+        for sub_job in job.sub_jobs.values()
+        if sub_job.nominated_hyper_node
+    }
+
+
+def _bring_up_to_date(round: Round, row: int, requests: Requests) -> None:
+    """Pods that came to a row, or left it, while the round was not running."""
+    books, here = round.books, {pod.uid: pod for pod in round.cluster.table.pods[row]}
+    for task in books.tasks_on(row):
+        promised = task.status in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
+        if task.uid not in here and not promised:
+            books.take_off(task, row)
+    known = {task.uid for task in books.tasks_on(row)}
+    for uid, pod in here.items():
+        if uid not in known:
+            books.put(Task(pod, requests.of(pod), status_of(pod), row), row)

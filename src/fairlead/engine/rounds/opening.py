@@ -1,0 +1,330 @@
+"""Opening a round: from the cluster as it is now to the jobs, queues, tasks and books that a Volcano round works on.
+
+A job is in the round if its PodGroup and its queue exist; a pod belongs to the group that its annotation names. Pods
+of no group only take up room, and so do pending pods of nobody in the round: they are not in it at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.engine.rounds.requests import Requests
+from fairlead.framework.job import Job, SubJob, Task
+from fairlead.framework.round import Choices, QueueState, Round, Sampling, Shard, Witness
+from fairlead.framework.territory import Sharding
+from fairlead.framework.tiers import Tiers
+from fairlead.model import kinds
+from fairlead.model.amounts import Amounts
+from fairlead.model.pod import VOLCANO_GROUP_API
+from fairlead.model.round_figures import OPENED, Span
+from fairlead.model.tasks import ALLOCATED_CLASS, TaskStatus, status_of
+from fairlead.state.books import Books
+from fairlead.state.cluster import Place
+from fairlead.state.network import network_of
+from fairlead.state.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from numpy.typing import NDArray
+
+    from fairlead.framework.meter import Meter
+    from fairlead.framework.profile import Rounds
+    from fairlead.framework.round import HyperNodes
+    from fairlead.model.group import NetworkTopology, SubGroupPolicy
+    from fairlead.model.pod import Pod
+    from fairlead.state.cluster import Cluster, Seat
+
+_LONGEST_SUB_JOB_VALUE = 128
+_FEW_TASKS = 1024
+_OVERSUBSCRIPTION = (("cpu", "volcano.sh/oversubscription-cpu"), ("memory", "volcano.sh/oversubscription-memory"))
+
+
+def open_round(
+    cluster: Cluster,
+    rounds: Rounds,
+    *,
+    uid: str,
+    now: float,
+    rng: Random,
+    topology: HyperNodes | None = None,
+    choices: Choices | None = None,
+    witness: Witness | None = None,
+    first_row: int = 0,
+    promised: Mapping[str, str] | None = None,
+    known: dict[str, Task] | None = None,
+    own_nodes: Collection[str] = (),
+    meter: Meter | None = None,
+) -> Round:
+    """A round over the cluster as it is. `topology` is another tree of hypernodes than the cluster's own; `promised`
+    are the hypernodes in which an earlier round made room for sub-jobs, by the sub-jobs' uids; None if that is not
+    known, and has to be read off the pods. `known` are tasks of
+    earlier rounds, to be used again; what is new is added to them. `own_nodes` are the nodes of the scheduler's own
+    NodeShard, if it goes by one."""
+    cluster.begin_cycle()
+    table = cluster.table
+    rows = _rows(cluster, rounds)
+    books: Books[Task] = Books(table)
+    _add_oversubscription(cluster, books)
+    requests = Requests(cluster, rounds)
+    for resource, column in requests.attachable.offered().items():
+        books.offer(resource, column)
+    network = topology or network_of(cluster)
+    round = Round(
+        uid=uid,
+        now=now,
+        rng=rng,
+        cluster=cluster,
+        books=books,
+        sandbox=Sandbox(cluster),
+        jobs={},
+        queues={queue.name: QueueState(queue) for queue in cluster.shelves.of(kinds.VC_QUEUE).values()},
+        rows=rows,
+        total=_total(books, rows),
+        tiers=Tiers(rounds.tiers, reseed_victims=rounds.compatible),
+        topology=network,
+        actions=rounds.actions,
+        configurations=rounds.configurations,
+        compatible=rounds.compatible,
+        choices=choices or Choices(rng),
+        witness=witness or Witness(),
+        sampling=Sampling(rounds.percentage, rounds.min_feasible, rounds.min_percentage),
+        first_row=first_row,
+        shard=_shard(cluster, rounds, own_nodes),
+        opens_queue_gates=rounds.opens_queue_gates,
+        meter=meter,
+    )
+    _gather_jobs(round, rounds)
+    requests.leave_out_uncounted(round.jobs.values())
+    _gather_tasks(round, rounds, requests, {} if known is None else known)
+    for job in round.jobs.values():
+        _normalise_topology(job, network)
+        _recall_hyper_nodes(round, job)
+        for sub_job in job.sub_jobs.values():
+            if promised is not None:
+                sub_job.nominated_hyper_node = promised.get(sub_job.uid, "")
+            elif not rounds.compatible:
+                sub_job.nominated_hyper_node = _promise_read_again(round, sub_job)
+    for plugin in round.tiers.plugins.values():
+        began = meter.clock() if meter is not None else 0.0
+        plugin.open(round)
+        if meter is not None:
+            meter.lapsed(Span.PLUGIN, plugin.name, OPENED, since=began)
+    return round
+
+
+# ---- nodes ----
+
+
+def _rows(cluster: Cluster, rounds: Rounds) -> NDArray[np.int32]:
+    table, territory = cluster.table, rounds.territory
+    if territory.whole:
+        return np.fromiter(table.row_of.values(), dtype=np.int32, count=len(table))
+    nodes = dict(table.alive_rows())
+    return np.array([row for row in table.row_of.values() if territory.has_node(nodes[row])], dtype=np.int32)
+
+
+def _shard(cluster: Cluster, rounds: Rounds, own_nodes: Collection[str]) -> Shard | None:
+    sharding = rounds.territory.sharding
+    if sharding is Sharding.NONE:
+        return None
+    own = np.zeros(cluster.table.capacity, dtype=np.bool_)
+    own[[row for name, row in cluster.table.row_of.items() if name in own_nodes]] = True
+    return Shard(own, hard=sharding is Sharding.HARD)
+
+
+def _add_oversubscription(cluster: Cluster, books: Books[Task]) -> None:
+    for row, node in cluster.table.alive_rows():
+        for resource, annotation in _OVERSUBSCRIPTION:
+            text = node.annotations.get(annotation, "")
+            if text.isdigit():
+                books.allocatable[resource][row] += float(text)
+                books.idle[resource][row] += float(text)
+
+
+def _total(books: Books[Task], rows: NDArray[np.int32]) -> Amounts:
+    total = Amounts()
+    for resource, column in books.allocatable.items():
+        total.set(resource, float(column[rows].sum()))
+    return total
+
+
+# ---- jobs ----
+
+
+def _gather_jobs(round: Round, rounds: Rounds) -> None:
+    shelves = round.cluster.shelves
+    classes = shelves.of(kinds.PRIORITY_CLASS)
+    default = next((known.value for known in classes.values() if known.global_default), 0)
+    for group in shelves.of(kinds.VC_POD_GROUP).values():
+        queue = group.queue or rounds.default_queue
+        if queue in round.queues and rounds.territory.has_group(group):
+            known = classes.get(group.priority_class)
+            job = Job(group, queue=queue, priority=default if known is None else known.value)
+            round.jobs[job.uid] = job
+
+
+def _gather_tasks(round: Round, rounds: Rounds, requests: Requests, known: dict[str, Task]) -> None:
+    placed: list[tuple[Task, int]] = []
+    for pod, status, row in _pods(round.cluster, rounds):
+        task = known.get(pod.uid)
+        if task is not None and task.pod is pod and requests.stands(task):
+            task.begin(status, row)
+        else:
+            task = known[pod.uid] = Task(pod, requests.of(pod), status, row)
+        if row >= 0:
+            placed.append((task, row))
+        job = _job_of(round, pod)
+        if job is not None:
+            job.add(task, sub_job_for(job, pod))
+    round.books.put_all(placed)
+    for job in round.jobs.values():
+        if not job.sub_jobs:
+            _default_sub_job(job)
+    _forget_gone(round.cluster, known)
+
+
+def _forget_gone(cluster: Cluster, known: dict[str, Task]) -> None:
+    if len(known) > 2 * (len(cluster.pods) + len(cluster.finished)) + _FEW_TASKS:
+        for uid in [uid for uid in known if uid not in cluster.pods and uid not in cluster.finished]:
+            del known[uid]
+
+
+def _pods(cluster: Cluster, rounds: Rounds) -> Iterator[tuple[Pod, TaskStatus, int]]:
+    """Pods of the round with where they stand: those on nodes, whoever placed them, and the waiting ones that are
+    ours; ended ones count for their groups."""
+    territory, alone = rounds.territory, rounds.territory.ring is None
+    for seat in cluster.pods.values():
+        if seat.place is not Place.PENDING:
+            if alone or territory.sees(seat.pod):
+                yield seat.pod, _seated_status(seat), seat.row
+        elif seat.pod.scheduler_name in rounds.scheduler_names and (alone or territory.schedules(seat.pod)):
+            yield seat.pod, status_of(seat.pod), -1
+    for pod in cluster.finished.values():
+        if alone or territory.sees(pod):
+            yield pod, status_of(pod), -1
+
+
+def _seated_status(seat: Seat) -> TaskStatus:
+    if seat.place is Place.ASSUMED:
+        return TaskStatus.BINDING
+    return status_of(seat.pod)
+
+
+def _job_of(round: Round, pod: Pod) -> Job | None:
+    group = pod.group_ref
+    if group is None or group.api != VOLCANO_GROUP_API:
+        return None
+    return round.jobs.get(f"{pod.namespace}/{group.name}")
+
+
+# ---- sub-jobs ----
+
+
+def sub_job_for(job: Job, pod: Pod) -> SubJob:
+    """The sub-job that a pod belongs to: of the first policy that selects it and all of whose keys it has. A policy
+    without keys takes nobody."""
+    for policy in job.group.sub_groups:
+        values = [pod.labels.get(key, "") for key in policy.match_label_keys]
+        if values and all(values) and policy.selector.matches(pod.labels):
+            return _sub_job_of(job, policy, values)
+    return job.sub_jobs.get(job.uid) or _default_sub_job(job)
+
+
+def _sub_job_of(job: Job, policy: SubGroupPolicy, values: list[str]) -> SubJob:
+    joined = "-".join(values)
+    if len(joined) > _LONGEST_SUB_JOB_VALUE:
+        joined = _fnv32a(joined)
+    uid = f"{job.uid}/{policy.name}-{joined}"
+    known = job.sub_jobs.get(uid)
+    if known is None:
+        known = job.sub_jobs[uid] = SubJob(
+            job,
+            uid,
+            policy=policy.name,
+            min_available=policy.size,
+            topology=policy.network_topology,
+            match_index=_whole_number(values[0]),
+        )
+    return known
+
+
+def _default_sub_job(job: Job) -> SubJob:
+    least = 1 if job.group.sub_groups else job.min_available
+    made = job.sub_jobs[job.uid] = SubJob(job, job.uid, policy="", min_available=least, topology=job.topology)
+    return made
+
+
+def _whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        return 0
+
+
+def _fnv32a(text: str) -> str:
+    """A hash in the letters that the original uses for safe names."""
+    number = 2166136261
+    for byte in text.encode():
+        number = (number ^ byte) * 16777619 % 2**32
+    letters = "bcdfghjklmnpqrstvwxz2456789"
+    return "".join(letters[ord(digit) % len(letters)] for digit in str(number))
+
+
+# ---- the network ----
+
+
+def _normalise_topology(job: Job, network: HyperNodes) -> None:
+    """Tier names become numbers, and "if possible" becomes a limit that everything meets."""
+    widest = network.tier(network.root)
+    job.topology = _normalised(job.topology, network, widest)
+    limit = widest
+    if job.topology is not None and job.topology.highest_tier is not None:
+        limit = job.topology.highest_tier
+    for sub_job in job.sub_jobs.values():
+        if not sub_job.policy:
+            sub_job.topology = job.topology
+        else:
+            sub_job.topology = _normalised(sub_job.topology, network, limit)
+
+
+def _normalised(topology: NetworkTopology | None, network: HyperNodes, limit: int) -> NetworkTopology | None:
+    if topology is None:
+        return None
+    if topology.highest_tier is None and topology.highest_tier_name:
+        tier = network.tier_named(topology.highest_tier_name)
+        if tier is not None:
+            topology = replace(topology, highest_tier=tier, highest_tier_name="")
+    return topology if topology.hard else replace(topology, hard=True, highest_tier=limit)
+
+
+def _recall_hyper_nodes(round: Round, job: Job) -> None:
+    """Where a job and its parts are already, found again from the nodes of their tasks. The original asks only parts
+    that have a topology of their own."""
+    if not job.contains_topology or not round.topology.ready:
+        return
+    where = ""
+    for sub_job in job.sub_jobs.values():
+        if round.compatible and sub_job.topology is None:
+            continue
+        names = _nodes_of(round, sub_job.in_status(*ALLOCATED_CLASS))
+        sub_job.allocated_hyper_node = round.topology.lowest_containing(names) if names else ""
+        where = round.topology.lowest_common(where, sub_job.allocated_hyper_node)
+    job.allocated_hyper_node = where
+
+
+def _promise_read_again(round: Round, sub_job: SubJob) -> str:
+    """The hypernode in which room was made for a sub-job before this scheduler started: all who wait are promised nodes
+    in it. Empty if there is no such promise."""
+    if not sub_job.job.contains_topology or not round.topology.ready:
+        return ""
+    names = {task.pod.nominated_node for task in sub_job.in_status(TaskStatus.PENDING)}
+    return round.topology.lowest_containing(names) if names and "" not in names else ""
+
+
+def _nodes_of(round: Round, tasks: Iterable[Task]) -> set[str]:
+    return {round.cluster.table.name(task.row) for task in tasks if task.row >= 0}

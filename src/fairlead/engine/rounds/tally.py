@@ -1,0 +1,225 @@
+"""Tally: what is counted over the rounds of a profile, and how its queues and jobs stand, for metrics.
+
+It is the witness of every round, so counting costs the round nothing but being told. What is said of a job is
+forgotten with the job. Figures are only put together when somebody asks, from the round that was closed last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol, cast
+
+from fairlead.framework.round import Witness
+from fairlead.model import kinds
+from fairlead.model.documents import epoch
+from fairlead.model.flow import Happened
+from fairlead.model.round_figures import (
+    ASSUMED,
+    BIND,
+    BOUND,
+    PRE_BIND,
+    PRE_BOUND,
+    WATCHED,
+    JobFigures,
+    Lapse,
+    QueueFigures,
+    RoundFigures,
+    Span,
+)
+from fairlead.model.tasks import ALLOCATED_CLASS, TaskStatus
+
+if TYPE_CHECKING:
+    from fairlead.engine.cycle.binding import Binding
+    from fairlead.framework.meter import Meter
+    from fairlead.framework.round import Job, Outcome, QueueState, Round, Task
+    from fairlead.framework.tiers import TierPlugin
+    from fairlead.model.amounts import Amounts
+    from fairlead.model.flow import Change
+
+_PLACING = ("allocate", "backfill")
+_GANG, _PROPORTION, _CAPACITY, _DRF = "gang", "proportion", "capacity", "drf"
+
+
+class _Account(Protocol):
+    allocated: Amounts
+    request: Amounts
+    inqueue: Amounts
+    deserved: Amounts
+    capability: Amounts
+    limit: Amounts
+    share: float
+
+
+class _Shares(Protocol):
+    def share(self, job: Job) -> float: ...
+
+
+class Tally(Witness):
+    def __init__(self) -> None:
+        self.victims = 0
+        self.preemptions = 0
+        self.evicting: Counter[str] = Counter()
+        """Transactions that were kept and evict somebody, by action."""
+        self._outcome: Outcome | None = None
+        self._listed: tuple[int, int] = (0, 0)
+        self._meter: Meter | None = None
+        self._now = 0.0
+        self._action = ""
+        self._placed_at: dict[str, float] = {}
+        self._retries: Counter[str] = Counter()
+
+    # ---- what happens ----
+
+    def begin(self, now: float, meter: Meter | None) -> Tally:
+        """A round begins."""
+        self._now, self._meter = now, meter
+        return self
+
+    def action(self, name: str) -> None:
+        self._action = name
+
+    def placed(self, task: Task, *, pipelined: bool) -> None:
+        if task.job is not None and self._action in _PLACING:
+            self._placed_at[task.job.uid] = self._now
+            if self._meter is not None:
+                self._meter.lapses.append(Lapse(Span.JOB, (), _age(task.job, self._now)))
+
+    def follow(self, outcome: Outcome) -> None:
+        """What the round that has begun comes to."""
+        self._outcome = outcome
+
+    def committed(self) -> None:
+        """A transaction evicts somebody if the list of evictions, which is taken away now and then, has grown."""
+        assert self._outcome is not None
+        evictions = self._outcome.evictions
+        before = self._listed[1] if self._listed[0] == id(evictions) else 0
+        self._listed = (id(evictions), len(evictions))
+        if len(evictions) > before:
+            self.evicting[self._action] += 1
+
+    def preempting(self, victims: int) -> None:
+        self.victims = victims
+        self.preemptions += 1
+
+    def closed(self, round: Round) -> None:
+        """A round has ended: jobs that it could not start have been tried once more; those that are gone are gone."""
+        for uid in [uid for uid in self._placed_at if uid not in round.jobs]:
+            del self._placed_at[uid]
+        for uid in [uid for uid in self._retries if uid not in round.jobs]:
+            del self._retries[uid]
+        if _GANG in round.tiers.plugins:
+            self._retries.update(job.uid for job in round.jobs.values() if _is_short(job))
+
+    # ---- how things stand ----
+
+    def figures(self, round: Round | None) -> RoundFigures:
+        if round is None:
+            return RoundFigures(victims=self.victims, preemptions=self.preemptions, evicting=dict(self.evicting))
+        return RoundFigures(
+            queues=tuple(_queues(round)),
+            jobs=tuple(self._job(round, job) for job in round.jobs.values()),
+            unschedulable_jobs=sum(map(_is_short, round.jobs.values())) if _GANG in round.tiers.plugins else 0,
+            victims=self.victims,
+            preemptions=self.preemptions,
+            evicting=dict(self.evicting),
+        )
+
+    def _job(self, round: Round, job: Job) -> JobFigures:
+        drf: _Shares | None = cast("_Shares | None", round.tiers.plugins.get(_DRF))
+        placed_at = self._placed_at.get(job.uid)
+        return JobFigures(
+            job.group.namespace,
+            job.group.name,
+            job.queue,
+            job.group.created,
+            lacking=_lacking(job) if _GANG in round.tiers.plugins and job.tasks else None,
+            retries=self._retries[job.uid],
+            share=None if drf is None else _share(drf, job),
+            duration=None if placed_at is None else _age(job, placed_at),
+            placed_at=placed_at,
+        )
+
+
+def _age(job: Job, now: float) -> float:
+    return max(0.0, now - job.group.created)
+
+
+def _is_short(job: Job) -> bool:
+    return bool(job.tasks) and not job.is_ready and not job.is_only_ending
+
+
+def _lacking(job: Job) -> int:
+    """Tasks of the minimum that neither have a place nor would have got one, had the others."""
+    if job.is_ready:
+        return 0
+    would_have = sum(
+        task.last is not None and task.last.status in ALLOCATED_CLASS for task in job.in_status(TaskStatus.PENDING)
+    )
+    return job.min_available - job.counts.ready - would_have
+
+
+def _share(drf: _Shares, job: Job) -> float | None:
+    """None if another round is under way that does not know the job any more."""
+    try:
+        return drf.share(job)
+    except KeyError:
+        return None
+
+
+# ---- on the way to a node ----
+
+
+def watched(changes: Iterable[Change], scheduler_names: Collection[str], now: float) -> Iterator[Lapse]:
+    """How old the pods were that came to our notice and have no node yet."""
+    for change in changes:
+        if change.kind is kinds.POD and change.happened is Happened.ADDED:
+            spec, created = change.doc["spec"], change.doc["metadata"].get("creationTimestamp")
+            if created and not spec.get("nodeName") and spec.get("schedulerName") in scheduler_names:
+                yield Lapse(Span.TASK, (WATCHED,), max(0.0, now - epoch(created)))
+
+
+def assumed(tasks: Iterable[Task], now: float) -> Iterator[Lapse]:
+    for task in tasks:
+        yield Lapse(Span.TASK, (ASSUMED,), max(0.0, now - task.created))
+
+
+def bound(binding: Binding, now: float) -> Iterator[Lapse]:
+    """What a binding that came to be took, and how old its pod was at its stages."""
+    created, since = binding.pod.created, binding.binds_since
+    yield Lapse(Span.STAGE, (PRE_BIND,), since - binding.started)
+    yield Lapse(Span.STAGE, (BIND,), now - since)
+    yield Lapse(Span.TASK, (PRE_BOUND,), max(0.0, since - created))
+    yield Lapse(Span.TASK, (BOUND,), max(0.0, now - created))
+
+
+# ---- queues ----
+
+
+def _queues(round: Round) -> Iterator[QueueFigures]:
+    for name in (_PROPORTION, _CAPACITY):
+        plugin = round.tiers.plugins.get(name)
+        if plugin is not None:
+            for queue in round.queues.values():
+                yield _queue(plugin, queue)
+            return
+
+
+def _queue(plugin: TierPlugin, queue: QueueState) -> QueueFigures:
+    """proportion keeps accounts of queues that have jobs, and says of the others that they have nothing."""
+    account: _Account | None = getattr(plugin, "account", lambda _: None)(queue.name)
+    if account is None:
+        return QueueFigures(queue.name)
+    limited = plugin.name == _CAPACITY
+    return QueueFigures(
+        queue.name,
+        allocated=dict(account.allocated.items()),
+        request=dict(account.request.items()),
+        inqueue=dict(account.inqueue.items()),
+        deserved=dict(account.deserved.items()),
+        capacity=dict(account.capability.items()) if limited else None,
+        real_capacity=dict(account.limit.items()) if limited else None,
+        share=account.share,
+        weight=None if limited else queue.queue.weight,
+        overused=account.share > 1 if limited else account.deserved.less_equal(account.allocated),
+    )

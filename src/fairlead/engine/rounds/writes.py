@@ -1,0 +1,185 @@
+"""What a round writes to the API: statuses of groups, queues and pods, evictions, and the events that tell of them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from fairlead.engine.cycle.outcome import status_patch
+from fairlead.framework.job import QUEUE_GATE
+from fairlead.model import kinds
+from fairlead.model.amounts import Amounts
+from fairlead.model.documents import timestamp
+from fairlead.model.flow import Happened, PatchType, Verb, Write
+from fairlead.model.quantity import format_quantity
+
+if TYPE_CHECKING:
+    from fairlead.engine.cycle.events import Recorder
+    from fairlead.engine.rounds.closing import Closing, GroupReport, PodReport
+    from fairlead.framework.round import Job, Round, Task
+    from fairlead.model.flow import Change, Doc
+    from fairlead.model.group import GroupCondition
+    from fairlead.model.kinds import Kind
+
+_WAITING_PHASES = ("Unknown", "Pending", "Inqueue")
+
+
+class RoundWriter:
+    """`name` is the scheduler's, as events give it."""
+
+    def __init__(self, name: str, recorder: Recorder) -> None:
+        self._name = name
+        self._recorder = recorder
+
+    # ---- the end of a round ----
+
+    def closing(self, round: Round, closing: Closing) -> list[Write]:
+        writes: list[Write] = []
+        for group in closing.groups:
+            writes += self._group(round, group)
+        for pod in closing.pods:
+            writes += self._pod(round, pod)
+        writes += _queues(round, closing)
+        for (_, note), job in round.outcome.notes.items():
+            writes += self._tell(round, job, kind="Normal", reason="Unschedulable", note=note)
+        return writes
+
+    def _group(self, round: Round, report: GroupReport) -> list[Write]:
+        group = report.job.group
+        writes = [_status(kinds.VC_POD_GROUP, group.namespace, group.name, _group_status(report))]
+        if not report.changed:
+            writes.clear()
+        if report.phase in _WAITING_PHASES and report.job.tasks:
+            waiting = len(report.job.tasks) - report.job.counts.ready
+            note = f"{waiting}/{len(report.job.tasks)} tasks in gang unschedulable: {report.job.fit_error()}"
+            return writes + self._tell(round, report.job, kind="Warning", reason="Unschedulable", note=note)
+        if report.changed and report.job.tasks:
+            writes += self._tell(round, report.job, kind="Normal", reason="Scheduled", note="pod group is ready")
+        return writes
+
+    def _tell(self, round: Round, job: Job, *, kind: str, reason: str, note: str) -> list[Write]:
+        return self._recorder.record(
+            job.group, now=round.now, controller=self._name, kind=kind, reason=reason, action=reason, note=note
+        )
+
+    def _pod(self, round: Round, report: PodReport) -> list[Write]:
+        seat = round.cluster.pods.get(report.task.uid)
+        if seat is None or seat.seen.node_name:
+            return []
+        patch = status_patch(
+            seat.seen, now=round.now, reason=report.reason, message=report.message, nominated=report.nominated or None
+        )
+        if patch is None:
+            return []
+        return [
+            patch,
+            *self._recorder.record(
+                seat.seen,
+                now=round.now,
+                controller=self._name,
+                kind="Warning",
+                reason="FailedScheduling",
+                action="Scheduling",
+                note=report.message,
+            ),
+        ]
+
+    # ---- gates ----
+
+    def gate_removal(self, task: Task) -> Write:
+        """The queue's gate goes; whatever other gates a pod has by then stay."""
+        gate = {"name": QUEUE_GATE, "$patch": "delete"}
+        pod, body = task.pod, {"spec": {"schedulingGates": [gate]}}
+        return Write(Verb.PATCH, kinds.POD, pod.namespace, pod.name, body, patch_type=PatchType.STRATEGIC)
+
+    # ---- evictions ----
+
+    def eviction(self, round: Round, task: Task, reason: str) -> list[Write]:
+        """Conditions that say why, then the deletion of this very pod; budgets are not asked, as in the original."""
+        pod = task.pod
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
+        writes = [_disruption(task, reason, round.now), Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, options)]
+        writes += self._recorder.record(
+            pod, now=round.now, controller=self._name, kind="Warning", reason="Evict", action="Evict", note=reason
+        )
+        if task.job is not None:
+            writes += self._recorder.record(
+                task.job.group,
+                now=round.now,
+                controller=self._name,
+                kind="Normal",
+                reason="Evict",
+                action="Evict",
+                note=reason,
+            )
+        return writes
+
+
+def orphaned_layouts(changes: Iterable[Change], layouts: Container[str]) -> Iterator[Write]:
+    """The NUMA layout of a node that has gone goes with it."""
+    for change in changes:
+        if change.kind is kinds.NODE and change.happened is Happened.DELETED:
+            name = change.doc["metadata"]["name"]
+            if name in layouts:
+                yield Write(Verb.DELETE, kinds.VC_NUMATOPOLOGY, "", name)
+
+
+def _status(kind: Kind, namespace: str, name: str, status: Doc) -> Write:
+    subresource = "status" if "status" in kind.subresources else ""
+    return Write(Verb.PATCH, kind, namespace, name, {"status": status}, subresource=subresource)
+
+
+def _group_status(report: GroupReport) -> Doc:
+    running, succeeded, failed = report.counted
+    return {
+        "phase": report.phase,
+        "running": running or None,
+        "succeeded": succeeded or None,
+        "failed": failed or None,
+        "conditions": [_condition(condition) for condition in report.conditions],
+    }
+
+
+def _condition(condition: GroupCondition) -> Doc:
+    doc: Doc = {
+        "type": condition.type,
+        "status": condition.status,
+        "transitionID": condition.transition_id,
+        "lastTransitionTime": timestamp(condition.transition_time),
+        "reason": condition.reason,
+    }
+    return doc | {"message": condition.message} if condition.message else doc
+
+
+def _queues(round: Round, closing: Closing) -> Iterator[Write]:
+    for name, allocated in closing.allocated.items():
+        units = allocated.to_units()
+        known = round.queues[name].queue.allocated
+        if known is None or not Amounts.of(known).equal(allocated) or not allocated.equal(Amounts.of(known)):
+            listed = {resource: format_quantity(amount, resource) for resource, amount in units.items()}
+            gone = {resource: None for resource in known or () if resource not in units}
+            yield _status(kinds.VC_QUEUE, "", name, {"allocated": listed | gone})
+
+
+def _disruption(task: Task, reason: str, now: float) -> Write:
+    pod = task.pod
+    changed = {"status": "True", "lastProbeTime": None, "lastTransitionTime": timestamp(now)}
+    conditions = [
+        {
+            "type": "Ready",
+            **changed,
+            "status": "False",
+            "reason": "Evict",
+            "message": f"Pod is evicted, because of {reason}",
+        },
+        {
+            "type": "DisruptionTarget",
+            **changed,
+            "reason": "PreemptionByScheduler",
+            "message": f"{pod.scheduler_name}: preempting to accommodate a higher priority pod",
+        },
+    ]
+    body = {"metadata": {"uid": pod.uid}, "status": {"conditions": conditions}}
+    return Write(
+        Verb.PATCH, kinds.POD, pod.namespace, pod.name, body, subresource="status", patch_type=PatchType.STRATEGIC
+    )
