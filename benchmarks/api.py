@@ -24,10 +24,10 @@ import aiohttp
 import orjson
 
 from benchmarks.row import Row
-from fairlead.api.journal import Journal
-from fairlead.api.pki import Credentials
-from fairlead.api.server import Server
-from fairlead.api.store import Store
+from fairlead.api.server.pki import Credentials
+from fairlead.api.server.server import Server
+from fairlead.api.store.journal import Journal
+from fairlead.api.store.store import Store
 from fairlead.model.flow import Doc, Verb, Write
 from fairlead.model.kinds import NODE, POD
 

@@ -21,8 +21,8 @@ import aiohttp
 
 from benchmarks.api import RUNS, new_store
 from benchmarks.row import Row
-from fairlead.api.pki import Credentials
-from fairlead.api.server import Server
+from fairlead.api.server.pki import Credentials
+from fairlead.api.server.server import Server
 from fairlead.model.flow import Doc, PatchType, Verb, Write
 from fairlead.model.kinds import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT
 

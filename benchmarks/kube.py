@@ -24,8 +24,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from fairlead.api.client import KubeApi
-from fairlead.api.credentials import load_kubeconfig
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.model.kinds import POD
 from tests.kube import contenders
 from tests.kube.contenders import FAIRLEAD, KUBE

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.row import Row
-from fairlead.api.store import Store
+from fairlead.api.store.store import Store
 from fairlead.cli.run import simulation
 from fairlead.cli.schedulers import default_scheduler
 from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Write

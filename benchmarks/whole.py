@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.row import Row
-from fairlead.api.journal import Journal
-from fairlead.api.store import Store
+from fairlead.api.store.journal import Journal
+from fairlead.api.store.store import Store
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import NODE, POD
 from fairlead.testing.builders import node, pod

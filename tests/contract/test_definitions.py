@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.store import StoreApi
+from fairlead.api.store.store import StoreApi
 from fairlead.errors import ApiError, Invalid, NotFound
 from fairlead.model.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
 from tests.contract.conftest import World

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from fairlead.api.reflector import Reflector
+from fairlead.api.client.reflector import Reflector
 from fairlead.errors import Gone
 from fairlead.model.flow import Change, Watch
 from fairlead.model.kinds import CONFIG_MAP, NODE, POD

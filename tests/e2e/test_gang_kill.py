@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client import KubeApi
-from fairlead.api.credentials import load_kubeconfig
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.errors import NotFound
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import JOB, POD, POD_GROUP, PRIORITY_CLASS, VC_POD_GROUP, Kind

@@ -16,8 +16,8 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from fairlead.api.journal import Journal
-from fairlead.api.store import Store
+from fairlead.api.store.journal import Journal
+from fairlead.api.store.store import Store
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import CONFIG_MAP
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client import KubeApi
-from fairlead.api.credentials import load_kubeconfig
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.kinds import LEASE, POD
 from fairlead.testing.builders import pod

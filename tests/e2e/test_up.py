@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client import KubeApi
-from fairlead.api.credentials import load_kubeconfig
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD
 from fairlead.testing.builders import deployment, pod

@@ -11,8 +11,8 @@ import asyncio
 import random
 from pathlib import Path
 
-from fairlead.api.client import KubeApi
-from fairlead.api.credentials import load_kubeconfig
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.errors import ApiError
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import CONFIG_MAP

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.api.store import Store
+from fairlead.api.store.store import Store
 from fairlead.model import kinds
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import BUILT_IN, Kind

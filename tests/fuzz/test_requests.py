@@ -11,9 +11,9 @@ import orjson
 import pytest
 from yarl import URL
 
-from fairlead.api import schema
-from fairlead.api.server import Server
-from fairlead.api.store import Store
+from fairlead.api.server.server import Server
+from fairlead.api.store import schema
+from fairlead.api.store.store import Store
 from tests.fuzz.requests import Fuzz, Request, populate
 
 REQUESTS, PARTS = 10_000, 8

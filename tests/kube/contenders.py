@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairlead.api.client import KubeApi
+from fairlead.api.client.client import KubeApi
 from fairlead.api.port import WatchEvent
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import NAMESPACE, NODE, POD

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-from fairlead.api.client import KubeApi
-from fairlead.api.credentials import load_kubeconfig
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.config.assemble import profiles_of
 from fairlead.config.gates import parse_feature_gates
 from fairlead.config.kube import default_kube_config

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlead.api.client import KubeApi
+from fairlead.api.client.client import KubeApi
 from fairlead.errors import NotFound
 from fairlead.model.flow import Verb, Write
 from fairlead.model.group import SCHEDULED_CONDITIONS

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client import KubeApi
-from fairlead.api.credentials import load_kubeconfig
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.controllers.batch_job import Jobs
 from fairlead.controllers.committee import Committee
 from fairlead.controllers.deployment import Deployments

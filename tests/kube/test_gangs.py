@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client import KubeApi
-from fairlead.api.credentials import load_kubeconfig
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import JOB, POD, POD_GROUP, POD_GROUP_BETA, Kind
 from tests.kube.control_plane import ControlPlane

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client import KubeApi
-from fairlead.api.credentials import load_kubeconfig
-from fairlead.api.reflector import Reflector
-from fairlead.api.retry import Backoff
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import load_kubeconfig
+from fairlead.api.client.reflector import Reflector
+from fairlead.api.client.retry import Backoff
 from fairlead.model.flow import Change, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import CONFIG_MAP, LEASE, NAMESPACE, NODE, POD
 from fairlead.runtime.leader import Election, Elector

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.api.client import KubeApi
-from fairlead.api.credentials import load_kubeconfig
-from fairlead.api.snapshot import Redaction, collect, write_snapshot
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import load_kubeconfig
+from fairlead.api.store.snapshot import Redaction, collect, write_snapshot
 from fairlead.model.flow import Doc, Verb, Write
 from fairlead.model.kinds import NAMESPACE, NODE, POD
 from fairlead.testing.builders import namespace, node, pod

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client import KubeApi
-from fairlead.api.credentials import Connection
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import Connection
 from fairlead.api.port import ClusterApi
-from fairlead.api.store import Store, StoreApi
+from fairlead.api.store.store import Store, StoreApi
 from fairlead.errors import ApiError
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, JOB, NAMESPACE, NODE, POD, SERVICE, Kind

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client import KubeApi
-from fairlead.api.credentials import load_kubeconfig
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.errors import NotFound
 from fairlead.model import kinds
 from fairlead.model.documents import timestamp

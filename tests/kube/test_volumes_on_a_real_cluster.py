@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.client import KubeApi
-from fairlead.api.credentials import load_kubeconfig
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.engine.scheduler import Scheduler
 from fairlead.errors import Conflict
 from fairlead.framework.profile import profile_of

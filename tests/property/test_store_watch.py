@@ -7,7 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.api.store import Store
+from fairlead.api.store.store import Store
 from fairlead.errors import ApiError
 from fairlead.model.flow import Doc, Verb, Write
 from fairlead.model.kinds import CONFIG_MAP

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.extender_wire import Wire
+from fairlead.api.outside.extender_wire import Wire
 from fairlead.model import kinds
 from fairlead.plugins.volcano.extender import Extender
 from fairlead.testing.builders import node, podgroup, queue

@@ -6,8 +6,8 @@
     explanations.json   of pods that wait
     objects/KIND.json   what scheduling reads: nodes, pods, volumes, budgets and so on
 
-Redacted before it is written (api/redaction.py): no secrets, no configuration of users, no environment, no arguments,
-no annotations; names are kept, because scheduling is about them, unless `--anonymous` replaces them too.
+Redacted before it is written (api/store/redaction.py): no secrets, no configuration of users, no environment, no
+arguments, no annotations; names are kept, because scheduling is about them, unless `--anonymous` replaces them too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fairlead import __version__
 from fairlead.errors import ApiError, ConfigError, FairleadError
 
 if TYPE_CHECKING:
-    from fairlead.api.client import KubeApi
+    from fairlead.api.client.client import KubeApi
 
 LIBRARIES = ("aiohttp", "click", "cryptography", "jsonpatch", "kubernetes", "numpy", "orjson", "prometheus-client",
              "pyyaml", "rich")  # fmt: skip
@@ -79,7 +79,7 @@ def write_archive(path: Path, files: dict[str, bytes]) -> None:
 async def _gather(
     config: Path | None, kubeconfig: Path | None, context: str | None, server: str | None, *, anonymous: bool
 ) -> dict[str, bytes]:
-    from fairlead.api.redaction import Redaction
+    from fairlead.api.store.redaction import Redaction
 
     missing: list[str] = []
     files: dict[str, bytes] = {}
@@ -122,7 +122,7 @@ def _configuration(path: Path) -> bytes:
     """What the file comes to; a file that is wrong is itself what is needed."""
     import yaml
 
-    from fairlead.api.redaction import without_key_material
+    from fairlead.api.store.redaction import without_key_material
     from fairlead.config.kube_document import to_document
     from fairlead.config.loading import read_config
     from fairlead.config.registry import Registry
@@ -135,8 +135,8 @@ def _configuration(path: Path) -> bytes:
 
 
 def _cluster(kubeconfig: Path | None, context: str | None, missing: list[str]) -> KubeApi | None:
-    from fairlead.api.client import KubeApi
-    from fairlead.api.credentials import connect
+    from fairlead.api.client.client import KubeApi
+    from fairlead.api.client.credentials import connect
     from fairlead.cli.explain import OWN_KUBECONFIG
 
     file = kubeconfig or (OWN_KUBECONFIG if OWN_KUBECONFIG.exists() else None)
@@ -172,7 +172,7 @@ async def _objects(api: KubeApi, facts: dict[str, Any], redaction: Any, missing:
 
 
 async def _explanations(api: KubeApi, files: dict[str, bytes], redaction: Any) -> bytes:
-    from fairlead.api.explaining import explanation_path
+    from fairlead.api.server.explaining import explanation_path
 
     found: list[Any] = []
     for item in json.loads(files.get("objects/pods.json", b"[]")):
@@ -187,9 +187,9 @@ async def _explanations(api: KubeApi, files: dict[str, bytes], redaction: Any) -
 
 
 async def _scheduler(server: str | None) -> dict[str, bytes] | None:
-    from fairlead.api.client import KubeApi
-    from fairlead.api.credentials import Connection
-    from fairlead.api.redaction import without_key_material
+    from fairlead.api.client.client import KubeApi
+    from fairlead.api.client.credentials import Connection
+    from fairlead.api.store.redaction import without_key_material
     from fairlead.cli.explain import OPS_PORT
 
     api = KubeApi(Connection.to(server or OPS_PORT, insecure=True), attempts=1)

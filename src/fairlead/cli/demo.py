@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlead.api.store import Store, StoreApi
+from fairlead.api.store.store import Store, StoreApi
 from fairlead.cli.run import standalone
 from fairlead.cli.schedulers import default_scheduler
 from fairlead.cli.terminal import bars, log_to_stderr

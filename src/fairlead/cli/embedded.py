@@ -19,10 +19,10 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from fairlead.api.journal import Journal
-from fairlead.api.pki import Credentials, write_private
-from fairlead.api.server import Server
-from fairlead.api.store import Store
+from fairlead.api.server.pki import Credentials, write_private
+from fairlead.api.server.server import Server
+from fairlead.api.store.journal import Journal
+from fairlead.api.store.store import Store
 from fairlead.cli.run import standalone
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS
 from fairlead.controllers.simulated_nodes import fails_from, is_simulated
@@ -35,8 +35,8 @@ from fairlead.runtime.live import Clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from fairlead.api.explaining import Explain
-    from fairlead.api.snapshot import Snapshot
+    from fairlead.api.server.explaining import Explain
+    from fairlead.api.store.snapshot import Snapshot
     from fairlead.cli.fleet import Fleet
     from fairlead.cli.schedulers import SchedulerFactory
     from fairlead.model.flow import Controller, Doc

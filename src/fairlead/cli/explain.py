@@ -22,7 +22,7 @@ from fairlead.errors import ApiError, ConfigError, FairleadError, NotFound
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fairlead.api.credentials import Connection
+    from fairlead.api.client.credentials import Connection
 
 OWN_KUBECONFIG = Path("fairlead.kubeconfig")
 OPS_PORT = "http://127.0.0.1:10259"
@@ -141,7 +141,7 @@ def _connections(
     kubeconfig: Path | None, context: str | None, server: str | None, token_file: Path | None
 ) -> tuple[list[Connection], str]:
     """Whom to ask, in order, and the namespace that is meant when none is named."""
-    from fairlead.api.credentials import Connection, connect
+    from fairlead.api.client.credentials import Connection, connect
 
     if server is not None:
         try:
@@ -164,8 +164,8 @@ async def ask(
     connections: Sequence[Connection], namespace: str, name: str, *, plural: str = "pods", called: str = ""
 ) -> dict[str, Any]:
     """The Explanation, from the first who has one. `called` is what the user calls such a thing."""
-    from fairlead.api.client import KubeApi
-    from fairlead.api.explaining import explanation_path
+    from fairlead.api.client.client import KubeApi
+    from fairlead.api.server.explaining import explanation_path
 
     troubles: list[str] = []
     unknown = False

@@ -19,7 +19,7 @@ from fairlead.errors import ApiError, FairleadError, NotFound
 from fairlead.model import kinds
 
 if TYPE_CHECKING:
-    from fairlead.api.credentials import Connection
+    from fairlead.api.client.credentials import Connection
     from fairlead.model.flow import Doc
 
 _COUNTS = ("inqueue", "pending", "running", "unknown", "completed")
@@ -123,7 +123,7 @@ def told_by_objects(queue: Doc) -> dict[str, Any]:
 
 
 async def _queues(connections: Sequence[Connection]) -> list[Doc]:
-    from fairlead.api.client import KubeApi
+    from fairlead.api.client.client import KubeApi
 
     api = KubeApi(connections[0], attempts=1)
     try:

@@ -15,8 +15,8 @@ import orjson
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
-    from fairlead.api.credentials import Connection
-    from fairlead.api.mirror import Follower
+    from fairlead.api.client.credentials import Connection
+    from fairlead.api.client.mirror import Follower
     from fairlead.errors import ApiError
     from fairlead.model.flow import Doc, Watch
 
@@ -38,7 +38,7 @@ def record_command(file: Path, kubeconfig: str | None, context: str | None, coun
     that this does to the cluster.
     Scores are known only of fairlead's own decisions, and of the best two nodes.
     """
-    from fairlead.api.credentials import connect
+    from fairlead.api.client.credentials import connect
 
     connection = connect(kubeconfig, context)
     recording = Recording(file, count)
@@ -57,8 +57,8 @@ class Recording:
         self.made = 0
 
     async def run(self, connection: Connection) -> None:
-        from fairlead.api.client import KubeApi
-        from fairlead.api.mirror import Mirror
+        from fairlead.api.client.client import KubeApi
+        from fairlead.api.client.mirror import Mirror
         from fairlead.sim.recorder import WATCHES
 
         _end_on_signals()
@@ -113,7 +113,7 @@ class Recording:
 
     async def _explanation(self, decision: Doc, connection: Connection) -> Doc | None:
         """What the scheduler says of a placement, if it is one of ours and answers."""
-        from fairlead.api.credentials import Connection
+        from fairlead.api.client.credentials import Connection
         from fairlead.cli.explain import OPS_PORT, ask
 
         if decision["node"] is None or self._unknown >= _PATIENCE:

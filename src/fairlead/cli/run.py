@@ -20,7 +20,7 @@ from fairlead.runtime.worlds import Embedded, world_of
 
 if TYPE_CHECKING:
     from fairlead.api.port import ClusterApi
-    from fairlead.api.store import Store
+    from fairlead.api.store.store import Store
     from fairlead.model.flow import Controller
     from fairlead.runtime.live import Clock, OnStep, OnWrite
     from fairlead.runtime.virtual import Latencies, VirtualClock, VirtualRuntime

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from fairlead.api.client import KubeApi
-from fairlead.api.credentials import Connection, connect
-from fairlead.api.ops_server import OpsServer, Vitals
-from fairlead.api.pki import Credentials
-from fairlead.api.retry import Throttle
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import Connection, connect
+from fairlead.api.client.retry import Throttle
+from fairlead.api.server.ops_server import OpsServer, Vitals
+from fairlead.api.server.pki import Credentials
 from fairlead.cli.attended import Attended
 from fairlead.cli.leading import lead
 from fairlead.cli.logs import DECISIONS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from fairlead.api.snapshot import Redaction, Snapshot
+    from fairlead.api.store.snapshot import Redaction, Snapshot
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -37,7 +37,7 @@ def save_command(file: Path, kubeconfig: str | None, context: str | None, redact
 
     Secrets, config maps and events are never saved. Reading is all this does to the cluster.
     """
-    from fairlead.api.snapshot import Redaction, write_snapshot
+    from fairlead.api.store.snapshot import Redaction, write_snapshot
 
     redaction = Redaction(private=redact or redact_images, images=redact_images)
     documents = asyncio.run(_collected(kubeconfig, context, redaction))
@@ -46,9 +46,9 @@ def save_command(file: Path, kubeconfig: str | None, context: str | None, redact
 
 
 async def _collected(kubeconfig: str | None, context: str | None, redaction: Redaction) -> list[dict[str, object]]:
-    from fairlead.api.client import KubeApi
-    from fairlead.api.credentials import connect
-    from fairlead.api.snapshot import collect
+    from fairlead.api.client.client import KubeApi
+    from fairlead.api.client.credentials import connect
+    from fairlead.api.store.snapshot import collect
 
     api = KubeApi(connect(kubeconfig, context))
     try:
@@ -68,9 +68,9 @@ def load_command(file: Path, data: Path) -> None:
     """
     from random import Random
 
-    from fairlead.api.journal import Journal
-    from fairlead.api.snapshot import read_snapshot
-    from fairlead.api.store import Store
+    from fairlead.api.store.journal import Journal
+    from fairlead.api.store.snapshot import read_snapshot
+    from fairlead.api.store.store import Store
 
     snapshot = read_snapshot(file)
     store = Store(clock=time.time, rng=Random(), journal=Journal(data))
@@ -85,7 +85,7 @@ def load_command(file: Path, data: Path) -> None:
 @click.argument("file", type=_FILE)
 def show_command(file: Path) -> None:
     """Say what is in FILE."""
-    from fairlead.api.snapshot import read_snapshot
+    from fairlead.api.store.snapshot import read_snapshot
 
     snapshot = read_snapshot(file)
     how = "redacted" if snapshot.header.get("redacted") else "not redacted"
@@ -96,8 +96,8 @@ def show_command(file: Path) -> None:
 
 def restored_into(store: object, snapshot: Snapshot, *, where: str) -> int:
     """Fill a Store that has nothing of its own yet."""
-    from fairlead.api.snapshot import restore
-    from fairlead.api.store import Store
+    from fairlead.api.store.snapshot import restore
+    from fairlead.api.store.store import Store
     from fairlead.errors import FairleadError
     from fairlead.model import kinds
 

@@ -24,7 +24,7 @@ from fairlead.controllers.housekeeping import choose_controllers
 from fairlead.errors import ConfigError, FairleadError
 
 if TYPE_CHECKING:
-    from fairlead.api.snapshot import Snapshot
+    from fairlead.api.store.snapshot import Snapshot
     from fairlead.cli.embedded import EmbeddedCluster, Wish
     from fairlead.cli.schedulers import SchedulerFactory
 
@@ -155,7 +155,7 @@ def _schedulers(which: str, config: Path | None, volcano: VolcanoFlags | None, g
 
 
 def _read(snapshot: Path) -> Snapshot:
-    from fairlead.api.snapshot import read_snapshot
+    from fairlead.api.store.snapshot import read_snapshot
 
     return read_snapshot(snapshot)
 

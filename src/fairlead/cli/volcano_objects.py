@@ -63,8 +63,8 @@ def objects_of_cluster(kubeconfig: str | None, context: str | None) -> Objects:
 
 
 async def _listed(kubeconfig: str | None, context: str | None) -> Objects:
-    from fairlead.api.client import KubeApi
-    from fairlead.api.credentials import connect
+    from fairlead.api.client.client import KubeApi
+    from fairlead.api.client.credentials import connect
 
     found = Objects()
     api = KubeApi(connect(kubeconfig, context))
@@ -88,7 +88,7 @@ def _files(path: str) -> Sequence[str]:
 
 def _documents(path: str) -> Iterator[Mapping[str, Any]]:
     if _is_snapshot(path):
-        from fairlead.api.snapshot import read_snapshot
+        from fairlead.api.store.snapshot import read_snapshot
 
         yield from read_snapshot(Path(path)).documents
         return

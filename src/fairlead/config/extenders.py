@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlead.api.extender import ExtenderSpec, HttpExtender
-from fairlead.api.pki import write_private
+from fairlead.api.outside.extender import ExtenderSpec, HttpExtender
+from fairlead.api.server.pki import write_private
 from fairlead.config.plugin_args import NodeResourcesFitArgs
 from fairlead.errors import ConfigError
 

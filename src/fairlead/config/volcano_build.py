@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.extender_wire import Wire
+from fairlead.api.outside.extender_wire import Wire
 from fairlead.config.problems import Problems, Stage
 from fairlead.config.source import document_source
 from fairlead.config.volcano import load_volcano_config

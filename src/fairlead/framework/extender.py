@@ -1,5 +1,5 @@
 """Extender: somebody outside who is asked, over the wire, to filter, weigh, preempt or bind. Only the contract is here;
-api/extender.py speaks HTTP.
+api/outside/extender.py speaks HTTP.
 
 An extender sees the nodes that all plugins left over, after them, and one after the other on the shrinking list.
 """

@@ -3,7 +3,7 @@
 A Kind says how an object is addressed: group, version, plural, scope, and which subresources and verbs it has. There
 is one Kind instance per (group, version, plural), so kinds compare and hash by identity, which is what the hot paths
 want. Two kinds may share one storage (`core/v1` and `events.k8s.io/v1` Events are the same objects seen twice): then
-`stored_as` names the one that is kept, and api/conversion.py turns the one into the other.
+`stored_as` names the one that is kept, and api/store/conversion.py turns the one into the other.
 
 Kinds defined at run time (CustomResourceDefinitions) are more rows of a Registry, nothing else.
 """

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairlead.api.retry import Backoff
+from fairlead.api.client.retry import Backoff
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Change, Controller, Reply, Write

@@ -11,14 +11,14 @@ import logging
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from fairlead.api.node_metrics import node_metrics
+from fairlead.api.outside.node_metrics import node_metrics
 from fairlead.errors import FairleadError
 from fairlead.model.durations import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fairlead.api.node_metrics import NodeMetrics, Raw
+    from fairlead.api.outside.node_metrics import NodeMetrics, Raw
     from fairlead.model.usage import UsageBoard
 
 log = logging.getLogger("fairlead.usage")

@@ -22,8 +22,8 @@ from fairlead.errors import ApiError, ScenarioError
 from fairlead.model.flow import Change, Controller, Reply, Write
 
 if TYPE_CHECKING:
-    from fairlead.api.history import Feed
-    from fairlead.api.store import Store
+    from fairlead.api.store.history import Feed
+    from fairlead.api.store.store import Store
     from fairlead.model.flow import Watch
     from fairlead.model.kinds import Kind
 

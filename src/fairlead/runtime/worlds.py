@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fairlead.api.store import Store, StoreApi
+from fairlead.api.store.store import Store, StoreApi
 from fairlead.model.flow import Change, Happened
 from fairlead.runtime.writers import ConcurrentWriter, Deliver, StoreWriter, Writer
 
 if TYPE_CHECKING:
-    from fairlead.api.history import EventType, Subscription
-    from fairlead.api.objects import Record
+    from fairlead.api.client.reflector import OnError
     from fairlead.api.port import ClusterApi
-    from fairlead.api.reflector import OnError
+    from fairlead.api.store.history import EventType, Subscription
+    from fairlead.api.store.objects import Record
     from fairlead.model.flow import DocView, Watch
     from fairlead.model.kinds import Kind
 
@@ -65,7 +65,7 @@ class Remote:
     """A cluster at the other end of a ClusterApi."""
 
     def __init__(self, api: ClusterApi, *, on_error: OnError | None = None) -> None:
-        from fairlead.api.mirror import Mirror
+        from fairlead.api.client.mirror import Mirror
 
         self._api = api
         self.view = Mirror(api, on_error=on_error)

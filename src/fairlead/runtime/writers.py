@@ -21,7 +21,7 @@ from fairlead.model.flow import Doc, Reply, Write
 
 if TYPE_CHECKING:
     from fairlead.api.port import ClusterApi
-    from fairlead.api.store import Store
+    from fairlead.api.store.store import Store
     from fairlead.model.kinds import Kind
 
 log = logging.getLogger("fairlead.runtime")

@@ -18,7 +18,7 @@ from random import Random
 from time import sleep
 from typing import TYPE_CHECKING, Any, Self
 
-from fairlead.api.store import Store
+from fairlead.api.store.store import Store
 from fairlead.controllers.housekeeping import choose_controllers, housekeepers
 from fairlead.controllers.kubelet import Kubelet, PodScript
 from fairlead.errors import NotFound
@@ -72,7 +72,7 @@ class Harness:
     @classmethod
     def from_snapshot(cls, path: str | Path, **options: Any) -> Self:
         """A cluster as `fairlead snapshot save` found it, at the time it was saved unless `start` says otherwise."""
-        from fairlead.api.snapshot import read_snapshot, restore
+        from fairlead.api.store.snapshot import read_snapshot, restore
         from fairlead.model.documents import epoch
 
         snapshot = read_snapshot(Path(path))

@@ -16,12 +16,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
-from fairlead.api.pki import Credentials, write_private
-from fairlead.api.server import Server
+from fairlead.api.server.pki import Credentials, write_private
+from fairlead.api.server.server import Server
 
 if TYPE_CHECKING:
-    from fairlead.api.explaining import Explain
-    from fairlead.api.store import Store
+    from fairlead.api.server.explaining import Explain
+    from fairlead.api.store.store import Store
     from fairlead.runtime.virtual import VirtualRuntime
 
 T = TypeVar("T")

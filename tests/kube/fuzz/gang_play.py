@@ -16,8 +16,8 @@ from random import Random
 from typing import Any, Protocol
 from unittest.mock import patch
 
-from fairlead.api.client import KubeApi
-from fairlead.api.store import Store
+from fairlead.api.client.client import KubeApi
+from fairlead.api.store.store import Store
 from fairlead.engine.gangs.assembly import Assembly
 from fairlead.errors import AlreadyExists, NotFound
 from fairlead.framework.gang import Considered, GangCase, GangRescued, Unit

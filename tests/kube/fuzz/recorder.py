@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fairlead.api.client import KubeApi
+from fairlead.api.client.client import KubeApi
 from fairlead.errors import AlreadyExists, ApiError, Forbidden, Invalid, NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Verb, Write

@@ -16,8 +16,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from fairlead.api.client import KubeApi
-from fairlead.api.credentials import load_kubeconfig
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.config.assemble import profiles_of
 from fairlead.config.kube import read_kube_config
 from fairlead.sim.recording import Form, Scenario

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fairlead.api.admission import Admission
-from fairlead.api.schema import decode, strict_error
+from fairlead.api.store.schema import decode, strict_error
 from fairlead.errors import ApiError
 from fairlead.model.kinds import PRIORITY_CLASS, Kind, Registry
 

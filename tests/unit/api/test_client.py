@@ -12,9 +12,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from fairlead.api.client import KubeApi, Timeouts, page_of
-from fairlead.api.credentials import Connection
-from fairlead.api.retry import Backoff
+from fairlead.api.client.client import KubeApi, Timeouts, page_of
+from fairlead.api.client.credentials import Connection
+from fairlead.api.client.retry import Backoff
 from fairlead.errors import BadRequest, Conflict, Gone, Invalid, TooManyRequests, Unreachable
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.kinds import DEPLOYMENT, NODE, POD

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.conversion import convert
+from fairlead.api.store.conversion import convert
 from fairlead.model.kinds import EVENT, EVENT_V1, POD_GROUP, POD_GROUP_BETA, WORKLOAD, WORKLOAD_BETA
 
 EVENTS = st.fixed_dictionaries(

@@ -10,8 +10,8 @@ import pytest
 
 from fairlead.api.custom.definitions import version_priority
 from fairlead.api.custom.expressions import BadExpression, compiled, escaped
-from fairlead.api.journal import Journal
-from fairlead.api.store import Store
+from fairlead.api.store.journal import Journal
+from fairlead.api.store.store import Store
 from fairlead.errors import Conflict, Invalid, NotFound, StorageFull
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.kinds import CUSTOM_RESOURCE_DEFINITION, VC_QUEUE, Kind

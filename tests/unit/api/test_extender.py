@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.extender import ExtenderSpec, HttpExtender
+from fairlead.api.outside.extender import ExtenderSpec, HttpExtender
 from fairlead.config.presets import first_profile
 from fairlead.engine.scheduler import Scheduler
 from fairlead.model import kinds

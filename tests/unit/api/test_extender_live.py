@@ -9,8 +9,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from fairlead.api.extender import ExtenderSpec, HttpExtender
-from fairlead.api.store import Store, StoreApi
+from fairlead.api.outside.extender import ExtenderSpec, HttpExtender
+from fairlead.api.store.store import Store, StoreApi
 from fairlead.config.presets import first_profile
 from fairlead.engine.scheduler import Scheduler
 from fairlead.model.flow import Change, Doc, Reply, Verb, Watch, Write

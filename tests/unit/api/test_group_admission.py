@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.store import Store
+from fairlead.api.store.store import Store
 from fairlead.errors import ApiError
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import Registry

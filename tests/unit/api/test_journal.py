@@ -9,8 +9,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from fairlead.api.journal import DATABASE, Journal
-from fairlead.api.store import Store
+from fairlead.api.store.journal import DATABASE, Journal
+from fairlead.api.store.store import Store
 from fairlead.errors import Gone, JournalError, StorageFull
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import CONFIG_MAP, NAMESPACE, POD_GROUP, POD_GROUP_BETA

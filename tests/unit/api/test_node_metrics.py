@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from fairlead.api.node_metrics import node_metrics
+from fairlead.api.outside.node_metrics import node_metrics
 from fairlead.errors import ConfigError, NotFound, Unreachable
 from fairlead.model.usage import NodeUsage, UsageBoard
 from fairlead.runtime.usage import UsageCollector

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.descriptions import DESCRIPTIONS
-from fairlead.api.openapi import OpenApi, openapi_v2, openapi_v3, openapi_v3_index
-from fairlead.api.schema import schema_data
+from fairlead.api.server.descriptions import DESCRIPTIONS
+from fairlead.api.server.openapi import OpenApi, openapi_v2, openapi_v3, openapi_v3_index
+from fairlead.api.store.schema import schema_data
 from fairlead.model.kinds import Definition, Kind, Registry
 
 REGISTRY = Registry()

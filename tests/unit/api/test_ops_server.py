@@ -8,8 +8,8 @@ from typing import Any
 
 import aiohttp
 
-from fairlead.api.explaining import explanation_path
-from fairlead.api.ops_server import OpsServer, Vitals
+from fairlead.api.server.explaining import explanation_path
+from fairlead.api.server.ops_server import OpsServer, Vitals
 from fairlead.model.explanation import Explanation
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.admission.chain import default
-from fairlead.api.patch import apply_patch, merge_patch
-from fairlead.api.schema import decode
+from fairlead.api.store.patch import apply_patch, merge_patch
+from fairlead.api.store.schema import decode
 from fairlead.errors import ApiError, BadRequest, Invalid, UnsupportedMedia
 from fairlead.model.flow import PatchType
 from fairlead.model.kinds import DEPLOYMENT, POD, VC_QUEUE

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.mirror import Mirror
+from fairlead.api.client.mirror import Mirror
+from fairlead.api.client.reflector import Recorded, Reflector
 from fairlead.api.port import Page, WatchEvent
-from fairlead.api.reflector import Recorded, Reflector
 from fairlead.errors import ApiError, Forbidden, Gone, NotFound, TooManyRequests, Unreachable
 from fairlead.model.flow import Change, Doc, Happened, Watch
 from fairlead.model.kinds import NODE, POD

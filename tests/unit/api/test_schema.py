@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.quantities import amount, canonical
-from fairlead.api.schema import check_types, decode, is_custom, prune, strict_error, unknown_fields
+from fairlead.api.store.quantities import amount, canonical
+from fairlead.api.store.schema import check_types, decode, is_custom, prune, strict_error, unknown_fields
 from fairlead.errors import ApiError, BadRequest, Invalid
 from fairlead.model.kinds import BUILT_IN, DEPLOYMENT, LEASE, NODE, POD, SECRET, VC_JOB, VC_QUEUE, Kind
 

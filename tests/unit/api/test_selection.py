@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.api.objects import Record, encode
-from fairlead.api.selection import Selection, parse_field_selector
+from fairlead.api.store.objects import Record, encode
+from fairlead.api.store.selection import Selection, parse_field_selector
 from fairlead.model.kinds import EVENT, JOB, NODE, POD, Kind
 
 _POD = {"apiVersion": "v1", "kind": "Pod"}

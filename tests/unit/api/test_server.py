@@ -19,9 +19,9 @@ import orjson
 import pytest
 import yaml
 
-from fairlead.api.pki import Credentials, write_private
-from fairlead.api.server import Server
-from fairlead.api.store import Store
+from fairlead.api.server.pki import Credentials, write_private
+from fairlead.api.server.server import Server
+from fairlead.api.store.store import Store
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import CONFIG_MAP, POD
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.api.snapshot import Redaction, collect, read_snapshot, write_snapshot
-from fairlead.api.snapshot_redaction import redacted
-from fairlead.api.storeapi import StoreApi
+from fairlead.api.store.snapshot import Redaction, collect, read_snapshot, write_snapshot
+from fairlead.api.store.snapshot_redaction import redacted
+from fairlead.api.store.storeapi import StoreApi
 from fairlead.errors import ScenarioError
 from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD, POD_GROUP, POD_GROUP_BETA, SECRET
 from fairlead.testing.builders import deployment, pod

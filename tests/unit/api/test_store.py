@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.objects import new_uid
-from fairlead.api.retention import Limits
-from fairlead.api.store import Store
+from fairlead.api.store.objects import new_uid
+from fairlead.api.store.retention import Limits
+from fairlead.api.store.store import Store
 from fairlead.errors import ApiError, BadRequest, Conflict, Forbidden, Gone, Invalid, NotFound
 from fairlead.model.flow import Doc, PatchType, Verb, Watch, Write
 from fairlead.model.kinds import (

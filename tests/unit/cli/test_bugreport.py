@@ -8,7 +8,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from fairlead.api.redaction import Redaction, without_key_material
+from fairlead.api.store.redaction import Redaction, without_key_material
 from fairlead.cli.main import cli
 
 POD = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
-from fairlead.api.store import Store, StoreApi
+from fairlead.api.store.store import Store, StoreApi
 from fairlead.cli.run import on_a_cluster, simulation, standalone
 from fairlead.cli.schedulers import default_scheduler
 from fairlead.model.flow import Verb, Write

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.api.pki import Credentials
+from fairlead.api.server.pki import Credentials
 from fairlead.config.assemble import profiles_of
 from fairlead.config.extenders import extenders_of, spec_of, without_what_extenders_manage
 from fairlead.config.kube import load_kube_config

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from fairlead.api.snapshot import Redaction, write_snapshot
+from fairlead.api.store.snapshot import Redaction, write_snapshot
 from fairlead.cli.config_commands import config_group
 from fairlead.config.volcano import load_volcano_config, preset_volcano_config
 from fairlead.config.volcano_group_traps import traps_of_groups

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.store import Store, StoreApi
+from fairlead.api.store.store import Store, StoreApi
 from fairlead.errors import Unreachable
 from fairlead.model.flow import Doc, Verb, Write
 from fairlead.model.kinds import LEASE, Kind

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.store import Store, StoreApi
+from fairlead.api.store.store import Store, StoreApi
 from fairlead.errors import ApiError, NotFound
 from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import CONFIG_MAP, NAMESPACE, Kind

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from fairlead.api.store import Store
+from fairlead.api.store.store import Store
 from fairlead.errors import ScenarioError
 from fairlead.model.flow import Change, Reply, Verb, Watch, Write
 from fairlead.model.kinds import CONFIG_MAP, Kind

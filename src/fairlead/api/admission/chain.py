@@ -3,9 +3,9 @@
     create:  strategy ─▶ defaults ─▶ built-in mutating admission ─▶ validation
     update:  strategy ─▶ defaults ─▶ validation of the object, then of the step from the old one
 
-Documents arrive decoded (api/schema.py). Nothing here looks at a clock or writes anything; other objects (priority
-classes, runtime classes) are read through the DocView. Pods that differ only in name are the common case, so a pod
-spec that was defaulted and found good is remembered by its bytes and shared by all that say the same.
+Documents arrive decoded (api/store/schema.py). Nothing here looks at a clock or writes anything; other objects
+(priority classes, runtime classes) are read through the DocView. Pods that differ only in name are the common case, so
+a pod spec that was defaulted and found good is remembered by its bytes and shared by all that say the same.
 
 Invariant: what comes out is a new document; what went in is unchanged.
 """
@@ -32,12 +32,12 @@ from fairlead.api.admission.problems import Problems
 from fairlead.api.admission.service_addresses import keep_addresses, with_addresses
 from fairlead.api.admission.workload_defaults import WORKLOAD_DEFAULTS, mark_daemon_set, own_job
 from fairlead.api.admission.workloads import WORKLOAD_RULES, WORKLOAD_STEPS, check_workload_status
-from fairlead.api.conversion import convert
 from fairlead.api.custom.definitions import check_definition, check_definition_step, default_definition
 from fairlead.api.custom.rules import check_defined
 from fairlead.api.custom.structural import default_defined
-from fairlead.api.objects import compact
-from fairlead.api.schema import is_custom, struct_of
+from fairlead.api.store.conversion import convert
+from fairlead.api.store.objects import compact
+from fairlead.api.store.schema import is_custom, struct_of
 from fairlead.model import kinds as k
 from fairlead.model.quality import quality_of_service
 

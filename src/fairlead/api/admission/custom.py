@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairlead.api.typetable import Field, Struct
+    from fairlead.api.store.typetable import Field, Struct
     from fairlead.model.flow import Doc
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.admission.problems import Problems
-from fairlead.api.schema import schema_data
+from fairlead.api.store.schema import schema_data
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc

@@ -11,7 +11,7 @@ from fairlead.api.admission.nodes import check_node, check_node_update
 from fairlead.api.admission.problems import IMMUTABLE
 from fairlead.api.admission.resources import check_amount
 from fairlead.api.admission.selectors import check_label_selector
-from fairlead.api.quantities import amount
+from fairlead.api.store.quantities import amount
 from fairlead.model import kinds as k
 
 if TYPE_CHECKING:

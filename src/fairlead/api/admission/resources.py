@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from fairlead.api.admission.names import qualified_name
-from fairlead.api.quantities import NANO, canonical, nanos
+from fairlead.api.store.quantities import NANO, canonical, nanos
 
 if TYPE_CHECKING:
     from fairlead.api.admission.problems import Problems

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.schema import is_custom, struct_of
+from fairlead.api.store.schema import is_custom, struct_of
 from fairlead.model import kinds as k
 
 if TYPE_CHECKING:

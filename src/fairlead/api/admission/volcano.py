@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from fairlead.api.admission.problems import Problems
 from fairlead.api.admission.resources import check_amount
 from fairlead.api.admission.volcano_tree import admit_children, admit_place, children_of
-from fairlead.api.quantities import amount, canonical
+from fairlead.api.store.quantities import amount, canonical
 from fairlead.errors import BadRequest
 from fairlead.model import kinds as k
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from fairlead.api.quantities import amount
+from fairlead.api.store.quantities import amount
 from fairlead.model import kinds as k
 from fairlead.model.amounts import UNLIMITED, Amounts
 from fairlead.model.documents import read_units

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from fairlead.api.quantities import NotAQuantity, amount, canonical
+from fairlead.api.store.quantities import NotAQuantity, amount, canonical
 
 if TYPE_CHECKING:
     from cel_expr_python import cel

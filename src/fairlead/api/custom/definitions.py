@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.custom.expressions import BadExpression, compiled, rules_of
-from fairlead.api.schema import decode_as
+from fairlead.api.store.schema import decode_as
 from fairlead.errors import BadRequest
 from fairlead.model.kinds import BUILT_IN, CUSTOM_RESOURCE_DEFINITION, Definition, Kind
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.schema import decode_metadata
+from fairlead.api.store.schema import decode_metadata
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc

@@ -19,7 +19,7 @@ import orjson
 from fairlead.api.ownership.fieldsets import NONE, SERVERS_OWN, Fields, compare, fields_of, from_wire, spoken, to_wire
 from fairlead.api.ownership.merging import merged, without
 from fairlead.api.ownership.shape import shape_of
-from fairlead.api.schema import struct_of
+from fairlead.api.store.schema import struct_of
 from fairlead.errors import Conflict
 
 if TYPE_CHECKING:

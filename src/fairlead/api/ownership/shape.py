@@ -10,7 +10,7 @@ from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.schema import raw_schema, schema_data
+from fairlead.api.store.schema import raw_schema, schema_data
 
 if TYPE_CHECKING:
     from fairlead.model.kinds import Kind

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.schema import schema_data
+from fairlead.api.store.schema import schema_data
 from fairlead.api.tables.columns import age, name
 from fairlead.api.tables.core import CORE_CELLS
 from fairlead.api.tables.custom import custom_cells

@@ -1,0 +1,5 @@
+"""The client of a real API server.
+
+Reading order: client (requests and watches), credentials (kubeconfig and service accounts), lines (watch streams),
+reflector (list, then watch, then list again when needed), mirror (what has been seen), retry (delays).
+"""

@@ -1,0 +1,353 @@
+"""KubeApi: the port over HTTP, to a real API server or to our own.
+
+One connection pool per KubeApi, JSON by orjson, no generated models: documents go through as they are. What the network
+and a busy server do to a request is settled here (retry with jittered backoff, Retry-After, timeouts, an
+expired token), so that callers only ever see an answer or an ApiError.
+
+A request is repeated only when that is safe: the server asked for it (Retry-After), the connection never came about,
+or the verb is a read. A write whose answer was lost is reported as Unreachable and never sent twice. The two ways of
+the network that matter here, requests and watches, share everything but their timeouts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import orjson
+
+from fairlead import __version__
+from fairlead.api.client.lines import Lines, LineTooLong
+from fairlead.api.client.retry import Backoff, Throttle
+from fairlead.api.port import Page, WatchEvent
+from fairlead.errors import ApiError, InternalError, Unreachable, api_error
+from fairlead.model.flow import Doc, Verb, Write
+
+if TYPE_CHECKING:
+    from fairlead.api.client.credentials import Connection
+    from fairlead.model.kinds import Kind
+
+_METHODS = {Verb.CREATE: "POST", Verb.UPDATE: "PUT", Verb.PATCH: "PATCH", Verb.DELETE: "DELETE"}
+_ASK_AGAIN = frozenset({429, 500, 502, 503, 504})
+_FRESH_FOR = 60.0
+"""Seconds for which an Authorization header is used before its source is asked again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds. `read` is the longest silence within an answer, `idle` within a watch (bookmarks come each minute)."""
+
+    connect: float = 10.0
+    read: float = 60.0
+    idle: float = 300.0
+
+
+_TIMEOUTS = Timeouts()
+_BACKOFF = Backoff()
+
+
+class KubeApi:
+    """ClusterApi over one Connection. `requests` counts what was asked, by (verb, resource)."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        timeouts: Timeouts = _TIMEOUTS,
+        backoff: Backoff = _BACKOFF,
+        attempts: int = 6,
+        throttle: Throttle | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.connection = connection
+        self.requests: Counter[tuple[str, str]] = Counter()
+        self.responses: Counter[tuple[str, str]] = Counter()
+        """By (code, method), retries included; the code of no answer is `<error>`, as client-go counts it."""
+        self._asking = aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.read)
+        self._watching = aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.idle)
+        self._backoff = backoff
+        self._attempts = attempts
+        self._throttle = throttle
+        self._rng = rng or random.Random()
+        self._session: aiohttp.ClientSession | None = None
+        self._authorization = ""
+        self._authorized_at = float("-inf")
+        self._authorizing = asyncio.Lock()
+
+    async def get(self, kind: Kind, namespace: str, name: str, *, subresource: str = "") -> Doc:
+        self._count("get", kind, subresource)
+        return await self._call("GET", kind.path(namespace, name, subresource))
+
+    async def list(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 0,
+        continue_: str = "",
+        resource_version: str = "",
+        resource_version_match: str = "",
+    ) -> Page:
+        self._count("list", kind)
+        params = _selection(label_selector, field_selector) | _given(
+            {
+                "limit": str(limit or ""),
+                "continue": continue_,
+                "resourceVersion": resource_version,
+                "resourceVersionMatch": resource_version_match,
+            }
+        )
+        return page_of(kind, await self._call("GET", kind.path(namespace), params=params))
+
+    async def watch(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        resource_version: str = "",
+        bookmarks: bool = True,
+        send_initial_events: bool = False,
+        timeout: float | None = None,  # noqa: ASYNC109 (the server ends the watch)
+    ) -> AsyncIterator[WatchEvent]:
+        self._count("watch", kind)
+        params = _selection(label_selector, field_selector) | _given(
+            {
+                "watch": "true",
+                "resourceVersion": resource_version,
+                "allowWatchBookmarks": "true" if bookmarks else "",
+                "sendInitialEvents": "true" if send_initial_events else "",
+                "resourceVersionMatch": "NotOlderThan" if send_initial_events else "",
+                # The server counts whole seconds, and 0 would mean its own default.
+                "timeoutSeconds": str(max(1, round(timeout))) if timeout is not None else "",
+            }
+        )
+        # Compression would hold back small events until a block is full.
+        headers = {"Accept-Encoding": "identity"}
+        response = await self._answer("GET", kind.path(namespace), params=params, headers=headers, watch=True)
+        lines = Lines()
+        try:
+            async for chunk in response.content.iter_any():
+                for line in lines.feed(chunk):
+                    yield _event(line)
+        except (aiohttp.ClientError, TimeoutError, LineTooLong) as error:
+            raise self._unreachable(error) from error
+        finally:
+            _hang_up(response)
+
+    async def perform(self, write: Write) -> Doc:
+        """Do it. A DELETE without a name deletes the collection, narrowed by `labelSelector` and the like in params."""
+        verb = write.verb.value if write.name or write.verb is not Verb.DELETE else "deletecollection"
+        self._count(verb, write.kind, write.subresource)
+        # An object is created by posting to its collection; a subresource (a binding) by posting to itself.
+        name = "" if write.verb is Verb.CREATE and not write.subresource else write.name
+        return await self._call(
+            _METHODS[write.verb],
+            write.kind.path(write.namespace, name, write.subresource),
+            params=write.params,
+            body=None if write.body is None else orjson.dumps(write.body),
+            media_type=write.patch_type.value if write.verb is Verb.PATCH else "application/json",
+        )
+
+    async def raw(self, path: str, *, accept: str = "application/json") -> bytes:
+        """The bytes behind any path of the server: /version, /readyz, discovery, a Table."""
+        self.requests["get", path] += 1
+        async with await self._answer("GET", path, headers={"Accept": accept}) as response:
+            return await self._body(response)
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    # one request
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        media_type: str = "application/json",
+    ) -> Doc:
+        headers = {"Content-Type": media_type} if body is not None else {}
+        async with await self._answer(method, path, params=params, headers=headers, body=body) as response:
+            return _document(await self._body(response))
+
+    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
+        try:
+            return await response.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise self._unreachable(error) from error
+
+    async def _answer(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        watch: bool = False,
+    ) -> aiohttp.ClientResponse:
+        """A successful answer, its body still to be read; or the error, after as many attempts as make sense."""
+        failures, renewed = 0, False
+        while True:
+            try:
+                response = await self._send(method, path, params=params, headers=headers, body=body, watch=watch)
+            except (aiohttp.ClientError, TimeoutError) as error:
+                self.responses["<error>", method] += 1
+                failure: ApiError = self._unreachable(error)
+                again = _never_sent(error) or (method == "GET" and not isinstance(error, aiohttp.ClientSSLError))
+            else:
+                self.responses[str(response.status), method] += 1
+                if response.status < 400:
+                    return response
+                failure, asked = await self._refusal(response)
+                if response.status == 401 and not renewed and self.connection.authorization:
+                    renewed, self._authorized_at = True, float("-inf")
+                    continue
+                again = response.status in _ASK_AGAIN and (asked or (method == "GET" and response.status != 500))
+            failures += 1
+            if not again or failures >= self._attempts:
+                raise failure
+            await asyncio.sleep(self._pause(failures, failure))
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None,
+        headers: Mapping[str, str] | None,
+        body: bytes | None,
+        watch: bool,
+    ) -> aiohttp.ClientResponse:
+        if self._throttle and (delay := self._throttle.take(time.monotonic())):
+            await asyncio.sleep(delay)
+        return await self._pool().request(
+            method,
+            self.connection.server + path,
+            params=params or None,
+            headers={**await self._authorize(), **(headers or {})},
+            data=body,
+            timeout=self._watching if watch else self._asking,
+            proxy=self.connection.proxy or None,
+            server_hostname=self.connection.server_name or None,
+            allow_redirects=False,
+        )
+
+    def _pool(self) -> aiohttp.ClientSession:
+        if self._session is None or self._session.closed:
+            tls = self.connection.tls
+            # Watches hold their connections for long, so the pool has no limit: writers bound themselves.
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=75, ssl=tls if tls is not None else True)
+            headers = {"User-Agent": f"fairlead/{__version__}", "Accept": "application/json"}
+            self._session = aiohttp.ClientSession(connector=connector, headers=headers, read_bufsize=2**18)
+        return self._session
+
+    async def _authorize(self) -> dict[str, str]:
+        if self.connection.authorization is None:
+            return {}
+        if time.monotonic() - self._authorized_at > _FRESH_FOR:
+            async with self._authorizing:
+                if time.monotonic() - self._authorized_at > _FRESH_FOR:
+                    # In a thread, because it may run a plugin that asks a server of its own.
+                    self._authorization = await asyncio.to_thread(self.connection.authorization)
+                    self._authorized_at = time.monotonic()
+        return {"Authorization": self._authorization}
+
+    # what went wrong
+
+    async def _refusal(self, response: aiohttp.ClientResponse) -> tuple[ApiError, bool]:
+        """The error in an answer, and whether the server asked to come back."""
+        try:
+            body = await response.read()
+        except (aiohttp.ClientError, TimeoutError):
+            body = b""
+        error = api_error(response.status, _status(body))
+        after = response.headers.get("Retry-After", "")
+        if after.isdigit():
+            error.retry_after = float(after)
+        return error, after.isdigit()
+
+    def _pause(self, failures: int, failure: ApiError) -> float:
+        """Our own backoff, or what the server asked for if that is longer (within reason)."""
+        own = self._backoff.delay(failures, self._rng)
+        return max(own, min(failure.retry_after or 0.0, 60.0) * (1.0 + 0.1 * self._rng.random()))
+
+    def _unreachable(self, error: BaseException) -> Unreachable:
+        return Unreachable(f"{self.connection.server}: {str(error) or type(error).__name__}")
+
+    def _count(self, verb: str, kind: Kind, subresource: str = "") -> None:
+        self.requests[verb, f"{kind.resource}/{subresource}" if subresource else kind.resource] += 1
+
+
+def page_of(kind: Kind, doc: Doc) -> Page:
+    """A list document as a Page. The server leaves apiVersion and kind out of the items; they are put back."""
+    metadata = doc.get("metadata") or {}
+    identity = {"kind": kind.kind, "apiVersion": kind.api_version}
+    return Page(
+        items=[item if "kind" in item else identity | item for item in doc.get("items") or ()],
+        resource_version=metadata.get("resourceVersion", ""),
+        continue_=metadata.get("continue", ""),
+        remaining=metadata.get("remainingItemCount"),
+    )
+
+
+def _hang_up(response: aiohttp.ClientResponse) -> None:
+    """End a watch, mostly in mid-stream. Nobody waits for the other side's goodbye, which a loop that ends right after
+    would never hear."""
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    response.close()
+
+
+def _event(line: bytes) -> WatchEvent:
+    raw = orjson.loads(line)
+    if raw["type"] == "ERROR":
+        status = raw["object"]
+        raise api_error(status.get("code") or 500, status)
+    return WatchEvent(raw["type"], raw["object"])
+
+
+def _document(body: bytes) -> Doc:
+    try:
+        doc: Doc = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise InternalError(f"the server's answer is not JSON: {body[:200]!r}") from error
+    return doc
+
+
+def _status(body: bytes) -> dict[str, Any]:
+    try:
+        status = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {"message": body[:1024].decode(errors="replace").strip()}
+    return status if isinstance(status, dict) else {}
+
+
+def _selection(label_selector: str, field_selector: str) -> dict[str, str]:
+    return _given({"labelSelector": label_selector, "fieldSelector": field_selector})
+
+
+def _given(params: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in params.items() if value}
+
+
+def _never_sent(error: BaseException) -> bool:
+    """Whether no byte of the request can have reached the server."""
+    return isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError) and not isinstance(
+        error, aiohttp.ClientSSLError
+    )

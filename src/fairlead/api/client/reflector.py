@@ -1,0 +1,277 @@
+"""Reflector: list, then watch, then resume; 410 means list again. It keeps the mirror that controllers read.
+
+Three worries, three functions: `run` never gives up (backoff), `_list` turns a state into changes against what is
+known, `_watch` follows from there. Whoever listens hears each object ADDED once, then MODIFIED, then DELETED, in the
+order of the server, whatever the connection does in between: what vanished while we were away is DELETED with its last
+known state.
+
+Invariant: applying all changes handed out so far to an empty table gives exactly the mirror. Documents are kept as
+bytes and decoded on demand. Only the event loop writes; readers in other threads take snapshots that a single
+operation of the interpreter makes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, cast
+
+import orjson
+
+from fairlead.api.client.retry import Backoff
+from fairlead.errors import ApiError, Forbidden, Gone, NotFound
+from fairlead.model.flow import Change, Doc, Happened, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from fairlead.api.port import ClusterApi, WatchEvent
+    from fairlead.model.kinds import Kind
+
+Listener = Callable[[Sequence[Change]], None]
+OnError = Callable[[Watch, ApiError, float], None]
+
+Key = tuple[str, str]
+"""Namespace (empty for cluster-scoped kinds) and name."""
+PAGE = 500
+_SHORT = 1.0
+"""A watch that ends sooner than this, without a word, counts as a failure: no server means that."""
+
+
+class Reflector:
+    """Mirrors what one Watch selects. `listed` tells whether the first list is complete."""
+
+    def __init__(
+        self,
+        api: ClusterApi,
+        watch: Watch,
+        *,
+        page: int = PAGE,
+        backoff: Backoff | None = None,
+        rng: random.Random | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        on_error: OnError | None = None,
+    ) -> None:
+        self.watch = watch
+        self.listed = False
+        self._api = api
+        self._page = page
+        self._backoff = backoff or Backoff(first=0.5, most=30.0, jitter=1.0)
+        self._rng = rng or random.Random()
+        self._sleep = sleep
+        self._on_error = on_error
+        self._listeners: list[Listener] = []
+        self._objects: dict[str, dict[str, bytes]] = {}
+        self._resource_version = ""
+        self._failures = 0
+
+    # readers
+
+    def get(self, namespace: str, name: str) -> Doc | None:
+        raw = self._objects.get(namespace, {}).get(name)
+        return None if raw is None else _decode(raw)
+
+    def list(self, namespace: str = "") -> Iterator[Doc]:
+        return map(_decode, self._raw(namespace))
+
+    def __len__(self) -> int:
+        return sum(len(names) for names in self._objects.values())
+
+    def _raw(self, namespace: str) -> Iterable[bytes]:
+        if namespace:
+            return list(self._objects.get(namespace, {}).values())
+        return [raw for names in list(self._objects.values()) for raw in list(names.values())]
+
+    def listen(self, listener: Listener) -> None:
+        """Hear everything from now on; what is already known comes at once, as ADDED."""
+        if self.listed:
+            listener(self._as_added())
+        self._listeners.append(listener)
+
+    def _as_added(self) -> Sequence[Change]:
+        return Recorded(self.watch.kind, self._raw(""))
+
+    # the loop
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            try:
+                if not self._resource_version:
+                    await self._list()
+                started = time.monotonic()
+                if await self._watch() or time.monotonic() - started > _SHORT:
+                    self._failures = 0
+                else:
+                    self._failures += 1
+                    await self._sleep(self._backoff.delay(self._failures, self._rng))
+            except Gone:
+                # The first time at once; a server that keeps saying so is left in peace for a while.
+                self._resource_version = ""
+                self._failures += 1
+                if self._failures > 1:
+                    await self._sleep(self._backoff.delay(self._failures - 1, self._rng))
+            except ApiError as error:
+                if isinstance(error, NotFound) or (self.watch.optional and isinstance(error, Forbidden)):
+                    self._find_none()
+                await self._pause(error)
+
+    async def _pause(self, error: ApiError) -> None:
+        self._failures += 1
+        delay = max(self._backoff.delay(self._failures, self._rng), min(error.retry_after or 0.0, 60.0))
+        if self._on_error is not None:
+            self._on_error(self.watch, error, delay)
+        await self._sleep(delay)
+
+    async def _list(self) -> None:
+        """The whole state, as changes against what is known."""
+        incoming, self._resource_version = await self._pages()
+        if self.listed:
+            self._tell(self._difference(incoming))
+            return
+        for key, raw in incoming.items():
+            self._keep(key, raw)
+        self.listed = True
+        self._tell(self._as_added())
+
+    def _find_none(self) -> None:
+        """The server does not know this kind, or not tell us: there are none. That may change at any time."""
+        self._resource_version = ""
+        if self.listed:
+            self._tell(self._difference({}))
+        else:
+            self.listed = True
+            self._tell(())
+
+    async def _pages(self) -> tuple[dict[Key, bytes], str]:
+        """All pages of a list, encoded as they come so that never more than one is held as documents."""
+        incoming: dict[Key, bytes] = {}
+        limit, token = self._page, ""
+        while True:
+            try:
+                page = await self._api.list(self.watch.kind, limit=limit, continue_=token, **_selection(self.watch))
+            except Gone:
+                if not token:
+                    raise
+                # The list took so long that its snapshot is gone: once more, in one piece.
+                limit, token = 0, ""
+                incoming.clear()
+                continue
+            incoming |= {_key(doc): orjson.dumps(doc) for doc in page.items}
+            token = page.continue_
+            if not token:
+                return incoming, page.resource_version
+
+    def _difference(self, incoming: dict[Key, bytes]) -> Sequence[Change]:
+        """From the mirror to `incoming`: who vanished goes first, so that a name used again is a new object."""
+        gone, came = [], []
+        for known in [*self.list()]:
+            raw = incoming.get(_key(known))
+            if raw is None or _decode(raw)["metadata"].get("uid") != known["metadata"].get("uid"):
+                self._drop(_key(known))
+                gone.append(Change(Happened.DELETED, self.watch.kind, known))
+        for key, raw in incoming.items():
+            old, doc = self.get(*key), _decode(raw)
+            if old is None or old["metadata"]["resourceVersion"] != doc["metadata"]["resourceVersion"]:
+                came.append(Change(Happened.MODIFIED if old else Happened.ADDED, self.watch.kind, doc))
+                self._keep(key, raw)
+        return gone + came
+
+    async def _watch(self) -> bool:
+        """Follow until the server ends it; tells whether it said anything."""
+        heard = False
+        stream = self._api.watch(
+            self.watch.kind, resource_version=self._resource_version, bookmarks=True, **_selection(self.watch)
+        )
+        async with aclosing(cast("AsyncGenerator[WatchEvent, None]", _closable(stream))) as events:
+            async for event in events:
+                heard, self._failures = True, 0
+                self._take(event)
+        return heard
+
+    def _take(self, event: WatchEvent) -> None:
+        self._resource_version = event.doc["metadata"]["resourceVersion"]
+        if event.type == "BOOKMARK":
+            return
+        key = _key(event.doc)
+        known = self._has(key)
+        if event.type != "DELETED":
+            self._keep(key, orjson.dumps(event.doc))
+            happened = Happened.MODIFIED if known else Happened.ADDED
+        elif known:
+            self._drop(key)
+            happened = Happened.DELETED
+        else:
+            return
+        self._tell([Change(happened, self.watch.kind, event.doc)])
+
+    def _tell(self, changes: Sequence[Change]) -> None:
+        for listener in self._listeners:
+            listener(changes)
+
+    # the mirror
+
+    def _has(self, key: Key) -> bool:
+        return key[1] in self._objects.get(key[0], ())
+
+    def _keep(self, key: Key, raw: bytes) -> None:
+        self._objects.setdefault(key[0], {})[key[1]] = raw
+
+    def _drop(self, key: Key) -> None:
+        names = self._objects.get(key[0], {})
+        names.pop(key[1], None)
+        if not names:
+            self._objects.pop(key[0], None)
+
+
+class Recorded(Sequence[Change]):
+    """ADDED changes that are decoded one at a time as somebody iterates: the first list of a large cluster is handed to
+    every controller, and none of them needs all the documents at once."""
+
+    def __init__(self, kind: Kind, raw: Iterable[bytes]) -> None:
+        self._kind = kind
+        self._raw = list(raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Recorded(self._kind, self._raw[index])
+        return Change(Happened.ADDED, self._kind, _decode(self._raw[index]))
+
+    def __iter__(self) -> Iterator[Change]:
+        for raw in self._raw:
+            yield Change(Happened.ADDED, self._kind, _decode(raw))
+
+
+def _decode(raw: bytes) -> Doc:
+    doc: Doc = orjson.loads(raw)
+    return doc
+
+
+def _key(doc: Doc) -> Key:
+    metadata = doc["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+def _selection(watch: Watch) -> dict[str, Any]:
+    return {
+        "namespace": watch.namespace,
+        "label_selector": watch.label_selector,
+        "field_selector": watch.field_selector,
+    }
+
+
+async def _closable(stream: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
+    """The same stream, closed with us if it can be closed: an adapter may return any iterator."""
+    try:
+        async for event in stream:
+            yield event
+    finally:
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()

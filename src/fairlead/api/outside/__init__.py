@@ -1,0 +1,1 @@
+"""Other servers that scheduling asks: HTTP extenders, and sources of node metrics."""

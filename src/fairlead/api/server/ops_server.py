@@ -1,0 +1,139 @@
+"""OpsServer: the port on which a running scheduler is watched. Health, metrics, its configuration, and explanations.
+
+Paths and answers are kube-scheduler's. On loopback it speaks plain HTTP unless there is a certificate; anywhere else it
+speaks TLS and wants a bearer token for everything but health, as the original wants somebody it can authenticate.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import orjson
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from fairlead.api.server.explaining import explanation_document, is_explanation
+from fairlead.errors import ApiError
+
+if TYPE_CHECKING:
+    import ssl
+
+    from fairlead.api.server.explaining import Explain
+    from fairlead.model.flow import Doc
+
+Check = Callable[[], bool]
+_STOP_WITHIN = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """The checks behind each health path, by name, in the order in which they are told."""
+
+    healthz: Mapping[str, Check]
+    livez: Mapping[str, Check]
+    readyz: Mapping[str, Check]
+
+
+class OpsServer:
+    """Serves until it is stopped. `metrics` gives the exposition, `reset` forgets it, `config` the current document."""
+
+    def __init__(
+        self,
+        *,
+        vitals: Vitals,
+        metrics: Callable[[], bytes],
+        reset: Callable[[], None],
+        config: Callable[[], Doc],
+        explainers: Sequence[Explain] = (),
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str = "",
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.host, self.port = host, port
+        self._vitals = {"healthz": vitals.healthz, "livez": vitals.livez, "readyz": vitals.readyz}
+        self._metrics, self._reset, self._config = metrics, reset, config
+        self._explainers = explainers
+        self._authorization = f"Bearer {token}".encode() if token else b""
+        self._tls = tls
+        self._runner: web.ServerRunner | None = None
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self._tls else 'http'}://{host}:{self.port}"
+
+    async def start(self) -> None:
+        quiet = logging.getLogger("fairlead.api.http")
+        quiet.setLevel(logging.CRITICAL)
+        server = web.Server(self._handle, access_log=None, logger=quiet)
+        self._runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=_STOP_WITHIN)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self.host, self.port, ssl_context=self._tls)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return self._answer(request)
+        except ApiError as error:
+            return web.json_response(error.status(), status=error.code)
+
+    def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = request.path.rstrip("/")
+        first, _, rest = path.removeprefix("/").partition("/")
+        if first in self._vitals:
+            return self._health(first, rest, request)
+        if not self._is_known(request):
+            return web.Response(status=401, text="Unauthorized\n")
+        if path == "/metrics" and request.method == "DELETE":
+            self._reset()
+            return web.Response(text="metrics reset\n")
+        if request.method != "GET":
+            return web.Response(status=405, text="Method Not Allowed\n")
+        if path == "/metrics":
+            return web.Response(body=self._metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        if path == "/configz":
+            return _json({"componentconfig": self._config()})
+        if is_explanation(path):
+            return _json(explanation_document(path, self._explainers))
+        return web.Response(status=404, text="404 page not found\n")
+
+    def _is_known(self, request: web.BaseRequest) -> bool:
+        given = request.headers.get("Authorization", "").encode(errors="replace")
+        return not self._authorization or hmac.compare_digest(given, self._authorization)
+
+    def _health(self, name: str, check: str, request: web.BaseRequest) -> web.Response:
+        """`ok`, or the list of checks when one fails or `?verbose` asks for it; `/healthz/NAME` is one of them."""
+        checks = self._vitals[name]
+        if check and check not in checks:
+            return web.Response(status=404, text="404 page not found\n")
+        excluded = set(request.query.getall("exclude", ()))
+        lines, healthy = [], True
+        for title, holds in checks.items():
+            if check and title != check:
+                continue
+            if title in excluded:
+                lines.append(f"[+]{title} excluded: ok")
+            elif holds():
+                lines.append(f"[+]{title} ok")
+            else:
+                lines.append(f"[-]{title} failed: reason withheld")
+                healthy = False
+        if healthy and "verbose" not in request.query:
+            return web.Response(text="ok")
+        verdict = f"{name} check {'passed' if healthy else 'failed'}"
+        return web.Response(status=200 if healthy else 500, text="\n".join((*lines, verdict, "")))
+
+
+def _json(document: Doc) -> web.Response:
+    return web.Response(body=orjson.dumps(document), content_type="application/json")

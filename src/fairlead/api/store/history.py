@@ -1,0 +1,231 @@
+"""What happened to each kind lately, and who wants to hear of it.
+
+Each kind has a Log of Events in the order of their resourceVersions. A watch replays the Log from its
+resourceVersion and then follows; a list at an earlier version is the present with the Log undone. Logs are bounded
+by count and by age, one per kind so that heartbeats never push pods out; who comes too late is told Gone.
+
+Invariant: from the state at any version not below `compacted`, the Events after it lead to the present state.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Literal
+
+from fairlead.api.store.objects import Key, Record, encode
+from fairlead.errors import Gone
+from fairlead.model.flow import Change, Happened
+
+if TYPE_CHECKING:
+    from fairlead.api.store.selection import Selection
+    from fairlead.model.flow import Doc
+    from fairlead.model.kinds import Kind
+
+EventType = Literal["ADDED", "MODIFIED", "DELETED"]
+TRIM_SLACK = 1.25
+"""A log grows this far past its bound before the surplus is cut off in one go."""
+
+
+class Event:
+    """One object went from `before` to `after` (None: it was, or is, not there) at `version`."""
+
+    __slots__ = ("_gone", "after", "at", "before", "key", "kind", "version")
+
+    def __init__(
+        self, kind: Kind, version: int, *, before: Record | None, after: Record | None, at: float,
+        last: Doc | None = None,
+    ) -> None:  # fmt: skip
+        self.kind, self.version, self.before, self.after, self.at = kind, version, before, after, at
+        self._gone = None if last is None or before is None else with_version(before, version, last)
+        record = after or before
+        assert record is not None
+        self.key: Key = record.key
+
+    @property
+    def gone(self) -> Record:
+        """The last state, carrying the version at which it went away: what a DELETED event shows."""
+        if self._gone is None:
+            assert self.before is not None
+            self._gone = with_version(self.before, self.version)
+        return self._gone
+
+    def seen_by(self, selection: Selection) -> tuple[EventType, Record] | None:
+        """What a watcher with this selection is told: coming into view is ADDED, leaving it DELETED."""
+        was = self.before is not None and selection.matches(self.before)
+        if self.after is not None and selection.matches(self.after):
+            return ("MODIFIED" if was else "ADDED"), self.after
+        return ("DELETED", self.gone) if was else None
+
+
+def with_version(record: Record, version: int, doc: Doc | None = None) -> Record:
+    """The record's state (or another one) under another resourceVersion."""
+    doc = dict(doc or record.doc)
+    doc["metadata"] = doc["metadata"] | {"resourceVersion": str(version)}
+    return Record(record.namespace, record.name, version, encode(doc))
+
+
+class Log:
+    """The bounded history of one kind."""
+
+    def __init__(self, compacted: int) -> None:
+        self.compacted = compacted
+        self._events: list[Event] = []
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def append(self, event: Event, limit: int) -> None:
+        self._events.append(event)
+        if len(self._events) > limit * TRIM_SLACK:
+            self._drop(len(self._events) - limit)
+
+    def forget_before(self, moment: float) -> None:
+        """Drop what is older than that."""
+        self._drop(bisect_right(self._events, moment, key=lambda event: event.at))
+
+    def since(self, version: int) -> list[Event]:
+        """Everything after that version; Gone if some of it is no longer known."""
+        if version < self.compacted:
+            raise Gone(f"too old resource version: {version} ({self.compacted})")
+        return self._events[bisect_right(self._events, version, key=lambda event: event.version) :]
+
+    def _drop(self, count: int) -> None:
+        if count > 0:
+            self.compacted = self._events[count - 1].version
+            del self._events[:count]
+
+
+class Subscription:
+    """One watcher's bounded queue. A watcher that does not keep up is cut off: `overflowed` turns True, nothing more
+    is queued, and nobody else notices. `wake` is called when there is something to drain; it must not write."""
+
+    def __init__(self, selection: Selection, *, limit: int, wake: Callable[[], None] | None = None) -> None:
+        self.selection = selection
+        self.wake = wake
+        self.overflowed = False
+        self._limit = limit
+        self._queue: deque[tuple[EventType, Record, int]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def replay(self, events: Iterable[tuple[EventType, Record, int]]) -> None:
+        """What the watcher starts with; the bound is for what comes later."""
+        self._queue.extend(events)
+        self._limit += len(self._queue)
+
+    def offer(self, event: Event) -> None:
+        if self.overflowed or (seen := event.seen_by(self.selection)) is None:
+            return
+        if len(self._queue) >= self._limit:
+            self.overflowed = True
+            self._queue.clear()
+        else:
+            self._queue.append((*seen, event.version))
+        if self.wake is not None:
+            self.wake()
+
+    def cut_off(self) -> None:
+        """Nothing more will come; whoever listens must ask anew."""
+        self.overflowed = True
+        self._queue.clear()
+        if self.wake is not None:
+            self.wake()
+
+    def drain(self, limit: int | None = None) -> list[tuple[EventType, Record, int]]:
+        """Everything queued (or the first `limit`): type, the record to show, and the version it happened at."""
+        count = len(self._queue) if limit is None else min(limit, len(self._queue))
+        return [self._queue.popleft() for _ in range(count)]
+
+
+class Feed:
+    """All changes of some kinds in one order, for a reader in the same process that always keeps up. Documents are
+    decoded once and shared by everybody."""
+
+    def __init__(self, selections: Iterable[Selection], show: Callable[[Kind, Record], Doc]) -> None:
+        self.selections = tuple(selections)
+        self.wake: Callable[[], None] | None = None
+        self._show = show
+        self._queue: deque[Change] = deque()
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def put(self, type_: EventType, kind: Kind, record: Record) -> None:
+        self._queue.append(Change(Happened(type_), kind, self._show(kind, record)))
+
+    def offer(self, event: Event) -> None:
+        for selection in self.selections:
+            if selection.kind.storage is event.kind and (seen := event.seen_by(selection)) is not None:
+                self.put(seen[0], selection.kind, seen[1])
+                if self.wake is not None:
+                    self.wake()
+
+    def drain(self) -> list[Change]:
+        """Everything since the last call."""
+        changes = list(self._queue)
+        self._queue.clear()
+        return changes
+
+
+class History:
+    """The logs of all kinds, and the readers that follow them."""
+
+    def __init__(self, *, version: int, limit: int, age: float) -> None:
+        self._start = version
+        self._limit, self._age = limit, age
+        self._logs: dict[Kind, Log] = {}
+        self._followers: dict[Kind, list[Subscription | Feed]] = {}
+
+    def begin(self, version: int) -> None:
+        """Nothing before this version is known."""
+        self._start = version
+
+    def log(self, kind: Kind) -> Log:
+        log = self._logs.get(kind)
+        if log is None:
+            log = self._logs[kind] = Log(self._start)
+        return log
+
+    def publish(self, event: Event) -> None:
+        self.log(event.kind).append(event, self._limit)
+        for follower in self._followers.get(event.kind, ()):
+            follower.offer(event)
+
+    def follow(self, kind: Kind, follower: Subscription | Feed) -> None:
+        followers = self._followers.setdefault(kind, [])
+        if follower not in followers:
+            followers.append(follower)
+
+    def leave(self, follower: Subscription | Feed) -> None:
+        for followers in self._followers.values():
+            if follower in followers:
+                followers.remove(follower)
+
+    def move(self, old: Kind, new: Kind | None) -> None:
+        """A kind was defined anew (or no longer): its log goes on under the new one, its watchers begin anew."""
+        log, followers = self._logs.pop(old, None), self._followers.pop(old, ())
+        if new is not None and log is not None:
+            self._logs[new] = log
+        for follower in followers:
+            if isinstance(follower, Subscription):
+                follower.cut_off()
+
+    def compact(self, now: float) -> None:
+        """Forget what is too old."""
+        for log in self._logs.values():
+            log.forget_before(now - self._age)
+
+    def state_at(self, kind: Kind, version: int, present: dict[Key, Record]) -> dict[Key, Record]:
+        """The objects of a kind as they were at an earlier version."""
+        for event in reversed(self.log(kind).since(version)):
+            if event.before is None:
+                present.pop(event.key, None)
+            else:
+                present[event.key] = event.before
+        return present
+
+    def __iter__(self) -> Iterator[tuple[Kind, Log]]:
+        return iter(self._logs.items())
