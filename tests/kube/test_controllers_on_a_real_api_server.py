@@ -13,11 +13,11 @@ import pytest
 
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.controllers.batch_job import Jobs
 from fairlead.controllers.committee import Committee
-from fairlead.controllers.deployment import Deployments
-from fairlead.controllers.kubelet import Kubelet
-from fairlead.controllers.replicaset import ReplicaSets
+from fairlead.controllers.nodes.kubelet import Kubelet
+from fairlead.controllers.workloads.batch_job import Jobs
+from fairlead.controllers.workloads.deployment import Deployments
+from fairlead.controllers.workloads.replicaset import ReplicaSets
 from fairlead.errors import NotFound
 from fairlead.model.flow import Doc, Verb, Write
 from fairlead.model.kinds import DEPLOYMENT, JOB, LEASE, NAMESPACE, NODE, POD, Kind

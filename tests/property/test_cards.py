@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from fairlead.framework.round import Round
 from fairlead.model.tasks import TaskStatus
-from fairlead.plugins.volcano.device_config import DeviceConfig
-from fairlead.plugins.volcano.deviceshare import DeviceShare
-from fairlead.plugins.volcano.vgpus import Vgpus
+from fairlead.plugins.volcano.devices.device_config import DeviceConfig
+from fairlead.plugins.volcano.devices.deviceshare import DeviceShare
+from fairlead.plugins.volcano.devices.vgpus import Vgpus
 from tests.unit.plugins.volcano.test_deviceshare import A100, OFFERS, REGISTER, containers
 from tests.unit.plugins.volcano.yard import Yard, task
 

@@ -15,13 +15,13 @@ from fairlead.engine.rounds.actions import making_room
 from fairlead.framework.round import Round
 from fairlead.framework.tiers import Enabled
 from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.capacity import Capacity
-from fairlead.plugins.volcano.drf import Drf
 from fairlead.plugins.volcano.gang import Gang
 from fairlead.plugins.volcano.nodeorder import NodeOrder
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
-from fairlead.plugins.volcano.proportion import Proportion
+from fairlead.plugins.volcano.queues.capacity import Capacity
+from fairlead.plugins.volcano.queues.drf import Drf
+from fairlead.plugins.volcano.queues.proportion import Proportion
 from tests.unit.engine.actions.square import Square, Tier, evicted, promised
 
 jobs = st.lists(

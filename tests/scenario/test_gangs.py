@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.controllers.pod_script import PodScript
+from fairlead.controllers.nodes.pod_script import PodScript
 from fairlead.engine.explain.figures import figures_of
 from fairlead.errors import Invalid
 from fairlead.model import kinds

@@ -20,10 +20,10 @@ from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.gang import Gang
 from fairlead.plugins.volcano.nodeorder import NodeOrder
-from fairlead.plugins.volcano.overcommit import Overcommit
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
-from fairlead.plugins.volcano.proportion import Proportion
+from fairlead.plugins.volcano.queues.overcommit import Overcommit
+from fairlead.plugins.volcano.queues.proportion import Proportion
 from fairlead.testing.builders import PodBuilder, node, pod, podgroup, priority_class, queue
 from fairlead.testing.harness import Harness
 

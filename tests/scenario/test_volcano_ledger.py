@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairlead.controllers.kubelet import PodScript
+from fairlead.controllers.nodes.kubelet import PodScript
 from fairlead.model import kinds
 from fairlead.model.amounts import EPSILON, Amounts
 from fairlead.testing.builders import queue

@@ -10,7 +10,7 @@ import pytest
 from fairlead.config.volcano import load_volcano_config
 from fairlead.config.volcano_build import profile_of_volcano
 from fairlead.config.volcano_options import VolcanoOptions
-from fairlead.controllers.volcano_queues import FirstQueues
+from fairlead.controllers.volcano.queues import FirstQueues
 from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.framework.territory import Sharding, Territory, node_labels
 from fairlead.model import kinds

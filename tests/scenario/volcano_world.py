@@ -10,7 +10,7 @@ from fairlead.config.presets import first_profile
 from fairlead.config.volcano import load_volcano_config
 from fairlead.config.volcano_build import profile_of_volcano
 from fairlead.config.volcano_options import VolcanoOptions
-from fairlead.controllers.volcano_queues import FirstQueues
+from fairlead.controllers.volcano.queues import FirstQueues
 from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.model import kinds
 from fairlead.model.amounts import Amounts

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from fairlead import __version__
-from fairlead.controllers.simulated_nodes import KUBELET_VERSION
+from fairlead.controllers.nodes.simulated_nodes import KUBELET_VERSION
 
 
 @click.command("version")

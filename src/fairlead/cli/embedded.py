@@ -25,7 +25,7 @@ from fairlead.api.store.journal import Journal
 from fairlead.api.store.store import Store
 from fairlead.cli.run import standalone
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS
-from fairlead.controllers.simulated_nodes import fails_from, is_simulated
+from fairlead.controllers.nodes.simulated_nodes import fails_from, is_simulated
 from fairlead.errors import FairleadError, NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import Verb, Write

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
-from fairlead.controllers.simulated_nodes import simulated_node
+from fairlead.controllers.nodes.simulated_nodes import simulated_node
 from fairlead.errors import ConfigError
 from fairlead.model.quantity import parse_quantity
 

@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS, housekeepers
-from fairlead.controllers.kubelet import Kubelet
+from fairlead.controllers.nodes.kubelet import Kubelet
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Embedded, world_of
 

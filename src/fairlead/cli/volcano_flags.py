@@ -173,7 +173,7 @@ class VolcanoFlags:
 
     def first_queues(self, view: DocView) -> Controller:
         """Makes the queues that must be there, as the original does when it starts."""
-        from fairlead.controllers.volcano_queues import FirstQueues
+        from fairlead.controllers.volcano.queues import FirstQueues
 
         return FirstQueues(view, default=self.options.default_queue)
 

@@ -24,12 +24,12 @@ from fairlead.framework.profile import Profile, Rounds
 from fairlead.framework.tiers import Enabled, TierPlugin
 from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.capacity import Capacity, capacity
 from fairlead.plugins.volcano.catalogue import HIERARCHY, tier_plugin
-from fairlead.plugins.volcano.deviceshare import DeviceShare
+from fairlead.plugins.volcano.devices.deviceshare import DeviceShare
+from fairlead.plugins.volcano.devices.node_locks import NodeLock
 from fairlead.plugins.volcano.extender import Extender, ExtenderRules
-from fairlead.plugins.volcano.node_locks import NodeLock
 from fairlead.plugins.volcano.predicates import Predicates
+from fairlead.plugins.volcano.queues.capacity import Capacity, capacity
 from fairlead.plugins.volcano.sla import positive_duration
 from fairlead.plugins.volume_binding import VolumeBinding
 

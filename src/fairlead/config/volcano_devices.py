@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import yaml
 
 from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.device_config import DeviceConfig
-from fairlead.plugins.volcano.deviceshare import CONFIG_MAP, CONFIG_NAMESPACE, DeviceShare
+from fairlead.plugins.volcano.devices.device_config import DeviceConfig
+from fairlead.plugins.volcano.devices.deviceshare import CONFIG_MAP, CONFIG_NAMESPACE, DeviceShare
 
 if TYPE_CHECKING:
     from fairlead.config.volcano_records import VolcanoConfig

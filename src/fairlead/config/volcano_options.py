@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.framework.territory import WHOLE, Territory
 from fairlead.model.usage import UsageBoard
-from fairlead.plugins.volcano.device_config import DeviceConfig
+from fairlead.plugins.volcano.devices.device_config import DeviceConfig
 from fairlead.plugins.volcano.extender_bodies import Documents, no_documents
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from fairlead.controllers.shares import share
 from fairlead.controllers.stamps import seconds_of, stamp
+from fairlead.controllers.workloads.shares import share
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import announcement, condition, controller_of, key_of, patch
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write

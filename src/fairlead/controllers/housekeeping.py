@@ -13,24 +13,24 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from fairlead.controllers.batch_job import Jobs
 from fairlead.controllers.committee import Committee, Member
-from fairlead.controllers.cron_job import CronJobs
-from fairlead.controllers.daemon_set import DaemonSets
-from fairlead.controllers.deployment import Deployments
 from fairlead.controllers.disruption import Disruptions
-from fairlead.controllers.ephemeral_volumes import EphemeralVolumes
 from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespaces import Namespaces, ServiceAccounts
-from fairlead.controllers.node_lifecycle import NodeLifecycle
-from fairlead.controllers.pod_eviction import PodEviction
-from fairlead.controllers.podgroups import PodGroups
-from fairlead.controllers.replicaset import ReplicaSets, ReplicationControllers
+from fairlead.controllers.nodes.node_lifecycle import NodeLifecycle
+from fairlead.controllers.nodes.pod_eviction import PodEviction
 from fairlead.controllers.resource_quota import ResourceQuotas
-from fairlead.controllers.stateful_set import StatefulSets
-from fairlead.controllers.volcano_queues import VolcanoQueues
-from fairlead.controllers.volume_binder import VolumeBinder
-from fairlead.controllers.volume_provisioner import VolumeProvisioner
+from fairlead.controllers.storage.ephemeral_volumes import EphemeralVolumes
+from fairlead.controllers.storage.volume_binder import VolumeBinder
+from fairlead.controllers.storage.volume_provisioner import VolumeProvisioner
+from fairlead.controllers.volcano.podgroups import PodGroups
+from fairlead.controllers.volcano.queues import VolcanoQueues
+from fairlead.controllers.workloads.batch_job import Jobs
+from fairlead.controllers.workloads.cron_job import CronJobs
+from fairlead.controllers.workloads.daemon_set import DaemonSets
+from fairlead.controllers.workloads.deployment import Deployments
+from fairlead.controllers.workloads.replicaset import ReplicaSets, ReplicationControllers
+from fairlead.controllers.workloads.stateful_set import StatefulSets
 from fairlead.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from fairlead.controllers.pod_script import EXIT_CODE, RUN_TIME, START_DELAY, TERMINATE_DELAY
-from fairlead.controllers.simulated_nodes import FAIL, simulated_node
+from fairlead.controllers.nodes.pod_script import EXIT_CODE, RUN_TIME, START_DELAY, TERMINATE_DELAY
+from fairlead.controllers.nodes.simulated_nodes import FAIL, simulated_node
 from fairlead.model import kinds
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fairlead.api.store.store import Store
 from fairlead.controllers.housekeeping import choose_controllers, housekeepers
-from fairlead.controllers.kubelet import Kubelet, PodScript
+from fairlead.controllers.nodes.kubelet import Kubelet, PodScript
 from fairlead.errors import NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import Controller, Doc, DocView, PatchType, Verb, Write

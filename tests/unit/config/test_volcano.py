@@ -18,8 +18,8 @@ from fairlead.config.volcano_options import VolcanoOptions
 from fairlead.config.volcano_presets import PRESETS
 from fairlead.config.watcher import ConfigWatcher, Outcome
 from fairlead.framework.tiers import Tiers
-from fairlead.plugins.volcano.capacity import HierarchicalCapacity
 from fairlead.plugins.volcano.catalogue import NAMES
+from fairlead.plugins.volcano.queues.capacity import HierarchicalCapacity
 
 FULL = """
 actions: "enqueue, allocate,backfill ,reclaim"

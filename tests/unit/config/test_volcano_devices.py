@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.config.volcano import load_volcano_config
 from fairlead.config.volcano_devices import device_config, device_config_map
-from fairlead.plugins.volcano.device_config import DeviceConfig, Template
+from fairlead.plugins.volcano.devices.device_config import DeviceConfig, Template
 
 DOCUMENT = """
 nvidia:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.controllers.job_progress import Tally, indexes_of, indexes_text
 from fairlead.controllers.pod_facts import PodFact, deletion_order, pod_fact
+from fairlead.controllers.workloads.job_progress import Tally, indexes_of, indexes_text
 from fairlead.testing.builders import pod
 
 

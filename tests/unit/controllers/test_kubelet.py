@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.controllers.kubelet import Kubelet, PodScript
-from fairlead.controllers.simulated_nodes import fails_from, is_simulated, simulated_node
+from fairlead.controllers.nodes.kubelet import Kubelet, PodScript
+from fairlead.controllers.nodes.simulated_nodes import fails_from, is_simulated, simulated_node
 from fairlead.errors import AlreadyExists, NotFound
 from fairlead.model.flow import Doc, Reply, Verb, Write
 from fairlead.model.kinds import LEASE, NODE, POD, Kind

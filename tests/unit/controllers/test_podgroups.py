@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.controllers.podgroups import GROUP_ANNOTATION, MINIMUM_ANNOTATION, QUEUE_ANNOTATION
+from fairlead.controllers.volcano.podgroups import GROUP_ANNOTATION, MINIMUM_ANNOTATION, QUEUE_ANNOTATION
 from fairlead.model import kinds
 from fairlead.model.flow import Doc
 from fairlead.testing.builders import PodBuilder, deployment, namespace, node, pod, priority_class

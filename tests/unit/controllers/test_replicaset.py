@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.controllers.replicaset import ReplicaSets, ReplicationControllers
+from fairlead.controllers.workloads.replicaset import ReplicaSets, ReplicationControllers
 from fairlead.errors import Forbidden
 from fairlead.model.flow import Reply, Verb, Write
 from fairlead.model.kinds import POD, REPLICA_SET, REPLICATION_CONTROLLER

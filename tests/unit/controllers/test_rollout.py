@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.controllers.pod_templates import same_template, template_hash
-from fairlead.controllers.rollout import (
+from fairlead.controllers.workloads.pod_templates import same_template, template_hash
+from fairlead.controllers.workloads.rollout import (
     first_size,
     is_rescaled,
     limits,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.controllers.volcano_queues import CLOSED_BY_PARENT, FirstQueues, VolcanoQueues, next_state
+from fairlead.controllers.volcano.queues import CLOSED_BY_PARENT, FirstQueues, VolcanoQueues, next_state
 from fairlead.model import kinds
 from fairlead.model.flow import Doc, Verb, Write
 from fairlead.testing.builders import podgroup, queue

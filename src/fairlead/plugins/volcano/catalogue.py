@@ -7,33 +7,33 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.binpack import BinPack
-from fairlead.plugins.volcano.capacity import capacity
 from fairlead.plugins.volcano.cdp import CooldownProtection
 from fairlead.plugins.volcano.conformance import Conformance
-from fairlead.plugins.volcano.deviceshare import DeviceShare
-from fairlead.plugins.volcano.drf import drf
+from fairlead.plugins.volcano.devices.deviceshare import DeviceShare
 from fairlead.plugins.volcano.gang import Gang
-from fairlead.plugins.volcano.network_topology import NetworkTopologyAware
 from fairlead.plugins.volcano.nodegroup import NodeGroup
 from fairlead.plugins.volcano.nodeorder import NodeOrder
-from fairlead.plugins.volcano.numa_aware import NumaAware
-from fairlead.plugins.volcano.overcommit import Overcommit
+from fairlead.plugins.volcano.numa.numa_aware import NumaAware
 from fairlead.plugins.volcano.pdb import DisruptionBudgets
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
-from fairlead.plugins.volcano.proportion import Proportion
+from fairlead.plugins.volcano.queues.capacity import capacity
+from fairlead.plugins.volcano.queues.drf import drf
+from fairlead.plugins.volcano.queues.overcommit import Overcommit
+from fairlead.plugins.volcano.queues.proportion import Proportion
 from fairlead.plugins.volcano.rescheduling import Rescheduling
 from fairlead.plugins.volcano.resource_strategy_fit import ResourceStrategyFit
 from fairlead.plugins.volcano.resourcequota import ResourceQuotas
 from fairlead.plugins.volcano.sla import Sla
-from fairlead.plugins.volcano.task_topology import TaskTopology
 from fairlead.plugins.volcano.tdm import TimeDivision
+from fairlead.plugins.volcano.topology.network_topology import NetworkTopologyAware
+from fairlead.plugins.volcano.topology.task_topology import TaskTopology
 from fairlead.plugins.volcano.usage import Usage
 
 if TYPE_CHECKING:
     from fairlead.framework.tiers import TierPlugin
     from fairlead.model.usage import UsageBoard
-    from fairlead.plugins.volcano.device_config import DeviceConfig
+    from fairlead.plugins.volcano.devices.device_config import DeviceConfig
 
 HIERARCHY = "enableHierarchy"
 

@@ -14,7 +14,7 @@ import numpy as np
 from fairlead.framework.tiers import TierPlugin
 from fairlead.model.policy import NodeGroupAffinity
 from fairlead.model.reasons import Reason, Reject
-from fairlead.plugins.volcano.group_limits import GroupLimits
+from fairlead.plugins.volcano.queues.group_limits import GroupLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -27,7 +27,7 @@ from fairlead.plugins.volcano.gang import Gang
 from fairlead.plugins.volcano.nodeorder import NodeOrder
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
-from fairlead.plugins.volcano.proportion import Proportion
+from fairlead.plugins.volcano.queues.proportion import Proportion
 from fairlead.state.cluster import Cluster
 
 Tier = Sequence[TierPlugin | Enabled]

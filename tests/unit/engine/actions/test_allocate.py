@@ -9,10 +9,10 @@ from fairlead.engine.rounds.closing import close_round
 from fairlead.framework.fit import FitErrors, OneOf, insufficient
 from fairlead.framework.round import Round
 from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.capacity import HierarchicalCapacity
 from fairlead.plugins.volcano.gang import Gang
-from fairlead.plugins.volcano.network_topology import NetworkTopologyAware
 from fairlead.plugins.volcano.priority import Priority
+from fairlead.plugins.volcano.queues.capacity import HierarchicalCapacity
+from fairlead.plugins.volcano.topology.network_topology import NetworkTopologyAware
 from tests.unit.engine.actions.square import Diary, Square, default_tiers
 
 ROLE = "volcano.sh/task-spec"

@@ -10,11 +10,11 @@ from fairlead.framework.tiers import Enabled, TierPlugin
 from fairlead.model.amounts import Amounts
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.gang import Gang
-from fairlead.plugins.volcano.network_topology import NetworkTopologyAware
 from fairlead.plugins.volcano.nodeorder import NodeOrder
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
-from fairlead.plugins.volcano.proportion import Proportion
+from fairlead.plugins.volcano.queues.proportion import Proportion
+from fairlead.plugins.volcano.topology.network_topology import NetworkTopologyAware
 from tests.unit.engine.actions.square import Diary, Square, evicted, promised
 
 

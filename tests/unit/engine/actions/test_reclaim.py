@@ -6,14 +6,14 @@ import pytest
 
 from fairlead.framework.tiers import Enabled, TierPlugin
 from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.capacity import Capacity
 from fairlead.plugins.volcano.conformance import Conformance
 from fairlead.plugins.volcano.gang import Gang
-from fairlead.plugins.volcano.network_topology import NetworkTopologyAware
 from fairlead.plugins.volcano.nodeorder import NodeOrder
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
-from fairlead.plugins.volcano.proportion import Proportion
+from fairlead.plugins.volcano.queues.capacity import Capacity
+from fairlead.plugins.volcano.queues.proportion import Proportion
+from fairlead.plugins.volcano.topology.network_topology import NetworkTopologyAware
 from tests.unit.engine.actions.square import Square, evicted, promised
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.framework.tiers import Eviction, Vote
-from fairlead.plugins.volcano.capacity import Capacity, HierarchicalCapacity
+from fairlead.plugins.volcano.queues.capacity import Capacity, HierarchicalCapacity
 from tests.unit.plugins.volcano.yard import Yard, task
 
 TREE = {"eng": "", "eng-a": "eng", "eng-b": "eng", "ops": ""}

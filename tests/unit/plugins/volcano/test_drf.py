@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.plugins.volcano.drf import Drf, HierarchicalDrf
 from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.queues.drf import Drf, HierarchicalDrf
 from tests.unit.plugins.volcano.yard import Yard, binds, task
 
 

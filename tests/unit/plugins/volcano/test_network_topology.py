@@ -17,7 +17,7 @@ from fairlead.model.topology import (
     parse_cpu_set,
 )
 from fairlead.plugins.volcano.gang import Gang
-from fairlead.plugins.volcano.network_topology import NetworkTopologyAware
+from fairlead.plugins.volcano.topology.network_topology import NetworkTopologyAware
 from tests.unit.plugins.volcano.yard import Yard, binds, scores, task
 
 Doc = dict[str, Any]

@@ -15,8 +15,8 @@ from fairlead.framework.round import Choices
 from fairlead.framework.tiers import Vote
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.gang import Gang
-from fairlead.plugins.volcano.overcommit import Overcommit
-from fairlead.plugins.volcano.proportion import Proportion, fill
+from fairlead.plugins.volcano.queues.overcommit import Overcommit
+from fairlead.plugins.volcano.queues.proportion import Proportion, fill
 from tests.unit.plugins.volcano.yard import Yard, binds, task
 
 INF = np.inf

@@ -9,9 +9,9 @@ import pytest
 from fairlead.model.tasks import TaskStatus
 from fairlead.model.usage import NodeUsage, UsageBoard
 from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.buckets import JobBuckets, rules_of
 from fairlead.plugins.volcano.rescheduling import Rescheduling
-from fairlead.plugins.volcano.task_topology import TaskTopology
+from fairlead.plugins.volcano.topology.buckets import JobBuckets, rules_of
+from fairlead.plugins.volcano.topology.task_topology import TaskTopology
 from tests.unit.plugins.volcano.test_smaller_plugins import measured
 from tests.unit.plugins.volcano.yard import NOW, Yard, scores, task
 

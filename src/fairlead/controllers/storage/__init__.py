@@ -1,0 +1,1 @@
+"""PersistentVolumes and claims: volume_binder with volume_matches, volume_provisioner, ephemeral_volumes."""

@@ -1,0 +1,5 @@
+"""Controllers that make pods: Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs.
+
+Each controller is one Reconciler in a module of its kind's name; revisions and rollout are shared by those that roll
+out templates, pod_templates by all.
+"""

@@ -1,0 +1,264 @@
+"""CronJobs: a Job whenever its schedule is due, as far as policy and deadline let it.
+
+A Job is named after the minute it was due in, so it is never made twice, and carries that time in an annotation; what
+the CronJob's status says is counted from its Jobs. Of times that were missed (nobody was running, or the CronJob was
+suspended) only the last is made up for, and only within its deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from fairlead.controllers.stamps import seconds_of, stamp
+from fairlead.controllers.workloads.cron_schedule import Schedule, ScheduleError, parse_schedule
+from fairlead.controllers.workqueue import Reconciler
+from fairlead.controllers.writes import (
+    announcement,
+    controller_of,
+    create,
+    delete,
+    key_of,
+    owner_reference,
+    patch_status,
+)
+from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
+from fairlead.model.kinds import CRON_JOB, JOB
+
+Key = tuple[str, str]
+
+SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+_MANY = 100
+"""So many missed times are worth a warning."""
+
+
+class _Run(NamedTuple):
+    """One of a CronJob's Jobs."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    ending: str  # Complete, Failed, or empty while it runs
+    started: str
+    completed: str
+    scheduled: str
+
+    @property
+    def doc(self) -> Doc:
+        return {"metadata": {"namespace": self.namespace, "name": self.name, "uid": self.uid}}
+
+    @property
+    def reference(self) -> Doc:
+        return {
+            "apiVersion": JOB.api_version, "kind": JOB.kind, "namespace": self.namespace, "name": self.name,
+            "uid": self.uid, "resourceVersion": self.version,
+        }  # fmt: skip
+
+
+class _Due(NamedTuple):
+    """The last time that was due and not yet served, how many there were, and the next to come."""
+
+    last: float | None
+    missed: int
+    next: float | None
+
+
+class CronJobs(Reconciler[Key]):
+    name = "cronjob-controller"
+    watches: Sequence[Watch] = (Watch(CRON_JOB), Watch(JOB))
+
+    def __init__(self, view: DocView, *, announce: bool = True) -> None:
+        super().__init__(view)
+        self._announce = announce
+        self._keys: dict[str, Key] = {}  # uid -> CronJob
+        self._runs: dict[str, dict[str, _Run]] = {}  # uid of the CronJob -> by name
+        self._owners: dict[str, str] = {}  # uid of a Job -> uid of its CronJob
+
+    def observe(self, change: Change) -> None:
+        if change.kind is CRON_JOB:
+            uid, key = change.doc["metadata"]["uid"], key_of(change.doc)
+            if change.happened is Happened.DELETED:
+                self._keys.pop(uid, None)
+            else:
+                self._keys[uid] = key
+                self.queue.add(key)
+        elif change.kind is JOB:
+            self._observe_job(change)
+
+    def _observe_job(self, change: Change) -> None:
+        """Of a Job that was deleted there may be no more than its name and uid."""
+        uid, name = change.doc["metadata"]["uid"], change.doc["metadata"]["name"]
+        reference = controller_of(change.doc) or {}
+        owner = self._owners.pop(uid, "")
+        if owner:
+            self._runs[owner].pop(name, None)
+            if not self._runs[owner]:
+                del self._runs[owner]
+        if change.happened is not Happened.DELETED and reference.get("kind") == CRON_JOB.kind:
+            owner = self._owners[uid] = reference["uid"]
+            self._runs.setdefault(owner, {})[name] = _run(change.doc)
+        if owner in self._keys:
+            self.queue.add(self._keys[owner])
+
+    # Visits
+
+    def visit(self, key: Key, now: float) -> Iterable[Write]:
+        doc = self.view.get(CRON_JOB, *key)
+        if doc is None or doc["metadata"]["uid"] not in self._keys:
+            return
+        runs = self._runs.get(doc["metadata"]["uid"], {})
+        yield from self._report(doc, runs, now)
+        if doc["metadata"].get("deletionTimestamp"):
+            return
+        yield from self._tidy(doc, runs)
+        if not doc["spec"].get("suspend"):
+            yield from self._serve(key, doc, runs, now)
+
+    def _serve(self, key: Key, doc: Doc, runs: dict[str, _Run], now: float) -> Iterable[Write]:
+        spec = doc["spec"]
+        try:
+            schedule = parse_schedule(spec["schedule"], spec.get("timeZone") or "")
+        except ScheduleError as error:
+            zone = str(error).startswith("unknown time zone")
+            reason = "UnknownTimeZone" if zone else "UnparseableSchedule"
+            shown = spec.get("timeZone") if zone else spec["schedule"]
+            text = f'invalid timeZone: "{shown}": {error}' if zone else f'unparseable schedule: "{shown}" : {error}'
+            yield from self._tell(doc, reason, text, now, warning=True)
+            return
+        due = _due(doc, schedule, runs.values(), now)
+        if due.next is not None:
+            self.queue.add_at(key, due.next)
+        if due.missed > _MANY:
+            text = (
+                "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
+            )  # fmt: skip
+            yield from self._tell(doc, "TooManyMissedTimes", text, now, warning=True)
+        if due.last is not None:
+            yield from self._start(doc, due.last, runs, now)
+
+    def _start(self, doc: Doc, scheduled: float, runs: dict[str, _Run], now: float) -> Iterable[Write]:
+        name = f"{doc['metadata']['name']}-{int(scheduled) // 60}"
+        active = [run for run in runs.values() if not run.ending]
+        if name in runs:
+            return
+        policy = doc["spec"].get("concurrencyPolicy", "Allow")
+        if policy == "Forbid" and active:
+            text = "Not starting job because prior execution is running and concurrency policy is Forbid"
+            yield from self._tell(doc, "JobAlreadyActive", text, now)
+            return
+        if policy == "Replace":
+            for run in active:
+                yield delete(JOB, run.doc, propagation="Background")
+                yield from self._tell(doc, "SuccessfulDelete", f"Deleted job {run.name}", now)
+        yield create(JOB, _job(doc, name, scheduled))
+
+    def _tidy(self, doc: Doc, runs: dict[str, _Run]) -> Iterable[Write]:
+        """Finished Jobs beyond the limits go, the oldest first."""
+        for ending, field, usual in (
+            ("Complete", "successfulJobsHistoryLimit", 3), ("Failed", "failedJobsHistoryLimit", 1),
+        ):  # fmt: skip
+            limit = doc["spec"].get(field)
+            ended = sorted((run for run in runs.values() if run.ending == ending), key=lambda run: run.started)
+            for run in ended[: max(0, len(ended) - (usual if limit is None else int(limit)))]:
+                yield delete(JOB, run.doc, propagation="Background")
+
+    # Telling
+
+    def _report(self, doc: Doc, runs: dict[str, _Run], now: float) -> Iterable[Write]:
+        known = doc.get("status") or {}
+        listed = {one["uid"]: one for one in known.get("active") or ()}
+        by_uid = {run.uid: run for run in runs.values()}
+        for uid, reference in listed.items():
+            run = by_uid.get(uid)
+            if run is None:
+                text = f"Active job went missing: {reference['name']}"
+                yield from self._tell(doc, "MissingJob", text, now)
+            elif run.ending:
+                text = f"Saw completed job: {run.name}, condition: {run.ending}"
+                yield from self._tell(doc, "SawCompletedJob", text, now)
+        status = _status(known, runs.values(), listed)
+        if any((known.get(name) or None) != (value or None) for name, value in status.items()):
+            yield patch_status(CRON_JOB, doc, status)
+
+    def welcomed(self, key: Key, reply: Reply, now: float) -> Iterable[Write]:
+        if reply.write.verb is Verb.CREATE:
+            doc = self.view.get(CRON_JOB, *key)
+            if doc is not None:
+                yield from self._tell(doc, "SuccessfulCreate", f"Created job {reply.write.name}", now)
+
+    def _tell(self, doc: Doc, reason: str, message: str, now: float, *, warning: bool = False) -> Iterable[Write]:
+        if self._announce:
+            yield announcement(
+                CRON_JOB, doc, reason=reason, message=message, now=now, component=self.name, warning=warning
+            )  # fmt: skip
+
+
+def _run(job: Doc) -> _Run:
+    metadata, status = job["metadata"], job.get("status") or {}
+    ended = [
+        one["type"]
+        for one in status.get("conditions") or ()
+        if one["type"] in ("Complete", "Failed") and one.get("status") == "True"
+    ]
+    return _Run(
+        *key_of(job),
+        uid=metadata["uid"],
+        version=metadata.get("resourceVersion") or "",
+        ending=ended[0] if ended else "",
+        started=status.get("startTime") or metadata.get("creationTimestamp") or "",
+        completed=status.get("completionTime") or "",
+        scheduled=(metadata.get("annotations") or {}).get(SCHEDULED) or "",
+    )
+
+
+def _due(doc: Doc, schedule: Schedule, runs: Iterable[_Run], now: float) -> _Due:
+    since = doc["metadata"]["creationTimestamp"]
+    served = [
+        one for one in ((doc.get("status") or {}).get("lastScheduleTime"), *(run.scheduled for run in runs)) if one
+    ]
+    moment = max(map(seconds_of, [since, *served]))
+    deadline = doc["spec"].get("startingDeadlineSeconds")
+    if deadline is not None:
+        moment = max(moment, now - deadline)
+    last, missed, following = None, 0, schedule.next_after(moment)
+    while following is not None and following <= now and missed <= _MANY:
+        last, missed, following = following, missed + 1, schedule.next_after(following)
+    if missed > _MANY:
+        last, following = schedule.last_until(now), schedule.next_after(now)
+    return _Due(last, missed, following)
+
+
+def _job(doc: Doc, name: str, scheduled: float) -> Doc:
+    template = doc["spec"]["jobTemplate"]
+    given = template.get("metadata") or {}
+    metadata = {
+        "namespace": doc["metadata"]["namespace"], "name": name,
+        "annotations": {**(given.get("annotations") or {}), SCHEDULED: _local(doc, scheduled)},
+        "ownerReferences": [owner_reference(CRON_JOB, doc)],
+    }  # fmt: skip
+    if given.get("labels"):
+        metadata["labels"] = given["labels"]
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template.get("spec") or {}}
+
+
+def _local(doc: Doc, scheduled: float) -> str:
+    """The scheduled time as clocks in the CronJob's zone show it."""
+    zone = doc["spec"].get("timeZone")
+    if not zone:
+        return stamp(scheduled)
+    return parse_schedule(doc["spec"]["schedule"], zone).clock(scheduled)
+
+
+def _status(known: Doc, runs: Iterable[_Run], listed: dict[str, Doc]) -> Doc:
+    runs = list(runs)
+    active = sorted((run for run in runs if not run.ending), key=lambda run: (run.scheduled, run.name))
+    times = [one for one in (known.get("lastScheduleTime"), *(run.scheduled for run in runs)) if one]
+    good = [one for one in (known.get("lastSuccessfulTime"), *(run.completed for run in runs)) if one]
+    last = max(times, key=seconds_of, default=None)
+    return {
+        # A reference stays as it was first written: the Job's version moves on, its identity does not.
+        "active": [listed.get(run.uid) or run.reference for run in active],
+        "lastScheduleTime": stamp(seconds_of(last)) if last else None,
+        "lastSuccessfulTime": max(good, key=seconds_of, default=None),
+    }

@@ -1,0 +1,397 @@
+"""capacity: each queue has what it deserves, may borrow beyond that, and gives back when others want theirs.
+
+Queues are flat, or with `hierarchy` a tree (plugins/volcano/queues/queue_tree.py) in which every ancestor's limit
+counts too. Quotas on device classes (`deviceclass/...`) are not counted: claims are placed without regard to queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.framework.job import QUEUE_GATE
+from fairlead.framework.tiers import Eviction, TierPlugin, Vote
+from fairlead.model.amounts import INFINITY, Amounts, common_names, larger, total_of
+from fairlead.model.tasks import TaskStatus
+from fairlead.plugins.volcano.queues.ledger import INSUFFICIENT, Endings, WhatIf, flat_accounts, sentence, share_of
+from fairlead.plugins.volcano.queues.queue_tree import ROOT, Tree, TreeAccount
+
+if TYPE_CHECKING:
+    from fairlead.framework.round import Job, QueueState, Round, Task
+    from fairlead.plugins.volcano.arguments import Arguments
+    from fairlead.plugins.volcano.queues.ledger import Account
+
+
+class Capacity(TierPlugin):
+    """`gated`: pods that wait for their queue's gate hold their place in it once they were let through."""
+
+    name = "capacity"
+
+    def __init__(self, *, gated: bool = False) -> None:
+        self._gated = gated
+
+    @classmethod
+    def of(cls, arguments: Arguments) -> Capacity:
+        return cls()
+
+    def open(self, round: Round) -> None:
+        self._round = round
+        self._what_if = WhatIf()
+        self._reserved: dict[str, dict[str, Task]] = {}
+        if self._gated:
+            self._recall_reservations()
+        self._accounts: dict[str, Account] | None = self._open_accounts(round)
+        for account in (self._accounts or {}).values():
+            _set_share(account)
+        self._endings = Endings(round, self._names_above)
+
+    def _open_accounts(self, round: Round) -> dict[str, Account] | None:
+        accounts = flat_accounts(round)
+        for account in accounts.values():
+            deserved = Amounts.of(account.queue.queue.deserved).cap(account.limit, INFINITY)
+            account.deserved = larger(deserved, account.guarantee)
+        return accounts
+
+    def account(self, queue: str) -> Account | None:
+        """What a queue has and deserves; None while it has no place among the queues."""
+        return (self._accounts or {}).get(queue)
+
+    def accounts_up_from(self, queue: str) -> list[Account]:
+        """Those that bind a queue: its own, and of the queues above it, nearest first."""
+        account = self.account(queue)
+        return [] if account is None else list(self._line(account))
+
+    def trouble(self, queue: str) -> str:
+        """Why a queue can have nothing, if it cannot."""
+        return ""
+
+    def _line(self, account: Account) -> Iterator[Account]:
+        """The accounts that a queue's tasks count for, nearest first."""
+        yield account
+
+    def _names_above(self, queue: str) -> list[str]:
+        account = self.account(queue)
+        return [] if account is None else [one.name for one in self._line(account)]
+
+    def _account_of(self, task: Task) -> Account | None:
+        return self.account(task.job.queue) if task.job is not None else None
+
+    # ---- order ----
+
+    def queue_order(self, left: QueueState, right: QueueState) -> float:
+        """As long as the queues make no tree there is no order, not even by priority."""
+        if self._accounts is None:
+            return 0
+        if left.queue.priority != right.queue.priority:
+            return right.queue.priority - left.queue.priority
+        one, other = self.account(left.name), self.account(right.name)
+        return 0 if one is None or other is None else self._compare(one, other)
+
+    def _compare(self, left: Account, right: Account) -> float:
+        return compare_shares(left, right)
+
+    # ---- queues ----
+
+    def allocatable(self, queue: QueueState, task: Task) -> bool:
+        account = self.account(queue.name)
+        if account is None or not queue.queue.open or not self._takes_jobs(account):
+            return False
+        if any(one.would_exceed(one.limit, task.request, self._reserved_in(one, task)) for one in self._line(account)):
+            return False
+        if not self._round.compatible and any(one.too_many_pods(task.request) for one in self._line(account)):
+            return False
+        if self._gated and _waits_for_gate(task):
+            self._reserved.setdefault(queue.name, {})[task.uid] = task
+        return True
+
+    def holdable(self, queue: QueueState, task: Task) -> bool:
+        account = self.account(queue.name)
+        if account is None:
+            return True
+        for one in self._line(account):
+            ending = self._endings.of(one.name)
+            if one.would_exceed(one.limit, task.request, ending) or one.too_many_pods(task.request, ending):
+                return False
+        return True
+
+    def preemptive(self, queue: QueueState, tasks: Sequence[Task]) -> bool:
+        """Whether it would stay within its limit, and within what it deserves in some dimension that is asked for."""
+        account = self.account(queue.name)
+        if account is None or not queue.queue.open or not self._takes_jobs(account):
+            return False
+        request = total_of(task.request for task in tasks)
+        if account.would_exceed(account.limit, request):
+            return False
+        return any(_stays_within(one, request) for one in self._owed(account))
+
+    def _owed(self, account: Account) -> Iterator[Account]:
+        """Whose deserved amount gives a queue a claim on others."""
+        yield account
+
+    def _takes_jobs(self, account: Account) -> bool:
+        return True
+
+    # ---- victims ----
+
+    def reclaimable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Whoever shares a dimension with the reclaimer and whose queue keeps its guarantee and has too much."""
+        reclaimer = self._account_of(evictor)
+        if reclaimer is None:
+            return []
+        left: dict[str, Amounts] = {}
+        victims = []
+        heap = self._round.victims_heap(candidates, evictor)
+        while heap:
+            task = heap.pop()
+            account = self._account_of(task)
+            if account is None or not common_names(task.request, evictor.request, ignore_pods=True):
+                continue
+            touched = self._gives(task, account, reclaimer, evictor, left)
+            if touched is not None:
+                for allocated in touched:
+                    allocated.subtract(task.request)
+                victims.append(task)
+        return victims
+
+    def _gives(
+        self, task: Task, account: Account, reclaimer: Account, evictor: Task, left: dict[str, Amounts]
+    ) -> list[Amounts] | None:
+        """The running sums that losing a task lowers; None if it is not to be lost."""
+        allocated = left.setdefault(account.name, account.allocated.copy())
+        if not account.guarantee.less_equal(allocated - task.request):
+            return None
+        return [allocated] if _has_too_much(allocated, account, task) else None
+
+    def unified_evictable(self, eviction: Eviction, candidates: Sequence[Task]) -> list[Task]:
+        if eviction.kind == "gangpreempt":
+            return list(candidates)
+        left: dict[str, Amounts] = {}
+        victims = []
+        for task in candidates:
+            account = self._account_of(task)
+            if account is None:
+                continue
+            allocated = left.setdefault(account.name, account.allocated.copy())
+            if account.guarantee.less_equal(allocated - task.request) and _has_too_much(allocated, account, task):
+                allocated.subtract(task.request)
+                victims.append(task)
+        return victims
+
+    # ---- letting in ----
+
+    def job_enqueueable(self, job: Job) -> Vote:
+        account = self.account(job.queue)
+        if account is None or not self._takes_jobs(account) or not account.queue.queue.open:
+            if (trouble := self.trouble(job.queue)) and not self._round.compatible:
+                self._round.note(job, f"queue {job.queue} can have nothing: {trouble}")
+            return Vote.REJECT
+        if job.min_resources is None:
+            return Vote.PERMIT
+        for one in self._line(account):
+            if lacking := one.lacks(job):
+                self._round.note(job, sentence(*INSUFFICIENT, lacking))
+                return Vote.REJECT
+        if self._round.compatible:
+            self._promise(job, account)
+        return Vote.PERMIT
+
+    def job_enqueued(self, job: Job) -> None:
+        """Only who is really let in holds room; the original counts them here already when they are asked about."""
+        account = self.account(job.queue)
+        if not self._round.compatible and account is not None and job.min_resources is not None:
+            self._promise(job, account)
+
+    def _promise(self, job: Job, account: Account) -> None:
+        for one in self._line(account):
+            one.inqueue.add(job.without_gated(job.minimum()))
+
+    # ---- the queue's own gate ----
+
+    def _recall_reservations(self) -> None:
+        for job in self._round.jobs.values():
+            for task in job.in_status(TaskStatus.PENDING):
+                if not task.gated and _waits_for_gate(task):
+                    self._reserved.setdefault(job.queue, {})[task.uid] = task
+
+    def _reserved_in(self, account: Account, task: Task) -> Amounts:
+        others = self._reserved.get(account.name, {}).values()
+        return total_of(other.request for other in others if other is not task)
+
+    # ---- what-ifs ----
+
+    def pre_predicate(self, task: Task) -> None:
+        self._what_if.forget(task)
+
+    def simulate_add_task(self, task: Task, victim: Task, row: int) -> None:
+        self._imagine(task, victim, remove=False)
+
+    def simulate_remove_task(self, task: Task, victim: Task, row: int) -> None:
+        self._imagine(task, victim, remove=True)
+
+    def _imagine(self, task: Task, victim: Task, *, remove: bool) -> None:
+        account = self._account_of(victim)
+        for one in self._line(account) if account is not None else ():
+            self._what_if.change(task, one.name, victim.request, remove=remove)
+
+    def simulate_allocatable(self, queue: QueueState, task: Task) -> bool:
+        account = self.account(queue.name)
+        if account is None or not self._takes_jobs(account):
+            return False
+        for one in self._line(account):
+            reserved = self._reserved_in(one, task).add(self._what_if.of(task, one.name) or Amounts())
+            if one.would_exceed(one.limit, task.request, reserved):
+                return False
+        return True
+
+    # ---- what happens ----
+
+    def allocated(self, task: Task) -> None:
+        self._endings.allocated(task)
+        account = self._account_of(task)
+        if account is None:
+            return
+        for one in self._line(account):
+            one.allocated.add(task.request)
+        self._refresh(account)
+        for reserved in self._reserved.values():
+            reserved.pop(task.uid, None)
+
+    def deallocated(self, task: Task) -> None:
+        self._endings.deallocated(task)
+        account = self._account_of(task)
+        if account is None:
+            return
+        for one in self._line(account):
+            one.allocated.subtract(task.request)
+        self._refresh(account)
+        if self._gated and _waits_for_gate(task):
+            self._reserved.setdefault(account.name, {})[task.uid] = task
+
+    def _refresh(self, account: Account) -> None:
+        """The original leaves ancestors' shares as they were when the round began."""
+        for one in [account] if self._round.compatible else self._line(account):
+            _set_share(one)
+
+
+def _waits_for_gate(task: Task) -> bool:
+    return task.pod.annotations.get(QUEUE_GATE) == "true"
+
+
+def _set_share(account: Account) -> None:
+    """A queue that deserves nothing comes after all that have less than they deserve."""
+    account.share = 1.0 if account.deserved.empty else share_of(account.allocated, account.deserved)
+
+
+def compare_shares(left: Account, right: Account) -> float:
+    """The smaller share first; alike, who deserves anything before who does not."""
+    return left.share - right.share or int(left.deserved.empty) - int(right.deserved.empty)
+
+
+def _stays_within(account: Account, request: Amounts) -> bool:
+    used = account.allocated + request
+    return bool(used.within_some_requested(account.deserved, request, ignore_zeros=True))
+
+
+def _shares_nothing(task: Task, account: Account) -> bool:
+    """Whether what a task has is nothing that its queue deserves any of."""
+    return not common_names(task.request, account.deserved)
+
+
+def _has_too_much(allocated: Amounts, account: Account, task: Task) -> bool:
+    return _shares_nothing(task, account) or bool(allocated.above_some_relevant(account.deserved, task.request))
+
+
+class HierarchicalCapacity(Capacity):
+    """capacity with `enableHierarchy`. `reclaim_level` is how many of a queue's ancestors, from its parent up, have a
+    say in reclaiming: what they deserve gives a claim, and only what they have too much of is reclaimed."""
+
+    def __init__(self, *, reclaim_level: int = 0, gated: bool = False) -> None:
+        super().__init__(gated=gated)
+        self._level = max(0, reclaim_level)
+
+    def _open_accounts(self, round: Round) -> dict[str, Account] | None:
+        tree = Tree(round)
+        self._troubles = tree.troubles
+        return None if tree.troubles and round.compatible else dict(tree.accounts)
+
+    def trouble(self, queue: str) -> str:
+        return self._troubles.get(queue, "")
+
+    def _line(self, account: Account) -> Iterator[Account]:
+        return _branch(account).line()
+
+    def _takes_jobs(self, account: Account) -> bool:
+        return _branch(account).is_leaf
+
+    def _compare(self, left: Account, right: Account) -> float:
+        """Leaves first; two leaves by the branches in which they part."""
+        one, other = _branch(left), _branch(right)
+        if one.is_leaf != other.is_leaf:
+            return -1 if one.is_leaf else 1
+        if not one.is_leaf:
+            return compare_shares(one, other)
+        depth = common_depth(one, other) + 1
+        return compare_shares(_at_depth(one, depth), _at_depth(other, depth))
+
+    def victim_queue_order(self, left: QueueState, right: QueueState, preemptor: QueueState) -> float:
+        """The nearest relatives are robbed first."""
+        one, other, own = self.account(left.name), self.account(right.name), self.account(preemptor.name)
+        if one is None or other is None or own is None:
+            return 0
+        return common_depth(_branch(other), _branch(own)) - common_depth(_branch(one), _branch(own))
+
+    def _owed(self, account: Account) -> Iterator[Account]:
+        yield account
+        for level in range(1, self._level + 1):
+            ancestor = _branch(account).ancestor_at(level)
+            if ancestor is not None and ancestor.name != ROOT:
+                yield ancestor
+
+    def _gives(
+        self, task: Task, account: Account, reclaimer: Account, evictor: Task, left: dict[str, Amounts]
+    ) -> list[Amounts] | None:
+        touched = super()._gives(task, account, reclaimer, evictor, left)
+        if touched is None or not self._level:
+            return touched
+        if _shares_nothing(task, account) and self._are_kin(account, reclaimer) and _shares_nothing(evictor, reclaimer):
+            return None
+        for level in range(1, self._level + 1):
+            ancestor = _branch(account).ancestor_at(level)
+            if ancestor is None or ancestor.name == ROOT or ancestor is _branch(reclaimer).ancestor_at(level):
+                continue
+            allocated = left.setdefault(ancestor.name, ancestor.allocated.copy())
+            if not _has_too_much(allocated, ancestor, task):
+                return None
+            touched.append(allocated)
+        return touched
+
+    def _are_kin(self, one: Account, other: Account) -> bool:
+        """Whether two queues share an ancestor within the levels that count, the root aside."""
+        theirs = [_branch(other).ancestor_at(level) for level in range(1, self._level + 1)]
+        own = [_branch(one).ancestor_at(level) for level in range(1, self._level + 1)]
+        return any(ancestor in theirs for ancestor in own if ancestor is not None and ancestor.name != ROOT)
+
+
+def _branch(account: Account) -> TreeAccount:
+    assert isinstance(account, TreeAccount)
+    return account
+
+
+def common_depth(left: TreeAccount, right: TreeAccount) -> int:
+    """How far down two queues have the same ancestors."""
+    depth = 0
+    for at, (one, other) in enumerate(zip(left.ancestors, right.ancestors, strict=False)):
+        if one is not other:
+            break
+        depth = at
+    return depth
+
+
+def _at_depth(account: TreeAccount, depth: int) -> TreeAccount:
+    return account.ancestors[depth] if depth < len(account.ancestors) else account
+
+
+def capacity(arguments: Arguments, *, hierarchy: bool, gated: bool = False) -> Capacity:
+    if not hierarchy:
+        return Capacity(gated=gated)
+    return HierarchicalCapacity(reclaim_level=arguments.whole("ancestorReclaimLevel", 0, least=0), gated=gated)

@@ -1,0 +1,123 @@
+"""drf: dominant resource fairness. The job with the smallest share of whatever it has most of comes first.
+
+With `hierarchy`, queues are compared too, along the paths that their annotations name: a tree of weighted shares in
+which a child that can use no more does not hold the others back (plugins/volcano/queues/share_tree.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.framework.tiers import TierPlugin
+from fairlead.plugins.volcano.queues.ledger import share_of
+from fairlead.plugins.volcano.queues.share_tree import ShareTree
+
+if TYPE_CHECKING:
+    from fairlead.framework.round import Job, QueueState, Round, Task
+    from fairlead.model.amounts import Amounts
+    from fairlead.plugins.volcano.arguments import Arguments
+
+_ALIKE = 0.000001
+
+
+class Drf(TierPlugin):
+    name = "drf"
+
+    @classmethod
+    def of(cls, arguments: Arguments) -> Drf:
+        return cls()
+
+    def open(self, round: Round) -> None:
+        self._round = round
+        self._allocated: dict[str, Amounts] = {uid: job.allocated.copy() for uid, job in round.jobs.items()}
+        self._shares = {uid: share_of(amounts, round.total) for uid, amounts in self._allocated.items()}
+
+    def share(self, job: Job) -> float:
+        return self._shares[job.uid]
+
+    # ---- order ----
+
+    def job_order(self, left: Job, right: Job) -> float:
+        return self._shares[left.uid] - self._shares[right.uid]
+
+    # ---- victims ----
+
+    def preemptable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Those whose jobs would still have no less than the preemptor's, one candidate after the other lost."""
+        if evictor.job is None or evictor.job.uid not in self._allocated:
+            return []
+        total = self._round.total
+        own = share_of(self._allocated[evictor.job.uid] + evictor.request, total)
+        left: dict[str, Amounts] = {}
+        victims = []
+        for task in candidates:
+            if task.job is None or task.job.uid not in self._allocated:
+                continue
+            rest = left.setdefault(task.job.uid, self._allocated[task.job.uid].copy()).subtract(task.request)
+            theirs = share_of(rest, total)
+            if own < theirs or abs(own - theirs) <= _ALIKE:
+                victims.append(task)
+        return victims
+
+    # ---- what happens ----
+
+    def allocated(self, task: Task) -> None:
+        self._follow(task, 1)
+
+    def deallocated(self, task: Task) -> None:
+        self._follow(task, -1)
+
+    def _follow(self, task: Task, sign: int) -> None:
+        job = task.job
+        amounts = self._allocated.get(job.uid) if job is not None else None
+        if job is None or amounts is None:
+            return
+        if sign > 0:
+            amounts.add(task.request)
+        else:
+            amounts.subtract(task.request)
+        self._shares[job.uid] = share_of(amounts, self._round.total)
+
+
+class HierarchicalDrf(Drf):
+    """drf with `enableHierarchy`: queues have an order, and may reclaim from those that come after them."""
+
+    def open(self, round: Round) -> None:
+        super().open(round)
+        self._tree = ShareTree(round.total)
+        for job in round.jobs.values():
+            self._tree.put(job, round.queues[job.queue].queue, self._allocated[job.uid])
+        self._tree.update()
+
+    def queue_order(self, left: QueueState, right: QueueState) -> float:
+        return self._tree.compare(left.queue, right.queue)
+
+    def reclaimable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Each candidate by itself: would its queue still come after the reclaimer's, with the one in and it out?"""
+        own = evictor.job
+        if own is None or own.uid not in self._allocated:
+            return []
+        queues, tree = self._round.queues, self._tree.copy()
+        tree.give(own.uid, self._allocated[own.uid] + evictor.request)
+        victims = []
+        for task in candidates:
+            if task.job is None or task.job.uid not in self._allocated:
+                continue
+            before = tree.allocated(task.job.uid)
+            tree.give(task.job.uid, self._allocated[task.job.uid] - task.request)
+            tree.update()
+            if tree.compare(queues[own.queue].queue, queues[task.job.queue].queue) < 0:
+                victims.append(task)
+            tree.give(task.job.uid, before)
+        return victims
+
+    def _follow(self, task: Task, sign: int) -> None:
+        super()._follow(task, sign)
+        if task.job is not None and task.job.uid in self._allocated:
+            self._tree.give(task.job.uid, self._allocated[task.job.uid])
+            self._tree.update()
+
+
+def drf(arguments: Arguments, *, hierarchy: bool) -> Drf:
+    return HierarchicalDrf() if hierarchy else Drf()

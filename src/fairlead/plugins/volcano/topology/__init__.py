@@ -1,0 +1,2 @@
+"""Tier plugins about where tasks of one job stand to each other: network_topology with hyper_node_sums (HyperNodes),
+task_topology with buckets (affinity between tasks)."""
