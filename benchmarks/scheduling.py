@@ -123,9 +123,9 @@ def bench_virtual_runtime() -> Iterable[Row]:
         runtime.at(START + 1 + number / ARRIVALS, partial(_do, store, write))
     store.perform = inside.around(store.perform)  # type: ignore[method-assign]
     store._settle = inside.around(store._settle)  # type: ignore[method-assign]
-    for seat in runtime._seats:
-        seat.controller.step = inside.around(seat.controller.step)  # type: ignore[method-assign]
-        seat.controller.wake_at = inside.around(seat.controller.wake_at)  # type: ignore[method-assign]
+    for pod_state in runtime._seats:
+        pod_state.controller.step = inside.around(pod_state.controller.step)  # type: ignore[method-assign]
+        pod_state.controller.wake_at = inside.around(pod_state.controller.wake_at)  # type: ignore[method-assign]
     start = time.perf_counter()
     runtime.run(until=START + 30 + LIVES / ARRIVALS)
     total = time.perf_counter() - start

@@ -13,7 +13,7 @@ import pytest
 
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.controllers.committee import Committee
+from fairlead.controllers.controller_group import ControllerGroup
 from fairlead.controllers.nodes.kubelet import Kubelet
 from fairlead.controllers.workloads.batch_job import Jobs
 from fairlead.controllers.workloads.deployment import Deployments
@@ -64,7 +64,7 @@ async def opened(plane: ControlPlane) -> AsyncIterator[Lab]:
     api = KubeApi(load_kubeconfig(plane.kubeconfig))
     world = Remote(api)
     kubelet = Kubelet(world.view, rng=Random(1))
-    workloads = Committee("workloads", [Deployments(world.view), ReplicaSets(world.view), Jobs(world.view)])
+    workloads = ControllerGroup("workloads", [Deployments(world.view), ReplicaSets(world.view), Jobs(world.view)])
     runtime = LiveRuntime(world, [workloads, kubelet])
     lab = Lab(api)
     try:

@@ -14,7 +14,7 @@ import pytest
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.api.client.reflector import Reflector
-from fairlead.api.client.retry import Backoff
+from fairlead.api.client.retry import RetryDelays
 from fairlead.model.flow import Change, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import CONFIG_MAP, LEASE, NAMESPACE, NODE, POD
 from fairlead.runtime.leader import Election, Elector
@@ -136,7 +136,7 @@ async def test_a_reflector_outlives_the_server(tmp_path: Path) -> None:
         plane.start()
         async with connected(plane) as api:
             watch = Watch(CONFIG_MAP, namespace="default")
-            reflector = Reflector(api, watch, backoff=Backoff(first=0.2, most=1.0))
+            reflector = Reflector(api, watch, backoff=RetryDelays(first=0.2, most=1.0))
             reflector.listen(
                 lambda changes: told.extend((c.happened.value, c.doc["metadata"]["name"]) for c in changes)
             )

@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
-from fairlead.api.store.snapshot import Redaction, collect, write_snapshot
+from fairlead.api.store.snapshot import RedactionOptions, collect, write_snapshot
 from fairlead.model.flow import Doc, Verb, Write
 from fairlead.model.kinds import NAMESPACE, NODE, POD
 from fairlead.testing.builders import namespace, node, pod
@@ -27,7 +27,7 @@ async def _saved(plane: ControlPlane, name: str) -> list[Doc]:
         for kind, doc in ((NAMESPACE, namespace(name).doc()), (NODE, node(name).doc()), (POD, place)):
             where = doc["metadata"].get("namespace", "")
             await api.perform(Write(Verb.CREATE, kind, where, doc["metadata"]["name"], doc))
-        return await collect(api, Redaction(private=True))
+        return await collect(api, RedactionOptions(private=True))
     finally:
         await api.perform(Write(Verb.DELETE, POD, name, "p", {"gracePeriodSeconds": 0}))
         await api.perform(Write(Verb.DELETE, NODE, "", name))
@@ -38,7 +38,7 @@ def test_a_real_cluster_goes_on_as_one_of_ours(control_plane: ControlPlane, tmp_
     name = f"snap-{uuid.uuid4().hex[:8]}"
     documents = asyncio.run(_saved(control_plane, name))
     path = tmp_path / "real.snapshot"
-    write_snapshot(path, documents, now=1_800_000_000.0, redaction=Redaction(private=True))
+    write_snapshot(path, documents, now=1_800_000_000.0, redaction=RedactionOptions(private=True))
     cluster = Harness.from_snapshot(path)
     cluster.run(5)
     assert cluster.pod("p", namespace=name)["status"]["phase"] == "Running"

@@ -40,7 +40,7 @@ def test_whatever_is_decided_holds_together(recording: str) -> None:
             _no_gang_is_started_below_its_minimum(round)
             _what_is_kept_follows_from_the_tasks(round)
             close_round(round)
-            round.sandbox.lift()
+            round.overlay.lift()
             round.cluster.check()
 
 
@@ -48,7 +48,7 @@ def _nothing_is_given_twice(round: Round) -> None:
     """Who asks for something is only bound where there is room for all that is bound."""
     for task, row in round.outcome.binds:
         if not task.best_effort:
-            idle = round.books.at(round.books.idle, row)
+            idle = round.resources.at(round.resources.idle, row)
             assert idle.cpu >= -0.1, (task, idle)
             assert idle.memory >= -0.1, (task, idle)
 
@@ -65,7 +65,7 @@ def _what_is_kept_follows_from_the_tasks(round: Round) -> None:
         for status in TaskStatus:
             assert job.counts.of(status) == sum(task.status is status for task in job.tasks.values())
     for row in round.rows.tolist():
-        for name, used in round.books.used.items():
-            tasks = [task for task in round.books.tasks_on(row) if task.status is not TaskStatus.PIPELINED]
+        for name, used in round.resources.used.items():
+            tasks = [task for task in round.resources.tasks_on(row) if task.status is not TaskStatus.PIPELINED]
             assert used[row] == sum(task.request.get(name) for task in tasks)
-            assert round.books.idle[name][row] + used[row] == round.books.allocatable[name][row]
+            assert round.resources.idle[name][row] + used[row] == round.resources.allocatable[name][row]

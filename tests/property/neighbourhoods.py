@@ -141,7 +141,7 @@ class Neighbourhood:
         return list(self.cluster.table.pods[row])
 
     def namespace_labels(self, name: str) -> dict[str, str]:
-        record = self.cluster.shelves.of(kinds.NAMESPACE).get(name)
+        record = self.cluster.object_index.of(kinds.NAMESPACE).get(name)
         return dict(record.labels) if record is not None else {}
 
     def cycle(self, plugin: Plugin) -> Cycle:

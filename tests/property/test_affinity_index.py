@@ -19,7 +19,7 @@ from fairlead.model.selectors import selector_from_document
 from fairlead.state import existing, selected
 from fairlead.state.affinity import AffinityIndex, affinity_index
 from fairlead.state.cluster import Cluster
-from fairlead.state.selected import Reach
+from fairlead.state.selected import PodSelection
 from fairlead.state.statement import Statement
 from tests.property.neighbourhoods import (
     KEYS,
@@ -36,7 +36,7 @@ steps = st.lists(
     st.tuples(st.sampled_from(["pod", "pod", "end", "node", "drop", "trial"]), st.integers(0, 99)), max_size=25
 )
 reaches = st.builds(
-    lambda names, selector: Reach(names, selector_from_document(selector)),
+    lambda names, selector: PodSelection(names, selector_from_document(selector)),
     st.one_of(st.none(), st.frozensets(st.sampled_from(NAMESPACES), min_size=1)),
     selectors,
 )
@@ -56,7 +56,7 @@ def small_limits() -> Iterator[None]:
 @given(steps, st.lists(st.tuples(reaches, st.booleans()), min_size=1, max_size=3), st.data())
 @settings(max_examples=80)
 def test_counts_are_those_of_a_recount(
-    steps: list[tuple[str, int]], wanted: list[tuple[Reach, bool]], data: st.DataObject
+    steps: list[tuple[str, int]], wanted: list[tuple[PodSelection, bool]], data: st.DataObject
 ) -> None:
     cluster = Cluster()
     index = affinity_index(cluster)
@@ -98,14 +98,14 @@ def move_and_undo(cluster: Cluster, number: int, data: st.DataObject) -> None:
     statement.rollback()
 
 
-def ask(index: AffinityIndex, groups: list[tuple[tuple[Reach, ...], bool]]) -> None:
+def ask(index: AffinityIndex, groups: list[tuple[tuple[PodSelection, ...], bool]]) -> None:
     """Have the counts made before something happens, so that they have to follow."""
     for reaches, live in groups:
         for key in KEYS:
             index.selected.count(*reaches, live=live).domains(key)
 
 
-def compare(cluster: Cluster, index: AffinityIndex, groups: list[tuple[tuple[Reach, ...], bool]]) -> None:
+def compare(cluster: Cluster, index: AffinityIndex, groups: list[tuple[tuple[PodSelection, ...], bool]]) -> None:
     fresh = AffinityIndex(cluster)
     for pod, row in cluster.seated():
         fresh.occupied(pod, row)

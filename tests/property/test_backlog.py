@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from fairlead.engine.queue.entry import Entry, Place
+from fairlead.engine.queue.entry import Entry, QueueName
 from fairlead.engine.queue.heap import KeyedHeap
 from fairlead.framework.profile import profile_of
 from fairlead.model.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
@@ -78,7 +78,7 @@ class AnyLife(RuleBasedStateMachine):
 
     @rule()
     def the_next_pod_is_popped(self) -> None:
-        active = [entry for entry in self.backlog.pending() if entry.place is Place.ACTIVE]
+        active = [entry for entry in self.backlog.pending() if entry.place is QueueName.ACTIVE]
         first = min(active, key=lambda e: (-e.pod.priority, e.since, e.serial), default=None)
         expected = self.backlog.has_active()
         entry = self.backlog.pop(self.now)

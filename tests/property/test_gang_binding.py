@@ -12,12 +12,12 @@ from typing import Any
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.cycle.binding import Stage as BindingStage
+from fairlead.engine.cycle.binding import BindingStage
 from fairlead.errors import Conflict
 from fairlead.framework.plugin import Plugin, Wait
 from fairlead.model.flow import Doc, Happened, Reply, Verb, Write
 from fairlead.plugins.gang import GangScheduling
-from fairlead.state.cluster import Place
+from fairlead.state.cluster import PodPlace
 from tests.unit.engine.gang_stage import gang_stage, group, member, members
 from tests.unit.engine.stage import Stage, deleting, node, pod
 
@@ -221,7 +221,7 @@ def test_when_time_runs_out_the_profile_decides(data: Any, size: int, evicts: bo
         assert gang.scheduled == size
         return
     assert _deleted(stage) == started
-    assert gang.counts[Place.ASSUMED] == 0, "places were kept for a gang that was given up"
+    assert gang.counts[PodPlace.ASSUMED] == 0, "places were kept for a gang that was given up"
     stage.writes.clear()
     going = [
         deleting(_bound(doc, placed[doc["metadata"]["name"]])) for doc in docs if doc["metadata"]["name"] in started

@@ -9,7 +9,7 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.gangs.domain_search import Room
+from fairlead.engine.gangs.domain_search import DomainCapacity
 from tests.unit.engine.gang_stage import RACK, gang_stage, group, member, racks
 from tests.unit.engine.stage import pod
 
@@ -44,6 +44,6 @@ def test_passing_racks_over_changes_no_decision(
 ) -> None:
     minimum = data.draw(st.integers(1, len(asked)))
     bounded = _outcome(used, asked, minimum, tainted=tainted, preferred=preferred)
-    with patch.object(Room, "of", return_value=None):
+    with patch.object(DomainCapacity, "of", return_value=None):
         everywhere = _outcome(used, asked, minimum, tainted=tainted, preferred=preferred)
     assert bounded == everywhere

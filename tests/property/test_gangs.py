@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.cycle.binding import Stage as Held
+from fairlead.engine.cycle.binding import BindingStage as Held
 from fairlead.errors import ApiError, Conflict, Unreachable
 from fairlead.framework.plugin import Wait
 from fairlead.model import kinds
@@ -90,13 +90,15 @@ class World:
         self.stage.writes.clear()
 
     def _is_rightly_bound(self, write: Write) -> None:
-        seat = next((s for s in self.stage.cluster.pods.values() if s.seen.uid == write.body["metadata"]["uid"]), None)
-        if seat is None or seat.gang is None or seat.gang.group is None:
+        pod_state = next(
+            (s for s in self.stage.cluster.pods.values() if s.seen.uid == write.body["metadata"]["uid"]), None
+        )
+        if pod_state is None or pod_state.gang is None or pod_state.gang.group is None:
             return
-        bindings = [self.stage.scheduler.bindings.get(uid) for uid in seat.gang.members]
+        bindings = [self.stage.scheduler.bindings.get(uid) for uid in pod_state.gang.members]
         waiting = sum(1 for binding in bindings if binding is not None and not binding.past_permit)
-        permitted = seat.gang.scheduled - waiting
-        assert permitted >= seat.gang.minimum, f"{write.name} is bound when {permitted} members are permitted"
+        permitted = pod_state.gang.scheduled - waiting
+        assert permitted >= pod_state.gang.minimum, f"{write.name} is bound when {permitted} members are permitted"
 
     def _store(self, doc: Doc, happened: Happened = Happened.MODIFIED) -> None:
         self.version += 1
@@ -279,7 +281,7 @@ def test_no_gang_stays_partly_bound_for_good(sequence: list[tuple[Any, ...]]) ->
     for gang in world.stage.cluster.gangs:
         known = gang.group is not None and len(gang) >= gang.minimum
         if known and not (gang.group and gang.group.topology_key):
-            bound = sum(1 for seat in gang.members.values() if seat.seen.node_name)
+            bound = sum(1 for pod_state in gang.members.values() if pod_state.seen.node_name)
             assert bound >= gang.minimum, f"{gang.key} has {bound} of {gang.minimum}"
 
 
@@ -296,7 +298,7 @@ def test_a_rolled_back_gang_leaves_everything_as_it_was(size: int, cpu: int, nod
     before = _portrait(stage)
     docs = [member(f"g-{i}", "g", cpu=str(cpu)) for i in range(size)]
     stage.tell(group("g", 99 if size * cpu <= 4 * nodes - 2 else size, key=RACK if topology else ""), *docs)
-    if any(seat.row >= 0 for seat in stage.cluster.gangs.get("scheduling.k8s.io:default/g").members.values()):
+    if any(pod_state.row >= 0 for pod_state in stage.cluster.gangs.get("scheduling.k8s.io:default/g").members.values()):
         return
     assert _portrait(stage) == before
 

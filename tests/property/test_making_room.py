@@ -15,7 +15,7 @@ from fairlead.engine.rounds.actions import making_room
 from fairlead.framework.round import Round
 from fairlead.framework.tiers import Enabled
 from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.nodeorder import NodeOrder
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
@@ -55,7 +55,7 @@ def tiers_of(kind: str) -> list[Tier]:
     none = Arguments()
     queues = Capacity() if kind == "capacity" else Proportion()
     return [
-        [Priority(), Enabled(Gang(), {"enablePreemptable": False})],
+        [Priority(), Enabled(GangTierPlugin(), {"enablePreemptable": False})],
         [Predicates.of(none), queues, *([Drf()] if kind == "drf" else []), NodeOrder.of(none)],
     ]
 
@@ -69,7 +69,7 @@ def nothing_left_out() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(making_room.Evictable, "promising", all_rows)
-        patch.setattr(making_room.Refused, "of", lambda self, task: np.zeros(self._size, dtype=np.bool_))
+        patch.setattr(making_room.RefusedRows, "of", lambda self, task: np.zeros(self._size, dtype=np.bool_))
         yield
 
 
@@ -105,10 +105,10 @@ def test_who_is_evicted_makes_room_for_a_job_that_gets_its_minimum(
         # Within a job a more important task takes the place of another whatever becomes of the job, as in the original.
         assert any(round.tiers.job_pipelined(task.job) for task in got_room if task.job is not None)
     for row in range(3):
-        assert round.books.future_idle_at(row).cpu >= min(0.0, _overbooked(round, row))
+        assert round.resources.future_idle_at(row).cpu >= min(0.0, _overbooked(round, row))
 
 
 def _overbooked(round: Round, row: int) -> float:
     """How far a row was in debt before the round promised anything."""
-    offered = float(round.books.allocatable["cpu"][row])
-    return offered - sum(task.request.cpu for task in round.books.tasks_on(row) if task.pod.node_name)
+    offered = float(round.resources.allocatable["cpu"][row])
+    return offered - sum(task.request.cpu for task in round.resources.tasks_on(row) if task.pod.node_name)

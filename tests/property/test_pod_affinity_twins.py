@@ -29,7 +29,7 @@ def merged(place: Neighbourhood, term: AffinityTerm) -> AffinityTerm:
     """A term of the pod to be placed, with the namespaces that its selector finds. The selector stays."""
     found = {
         name
-        for name, record in place.cluster.shelves.of(kinds.NAMESPACE).items()
+        for name, record in place.cluster.object_index.of(kinds.NAMESPACE).items()
         if not term.namespace_selector.empty and term.namespace_selector.matches(record.labels)
     }
     return AffinityTerm(term.namespaces | found, term.namespace_selector, term.selector, term.topology_key)

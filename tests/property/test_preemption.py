@@ -15,7 +15,7 @@ from fairlead.model import kinds
 from fairlead.model.flow import Happened, Verb, Write
 from fairlead.model.reasons import Verdict
 from fairlead.plugins import victims
-from fairlead.plugins.victims import Candidate
+from fairlead.plugins.victims import VictimNode
 from tests.property.test_statement import picture
 from tests.unit.engine.stage import Stage, node
 from tests.unit.engine.stage import pod as staged_pod
@@ -184,7 +184,7 @@ def arenas(draw: st.DrawFn, *, ports: bool) -> tuple[Arena, Doc]:
     arena = Arena(*(plain_node(f"n{i}", pods=draw(st.integers(1, 6))) for i in range(draw(st.integers(1, 3)))))
     started = st.sampled_from(["", "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"])
     for i in range(draw(st.integers(0, 14))):
-        arena.seat(
+        arena.pod_state(
             pod(
                 f"e{i}",
                 cpu=draw(st.sampled_from(["0", "500m", "1", "2"])),
@@ -229,8 +229,10 @@ def test_victims_found_by_sums_are_those_found_by_trial(made: tuple[Arena, Doc],
     """By sums alone, by trials that leave out what sums forbid, and by trials of everything."""
     arena, preemptor = made
     for i, cpu in enumerate(promised):
-        arena.seat(pod(f"promised-{i}", cpu=cpu, priority=i + 2))
-    waiting = [seat.seen for seat in arena.cluster.pods.values() if seat.seen.name.startswith("promised")]
+        arena.pod_state(pod(f"promised-{i}", cpu=cpu, priority=i + 2))
+    waiting = [
+        pod_state.seen for pod_state in arena.cluster.pods.values() if pod_state.seen.name.startswith("promised")
+    ]
     found = arena.challenge(preemptor, nominated={0: waiting} if waiting else {})
     if found is None:
         return
@@ -242,5 +244,5 @@ def test_victims_found_by_sums_are_those_found_by_trial(made: tuple[Arena, Doc],
         assert said(arena.search(*found, row, by_sums=True)) == expected
 
 
-def said(answer: Candidate | Verdict) -> Verdict | tuple[list[str], int]:
+def said(answer: VictimNode | Verdict) -> Verdict | tuple[list[str], int]:
     return answer if isinstance(answer, Verdict) else ([p.name for p in answer.victims], answer.violations)

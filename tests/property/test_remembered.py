@@ -19,7 +19,7 @@ from fairlead.model.flow import Change, Happened
 from fairlead.model.pod import Pod
 from fairlead.model.reasons import Verdict
 from fairlead.plugins.images import ImageLocality
-from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.node_affinity import NodeAffinityPlugin
 from fairlead.plugins.node_basics import NodeName, NodeUnschedulable, PrioritySort
 from fairlead.plugins.node_ports import NodePorts
 from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
@@ -39,7 +39,7 @@ FITS = [
 
 def profile(fit: NodeResourcesFit) -> Profile:
     plugins = [
-        PrioritySort(), NodeUnschedulable(), NodeName(), TaintToleration(), NodeAffinity(), NodePorts(), fit,
+        PrioritySort(), NodeUnschedulable(), NodeName(), TaintToleration(), NodeAffinityPlugin(), NodePorts(), fit,
         NodeResourcesBalancedAllocation(resources=RESOURCES), ImageLocality(),
     ]  # fmt: skip
     return profile_of("default-scheduler", plugins, weights={"TaintToleration": 3, "NodeAffinity": 2})

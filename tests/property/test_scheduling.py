@@ -12,7 +12,7 @@ from fairlead.framework.plugin import Wait
 from fairlead.model.flow import Happened
 from fairlead.model.reasons import unschedulable
 from fairlead.plugins.preemption import DefaultPreemption
-from fairlead.state.cluster import Place
+from fairlead.state.cluster import PodPlace
 from tests.unit.engine.stage import Scripted, Stage, deleting, node, pod
 
 PODS = [f"p{i}" for i in range(6)]
@@ -91,9 +91,9 @@ class World:
             doc = self.pods.get(write.name)
             if doc is None or doc["spec"].get("nodeName"):
                 continue
-            seat = self.stage.cluster.pods.get(doc["metadata"]["uid"])
+            pod_state = self.stage.cluster.pods.get(doc["metadata"]["uid"])
             same = write.subresource == "binding" and write.body["metadata"]["uid"] == doc["metadata"]["uid"]
-            if same and seat is not None and seat.place is Place.ASSUMED:
+            if same and pod_state is not None and pod_state.place is PodPlace.ASSUMED:
                 target = write.body["target"]["name"]
                 self.pods[write.name] = {**doc, "spec": {**doc["spec"], "nodeName": target}}
                 self.stage.tell(self.pods[write.name], happened=Happened.MODIFIED)

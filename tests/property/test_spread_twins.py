@@ -201,7 +201,7 @@ def test_default_constraints_hold_for_pods_that_a_service_selects(
 
 def plain_selector(place: Neighbourhood) -> LabelSelector:
     merged: dict[str, str] = {}
-    for service in place.cluster.shelves.of(kinds.SERVICE).values():
+    for service in place.cluster.object_index.of(kinds.SERVICE).values():
         chosen = dict(service.labels or ())
         if service.namespace == place.pod.namespace and chosen.items() <= place.pod.labels.items():
             merged |= chosen

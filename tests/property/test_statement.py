@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
-from fairlead.state.cluster import Cluster, Place
+from fairlead.state.cluster import Cluster, PodPlace
 from fairlead.state.statement import Statement
 
 NODES = [f"n{i}" for i in range(4)]
@@ -80,7 +80,7 @@ def picture(cluster: Cluster) -> dict[str, Any]:
         "pods": [[pod.uid for pod in pods] for pods in table.pods],
         "ports": cluster.ports.triples(),
         "claims": dict(cluster.claims_in_use),
-        "places": {uid: (seat.place, seat.row) for uid, seat in cluster.pods.items()},
+        "places": {uid: (pod_state.place, pod_state.row) for uid, pod_state in cluster.pods.items()},
     }
 
 
@@ -108,7 +108,7 @@ def test_a_rollback_restores_table_ports_claims_and_the_order_of_pods(
     for _ in range(data.draw(st.integers(0, 12))):
         seated = [(pod, row) for row in range(cluster.table.high) for pod in cluster.table.pods[row]]
         on_rows = {pod.uid for pod, _ in seated}
-        waiting = [seat.seen for seat in cluster.pods.values() if seat.seen.uid not in on_rows]
+        waiting = [pod_state.seen for pod_state in cluster.pods.values() if pod_state.seen.uid not in on_rows]
         rows = sorted(cluster.table.row_of.values())
         if seated and data.draw(st.booleans()):
             statement.evict(*data.draw(st.sampled_from(seated)))
@@ -133,7 +133,7 @@ def test_a_committed_placement_can_be_forgotten_without_a_trace(sequence: list[C
         cluster.apply(Change(Happened.ADDED, kinds.NODE, node_doc(name, 8)))
     for change in sequence:
         cluster.apply(change)
-    pending = [seat.pod for seat in cluster.pods.values() if seat.place is Place.PENDING]
+    pending = [pod_state.pod for pod_state in cluster.pods.values() if pod_state.place is PodPlace.PENDING]
     rows = sorted(cluster.table.row_of.values())
     if not pending or not rows:
         return
@@ -145,7 +145,7 @@ def test_a_committed_placement_can_be_forgotten_without_a_trace(sequence: list[C
     statement.assign(pod, row)
     statement.commit()
     cluster.check()
-    assert cluster.pods[pod.uid].place is Place.ASSUMED
+    assert cluster.pods[pod.uid].place is PodPlace.ASSUMED
     left = cluster.forget(pod.uid)
     assert left is not None
     assert (left.uid, left.node_name) == (pod.uid, cluster.table.name(row))

@@ -18,7 +18,7 @@ from fairlead.model.flow import Change, Happened
 from fairlead.model.pod import compile_pod
 from fairlead.model.reasons import SKIP
 from fairlead.plugins.features import NodeDeclaredFeatures
-from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.node_affinity import NodeAffinityPlugin
 from fairlead.plugins.node_basics import NodeName, NodeUnschedulable
 from fairlead.plugins.node_ports import NodePorts
 from fairlead.plugins.taints import TaintToleration
@@ -297,7 +297,7 @@ def test_3_5_taints(world: World) -> None:
 @settings(max_examples=100)
 def test_3_6_wishes_for_nodes(world: World) -> None:
     unsuited = {name for name, node in world.nodes.items() if not suits(world.newcomer, node)}
-    assert world.refused(NodeAffinity()) == unsuited
+    assert world.refused(NodeAffinityPlugin()) == unsuited
     affinity = (world.newcomer["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     weighted = [
         (wish["weight"], wish["preference"])
@@ -306,13 +306,13 @@ def test_3_6_wishes_for_nodes(world: World) -> None:
     ]
     some = next(iter(world.nodes.values()))
     if PREFERRED not in affinity or any(term_holds(term, some) is None for _, term in weighted):
-        assert world.scores(NodeAffinity()) is None
+        assert world.scores(NodeAffinityPlugin()) is None
         return
     raw = {
         name: sum(weight for weight, term in weighted if term_holds(term, node)) for name, node in world.nodes.items()
     }
     most = max(raw.values())
-    assert world.scores(NodeAffinity()) == {name: 100 * sum_ // most if most else 0 for name, sum_ in raw.items()}
+    assert world.scores(NodeAffinityPlugin()) == {name: 100 * sum_ // most if most else 0 for name, sum_ in raw.items()}
 
 
 @given(worlds())
@@ -324,7 +324,7 @@ def test_3_6_the_names_that_narrow_the_search(world: World) -> None:
         [set(f["values"]) for f in term["matchFields"] if f["key"] == "metadata.name" and f["operator"] == "In"]
         for term in listed
     ]
-    said = world.prepared(NodeAffinity())
+    said = world.prepared(NodeAffinityPlugin())
     if REQUIRED not in affinity and world.newcomer["spec"].get("nodeSelector") is None:
         assert said is SKIP
     elif not listed or not all(by_term):

@@ -13,8 +13,8 @@ from fairlead.framework.plugin import Plugin
 from fairlead.framework.refusals import trial_statement
 from fairlead.model import kinds
 from fairlead.model.flow import Happened
-from fairlead.plugins.volume_binding import Plan as BindingPlan
 from fairlead.plugins.volume_binding import VolumeBinding
+from fairlead.plugins.volume_binding import VolumePlan as BindingPlan
 from fairlead.plugins.volume_limits import NodeVolumeLimits
 from fairlead.plugins.volume_restrictions import VolumeRestrictions
 from fairlead.plugins.volume_zone import VolumeZone
@@ -132,8 +132,8 @@ def test_a_trial_that_is_rolled_back_leaves_no_trace(world: World, pod: Doc, oth
         statement = trial_statement(trial)
         for place in others:
             if place < len(world.existing):
-                seat = cluster.pods[world.existing[place]["metadata"]["uid"]]
-                statement.evict(seat.pod, seat.row)
+                pod_state = cluster.pods[world.existing[place]["metadata"]["uid"]]
+                statement.evict(pod_state.pod, pod_state.row)
         left = World(world.objects, [e for i, e in enumerate(world.existing) if i not in others])
         if isinstance(plugin, NodeVolumeLimits):
             assert verdicts(plugin, trial) == twins.limits(left, pod)

@@ -18,7 +18,7 @@ from fairlead.model import kinds
 from fairlead.model.flow import Doc, Verb, Write
 from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.nodeorder import NodeOrder
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
@@ -33,7 +33,7 @@ _GROUP = "scheduling.k8s.io/group-name"
 def volcano(**options: Any) -> Profile:
     none = Arguments()
     plugins = (Overcommit.of(none), Predicates.of(none), Proportion.of(none), NodeOrder.of(none))
-    tiers = ((Enabled(Priority()), Enabled(Gang())), tuple(Enabled(plugin) for plugin in plugins))
+    tiers = ((Enabled(Priority()), Enabled(GangTierPlugin())), tuple(Enabled(plugin) for plugin in plugins))
     rounds = Rounds(("enqueue", "allocate", "backfill"), tiers, **options)
     return Profile("volcano", {"bind": (DefaultBinder(),)}, rounds=rounds)
 

@@ -25,7 +25,7 @@ LEDGERS = {"proportion": PROPORTION, "capacity": CAPACITY}
 def over_the_limit(world: VolcanoWorld) -> list[str]:
     """Queues that hold more than their capability in a resource that it names."""
     found = []
-    for queue_ in world.scheduler.cluster.shelves.of(kinds.VC_QUEUE).values():
+    for queue_ in world.scheduler.cluster.object_index.of(kinds.VC_QUEUE).values():
         held = world.held().get(queue_.name, Amounts())
         for name, limit in Amounts.of(queue_.capability).items():
             if queue_.capability and name in queue_.capability and held.get(name) >= limit + EPSILON:
@@ -138,7 +138,7 @@ def _check_ledger(world: VolcanoWorld, name: str) -> None:
     """What the plugin believes: a guarantee is deserved, and no more than the limit is."""
     tiers = world.scheduler.drivers[0].rounds.tiers
     plugin: Any = next(one.plugin for tier in tiers for one in tier if one.plugin.name == name)
-    for queue_ in world.scheduler.cluster.shelves.of(kinds.VC_QUEUE).values():
+    for queue_ in world.scheduler.cluster.object_index.of(kinds.VC_QUEUE).values():
         account = plugin.account(queue_.name)
         if account is None:
             continue

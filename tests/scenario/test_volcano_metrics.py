@@ -69,7 +69,7 @@ def test_section_1_5_tasks_and_their_stages_are_timed(world: Watched) -> None:
 
 def test_section_1_5_jobs_come_and_go(world: Watched) -> None:
     labels = '{job_name="train",job_namespace="default",queue="default"}'
-    created = world.scheduler.cluster.shelves.of(kinds.VC_POD_GROUP)["default/train"].created
+    created = world.scheduler.cluster.object_index.of(kinds.VC_POD_GROUP)["default/train"].created
     found = world.scraped()
     assert found["e2e_job_scheduling_latency_milliseconds_count"] == 3, "one per task that got a place"
     assert found[f"e2e_job_scheduling_start_time{labels}"] == created

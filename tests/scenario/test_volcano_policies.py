@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.outside.extender_wire import Wire
+from fairlead.api.outside.extender_wire import ExtenderConnection
 from fairlead.model import kinds
-from fairlead.plugins.volcano.extender import Extender
+from fairlead.plugins.volcano.extender import VolcanoExtender
 from fairlead.testing.builders import node, podgroup, queue
 from tests.scenario.volcano_world import VolcanoWorld, conf, nodes
 from tests.unit.api.extender_server import ExtenderServer
@@ -232,8 +232,8 @@ def test_section_6_22_an_extender_decides_where_pods_go() -> None:
 def hang_up(world: VolcanoWorld) -> None:
     """Close the connections to extenders."""
     for enabled in (one for driver in world.scheduler.drivers for tier in driver.rounds.tiers for one in tier):
-        if isinstance(enabled.plugin, Extender):
-            assert isinstance(enabled.plugin._wire, Wire)
+        if isinstance(enabled.plugin, VolcanoExtender):
+            assert isinstance(enabled.plugin._wire, ExtenderConnection)
             enabled.plugin._wire.close()
 
 

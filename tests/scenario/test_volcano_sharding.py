@@ -12,7 +12,7 @@ from fairlead.config.volcano_build import profile_of_volcano
 from fairlead.config.volcano_options import VolcanoOptions
 from fairlead.controllers.volcano.queues import FirstQueues
 from fairlead.engine.scheduler import Options, Scheduler
-from fairlead.framework.territory import Sharding, Territory, node_labels
+from fairlead.framework.partition import Partition, Sharding, node_labels
 from fairlead.model import kinds
 from fairlead.model.flow import Doc
 from fairlead.model.ring import Ring
@@ -25,12 +25,12 @@ REPLICAS = tuple(f"volcano-scheduler-{number}" for number in range(3))
 
 
 class Shared(Harness):
-    """A cluster with a scheduler per territory."""
+    """A cluster with a scheduler per partition."""
 
     def __init__(
-        self, *territories: Territory, text: str = PLAIN, nodes: Collection[Builder] = (), **more: Any
+        self, *territories: Partition, text: str = PLAIN, nodes: Collection[Builder] = (), **more: Any
     ) -> None:
-        self.schedulers = [_scheduler(text, territory, at) for at, territory in enumerate(territories)]
+        self.schedulers = [_scheduler(text, partition, at) for at, partition in enumerate(territories)]
         self._factories = [_given(scheduler) for scheduler in self.schedulers]
         super().__init__(nodes=list(nodes), schedulers=self._factories, controllers=[FirstQueues], **more)
         self.run(1)
@@ -69,8 +69,8 @@ class Shared(Harness):
         return next((c["message"] for c in found["status"]["conditions"] if c["type"] == "PodScheduled"), "")
 
 
-def _scheduler(text: str, territory: Territory, at: int) -> Scheduler:
-    profile = profile_of_volcano(load_volcano_config(text), VolcanoOptions(territory=territory))
+def _scheduler(text: str, partition: Partition, at: int) -> Scheduler:
+    profile = profile_of_volcano(load_volcano_config(text), VolcanoOptions(partition=partition))
     return Scheduler([profile], Options(name=f"scheduler-{at}", seed=at + 1))
 
 
@@ -82,18 +82,18 @@ def room(name: str, cpu: str = "4", **labels: str) -> Builder:
     return node(name).offers(cpu=cpu, memory="16Gi", pods="110").labelled(labels)
 
 
-def hard(name: str) -> Territory:
-    return Territory(sharding=Sharding.HARD, shard=name)
+def hard(name: str) -> Partition:
+    return Partition(sharding=Sharding.HARD, shard=name)
 
 
-SOFT = Territory(sharding=Sharding.SOFT, shard="mine")
+SOFT = Partition(sharding=Sharding.SOFT, shard="mine")
 
 
 # ---- section 1.1: --node-selector ----
 
 
 def test_section_1_1_only_nodes_with_one_of_the_labels_exist() -> None:
-    wanted = Territory(node_labels(["role:train", " pool : b ", "nonsense", "empty:"]))
+    wanted = Partition(node_labels(["role:train", " pool : b ", "nonsense", "empty:"]))
     nodes = [room("a", role="train"), room("b", pool="b"), room("c", role="serve"), room("d")]
     world = Shared(wanted, nodes=nodes, text=conf("enqueue, allocate", "priority; gang", "predicates; nodeorder"))
     world.gang("job", 4)
@@ -105,7 +105,7 @@ def test_section_1_1_only_nodes_with_one_of_the_labels_exist() -> None:
 
 
 def test_section_11_22_a_node_that_loses_its_label_leaves() -> None:
-    world = Shared(Territory(node_labels(["role:train"])), nodes=[room("a", role="train"), room("b", role="train")])
+    world = Shared(Partition(node_labels(["role:train"])), nodes=[room("a", role="train"), room("b", role="train")])
     world.patch(kinds.NODE, "a", {"metadata": {"labels": {"role": None}}})
     world.run(2)
     world.gang("job", 2)
@@ -115,7 +115,7 @@ def test_section_11_22_a_node_that_loses_its_label_leaves() -> None:
 
 def test_section_1_1_queues_share_only_the_labelled_nodes() -> None:
     """What queues deserve is computed from this total: four cores, not eight."""
-    world = Shared(Territory(node_labels(["role:train"])), nodes=[room("a", role="train"), room("b")])
+    world = Shared(Partition(node_labels(["role:train"])), nodes=[room("a", role="train"), room("b")])
     world.gang("first", 2)
     world.run(3)
     latest = world.schedulers[0].drivers[0].latest
@@ -137,7 +137,7 @@ def test_section_1_6_the_ring_is_volcanos() -> None:
 def test_section_1_6_replicas_divide_nodes_and_groups_among_them() -> None:
     ring = Ring(REPLICAS)
     names = [f"n{number}" for number in range(12)]
-    world = Shared(*(Territory(ring=ring, replica=one) for one in REPLICAS), nodes=[room(name) for name in names])
+    world = Shared(*(Partition(ring=ring, replica=one) for one in REPLICAS), nodes=[room(name) for name in names])
     for number in range(6):
         world.gang(f"job-{number}", 2, cpu="1")
     world.run(10)
@@ -154,7 +154,7 @@ def test_section_1_6_other_replicas_pods_take_up_room_on_ones_own_nodes() -> Non
     mine = ring.owner("job-1")
     name = next(f"n{number}" for number in range(20) if ring.owner(f"n{number}") == mine)
     other = next(f"job-{number}" for number in range(20) if ring.owner(f"job-{number}") != mine)
-    world = Shared(Territory(ring=ring, replica=mine), nodes=[room(name)])
+    world = Shared(Partition(ring=ring, replica=mine), nodes=[room(name)])
     stranger = podgroup(other, 1)
     stored = world.apply(stranger)
     world.apply(pod("theirs").annotated({GROUP: other}).owned_by(stored).asks(cpu="3").on(name))

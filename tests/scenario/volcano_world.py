@@ -18,7 +18,7 @@ from fairlead.model.flow import Doc
 from fairlead.model.kinds import Kind
 from fairlead.model.quota import has_ended, pod_amounts
 from fairlead.model.usage import UsageBoard
-from fairlead.state.cluster import Place
+from fairlead.state.cluster import PodPlace
 from fairlead.testing.builders import Builder, NodeBuilder, PodBuilder, podgroup
 from fairlead.testing.builders import node as node_builder
 from fairlead.testing.builders import pod as pod_builder
@@ -124,14 +124,14 @@ class VolcanoWorld(Harness):
         """By queue, what its pods hold on nodes: those being bound and those on their way out included."""
         queues = {
             f"{group.namespace}/{group.name}": group.queue or "default"
-            for group in self.scheduler.cluster.shelves.of(kinds.VC_POD_GROUP).values()
+            for group in self.scheduler.cluster.object_index.of(kinds.VC_POD_GROUP).values()
         }
         held: dict[str, Amounts] = {}
-        for seat in self.scheduler.cluster.pods.values():
-            if seat.place not in (Place.PENDING,) and seat.seen.annotations.get(GROUP):
-                queue = queues.get(f"{seat.seen.namespace}/{seat.seen.annotations[GROUP]}")
+        for pod_state in self.scheduler.cluster.pods.values():
+            if pod_state.place not in (PodPlace.PENDING,) and pod_state.seen.annotations.get(GROUP):
+                queue = queues.get(f"{pod_state.seen.namespace}/{pod_state.seen.annotations[GROUP]}")
                 if queue is not None:
-                    held.setdefault(queue, Amounts()).add(Amounts.of(dict(seat.seen.request)))
+                    held.setdefault(queue, Amounts()).add(Amounts.of(dict(pod_state.seen.request)))
         return held
 
     def held_cpu(self, queue: str) -> float:

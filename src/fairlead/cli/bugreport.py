@@ -79,11 +79,11 @@ def write_archive(path: Path, files: dict[str, bytes]) -> None:
 async def _gather(
     config: Path | None, kubeconfig: Path | None, context: str | None, server: str | None, *, anonymous: bool
 ) -> dict[str, bytes]:
-    from fairlead.api.store.redaction import Redaction
+    from fairlead.api.store.redaction import Redactor
 
     missing: list[str] = []
     files: dict[str, bytes] = {}
-    redaction = Redaction(anonymous=anonymous)
+    redaction = Redactor(anonymous=anonymous)
     facts = versions()
     cluster = _cluster(kubeconfig, context, missing)
     if cluster is not None:
@@ -125,10 +125,10 @@ def _configuration(path: Path) -> bytes:
     from fairlead.api.store.redaction import without_key_material
     from fairlead.config.kube_document import to_document
     from fairlead.config.loading import read_config
-    from fairlead.config.registry import Registry
+    from fairlead.config.registry import PluginRegistry
 
     try:
-        document = to_document(read_config(path, capabilities=Registry().capabilities))
+        document = to_document(read_config(path, capabilities=PluginRegistry().capabilities))
     except ConfigError as error:
         return f"# {error}\n".encode()
     return yaml.safe_dump(without_key_material(document), sort_keys=True).encode()
@@ -152,7 +152,7 @@ def _cluster(kubeconfig: Path | None, context: str | None, missing: list[str]) -
 async def _objects(api: KubeApi, facts: dict[str, Any], redaction: Any, missing: list[str]) -> dict[str, bytes]:
     from fairlead.engine.scheduler import LIVING_PODS
     from fairlead.model import kinds
-    from fairlead.state.shelves import COMPILERS
+    from fairlead.state.object_index import COMPILERS
 
     files: dict[str, bytes] = {}
     try:

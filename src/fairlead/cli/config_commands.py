@@ -19,10 +19,10 @@ import yaml
 from fairlead.cli.gate_flags import gates_option
 from fairlead.cli.volcano_config import check_volcano, diff_volcano, effective_volcano, volcano_source
 from fairlead.config.kube import default_kube_config
-from fairlead.config.kube_document import Difference, diff, to_document
+from fairlead.config.kube_document import ConfigDifference, diff, to_document
 from fairlead.config.kube_shapes import POINTS
 from fairlead.config.loading import read_config
-from fairlead.config.registry import Registry
+from fairlead.config.registry import PluginRegistry
 from fairlead.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def diff_command(before: str, after: str, output: str, gates: Gates) -> None:
 def _read(file: str, gates: Gates) -> KubeConfig:
     """Load a file or explain and leave. Notices go to standard error, so that the output stays a document."""
     try:
-        config = read_config(file, capabilities=Registry().capabilities, gates=gates)
+        config = read_config(file, capabilities=PluginRegistry().capabilities, gates=gates)
     except ConfigError as error:
         click.echo(str(error), err=True)
         sys.exit(1)
@@ -152,7 +152,7 @@ def _points_text(profile: KubeProfile) -> str:
     return "\n".join(lines)
 
 
-def _difference_text(difference: Difference) -> str:
+def _difference_text(difference: ConfigDifference) -> str:
     """A whole profile or plugin that came or went is named; `-o yaml` has its contents."""
     before, after = difference.before, difference.after
     if before is None and isinstance(after, dict | list):

@@ -37,7 +37,7 @@ _GPU = "nvidia.com/gpu"
 
 
 @dataclass(slots=True)
-class Tally:
+class DemoTally:
     """What has happened to the pods so far, from the replies to everybody's writes."""
 
     created: int = 0
@@ -85,9 +85,9 @@ def demo_command(verbose: int) -> None:
         raise FairleadError(f"not everything happened within {PATIENCE:g} seconds")
 
 
-async def _play(store: Store, scheduler: Scheduler, clock: Clock) -> Tally:
+async def _play(store: Store, scheduler: Scheduler, clock: Clock) -> DemoTally:
     """Nodes, then load, until every pod runs or has been refused."""
-    tally = Tally()
+    tally = DemoTally()
     runtime = standalone(store, [scheduler], clock=clock, on_write=tally.note)
     running = asyncio.create_task(runtime.run_until_stopped())
     try:
@@ -102,7 +102,7 @@ async def _play(store: Store, scheduler: Scheduler, clock: Clock) -> Tally:
     return tally
 
 
-async def _follow(tally: Tally, shown: dict[str, Bar], running: asyncio.Task[None]) -> None:
+async def _follow(tally: DemoTally, shown: dict[str, Bar], running: asyncio.Task[None]) -> None:
     ends = time.monotonic() + PATIENCE
     while not tally.complete and not running.done() and time.monotonic() < ends:
         await asyncio.sleep(0.02)
@@ -151,7 +151,7 @@ def _hopeless() -> Sequence[Builder]:
     ]
 
 
-def _report(store: Store, scheduler: Scheduler, tally: Tally) -> None:
+def _report(store: Store, scheduler: Scheduler, tally: DemoTally) -> None:
     from rich.console import Console
 
     from fairlead.cli.render import pending_table, placement_table, utilisation_table

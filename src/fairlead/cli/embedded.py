@@ -53,7 +53,7 @@ _AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class UpOptions:
     """What the user asked for."""
 
     fleet: Fleet
@@ -72,7 +72,7 @@ class Wish:
 class EmbeddedCluster:
     """Open it with `start`, close it with `stop`; the second undoes whatever the first got done."""
 
-    def __init__(self, wish: Wish) -> None:
+    def __init__(self, wish: UpOptions) -> None:
         self.wish = wish
         self._opened = AsyncExitStack()
         self._clock = Clock()
@@ -244,7 +244,7 @@ async def _says_ok(server: Server, trust: ssl.SSLContext) -> bool:
     return status.split()[1:2] == [b"200"]
 
 
-def _trouble_with_address(wish: Wish, error: OSError) -> str:
+def _trouble_with_address(wish: UpOptions, error: OSError) -> str:
     where = f"{wish.bind}:{wish.port}"
     if error.errno == errno.EADDRINUSE:
         return f"port {wish.port} on {wish.bind} is in use; choose another with --port, or leave it away for a free one"

@@ -25,21 +25,21 @@ REGION = "local"
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class NodeShape:
     """What a node offers. `count` None: as many as are left."""
 
     resources: dict[str, str] = field(default_factory=dict)
     count: int | None = None
 
 
-def parse_shape(text: str) -> Shape:
+def parse_shape(text: str) -> NodeShape:
     """`5:cpu=64,memory=256Gi`; raises ConfigError with what is wrong."""
     head, colon, tail = text.partition(":")
     if not colon:
-        return Shape(_resources(text))
+        return NodeShape(_resources(text))
     if not head.isdecimal() or int(head) == 0:
         raise ConfigError(f'"{head}" in "{text}" is not a number of nodes', hint="for example 5:cpu=64,memory=256Gi")
-    return Shape(_resources(tail), int(head))
+    return NodeShape(_resources(tail), int(head))
 
 
 def _resources(text: str) -> dict[str, str]:
@@ -71,7 +71,7 @@ class Fleet:
 
     nodes: int | None = None
     zones: tuple[str, ...] = ("zone-a", "zone-b", "zone-c")
-    shapes: Sequence[Shape] = ()
+    shapes: Sequence[NodeShape] = ()
 
     def __post_init__(self) -> None:
         counted = self._counted
@@ -91,19 +91,19 @@ class Fleet:
         return sum(shape.count or 0 for shape in self.shapes)
 
     @property
-    def _shared(self) -> list[Shape]:
+    def _shared(self) -> list[NodeShape]:
         return [shape for shape in self.shapes if shape.count is None]
 
     def documents(self, *, now: float) -> list[Doc]:
         """All nodes, ready from the start."""
         return [self._node(number, shape, now) for number, shape in enumerate(self._one_shape_each())]
 
-    def _one_shape_each(self) -> list[Shape]:
+    def _one_shape_each(self) -> list[NodeShape]:
         each = [shape for shape in self.shapes for _ in range(shape.count or 0)]
-        shared = self._shared or [Shape()]
+        shared = self._shared or [NodeShape()]
         return each + [shared[number % len(shared)] for number in range(len(self) - len(each))]
 
-    def _node(self, number: int, shape: Shape, now: float) -> Doc:
+    def _node(self, number: int, shape: NodeShape, now: float) -> Doc:
         resources = {"cpu": "8", "memory": "32Gi", "pods": "110"} | shape.resources
         zone = self.zones[number % len(self.zones)] if self.zones else ""
         return simulated_node(

@@ -18,30 +18,32 @@ from fairlead.errors import FairleadError
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CommandEntry:
     """Where a command is, and its line in the help: known without importing it."""
 
     target: str
     help: str
 
 
-COMMANDS: Mapping[str, Entry] = {
-    "up": Entry("fairlead.cli.up:up_command", "Start a cluster in this terminal and write a kubeconfig for it."),
-    "demo": Entry("fairlead.cli.demo:demo_command", "Watch 500 pods find their place on 100 simulated nodes."),
-    "scheduler": Entry(
+COMMANDS: Mapping[str, CommandEntry] = {
+    "up": CommandEntry("fairlead.cli.up:up_command", "Start a cluster in this terminal and write a kubeconfig for it."),
+    "demo": CommandEntry("fairlead.cli.demo:demo_command", "Watch 500 pods find their place on 100 simulated nodes."),
+    "scheduler": CommandEntry(
         "fairlead.cli.scheduler:scheduler_command", "Schedule the pods of a cluster, in kube-scheduler's place."
     ),
-    "explain": Entry("fairlead.cli.explain:explain_group", "Say why a pod is where it is, or why it waits."),
-    "queue": Entry("fairlead.cli.queue:queue_group", "List queues; show what one holds, may hold, and why."),
-    "bug-report": Entry("fairlead.cli.bugreport:bug_report_command", "Pack what a bug report needs, redacted."),
-    "config": Entry(
+    "explain": CommandEntry("fairlead.cli.explain:explain_group", "Say why a pod is where it is, or why it waits."),
+    "queue": CommandEntry("fairlead.cli.queue:queue_group", "List queues; show what one holds, may hold, and why."),
+    "bug-report": CommandEntry("fairlead.cli.bugreport:bug_report_command", "Pack what a bug report needs, redacted."),
+    "config": CommandEntry(
         "fairlead.cli.config_commands:config_group", "Check, show and compare scheduler configuration files."
     ),
-    "snapshot": Entry("fairlead.cli.snapshot:snapshot_group", "Save a cluster's state; start others from it."),
-    "record": Entry("fairlead.cli.record:record_command", "Write down the decisions made in a live cluster."),
-    "replay": Entry("fairlead.cli.replay:replay_command", "Decide recorded decisions again and show what differs."),
-    "version": Entry("fairlead.cli.about:version_command", "Print the version."),
-    "completion": Entry("fairlead.cli.about:completion_command", "Print the completion script of a shell."),
+    "snapshot": CommandEntry("fairlead.cli.snapshot:snapshot_group", "Save a cluster's state; start others from it."),
+    "record": CommandEntry("fairlead.cli.record:record_command", "Write down the decisions made in a live cluster."),
+    "replay": CommandEntry(
+        "fairlead.cli.replay:replay_command", "Decide recorded decisions again and show what differs."
+    ),
+    "version": CommandEntry("fairlead.cli.about:version_command", "Print the version."),
+    "completion": CommandEntry("fairlead.cli.about:completion_command", "Print the completion script of a shell."),
 }
 
 

@@ -75,9 +75,9 @@ class Recording:
             await api.close()
 
     async def _write(self, connection: Connection, follower: Follower, awake: asyncio.Event) -> None:
-        from fairlead.sim.recorder import Recorder
+        from fairlead.sim.recorder import DecisionRecorder
 
-        recorder = Recorder()
+        recorder = DecisionRecorder()
         while not follower.ready:
             await awake.wait()
             awake.clear()

@@ -13,11 +13,11 @@ import orjson
 from fairlead.cli.terminal import bars
 from fairlead.config.assemble import profiles_of
 from fairlead.config.kube import default_kube_config, read_kube_config
-from fairlead.config.registry import Registry
+from fairlead.config.registry import PluginRegistry
 from fairlead.config.volcano_build import recorded_rounds
 from fairlead.errors import FairleadError, ScenarioError
 from fairlead.sim.recording import Form, Scenario, scenarios_in
-from fairlead.sim.replay import Difference, KubeReplay, Report
+from fairlead.sim.replay import DecisionDifference, KubeReplay, Report
 from fairlead.sim.volcano_replay import VolcanoReplay
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def replay_command(
 
 
 def _replay(files: tuple[Path, ...], config: Path | None, *, wanted: frozenset[str], skipped: frozenset[str]) -> Report:
-    registry = Registry()
+    registry = PluginRegistry()
     loaded = (
         read_kube_config(config, capabilities=registry.capabilities)
         if config is not None
@@ -77,7 +77,7 @@ def _replay(files: tuple[Path, ...], config: Path | None, *, wanted: frozenset[s
     return report
 
 
-def _decisions(scenario: Scenario, profiles: list[Profile]) -> Iterator[list[Difference]]:
+def _decisions(scenario: Scenario, profiles: list[Profile]) -> Iterator[list[DecisionDifference]]:
     try:
         if scenario.form is Form.VOLCANO:
             yield VolcanoReplay(scenario, recorded_rounds).differences()

@@ -40,9 +40,9 @@ def configured_scheduler(
     from fairlead.config.assemble import profiles_of
     from fairlead.config.extenders import extenders_of, without_what_extenders_manage
     from fairlead.config.loading import read_config
-    from fairlead.config.registry import Registry
+    from fairlead.config.registry import PluginRegistry
 
-    registry = Registry()
+    registry = PluginRegistry()
     read = read_config(path, capabilities=registry.capabilities, gates=gates)
     config = without_what_extenders_manage(read)
     options = Options(
@@ -56,8 +56,8 @@ def configured_scheduler(
 
 def _with_volcano(path: Path | None, volcano: VolcanoFlags, *, seed: int, gates: Gates) -> SchedulerFactory:
     """Both manners in one Scheduler, which follows Volcano's file while it runs."""
-    from fairlead.cli.attended import Attended
-    from fairlead.config.watcher import Outcome
+    from fairlead.cli.reloading import ReloadingScheduler
+    from fairlead.config.watcher import ReloadOutcome
 
     config, cards = volcano.first_config(), volcano.device_config_map()
 
@@ -72,11 +72,11 @@ def _with_volcano(path: Path | None, volcano: VolcanoFlags, *, seed: int, gates:
         watcher = volcano.watcher(_tell)
 
         def look() -> None:
-            if watcher is not None and watcher.look() is Outcome.CHANGED:
+            if watcher is not None and watcher.look() is ReloadOutcome.CHANGED:
                 kept = [] if volcano.only else _kube_profiles(path, view, gates)
                 scheduler.reconfigure([*kept, volcano.profile(watcher.current)])
 
-        return Attended(scheduler, view, also_look=[look])
+        return ReloadingScheduler(scheduler, view, also_look=[look])
 
     return make
 

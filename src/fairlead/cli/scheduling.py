@@ -28,17 +28,17 @@ from fairlead.api.client.credentials import Connection, connect
 from fairlead.api.client.retry import Throttle
 from fairlead.api.server.ops_server import OpsServer, Vitals
 from fairlead.api.server.pki import Credentials
-from fairlead.cli.attended import Attended
 from fairlead.cli.leading import lead
 from fairlead.cli.logs import DECISIONS
+from fairlead.cli.reloading import ReloadingScheduler
 from fairlead.config.assemble import profiles_of
 from fairlead.config.extenders import extenders_of, without_what_extenders_manage
 from fairlead.config.kube import default_kube_config
 from fairlead.config.kube_document import to_document
 from fairlead.config.loading import load_config, read_config
 from fairlead.config.policy import policy_from_config_map, read_policy
-from fairlead.config.registry import BUILT_IN, Registry
-from fairlead.config.watcher import ConfigWatcher, Outcome
+from fairlead.config.registry import BUILT_IN, PluginRegistry
+from fairlead.config.watcher import ConfigWatcher, ReloadOutcome
 from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, housekeepers
 from fairlead.engine.explain.figures import figures_of, take
 from fairlead.engine.scheduler import Options, Scheduler
@@ -46,7 +46,7 @@ from fairlead.errors import ApiError, ConfigError, FairleadError, NotFound
 from fairlead.framework.meter import Meter
 from fairlead.model import kinds
 from fairlead.runtime.leader import Election, Elector
-from fairlead.runtime.live import Limits, LiveRuntime, Stepped
+from fairlead.runtime.live import LiveRuntime, RuntimeLimits, Stepped
 from fairlead.runtime.telemetry import Telemetry
 from fairlead.runtime.usage import UsageCollector
 from fairlead.runtime.worlds import Remote
@@ -109,7 +109,7 @@ class Flags:
 
 def effective_config(flags: Flags) -> KubeConfig:
     """The file, or the default with the flags that a file would make meaningless; and flags about leading over both."""
-    registry = Registry()
+    registry = PluginRegistry()
     if flags.policy_configmap is not None:
         config_map = asyncio.run(_config_map(flags, flags.policy_configmap))
         config = policy_from_config_map(config_map, capabilities=registry.capabilities, gates=flags.gates)
@@ -191,7 +191,7 @@ class EventsApart:
         await self._events.close()
 
 
-class Making:
+class SchedulerFactory:
     """From configurations to a Scheduler, and to what replaces its profiles."""
 
     def __init__(self, flags: Flags, view: DocView) -> None:
@@ -235,7 +235,7 @@ class Making:
             return []
 
         def look() -> None:
-            if watcher.look() is Outcome.CHANGED:
+            if watcher.look() is ReloadOutcome.CHANGED:
                 self._volcano_config = watcher.current
                 scheduler.reconfigure(self._profiles(self.current))
                 log.info("the new configuration is in force", extra={"actions": ", ".join(watcher.current.actions)})
@@ -244,7 +244,7 @@ class Making:
 
     def load(self, text: str) -> KubeConfig:
         """A configuration that can be used: its plugins are made, to find out."""
-        registry = Registry()
+        registry = PluginRegistry()
         config = load_config(
             text, file=str(self._flags.config), capabilities=registry.capabilities, gates=self._flags.gates
         )
@@ -274,9 +274,9 @@ async def run(flags: Flags, config: KubeConfig) -> None:
             opened.push_async_callback(one.close)
         flags = await _knowing_cards(flags, apis[0])
         world = Remote(EventsApart(*apis), on_error=_tell_of_watch)
-        making = Making(flags, world.view)
+        making = SchedulerFactory(flags, world.view)
         scheduler = making.scheduler(config)
-        attended = Attended(
+        attended = ReloadingScheduler(
             scheduler, world.view,
             watcher=ConfigWatcher(flags.config, making.load, _tell_of_file) if flags.config is not None else None,
             reload=lambda changed: making.reload(scheduler, changed),
@@ -291,7 +291,7 @@ async def run(flags: Flags, config: KubeConfig) -> None:
         )  # fmt: skip
         runtime = LiveRuntime(
             world, [attended, *_volcano_company(flags, world.view)],
-            limits=Limits(in_flight=IN_FLIGHT), on_step=lambda stepped: _after(stepped, telemetry),
+            limits=RuntimeLimits(in_flight=IN_FLIGHT), on_step=lambda stepped: _after(stepped, telemetry),
         )  # fmt: skip
         stopping = _stop_on_signals(runtime, attended)
         waits = elector is not None and config.delay_cache_until_active
@@ -354,7 +354,7 @@ async def _elector(opened: AsyncExitStack, connection: Connection, config: KubeC
     )  # fmt: skip
 
 
-def _stop_on_signals(runtime: LiveRuntime, attended: Attended) -> asyncio.Event:
+def _stop_on_signals(runtime: LiveRuntime, attended: ReloadingScheduler) -> asyncio.Event:
     stopping = asyncio.Event()
 
     def stop() -> None:
@@ -372,7 +372,7 @@ def _stop_on_signals(runtime: LiveRuntime, attended: Attended) -> asyncio.Event:
 async def _serve(
     opened: AsyncExitStack,
     flags: Flags,
-    making: Making,
+    making: SchedulerFactory,
     telemetry: Telemetry,
     scheduler: Scheduler,
     vitals: Vitals,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from fairlead.api.store.snapshot import Redaction, Snapshot
+    from fairlead.api.store.snapshot import RedactionOptions, Snapshot
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -37,15 +37,17 @@ def save_command(file: Path, kubeconfig: str | None, context: str | None, redact
 
     Secrets, config maps and events are never saved. Reading is all this does to the cluster.
     """
-    from fairlead.api.store.snapshot import Redaction, write_snapshot
+    from fairlead.api.store.snapshot import RedactionOptions, write_snapshot
 
-    redaction = Redaction(private=redact or redact_images, images=redact_images)
+    redaction = RedactionOptions(private=redact or redact_images, images=redact_images)
     documents = asyncio.run(_collected(kubeconfig, context, redaction))
     count = write_snapshot(file, documents, now=time.time(), redaction=redaction)
     click.echo(f"saved {count} objects in {file}; try: fairlead up --from {file}")
 
 
-async def _collected(kubeconfig: str | None, context: str | None, redaction: Redaction) -> list[dict[str, object]]:
+async def _collected(
+    kubeconfig: str | None, context: str | None, redaction: RedactionOptions
+) -> list[dict[str, object]]:
     from fairlead.api.client.client import KubeApi
     from fairlead.api.client.credentials import connect
     from fairlead.api.store.snapshot import collect

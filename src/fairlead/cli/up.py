@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fairlead.cli.fleet import DEFAULT_NODES, Fleet, Shape, parse_shape, parse_zones
+from fairlead.cli.fleet import DEFAULT_NODES, Fleet, NodeShape, parse_shape, parse_zones
 from fairlead.cli.gate_flags import gates_option
 from fairlead.cli.terminal import bars, log_to_stderr
 from fairlead.cli.volcano_flags import VolcanoFlags, volcano_options
@@ -25,7 +25,7 @@ from fairlead.errors import ConfigError, FairleadError
 
 if TYPE_CHECKING:
     from fairlead.api.store.snapshot import Snapshot
-    from fairlead.cli.embedded import EmbeddedCluster, Wish
+    from fairlead.cli.embedded import EmbeddedCluster, UpOptions
     from fairlead.cli.schedulers import SchedulerFactory
 
 Parsed = TypeVar("Parsed")
@@ -83,7 +83,7 @@ def _not_the_users_own(context: click.Context, parameter: click.Parameter, path:
 def up_command(
     nodes: int | None,
     zones: tuple[str, ...],
-    shapes: tuple[Shape, ...],
+    shapes: tuple[NodeShape, ...],
     kubeconfig: Path,
     port: int,
     bind: str,
@@ -126,9 +126,9 @@ def up_command(
         raise FairleadError(f"the kubeconfig {kubeconfig} cannot be written: {kubeconfig.parent} is not a directory")
 
     # NumPy, aiohttp and the rest, only once the options are known to be good.
-    from fairlead.cli.embedded import Wish
+    from fairlead.cli.embedded import UpOptions
 
-    wish = Wish(
+    wish = UpOptions(
         fleet=fleet, kubeconfig=kubeconfig, schedulers=_schedulers(scheduler, config, volcano, gates),
         bind=bind, port=port, data=data, fsync=fsync, controllers=controllers,
         volcano_names=("volcano",) if volcano is None else tuple(volcano.options.scheduler_names),
@@ -160,7 +160,7 @@ def _read(snapshot: Path) -> Snapshot:
     return read_snapshot(snapshot)
 
 
-async def _up(wish: Wish) -> None:
+async def _up(wish: UpOptions) -> None:
     """Start and serve, until a signal or a failure; in every case stop."""
     from fairlead.cli.embedded import EmbeddedCluster
 

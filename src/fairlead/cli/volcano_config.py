@@ -10,7 +10,7 @@ import click
 import yaml
 
 from fairlead.config.kube import read_text
-from fairlead.config.kube_document import Difference
+from fairlead.config.kube_document import ConfigDifference
 from fairlead.config.problems import dotted
 from fairlead.config.source import Source, parse_source
 from fairlead.config.volcano import is_volcano_config, volcano_config_from
@@ -142,10 +142,10 @@ def _points(config: VolcanoConfig) -> Iterator[str]:
 # ---- diff ----
 
 
-def diff_volcano(before: Source, after: Source) -> list[Difference]:
+def diff_volcano(before: Source, after: Source) -> list[ConfigDifference]:
     one, other = (dict(_facts(volcano_config_from(source))) for source in (before, after))
     return [
-        Difference(path, one.get(path), other.get(path))
+        ConfigDifference(path, one.get(path), other.get(path))
         for path in dict.fromkeys((*one, *other))
         if one.get(path) != other.get(path)
     ]

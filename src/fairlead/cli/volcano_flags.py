@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fairlead.errors import ConfigError
-from fairlead.framework.territory import Sharding, Territory, node_labels
+from fairlead.framework.partition import Partition, Sharding, node_labels
 from fairlead.model.durations import parse_duration
 from fairlead.model.ring import Ring
 
@@ -100,7 +100,7 @@ class VolcanoFlags:
             csi_storage=flags.pop("csi_storage"),
             gates=flags.get("gates", frozenset()),
             ignored_provisioners=_listed(flags.pop("ignored_provisioners")),
-            territory=_territory(
+            partition=_partition(
                 selector=_listed(flags.pop("node_selector")),
                 mode=flags.pop("scheduler_sharding_mode"),
                 shard=flags.pop("scheduler_sharding_name"),
@@ -183,9 +183,9 @@ def _listed(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(part for entry in given for part in entry.split(",") if part)
 
 
-def _territory(*, selector: Sequence[str], mode: str, shard: str, environment: Mapping[str, str]) -> Territory:
+def _partition(*, selector: Sequence[str], mode: str, shard: str, environment: Mapping[str, str]) -> Partition:
     ring, replica = _ring(environment)
-    return Territory(node_labels(selector), ring, replica, Sharding(mode), shard)
+    return Partition(node_labels(selector), ring, replica, Sharding(mode), shard)
 
 
 def _ring(environment: Mapping[str, str]) -> tuple[Ring | None, str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fairlead.config.gates import DEFAULT_GATES
-from fairlead.config.registry import METHOD_OF_POINT, Registry
+from fairlead.config.registry import METHOD_OF_POINT, PluginRegistry
 from fairlead.framework.plugin import takes_part
 from fairlead.framework.profile import Profile
 
@@ -27,14 +27,14 @@ rescues pods may rescue gangs."""
 
 
 def profiles_of(
-    config: KubeConfig, registry: Registry | None = None, *, extenders: tuple[Extender, ...] = ()
+    config: KubeConfig, registry: PluginRegistry | None = None, *, extenders: tuple[Extender, ...] = ()
 ) -> list[Profile]:
-    registry = registry or Registry()
+    registry = registry or PluginRegistry()
     return [profile_from(profile, registry, extenders=extenders, gates=config.gates) for profile in config.profiles]
 
 
 def profile_from(
-    config: KubeProfile, registry: Registry, *, extenders: tuple[Extender, ...] = (), gates: Gates = DEFAULT_GATES
+    config: KubeProfile, registry: PluginRegistry, *, extenders: tuple[Extender, ...] = (), gates: Gates = DEFAULT_GATES
 ) -> Profile:
     listed = {name for entries in config.points.values() for name, _ in entries}
     made = {name: registry.create(name, _args(config, name, gates)) for name in sorted(listed)}

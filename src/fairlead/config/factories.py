@@ -12,7 +12,7 @@ from fairlead.model.requirements import NOTHING
 from fairlead.model.selectors import NodeSelector, parse_node_selector, parse_preferred_terms
 from fairlead.model.terms import SpreadConstraint
 from fairlead.plugins.gang import TIMEOUT, GangScheduling
-from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.node_affinity import NodeAffinityPlugin
 from fairlead.plugins.pod_affinity import InterPodAffinity
 from fairlead.plugins.preemption import DefaultPreemption
 from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
@@ -30,12 +30,12 @@ def _typed(args: Args, cls: type[AnyArgs]) -> AnyArgs:
     return args if isinstance(args, cls) else cls()
 
 
-def node_affinity(args: Args) -> NodeAffinity:
+def node_affinity(args: Args) -> NodeAffinityPlugin:
     added = _typed(args, plugin_args.NodeAffinityArgs).added_affinity or {}
     required = added.get("requiredDuringSchedulingIgnoredDuringExecution")
     selector: NodeSelector | None = parse_node_selector(required, strict=True) if required is not None else None
     preferred = parse_preferred_terms(added.get("preferredDuringSchedulingIgnoredDuringExecution") or ())
-    return NodeAffinity(added_required=selector, added_preferred=preferred)
+    return NodeAffinityPlugin(added_required=selector, added_preferred=preferred)
 
 
 def node_resources_fit(args: Args) -> NodeResourcesFit:

@@ -12,7 +12,7 @@ from fairlead.model.syntax import label_key_complaints
 
 
 @dataclass(frozen=True, slots=True)
-class FieldError:
+class ConfigFieldError:
     """A path within what was validated, and what is wrong there."""
 
     path: Path
@@ -23,28 +23,28 @@ class FieldError:
         return f"{dotted(self.path)}: {self.body}"
 
 
-def required(path: Path, detail: str = "") -> FieldError:
-    return FieldError(path, f"Required value: {detail}" if detail else "Required value")
+def required(path: Path, detail: str = "") -> ConfigFieldError:
+    return ConfigFieldError(path, f"Required value: {detail}" if detail else "Required value")
 
 
-def invalid(path: Path, value: Any, detail: str, hint: str = "") -> FieldError:
-    return FieldError(path, f"Invalid value: {rendered(value)}: {detail}", hint)
+def invalid(path: Path, value: Any, detail: str, hint: str = "") -> ConfigFieldError:
+    return ConfigFieldError(path, f"Invalid value: {rendered(value)}: {detail}", hint)
 
 
-def duplicate(path: Path, value: Any, hint: str = "") -> FieldError:
-    return FieldError(path, f"Duplicate value: {rendered(value)}", hint)
+def duplicate(path: Path, value: Any, hint: str = "") -> ConfigFieldError:
+    return ConfigFieldError(path, f"Duplicate value: {rendered(value)}", hint)
 
 
-def forbidden(path: Path, detail: str) -> FieldError:
-    return FieldError(path, f"Forbidden: {detail}")
+def forbidden(path: Path, detail: str) -> ConfigFieldError:
+    return ConfigFieldError(path, f"Forbidden: {detail}")
 
 
-def unsupported(path: Path, value: str, supported: Iterable[str]) -> FieldError:
+def unsupported(path: Path, value: str, supported: Iterable[str]) -> ConfigFieldError:
     known = list(supported)
     nearest = nearest_word(value, known)
     listed = ", ".join(rendered(word) for word in known)
     hint = f'did you mean "{nearest}"?' if nearest else ""
-    return FieldError(path, f"Unsupported value: {rendered(value)}: supported values: {listed}", hint)
+    return ConfigFieldError(path, f"Unsupported value: {rendered(value)}: supported values: {listed}", hint)
 
 
 def rendered(value: Any) -> str:

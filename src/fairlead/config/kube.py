@@ -20,7 +20,7 @@ from fairlead.config.kube_records import KubeConfig
 from fairlead.config.kube_shapes import API_VERSION, CONFIGURATION, GROUP, KIND, PLUGIN_ARGS
 from fairlead.config.kube_validation import validate
 from fairlead.config.plugin_sets import IN_TREE, Capabilities
-from fairlead.config.problems import Path, Problems, Stage, dotted, suggestion
+from fairlead.config.problems import CheckStage, ConfigProblems, Path, dotted, suggestion
 from fairlead.config.shapes import Decoder, go_kind, note_unknown_fields
 from fairlead.config.source import Source, document_source, note_duplicates, parse_source
 from fairlead.errors import ConfigError
@@ -70,7 +70,7 @@ def read_text(path: str | pathlib.Path) -> str:
 
 
 def configuration_from(source: Source, *, capabilities: Capabilities, gates: Gates) -> KubeConfig:
-    problems = Problems(source)
+    problems = ConfigProblems(source)
     check_kind(source, problems)
     decoded = _decode(source, problems)
     problems.raise_if_any()
@@ -96,24 +96,24 @@ def configuration_from(source: Source, *, capabilities: Capabilities, gates: Gat
     )
 
 
-def check_kind(source: Source, problems: Problems) -> None:
+def check_kind(source: Source, problems: ConfigProblems) -> None:
     """Is this the kind of document we read? Raises at once if not: nothing else about it would make sense."""
     document, header = source.value, f"apiVersion: {API_VERSION}, kind: {KIND}"
     if document is None:
         document = {}
     if not isinstance(document, dict):
         words = _NO_TYPE_META.format(go_kind(document))
-        problems.note(Stage.SYNTAX, (), "the file is not a mapping", hint=f"begin with {header}", original=words)
+        problems.note(CheckStage.SYNTAX, (), "the file is not a mapping", hint=f"begin with {header}", original=words)
         problems.raise_if_any()
     for field, name in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         words = _no_text(field, document)
         if words:
-            problems.note(Stage.SYNTAX, (field,), words, hint="wanted here: a text", original=words)
+            problems.note(CheckStage.SYNTAX, (field,), words, hint="wanted here: a text", original=words)
             problems.raise_if_any()
         if not document.get(field):
             original = f"Object '{name}' is missing in '{source.text}'"
             words = f"Object '{name}' is missing"
-            problems.note(Stage.SYNTAX, (field,), words, hint=f"begin with {header}", original=original)
+            problems.note(CheckStage.SYNTAX, (field,), words, hint=f"begin with {header}", original=original)
             problems.raise_if_any()
     _check_registered(document["apiVersion"], document["kind"], problems)
     problems.raise_if_any()
@@ -128,20 +128,20 @@ def _no_text(field: str, document: Mapping[str, Any]) -> str:
     return f"couldn't get version/kind; json parse error: {misfit}"
 
 
-def _check_registered(version: Any, kind: Any, problems: Problems) -> None:
+def _check_registered(version: Any, kind: Any, problems: ConfigProblems) -> None:
     if version == API_VERSION and kind == KIND:
         return
     if version == API_VERSION and kind in {f"{name}Args" for name in PLUGIN_ARGS}:
         words = f"couldn't decode as {KIND}, got {API_VERSION}, Kind={kind}: "
         hint = "plugin args belong into profiles[].pluginConfig[].args"
-        problems.note(Stage.SYNTAX, ("kind",), words.strip(), hint=hint, original=words)
+        problems.note(CheckStage.SYNTAX, ("kind",), words.strip(), hint=hint, original=words)
         return
     words = f'no kind "{kind}" is registered for version "{version}" in scheme "{SCHEME}"'
     if kind == KIND:
-        problems.note(Stage.SYNTAX, ("apiVersion",), words, hint=_version_hint(str(version)), original=words)
+        problems.note(CheckStage.SYNTAX, ("apiVersion",), words, hint=_version_hint(str(version)), original=words)
     else:
         hint = suggestion(str(kind), [KIND]) or f"this is read as {KIND} of {API_VERSION}"
-        problems.note(Stage.SYNTAX, ("kind",), words, hint=hint, original=words)
+        problems.note(CheckStage.SYNTAX, ("kind",), words, hint=hint, original=words)
 
 
 def _version_hint(version: str) -> str:
@@ -150,7 +150,7 @@ def _version_hint(version: str) -> str:
     return f'did you mean "{API_VERSION}"?'
 
 
-def _decode(source: Source, problems: Problems) -> Mapping[str, Any]:
+def _decode(source: Source, problems: ConfigProblems) -> Mapping[str, Any]:
     decoder = Decoder(problems)
     decoded = decoder.decode(CONFIGURATION, source.value)
     note_duplicates(source, problems)
@@ -162,24 +162,24 @@ def _decode(source: Source, problems: Problems) -> Mapping[str, Any]:
     return decoded
 
 
-def _decode_args(entry: Mapping[str, Any], path: Path, problems: Problems) -> Mapping[str, Any]:
+def _decode_args(entry: Mapping[str, Any], path: Path, problems: ConfigProblems) -> Mapping[str, Any]:
     name, args, place = entry["name"], entry["args"], f"decoding .{dotted(path)}: "
     here, context = (*path, "args"), f"decoding args for plugin {entry['name']}: "
     if not isinstance(args, dict):
         words = _NO_TYPE_META.format(go_kind(args))
-        problems.note(Stage.TYPES, here, "the args are not a mapping", original=place + context + words)
+        problems.note(CheckStage.TYPES, here, "the args are not a mapping", original=place + context + words)
         return {}
     wrong = _wrong_args_kind(name, args)
     if wrong:
         hint = f"leave apiVersion and kind out, or write {API_VERSION} and {name}Args"
-        problems.note(Stage.TYPES, (*here, "kind"), wrong.removeprefix(context), hint=hint, original=place + wrong)
+        problems.note(CheckStage.TYPES, (*here, "kind"), wrong.removeprefix(context), hint=hint, original=place + wrong)
         return {}
     decoder = Decoder(problems, here, lambda words: place + context + words)
     decoded = decoder.decode(PLUGIN_ARGS[name], args)
     fields = [f'unknown field "{dotted(inner)}"' for inner, _, _ in decoder.unknown]
     whole = f"{place}strict decoding error: {context}strict decoding error: {', '.join(fields)}"
     for (inner, _, hint), words in zip(decoder.unknown, fields, strict=True):
-        problems.note(Stage.STRICT, (*here, *inner), words, hint=hint, original=whole)
+        problems.note(CheckStage.STRICT, (*here, *inner), words, hint=hint, original=whole)
         whole = ""
     return decoded
 

@@ -27,7 +27,7 @@ from fairlead.config.plugin_sets import (
     needed_plugins,
     score_weights,
 )
-from fairlead.config.problems import Path, Problems, Stage, suggestion
+from fairlead.config.problems import CheckStage, ConfigProblems, Path, suggestion
 from fairlead.errors import ConfigError
 from fairlead.model.syntax import joined
 
@@ -49,7 +49,7 @@ class Building:
 
     capabilities: Capabilities
     gates: Gates
-    problems: Problems
+    problems: ConfigProblems
     notices: list[str]
 
 
@@ -63,7 +63,7 @@ def build_profiles(draft: Draft, building: Building) -> tuple[KubeProfile, ...]:
     return tuple(built)
 
 
-def _ignored_resources(draft: Draft, problems: Problems) -> tuple[str, ...]:
+def _ignored_resources(draft: Draft, problems: ConfigProblems) -> tuple[str, ...]:
     """What extenders manage alone takes the place of NodeResourcesFit's ignoredResources in every profile."""
     ignored = tuple(
         resource.name
@@ -76,11 +76,11 @@ def _ignored_resources(draft: Draft, problems: Problems) -> tuple[str, ...]:
             words = "can't find NodeResourcesFitArgs in plugin config"
             hint = "an extender's ignoredByScheduler needs the plugin NodeResourcesFit in every profile"
             original = f"couldn't build extenders: {words}"
-            problems.note(Stage.BUILDING, ("profiles", at, "pluginConfig"), words, hint=hint, original=original)
+            problems.note(CheckStage.BUILDING, ("profiles", at, "pluginConfig"), words, hint=hint, original=original)
     return ignored
 
 
-def _same_queue_sort(profiles: Sequence[KubeProfile], problems: Problems) -> None:
+def _same_queue_sort(profiles: Sequence[KubeProfile], problems: ConfigProblems) -> None:
     first = profiles[0]
     for at, profile in enumerate(profiles[1:], start=1):
         names, expected = profile.points["queueSort"], first.points["queueSort"]
@@ -93,7 +93,7 @@ def _same_queue_sort(profiles: Sequence[KubeProfile], problems: Problems) -> Non
         elif profile.args.get(name) != first.args.get(name):
             words = f'different queue sort plugin args for profile "{profile.scheduler_name}"'
         if words:
-            problems.note(Stage.BUILDING, path, words, original=f"initializing profiles: {words}")
+            problems.note(CheckStage.BUILDING, path, words, original=f"initializing profiles: {words}")
 
 
 class _ProfileBuilder:
@@ -124,7 +124,7 @@ class _ProfileBuilder:
 
     def _note(self, path: Path, words: str, *, hint: str = "", original: str | None = None) -> None:
         self._building.problems.note(
-            Stage.BUILDING,
+            CheckStage.BUILDING,
             (*self._at, *path),
             words,
             hint=hint,

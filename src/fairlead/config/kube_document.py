@@ -122,7 +122,7 @@ def _tls(tls: ExtenderTls) -> Doc:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ConfigDifference:
     """One place where two configurations differ; `None` on the side where there is nothing."""
 
     path: str
@@ -130,7 +130,7 @@ class Difference:
     after: Any
 
 
-def diff(before: KubeConfig, after: KubeConfig) -> list[Difference]:
+def diff(before: KubeConfig, after: KubeConfig) -> list[ConfigDifference]:
     """Where the effective configurations differ. Profiles, plugins, args and extenders are matched by name."""
     return list(_differences((), _by_name(to_document(before)), _by_name(to_document(after))))
 
@@ -151,16 +151,16 @@ def _by_name(value: Any) -> Any:
     return value
 
 
-def _differences(path: Path, before: Any, after: Any) -> Iterator[Difference]:
+def _differences(path: Path, before: Any, after: Any) -> Iterator[ConfigDifference]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         common = [key for key in before if key in after]
         moved = [key for key in after if key in before]
         if common != moved and common[0].startswith("["):
-            yield Difference(f"{_place(path)} (order)", _names(common), _names(moved))
+            yield ConfigDifference(f"{_place(path)} (order)", _names(common), _names(moved))
         for key in sorted({*before, *after}):
             yield from _differences((*path, key), before.get(key), after.get(key))
     elif before != after:
-        yield Difference(_place(path), _plain(before), _plain(after))
+        yield ConfigDifference(_place(path), _plain(before), _plain(after))
 
 
 def _place(path: Path) -> str:

@@ -16,10 +16,10 @@ from fairlead.config.shapes import (
     INT32,
     INT64,
     STRING,
+    ConfigStruct,
     Listed,
     Scalar,
     Shape,
-    Struct,
     named_string,
 )
 
@@ -35,16 +35,16 @@ POINTS = (
 
 _TYPE_META: Mapping[str, Shape] = {"apiVersion": STRING, "kind": STRING}
 
-_PLUGIN = Struct("v1.Plugin", {"name": STRING, "weight": INT32})
-_PLUGIN_SET = Struct("v1.PluginSet", {"enabled": Listed(_PLUGIN), "disabled": Listed(_PLUGIN)})
-_PLUGINS = Struct("v1.Plugins", dict.fromkeys((*POINTS, "multiPoint"), _PLUGIN_SET))
-_PROFILE = Struct(
+_PLUGIN = ConfigStruct("v1.Plugin", {"name": STRING, "weight": INT32})
+_PLUGIN_SET = ConfigStruct("v1.PluginSet", {"enabled": Listed(_PLUGIN), "disabled": Listed(_PLUGIN)})
+_PLUGINS = ConfigStruct("v1.Plugins", dict.fromkeys((*POINTS, "multiPoint"), _PLUGIN_SET))
+_PROFILE = ConfigStruct(
     "v1.KubeSchedulerProfile",
     {
         "schedulerName": STRING,
         "percentageOfNodesToScore": INT32,
         "plugins": _PLUGINS,
-        "pluginConfig": Listed(Struct("v1.PluginConfig", {"name": STRING, "args": ANYTHING})),
+        "pluginConfig": Listed(ConfigStruct("v1.PluginConfig", {"name": STRING, "args": ANYTHING})),
     },
 )
 
@@ -52,30 +52,30 @@ TLS_FIELDS: Mapping[str, Scalar] = {
     "insecure": BOOL, "serverName": STRING, "certFile": STRING, "keyFile": STRING, "caFile": STRING,
     "certData": BYTES, "keyData": BYTES, "caData": BYTES,
 }  # fmt: skip
-MANAGED_RESOURCE = Struct("v1.ExtenderManagedResource", {"name": STRING, "ignoredByScheduler": BOOL})
-_EXTENDER = Struct(
+MANAGED_RESOURCE = ConfigStruct("v1.ExtenderManagedResource", {"name": STRING, "ignoredByScheduler": BOOL})
+_EXTENDER = ConfigStruct(
     "v1.Extender",
     {
         "urlPrefix": STRING, "filterVerb": STRING, "preemptVerb": STRING, "prioritizeVerb": STRING, "weight": INT64,
-        "bindVerb": STRING, "enableHTTPS": BOOL, "tlsConfig": Struct("v1.ExtenderTLSConfig", TLS_FIELDS),
+        "bindVerb": STRING, "enableHTTPS": BOOL, "tlsConfig": ConfigStruct("v1.ExtenderTLSConfig", TLS_FIELDS),
         "httpTimeout": DURATION, "nodeCacheCapable": BOOL, "managedResources": Listed(MANAGED_RESOURCE),
         "ignorable": BOOL,
     },
 )  # fmt: skip
 
-CONFIGURATION = Struct(
+CONFIGURATION = ConfigStruct(
     f"v1.{KIND}",
     {
         **_TYPE_META,
         "parallelism": INT32,
-        "leaderElection": Struct(
+        "leaderElection": ConfigStruct(
             "v1alpha1.LeaderElectionConfiguration",
             {
                 "leaderElect": BOOL, "leaseDuration": DURATION, "renewDeadline": DURATION, "retryPeriod": DURATION,
                 "resourceLock": STRING, "resourceName": STRING, "resourceNamespace": STRING,
             },
         ),
-        "clientConnection": Struct(
+        "clientConnection": ConfigStruct(
             "v1alpha1.ClientConnectionConfiguration",
             {"kubeconfig": STRING, "acceptContentTypes": STRING, "contentType": STRING, "qps": FLOAT32, "burst": INT32},
         ),
@@ -91,27 +91,27 @@ CONFIGURATION = Struct(
     embedded={"enableProfiling": "DebuggingConfiguration", "enableContentionProfiling": "DebuggingConfiguration"},
 )  # fmt: skip
 
-RESOURCE = Struct("v1.ResourceSpec", {"name": STRING, "weight": INT64})
-SHAPE_POINT = Struct("v1.UtilizationShapePoint", {"utilization": INT32, "score": INT32})
-_REQUIREMENT = Struct(
+RESOURCE = ConfigStruct("v1.ResourceSpec", {"name": STRING, "weight": INT64})
+SHAPE_POINT = ConfigStruct("v1.UtilizationShapePoint", {"utilization": INT32, "score": INT32})
+_REQUIREMENT = ConfigStruct(
     "v1.NodeSelectorRequirement",
     {"key": STRING, "operator": named_string("v1.NodeSelectorOperator"), "values": Listed(STRING)},
 )
-_NODE_TERM = Struct(
+_NODE_TERM = ConfigStruct(
     "v1.NodeSelectorTerm", {"matchExpressions": Listed(_REQUIREMENT), "matchFields": Listed(_REQUIREMENT)}
 )
-_NODE_AFFINITY = Struct(
+_NODE_AFFINITY = ConfigStruct(
     "v1.NodeAffinity",
     {
-        "requiredDuringSchedulingIgnoredDuringExecution": Struct(
+        "requiredDuringSchedulingIgnoredDuringExecution": ConfigStruct(
             "v1.NodeSelector", {"nodeSelectorTerms": Listed(_NODE_TERM)}
         ),
         "preferredDuringSchedulingIgnoredDuringExecution": Listed(
-            Struct("v1.PreferredSchedulingTerm", {"weight": INT32, "preference": _NODE_TERM})
+            ConfigStruct("v1.PreferredSchedulingTerm", {"weight": INT32, "preference": _NODE_TERM})
         ),
     },
 )
-_CONSTRAINT = Struct(
+_CONSTRAINT = ConfigStruct(
     "v1.TopologySpreadConstraint",
     {
         "maxSkew": INT32, "topologyKey": STRING, "whenUnsatisfiable": named_string("v1.UnsatisfiableConstraintAction"),
@@ -120,21 +120,21 @@ _CONSTRAINT = Struct(
         "nodeTaintsPolicy": named_string("v1.NodeInclusionPolicy"), "matchLabelKeys": Listed(STRING),
     },
 )  # fmt: skip
-_STRATEGY = Struct(
+_STRATEGY = ConfigStruct(
     "v1.ScoringStrategy",
     {
         "type": named_string("v1.ScoringStrategyType"),
         "resources": Listed(RESOURCE),
-        "requestedToCapacityRatio": Struct("v1.RequestedToCapacityRatioParam", {"shape": Listed(SHAPE_POINT)}),
+        "requestedToCapacityRatio": ConfigStruct("v1.RequestedToCapacityRatioParam", {"shape": Listed(SHAPE_POINT)}),
     },
 )
 
 
-def _args(name: str, fields: Mapping[str, Shape]) -> Struct:
-    return Struct(f"v1.{name}Args", {**_TYPE_META, **fields})
+def _args(name: str, fields: Mapping[str, Shape]) -> ConfigStruct:
+    return ConfigStruct(f"v1.{name}Args", {**_TYPE_META, **fields})
 
 
-PLUGIN_ARGS: Mapping[str, Struct] = {
+PLUGIN_ARGS: Mapping[str, ConfigStruct] = {
     "DefaultPreemption": _args(
         "DefaultPreemption", {"minCandidateNodesPercentage": INT32, "minCandidateNodesAbsolute": INT32}
     ),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.config.field_errors import (
-    FieldError,
+    ConfigFieldError,
     duplicate,
     invalid,
     qualified_name_complaints,
@@ -19,7 +19,7 @@ from fairlead.config.field_errors import (
 )
 from fairlead.config.kube_shapes import API_VERSION, PLUGIN_ARGS, POINTS
 from fairlead.config.plugin_args_validation import args_errors
-from fairlead.config.problems import Path, Problems, Stage
+from fairlead.config.problems import CheckStage, ConfigProblems, Path
 from fairlead.model.durations import format_duration
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from fairlead.config.kube_records import ClientConnection, ExtenderConfig, LeaderElection
     from fairlead.config.plugin_sets import PluginSet
 
-Found = Iterator[FieldError]
+Found = Iterator[ConfigFieldError]
 REMOVED = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 
 
-def validate(draft: Draft, gates: Gates, problems: Problems) -> None:
+def validate(draft: Draft, gates: Gates, problems: ConfigProblems) -> None:
     for error in _configuration(draft, gates):
-        problems.note(Stage.VALIDATION, error.path, error.body, hint=error.hint)
+        problems.note(CheckStage.VALIDATION, error.path, error.body, hint=error.hint)
 
 
 def _configuration(draft: Draft, gates: Gates) -> Found:
@@ -107,7 +107,7 @@ def _removed_plugins(path: Path, profile: DraftProfile) -> Found:
                 yield _removed((*path, "plugins", point, "enabled", at), ref.name)
 
 
-def _removed(path: Path, name: str) -> FieldError:
+def _removed(path: Path, name: str) -> ConfigFieldError:
     detail = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
     return invalid(path, name, detail, "NodeVolumeLimits counts these volumes today")
 
@@ -138,7 +138,7 @@ def _common_queue_sort(profiles: Sequence[DraftProfile]) -> Found:
         other = profile.plugins["queueSort"]
         if other != first:
             at = ("profiles", index, "plugins", "queueSort")
-            yield FieldError(at, f"Invalid value: {_set_shown(other)}: must be the same for all profiles")
+            yield ConfigFieldError(at, f"Invalid value: {_set_shown(other)}: must be the same for all profiles")
         for entry in profile.plugin_config:
             if entry.name == name and entry.args != expected:
                 at = ("profiles", index, "pluginConfig", "args")

@@ -85,7 +85,7 @@ class NodeResourcesFitArgs:
 
 
 @dataclass(frozen=True, slots=True)
-class SpreadConstraint:
+class DefaultSpreadConstraint:
     max_skew: int
     topology_key: str
     when_unsatisfiable: str
@@ -99,7 +99,7 @@ class SpreadConstraint:
 
 @dataclass(frozen=True, slots=True)
 class PodTopologySpreadArgs:
-    default_constraints: tuple[SpreadConstraint, ...] = ()
+    default_constraints: tuple[DefaultSpreadConstraint, ...] = ()
     defaulting_type: str = "System"
 
 
@@ -191,8 +191,8 @@ def _spread(fields: Fields, _: Gates) -> PodTopologySpreadArgs:
     )
 
 
-def _constraint(fields: Fields) -> SpreadConstraint:
-    return SpreadConstraint(
+def _constraint(fields: Fields) -> DefaultSpreadConstraint:
+    return DefaultSpreadConstraint(
         max_skew=fields.get("maxSkew", 0),
         topology_key=fields.get("topologyKey", ""),
         when_unsatisfiable=fields.get("whenUnsatisfiable", ""),
@@ -277,7 +277,7 @@ def _strategy_written(strategy: ScoringStrategy) -> Doc:
     return document
 
 
-def _constraint_written(constraint: SpreadConstraint) -> Doc:
+def _constraint_written(constraint: DefaultSpreadConstraint) -> Doc:
     optional = {
         "minDomains": constraint.min_domains,
         "nodeAffinityPolicy": constraint.node_affinity_policy,

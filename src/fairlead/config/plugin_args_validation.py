@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairlead.config.field_errors import (
-    FieldError,
+    ConfigFieldError,
     duplicate,
     forbidden,
     invalid,
@@ -19,6 +19,7 @@ from fairlead.config.field_errors import (
 )
 from fairlead.config.plugin_args import (
     DefaultPreemptionArgs,
+    DefaultSpreadConstraint,
     DynamicResourcesArgs,
     InterPodAffinityArgs,
     NodeAffinityArgs,
@@ -26,7 +27,6 @@ from fairlead.config.plugin_args import (
     NodeResourcesFitArgs,
     PodTopologySpreadArgs,
     ShapePoint,
-    SpreadConstraint,
     TypedArgs,
     VolumeBindingArgs,
 )
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from fairlead.config.gates import Gates
     from fairlead.config.problems import Path
 
-Found = Iterator[FieldError]
+Found = Iterator[ConfigFieldError]
 STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 
 
-def args_errors(path: Path, args: TypedArgs, gates: Gates) -> list[FieldError]:
+def args_errors(path: Path, args: TypedArgs, gates: Gates) -> list[ConfigFieldError]:
     match args:
         case DefaultPreemptionArgs():
             return list(_preemption(path, args))
@@ -179,7 +179,7 @@ def _spread(path: Path, args: PodTopologySpreadArgs) -> Found:
         seen.add(pair)
 
 
-def _constraint(path: Path, constraint: SpreadConstraint) -> Found:
+def _constraint(path: Path, constraint: DefaultSpreadConstraint) -> Found:
     if constraint.max_skew <= 0:
         yield invalid((*path, "maxSkew"), constraint.max_skew, "not in valid range (0, inf)")
     if not constraint.topology_key:

@@ -32,16 +32,16 @@ from fairlead.config.policy_tables import (
     PRIORITY_ALIASES,
     STRATEGIES,
 )
-from fairlead.config.problems import Path, Problems, Stage, suggestion
+from fairlead.config.problems import CheckStage, ConfigProblems, Path, suggestion
 from fairlead.config.shapes import (
     BOOL,
     INT32,
     INT64,
     NANOSECONDS,
     STRING,
+    ConfigStruct,
     Decoder,
     Listed,
-    Struct,
     note_unknown_fields,
 )
 from fairlead.config.source import Source, note_duplicates, parse_source
@@ -55,41 +55,42 @@ MAX_WEIGHT = (2**63 - 1) // 100
 FILTERING = ("preFilter", "filter", "reserve", "preBind")
 SCORING = ("preScore", "score")
 
-_EXTENDER = Struct(
+_EXTENDER = ConfigStruct(
     "v1.LegacyExtender",
     {
         "urlPrefix": STRING, "filterVerb": STRING, "preemptVerb": STRING, "prioritizeVerb": STRING, "weight": INT64,
-        "bindVerb": STRING, "enableHttps": BOOL, "tlsConfig": Struct("v1.ExtenderTLSConfig", TLS_FIELDS, any_case=True),
+        "bindVerb": STRING, "enableHttps": BOOL,
+        "tlsConfig": ConfigStruct("v1.ExtenderTLSConfig", TLS_FIELDS, any_case=True),
         "httpTimeout": NANOSECONDS, "nodeCacheCapable": BOOL, "managedResources": Listed(MANAGED_RESOURCE),
         "ignorable": BOOL,
     },
     any_case=True,
 )  # fmt: skip
-_PREDICATE_ARGUMENT = Struct(
+_PREDICATE_ARGUMENT = ConfigStruct(
     "v1.PredicateArgument",
     {
-        "serviceAffinity": Struct("v1.ServiceAffinity", {"labels": Listed(STRING)}),
-        "labelsPresence": Struct("v1.LabelsPresence", {"labels": Listed(STRING), "presence": BOOL}),
+        "serviceAffinity": ConfigStruct("v1.ServiceAffinity", {"labels": Listed(STRING)}),
+        "labelsPresence": ConfigStruct("v1.LabelsPresence", {"labels": Listed(STRING), "presence": BOOL}),
     },
 )
-_PRIORITY_ARGUMENT = Struct(
+_PRIORITY_ARGUMENT = ConfigStruct(
     "v1.PriorityArgument",
     {
-        "serviceAntiAffinity": Struct("v1.ServiceAntiAffinity", {"label": STRING}),
-        "labelPreference": Struct("v1.LabelPreference", {"label": STRING, "presence": BOOL}),
-        "requestedToCapacityRatioArguments": Struct(
+        "serviceAntiAffinity": ConfigStruct("v1.ServiceAntiAffinity", {"label": STRING}),
+        "labelPreference": ConfigStruct("v1.LabelPreference", {"label": STRING, "presence": BOOL}),
+        "requestedToCapacityRatioArguments": ConfigStruct(
             "v1.RequestedToCapacityRatioArguments", {"shape": Listed(SHAPE_POINT), "resources": Listed(RESOURCE)}
         ),
     },
 )
-POLICY = Struct(
+POLICY = ConfigStruct(
     "v1.Policy",
     {
         "apiVersion": STRING,
         "kind": STRING,
-        "predicates": Listed(Struct("v1.PredicatePolicy", {"name": STRING, "argument": _PREDICATE_ARGUMENT})),
+        "predicates": Listed(ConfigStruct("v1.PredicatePolicy", {"name": STRING, "argument": _PREDICATE_ARGUMENT})),
         "priorities": Listed(
-            Struct("v1.PriorityPolicy", {"name": STRING, "weight": INT64, "argument": _PRIORITY_ARGUMENT})
+            ConfigStruct("v1.PriorityPolicy", {"name": STRING, "weight": INT64, "argument": _PRIORITY_ARGUMENT})
         ),
         "extenders": Listed(_EXTENDER),
         "hardPodAffinitySymmetricWeight": INT32,
@@ -121,7 +122,7 @@ def policy_from_config_map(
 def policy_from(source: Source, *, capabilities: Capabilities, gates: Gates) -> KubeConfig:
     if isinstance(source.value, dict) and source.value.get("kind") == "ConfigMap":
         source = _inside_config_map(source)
-    problems = Problems(source)
+    problems = ConfigProblems(source)
     _check_kind(source, problems)
     decoder = Decoder(problems)
     decoded = decoder.decode(POLICY, source.value)
@@ -141,33 +142,33 @@ def _inside_config_map(source: Source) -> Source:
     name = f"{meta.get('namespace', 'kube-system')}/{meta.get('name', '')}"
     text = (source.value.get("data") or {}).get(CONFIG_MAP_KEY)
     if text is None:
-        problems = Problems(source)
+        problems = ConfigProblems(source)
         words = f'missing policy config map value at key "{CONFIG_MAP_KEY}"'
         keys = source.value.get("data") or {}
-        problems.note(Stage.SYNTAX, ("data",), words, hint=suggestion(CONFIG_MAP_KEY, keys), original=words)
+        problems.note(CheckStage.SYNTAX, ("data",), words, hint=suggestion(CONFIG_MAP_KEY, keys), original=words)
         problems.raise_if_any()
     return parse_source(str(text), f"{source.file or name}[{CONFIG_MAP_KEY}]")
 
 
-def _check_kind(source: Source, problems: Problems) -> None:
+def _check_kind(source: Source, problems: ConfigProblems) -> None:
     document = source.value
     if not isinstance(document, dict):
-        problems.note(Stage.SYNTAX, (), "invalid policy: the file is not a mapping")
+        problems.note(CheckStage.SYNTAX, (), "invalid policy: the file is not a mapping")
     elif document.get("kind", "Policy") != "Policy":
         words = (
             f'invalid policy: no kind "{document["kind"]}" is registered for version "{document.get("apiVersion", "")}"'
         )
-        problems.note(Stage.SYNTAX, ("kind",), words, hint='a policy has "kind: Policy" and "apiVersion: v1"')
+        problems.note(CheckStage.SYNTAX, ("kind",), words, hint='a policy has "kind: Policy" and "apiVersion: v1"')
     elif document.get("apiVersion", "v1") not in ("v1", "kubescheduler.config.k8s.io/v1"):
         words = f'invalid policy: no kind "Policy" is registered for version "{document["apiVersion"]}"'
-        problems.note(Stage.SYNTAX, ("apiVersion",), words, hint='did you mean "v1"?')
+        problems.note(CheckStage.SYNTAX, ("apiVersion",), words, hint='did you mean "v1"?')
     problems.raise_if_any()
 
 
 class _Translation:
     """One policy on its way to plugins."""
 
-    def __init__(self, policy: Mapping[str, Any], problems: Problems) -> None:
+    def __init__(self, policy: Mapping[str, Any], problems: ConfigProblems) -> None:
         self._policy = policy
         self._problems = problems
         self._sets: dict[str, list[Doc]] = {}
@@ -217,7 +218,7 @@ class _Translation:
             if point in IN_TREE[name]:
                 self._enable(point, name, weight if point == "score" else 0)
 
-    def _refuse(self, path: Path, words: str, hint: str = "", stage: Stage = Stage.BUILDING) -> None:
+    def _refuse(self, path: Path, words: str, hint: str = "", stage: CheckStage = CheckStage.BUILDING) -> None:
         self._problems.note(stage, path, words, hint=hint, original=words)
 
     # ---- predicates ----
@@ -326,12 +327,12 @@ class _Translation:
             if not 0 < priority.get("weight", 0) < MAX_WEIGHT:
                 name = priority.get("name", "")
                 words = f"priority {name} should have a positive weight applied to it or it has overflown"
-                self._refuse((*path, "weight"), words, stage=Stage.VALIDATION)
+                self._refuse((*path, "weight"), words, stage=CheckStage.VALIDATION)
             self._check_declared(path, priority, declared)
         symmetric = self._policy.get("hardPodAffinitySymmetricWeight", 0)
         if not 0 <= symmetric <= 100:
             words = f"Invalid value: {symmetric}: not in valid range [0-100]"
-            self._problems.note(Stage.VALIDATION, ("hardPodAffinitySymmetricWeight",), words)
+            self._problems.note(CheckStage.VALIDATION, ("hardPodAffinitySymmetricWeight",), words)
 
     def _check_declared(self, path: Path, priority: Mapping[str, Any], declared: dict[str, Mapping[str, Any]]) -> None:
         kinds = {
@@ -345,10 +346,10 @@ class _Translation:
             other = earlier.get("name", "")
             if kind == "RequestedToCapacityRatio":
                 words = f'priority "{name}" redeclares custom priority "{kind}", from: "{other}"'
-                self._refuse(path, words, stage=Stage.VALIDATION)
+                self._refuse(path, words, stage=CheckStage.VALIDATION)
             elif earlier.get("weight") != priority.get("weight"):
                 words = f'{kind}  priority "{name}" has a different weight with "{other}"'
-                self._refuse(path, words, stage=Stage.VALIDATION)
+                self._refuse(path, words, stage=CheckStage.VALIDATION)
         declared[kind] = priority
 
 

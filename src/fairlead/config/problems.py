@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Path = tuple[str | int, ...]
 
 
-class Stage(IntEnum):
+class CheckStage(IntEnum):
     """When the original notices. It stops after the first stage that found something; we report what we know."""
 
     SYNTAX = 0
@@ -57,16 +57,16 @@ class ConfigErrors(ConfigError):
         return "\n".join(str(problem) for problem in self.problems)
 
 
-class Problems:
+class ConfigProblems:
     """The problems found so far in one source."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._found: list[tuple[Stage, Path, ConfigError, str]] = []
+        self._found: list[tuple[CheckStage, Path, ConfigError, str]] = []
 
     def note(
         self,
-        stage: Stage,
+        stage: CheckStage,
         path: Path,
         message: str,
         *,
@@ -95,22 +95,22 @@ class Problems:
         if self._found:
             raise ConfigErrors([error for _, _, error, _ in self._distinct()], self._original())
 
-    def _distinct(self) -> Iterable[tuple[Stage, Path, ConfigError, str]]:
+    def _distinct(self) -> Iterable[tuple[CheckStage, Path, ConfigError, str]]:
         """What building found about a field that validation already refused says nothing new."""
-        refused = [path for stage, path, _, _ in self._found if stage is Stage.VALIDATION]
+        refused = [path for stage, path, _, _ in self._found if stage is CheckStage.VALIDATION]
         for entry in self._found:
             stage, path = entry[:2]
-            if stage is not Stage.BUILDING or not any(path[: len(known)] == known for known in refused):
+            if stage is not CheckStage.BUILDING or not any(path[: len(known)] == known for known in refused):
                 yield entry
 
     def _original(self) -> str:
-        first = min((stage for stage, _, _, text in self._found if text), default=Stage.BUILDING)
+        first = min((stage for stage, _, _, text in self._found if text), default=CheckStage.BUILDING)
         texts = [text for stage, _, _, text in self._found if stage is first and text]
         if not texts:
             return ""
-        if first is Stage.STRICT:
+        if first is CheckStage.STRICT:
             return f"strict decoding error: {', '.join(texts)}"
-        return joined(texts) if first is Stage.VALIDATION else texts[0]
+        return joined(texts) if first is CheckStage.VALIDATION else texts[0]
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

@@ -74,7 +74,7 @@ def installed_plugins() -> Mapping[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
-class Registry:
+class PluginRegistry:
     """Looks plugins up by name. `installed` is a parameter so that tests need not install anything."""
 
     def __init__(
@@ -143,7 +143,7 @@ class Registry:
 class _Capabilities(Mapping[str, frozenset[str]]):
     """A view of a Registry; a `module:Name` that cannot be imported is a ConfigError, not an unknown name."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: PluginRegistry) -> None:
         self._registry = registry
 
     def __getitem__(self, name: str) -> frozenset[str]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlead.config.problems import Path, Problems, Stage, dotted, suggestion
+from fairlead.config.problems import CheckStage, ConfigProblems, Path, dotted, suggestion
 from fairlead.model.durations import parse_duration
 
 
@@ -46,7 +46,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Struct:
+class ConfigStruct:
     """`embedded` names the Go struct through which a field is reached; `any_case` accepts names in any case."""
 
     go: str
@@ -59,7 +59,7 @@ class Struct:
         return self.go.rpartition(".")[2]
 
 
-Shape = Scalar | Listed | Struct
+Shape = Scalar | Listed | ConfigStruct
 
 
 def go_kind(value: Any) -> str:
@@ -138,14 +138,14 @@ class Decoder:
     `wrap` puts the original's words about one misfit into their context.
     """
 
-    def __init__(self, problems: Problems, at: Path = (), wrap: Callable[[str], str] = str) -> None:
+    def __init__(self, problems: ConfigProblems, at: Path = (), wrap: Callable[[str], str] = str) -> None:
         self._problems = problems
         self._at = at
         self._wrap = wrap
         self.unknown: list[tuple[Path, str, str]] = []
         """Unknown fields: path within the document, name, suggestion. The caller reports them."""
 
-    def decode(self, shape: Struct, value: Any) -> dict[str, Any]:
+    def decode(self, shape: ConfigStruct, value: Any) -> dict[str, Any]:
         return self._struct(shape, value, (), ())
 
     def _any(self, shape: Shape, value: Any, path: Path, trail: tuple[str, ...], owner: str) -> Any:
@@ -169,7 +169,7 @@ class Decoder:
         return None
 
     def _note(self, path: Path, words: str, hint: str) -> None:
-        self._problems.note(Stage.TYPES, (*self._at, *path), words, hint=hint, original=self._wrap(words))
+        self._problems.note(CheckStage.TYPES, (*self._at, *path), words, hint=hint, original=self._wrap(words))
 
     def _list(self, shape: Listed, value: Any, path: Path, trail: tuple[str, ...], owner: str) -> list[Any]:
         if not isinstance(value, list):
@@ -181,9 +181,9 @@ class Decoder:
         found = None if value is None else self._any(shape, value, path, trail, owner)
         if found is not None:
             return found
-        return {} if isinstance(shape, Struct) else shape.zero if isinstance(shape, Scalar) else []
+        return {} if isinstance(shape, ConfigStruct) else shape.zero if isinstance(shape, Scalar) else []
 
-    def _struct(self, shape: Struct, value: dict[str, Any], path: Path, trail: tuple[str, ...]) -> dict[str, Any]:
+    def _struct(self, shape: ConfigStruct, value: dict[str, Any], path: Path, trail: tuple[str, ...]) -> dict[str, Any]:
         result = {}
         for written in sorted(value):
             name = _known_name(shape, written)
@@ -199,7 +199,7 @@ class Decoder:
         return result
 
 
-def _known_name(shape: Struct, written: str) -> str | None:
+def _known_name(shape: ConfigStruct, written: str) -> str | None:
     if written in shape.fields:
         return written
     if shape.any_case:
@@ -207,10 +207,10 @@ def _known_name(shape: Struct, written: str) -> str | None:
     return None
 
 
-def note_unknown_fields(decoder: Decoder, problems: Problems) -> None:
+def note_unknown_fields(decoder: Decoder, problems: ConfigProblems) -> None:
     for path, _, hint in decoder.unknown:
         words = f'unknown field "{dotted(path)}"'
-        problems.note(Stage.STRICT, path, words, hint=hint, original=words)
+        problems.note(CheckStage.STRICT, path, words, hint=hint, original=words)
 
 
 def _plain(go: str) -> str:

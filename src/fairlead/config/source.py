@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from fairlead.config.problems import ConfigErrors, Path, Problems, Stage
+from fairlead.config.problems import CheckStage, ConfigErrors, ConfigProblems, Path
 from fairlead.errors import ConfigError
 
 MAX_VALUES = 200_000
@@ -64,13 +64,13 @@ def parse_source(text: str, file: str = "") -> Source:
     return source
 
 
-def note_duplicates(source: Source, problems: Problems) -> None:
+def note_duplicates(source: Source, problems: ConfigProblems) -> None:
     """The original reports a repeated key only once the document as a whole makes sense."""
     texts = [f'  line {line}: key "{path[-1]}" already set in map' for path, line, _ in source.duplicates]
     original = "\n".join(["yaml: unmarshal errors:", *texts])
     for path, line, first in source.duplicates:
         message = f'key "{path[-1]}" already set in map'
-        problems.note(Stage.STRICT, path, message, line=line, hint=f"first set in line {first}", original=original)
+        problems.note(CheckStage.STRICT, path, message, line=line, hint=f"first set in line {first}", original=original)
         original = ""
 
 

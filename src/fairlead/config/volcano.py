@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fairlead.config.problems import Path, Problems, Stage, suggestion
+from fairlead.config.problems import CheckStage, ConfigProblems, Path, suggestion
 from fairlead.config.source import Source, parse_source
 from fairlead.config.volcano_arguments import ACTIONS, ARGUMENTS, METRICS, METRICS_TYPES, misfits
 from fairlead.config.volcano_presets import PRESETS
@@ -77,8 +77,8 @@ class _Reader:
     def __init__(self, source: Source, *, compatible: bool) -> None:
         self._source = source
         self._compatible = compatible
-        self._problems = Problems(source)
-        self._overlooked = Problems(source)
+        self._problems = ConfigProblems(source)
+        self._overlooked = ConfigProblems(source)
 
     def config(self) -> VolcanoConfig:
         document = self._mapping(self._source.value, ())
@@ -103,11 +103,11 @@ class _Reader:
     # ---- noting ----
 
     def _refuse(self, path: Path, message: str, hint: str = "", *, original: str | None = None) -> None:
-        self._problems.note(Stage.VALIDATION, path, message, hint=hint, original=original)
+        self._problems.note(CheckStage.VALIDATION, path, message, hint=hint, original=original)
 
     def _overlook(self, path: Path, message: str, hint: str) -> None:
         noted = self._overlooked if self._compatible else self._problems
-        noted.note(Stage.STRICT, path, message, hint=hint, original="")
+        noted.note(CheckStage.STRICT, path, message, hint=hint, original="")
 
     def _unknown(self, given: Mapping[str, Any], known: Iterable[str], path: Path) -> None:
         for key in given:
@@ -118,7 +118,7 @@ class _Reader:
         for path, line, first in self._source.duplicates:
             noted = self._overlooked if self._compatible else self._problems
             message = f'key "{path[-1]}" already set in map'
-            noted.note(Stage.STRICT, path, message, line=line, hint=f"first set in line {first}", original="")
+            noted.note(CheckStage.STRICT, path, message, line=line, hint=f"first set in line {first}", original="")
 
     # ---- types, as the original's decoder wants them ----
 

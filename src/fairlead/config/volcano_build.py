@@ -13,8 +13,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.outside.extender_wire import Wire
-from fairlead.config.problems import Problems, Stage
+from fairlead.api.outside.extender_wire import ExtenderConnection
+from fairlead.config.problems import CheckStage, ConfigProblems
 from fairlead.config.source import document_source
 from fairlead.config.volcano import load_volcano_config
 from fairlead.config.volcano_options import VolcanoOptions
@@ -27,7 +27,7 @@ from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.catalogue import HIERARCHY, tier_plugin
 from fairlead.plugins.volcano.devices.deviceshare import DeviceShare
 from fairlead.plugins.volcano.devices.node_locks import NodeLock
-from fairlead.plugins.volcano.extender import Extender, ExtenderRules
+from fairlead.plugins.volcano.extender import ExtenderRules, VolcanoExtender
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.queues.capacity import Capacity, capacity
 from fairlead.plugins.volcano.sla import positive_duration
@@ -45,7 +45,7 @@ _QUEUE_GATES = "SchedulingGatesQueueAdmission"
 def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = None) -> Profile:
     """The profile that a configuration describes; its plugins are new. Raises ConfigErrors."""
     options = options or VolcanoOptions()
-    problems = Problems(config.source or document_source({}))
+    problems = ConfigProblems(config.source or document_source({}))
     tiers = tuple(
         tuple(enabled for plugin in tier if (enabled := _enabled(plugin, config, options, problems)) is not None)
         for tier in config.tiers
@@ -63,7 +63,7 @@ def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = N
         min_feasible=options.minimum_feasible_nodes,
         min_percentage=options.minimum_percentage,
         scheduler_names=tuple(options.scheduler_names),
-        territory=options.territory,
+        partition=options.partition,
         opens_queue_gates=_QUEUE_GATES in options.gates,
     )
     ignored = rounds.ignored_provisioners.union(options.ignored_provisioners)
@@ -85,33 +85,33 @@ def _recorded(text: str) -> VolcanoConfig:
     return load_volcano_config(text, compatible=True)
 
 
-def _actions(config: VolcanoConfig, problems: Problems) -> tuple[str, ...]:
+def _actions(config: VolcanoConfig, problems: ConfigProblems) -> tuple[str, ...]:
     """Those that can run; all of them are known to the format."""
     for name in config.actions:
         if name not in ACTIONS:
-            problems.note(Stage.BUILDING, ("actions",), f'action "{name}" is not built', original="")
+            problems.note(CheckStage.BUILDING, ("actions",), f'action "{name}" is not built', original="")
     return config.actions
 
 
 def _enabled(
-    plugin: ListedPlugin, config: VolcanoConfig, options: VolcanoOptions, problems: Problems
+    plugin: ListedPlugin, config: VolcanoConfig, options: VolcanoOptions, problems: ConfigProblems
 ) -> Enabled | None:
     try:
         made = _made(plugin, config, options)
     except ConfigError as error:
-        problems.note(Stage.BUILDING, (*plugin.path, "name"), error.message, hint=error.hint or "", original="")
+        problems.note(CheckStage.BUILDING, (*plugin.path, "name"), error.message, hint=error.hint or "", original="")
         return None
     if made is None:
         if not config.compatible:
             message = f'plugin "{plugin.name}" is not built'
-            problems.note(Stage.BUILDING, (*plugin.path, "name"), message, original="")
+            problems.note(CheckStage.BUILDING, (*plugin.path, "name"), message, original="")
         return None
     return Enabled(made, plugin.switches)
 
 
 def _made(plugin: ListedPlugin, config: VolcanoConfig, options: VolcanoOptions) -> TierPlugin | None:
     arguments = Arguments(plugin.arguments)
-    if plugin.name == Extender.name:
+    if plugin.name == VolcanoExtender.name:
         return _extender(arguments, options)
     if plugin.name == Predicates.name:
         return Predicates.of(arguments, volumes=_volumes(arguments, config, options))
@@ -134,8 +134,8 @@ def _made(plugin: ListedPlugin, config: VolcanoConfig, options: VolcanoOptions) 
 
 def _extender(arguments: Arguments, options: VolcanoOptions) -> TierPlugin:
     timeout = positive_duration(arguments.text("extender.httpTimeout")) or _EXTENDER_TIMEOUT
-    wire = Wire(arguments.text("extender.urlPrefix"), timeout=timeout, most=_EXTENDER_BYTES)
-    return Extender(wire, ExtenderRules.of(arguments), options.documents)
+    wire = ExtenderConnection(arguments.text("extender.urlPrefix"), timeout=timeout, most=_EXTENDER_BYTES)
+    return VolcanoExtender(wire, ExtenderRules.of(arguments), options.documents)
 
 
 def _from_factory(factory: Any, arguments: Mapping[str, Any]) -> Any:

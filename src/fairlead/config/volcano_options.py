@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fairlead.framework.territory import WHOLE, Territory
+from fairlead.framework.partition import WHOLE, Partition
 from fairlead.model.usage import UsageBoard
 from fairlead.plugins.volcano.devices.device_config import DeviceConfig
 from fairlead.plugins.volcano.extender_bodies import Documents, no_documents
@@ -30,7 +30,7 @@ class VolcanoOptions:
     usage: UsageBoard = field(default_factory=UsageBoard)
     devices: DeviceConfig = field(default_factory=DeviceConfig)
     documents: Documents = no_documents
-    territory: Territory = WHOLE
+    partition: Partition = WHOLE
     ignored_provisioners: Sequence[str] = ()
     csi_storage: bool | None = None
     gates: Gates = frozenset()

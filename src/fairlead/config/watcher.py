@@ -28,7 +28,7 @@ Load = Callable[[str], Config]
 Tell = Callable[[str], None]
 
 
-class Outcome(Enum):
+class ReloadOutcome(Enum):
     SAME = "same"
     CHANGED = "changed"
     INVALID = "invalid"
@@ -46,11 +46,11 @@ class ConfigWatcher(Generic[Config]):
         self._trouble = ""
         self.current: Config = load(self._text)
 
-    def look(self) -> Outcome:
+    def look(self) -> ReloadOutcome:
         """Look at the file once."""
         stamp = self._stamp_now()
         if stamp == self._stamp and stamp is not None:
-            return Outcome.SAME
+            return ReloadOutcome.SAME
         try:
             text = read_text(self._path)
         except ConfigError as error:
@@ -58,12 +58,12 @@ class ConfigWatcher(Generic[Config]):
         self._stamp = stamp
         return self._consider(text)
 
-    def _consider(self, text: str) -> Outcome:
+    def _consider(self, text: str) -> ReloadOutcome:
         if text == self._text:
             if self._trouble:
                 self._tell(f"{self._path}: the file is again as it was when it was loaded")
             self._trouble = ""
-            return Outcome.SAME
+            return ReloadOutcome.SAME
         try:
             config = self._load(text)
         except ConfigError as error:
@@ -72,14 +72,14 @@ class ConfigWatcher(Generic[Config]):
         changed = config != self.current
         self.current = config
         self._tell(f"{self._path}: configuration reloaded" if changed else f"{self._path}: nothing changed in effect")
-        return Outcome.CHANGED if changed else Outcome.SAME
+        return ReloadOutcome.CHANGED if changed else ReloadOutcome.SAME
 
-    def _invalid(self, trouble: str) -> Outcome:
+    def _invalid(self, trouble: str) -> ReloadOutcome:
         if trouble == self._trouble:
-            return Outcome.SAME
+            return ReloadOutcome.SAME
         self._trouble = trouble
         self._tell(f"{trouble}\n{self._path}: the last good configuration stays in force")
-        return Outcome.INVALID
+        return ReloadOutcome.INVALID
 
     def _stamp_now(self) -> Stamp | None:
         try:

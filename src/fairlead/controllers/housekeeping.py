@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from fairlead.controllers.committee import Committee, Member
+from fairlead.controllers.controller_group import ControllerGroup, Member
 from fairlead.controllers.disruption import Disruptions
 from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespaces import Namespaces, ServiceAccounts
 from fairlead.controllers.nodes.node_lifecycle import NodeLifecycle
 from fairlead.controllers.nodes.pod_eviction import PodEviction
-from fairlead.controllers.resource_quota import ResourceQuotas
+from fairlead.controllers.resource_quota import ResourceQuotaController
 from fairlead.controllers.storage.ephemeral_volumes import EphemeralVolumes
 from fairlead.controllers.storage.volume_binder import VolumeBinder
 from fairlead.controllers.storage.volume_provisioner import VolumeProvisioner
@@ -54,7 +54,7 @@ _MAKERS: Mapping[str, Callable[[_Means], Member]] = {
     "garbage-collector-controller": lambda m: GarbageCollector(m.view, registry=m.registry),
     "node-lifecycle-controller": lambda m: NodeLifecycle(m.view, announce=m.announce),
     "taint-eviction-controller": lambda m: PodEviction(m.view, announce=m.announce),
-    "resourcequota-controller": lambda m: ResourceQuotas(m.view, registry=m.registry),
+    "resourcequota-controller": lambda m: ResourceQuotaController(m.view, registry=m.registry),
     "cronjob-controller": lambda m: CronJobs(m.view, announce=m.announce),
     "deployment-controller": lambda m: Deployments(m.view, announce=m.announce),
     "replicaset-controller": lambda m: ReplicaSets(m.view, announce=m.announce),
@@ -112,4 +112,4 @@ def housekeepers(
     schedulers whose pods need PodGroups; `also` are others that shall look at the same changes with them."""
     means = _Means(view, registry, announce, volcano_names)
     members = [make(means) for name, make in _MAKERS.items() if name in names] + [*also]
-    return [Committee("controller-manager", members)] if members else []
+    return [ControllerGroup("controller-manager", members)] if members else []

@@ -22,7 +22,7 @@ Key = tuple[str, str]
 _Thing = tuple[Kind, str]
 
 
-class ResourceQuotas(Reconciler[Key]):
+class ResourceQuotaController(Reconciler[Key]):
     name = "resourcequota-controller"
 
     def __init__(self, view: DocView, *, registry: Registry | None = None) -> None:

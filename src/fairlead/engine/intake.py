@@ -20,15 +20,15 @@ from fairlead.model.events import (
 )
 from fairlead.model.node import Node, node_changes
 from fairlead.model.pod import Pod, pod_events
-from fairlead.state.cluster import Place
+from fairlead.state.cluster import PodPlace
 from fairlead.state.gangs import gang_key
-from fairlead.state.shelves import GROUP_KINDS
+from fairlead.state.object_index import GROUP_KINDS
 
 if TYPE_CHECKING:
     from fairlead.engine.queue.backlog import Backlog
     from fairlead.model.flow import Change
     from fairlead.model.group import PodGroup
-    from fairlead.state.cluster import Applied, Cluster
+    from fairlead.state.cluster import AppliedChange, Cluster
 
 RESOURCES = {
     kinds.PERSISTENT_VOLUME: events.PERSISTENT_VOLUME,
@@ -78,7 +78,7 @@ class Intake:
 
     # ---- pods ----
 
-    def _pod(self, applied: Applied, now: float) -> None:
+    def _pod(self, applied: AppliedChange, now: float) -> None:
         self._route_pod(applied, now)
         pod = applied.new or applied.old
         if pod.group_ref is None:
@@ -86,7 +86,7 @@ class Intake:
         if applied.old is not None or pod.node_name or not self._serves(pod.scheduler_name):
             self._backlog.gang_changed(gang_key(pod), now)
 
-    def _route_pod(self, applied: Applied, now: float) -> None:
+    def _route_pod(self, applied: AppliedChange, now: float) -> None:
         old, new = applied.old, applied.new
         if old is None:
             self._pod_added(new, now)
@@ -108,10 +108,10 @@ class Intake:
         elif self._serves(pod.scheduler_name):
             self._backlog.add(pod, now)
 
-    def _pending_pod_changed(self, old: Pod, new: Pod, was: Place | None, now: float) -> None:
+    def _pending_pod_changed(self, old: Pod, new: Pod, was: PodPlace | None, now: float) -> None:
         if old.resource_version and old.resource_version == new.resource_version:
             return
-        if was is Place.ASSUMED:
+        if was is PodPlace.ASSUMED:
             if new.terminating and not old.terminating:
                 left = self._assumed_pod_goes(new)
                 self._backlog.move(ASSIGNED_POD_DELETE, left or new, None, now)
@@ -120,16 +120,16 @@ class Intake:
         if old.nominated_node and old.nominated_node != new.nominated_node:
             self._promise_given_up(old, now)
 
-    def _pod_deleted(self, pod: Pod, was: Place | None, now: float) -> None:
-        if was is not Place.PENDING and was is not Place.ASSUMED:
+    def _pod_deleted(self, pod: Pod, was: PodPlace | None, now: float) -> None:
+        if was is not PodPlace.PENDING and was is not PodPlace.ASSUMED:
             self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now)
             return
         if not self._serves(pod.scheduler_name):
-            if was is Place.ASSUMED:  # placed by a round
+            if was is PodPlace.ASSUMED:  # placed by a round
                 self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now)
             return
         self._backlog.delete(pod, now)
-        if was is Place.ASSUMED:
+        if was is PodPlace.ASSUMED:
             self._assumed_pod_goes(pod)
             self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now)
         elif pod.nominated_node:
@@ -142,7 +142,7 @@ class Intake:
 
     # ---- nodes and the rest ----
 
-    def _node(self, applied: Applied, now: float) -> None:
+    def _node(self, applied: AppliedChange, now: float) -> None:
         old, new = applied.old, applied.new
         if old is None:
             self._backlog.move(NODE_ADD, None, new, now)
@@ -153,7 +153,7 @@ class Intake:
             for action in node_changes(old, new):
                 self._backlog.move(ClusterEvent(events.NODE, action), old, new, now)
 
-    def _other(self, applied: Applied, now: float) -> None:
+    def _other(self, applied: AppliedChange, now: float) -> None:
         if applied.new is None:
             action = ActionType.DELETE
         else:

@@ -18,11 +18,11 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from fairlead.engine.cycle.attempt import Committed, Rescue, attempt, refused_on_node, undo
-from fairlead.engine.cycle.binding import Binding, Stage, told_after_binding
-from fairlead.engine.cycle.events import Recorder
+from fairlead.engine.cycle.binding import Binding, BindingStage, told_after_binding
+from fairlead.engine.cycle.events import EventRecorder
 from fairlead.engine.cycle.evictions import Evictions
 from fairlead.engine.cycle.outcome import Failure, status_patch
-from fairlead.engine.cycle.placement import Candidate, Placed, Search
+from fairlead.engine.cycle.placement import Placed, ScoredRow, Search
 from fairlead.engine.explain import answers
 from fairlead.engine.explain.gang import GangExplanations
 from fairlead.engine.explain.pod import Explanations
@@ -42,8 +42,8 @@ from fairlead.model import kinds
 from fairlead.model.events import ASSIGNED_POD_DELETE
 from fairlead.model.figures import Decision
 from fairlead.model.flow import Change, Reply, Watch, Write
-from fairlead.state.cluster import Cluster, Place
-from fairlead.state.shelves import COMPILERS, OPTIONAL
+from fairlead.state.cluster import Cluster, PodPlace
+from fairlead.state.object_index import COMPILERS, OPTIONAL
 
 if TYPE_CHECKING:
     from fairlead.framework.job import Task
@@ -108,7 +108,7 @@ class Scheduler:
         """Whoever wants times measured brings a clock."""
         self.bindings: dict[str, Binding] = {}
         self._binding_of_write: dict[Write, Binding] = {}
-        self._recorder = Recorder(self.options.instance)
+        self._recorder = EventRecorder(self.options.instance)
         self.evictions = Evictions(self.cluster, self.backlog, self._recorder, self.bindings)
         self._search = Search()
         self._promised = Promised(self.backlog.nominator, self.cluster.table)
@@ -215,7 +215,7 @@ class Scheduler:
 
     def _run_rounds(self, changes: Sequence[Change]) -> None:
         if self.drivers:
-            self._writes += orphaned_layouts(changes, self.cluster.shelves.of(kinds.VC_NUMATOPOLOGY))
+            self._writes += orphaned_layouts(changes, self.cluster.object_index.of(kinds.VC_NUMATOPOLOGY))
         for driver in self.drivers:
             driver.meter = self.meter
             if self.meter is not None:
@@ -232,7 +232,7 @@ class Scheduler:
         cycle = driver.cycle_of(task, self.cluster, self._now, self._rng)
         entry = Entry(task.pod, self._now, attempts=1, first_attempt=self._now)
         placed = Placed(
-            row, feasible=driver.fitting(task), judged=len(self.cluster.table), chosen=Candidate(row, 0, ())
+            row, feasible=driver.fitting(task), judged=len(self.cluster.table), chosen=ScoredRow(row, 0, ())
         )
         self._begin_binding(entry, cycle, Committed(placed, Permission()))
 
@@ -271,10 +271,10 @@ class Scheduler:
         return outcome
 
     def _is_beyond_scheduling(self, pod: Pod) -> bool:
-        seat = self.cluster.pods.get(pod.uid)
-        if seat is None or seat.place is not Place.PENDING:
+        pod_state = self.cluster.pods.get(pod.uid)
+        if pod_state is None or pod_state.place is not PodPlace.PENDING:
             return True
-        if seat.seen.terminating:
+        if pod_state.seen.terminating:
             note = f"skip schedule deleting pod: {pod.key}"
             self._record(pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=note)
             return True
@@ -302,9 +302,9 @@ class Scheduler:
         self._writes += writes
         if binding.past_permit and not before:
             self.backlog.done(binding.pod.uid)
-        if binding.stage is Stage.ENDED:
+        if binding.stage is BindingStage.ENDED:
             self._end_binding(binding)
-        elif binding.stage is Stage.WAITING and binding.entry.pod.group_ref is not None:
+        elif binding.stage is BindingStage.WAITING and binding.entry.pod.group_ref is not None:
             self.gangs.permitted(binding)
 
     def _end_binding(self, binding: Binding) -> None:
@@ -344,9 +344,9 @@ class Scheduler:
         assert binding.status is not None
         message = f"failed to bind to node {binding.node_name}: {binding.status.message}"
         self._record(binding.pod, kind="Warning", reason="FailedScheduling", action="Binding", note=message)
-        seat = self.cluster.pods.get(binding.pod.uid)
-        if seat is not None and not seat.seen.node_name:
-            patch = status_patch(seat.seen, now=self._now, reason="SchedulerError", message=message)
+        pod_state = self.cluster.pods.get(binding.pod.uid)
+        if pod_state is not None and not pod_state.seen.node_name:
+            patch = status_patch(pod_state.seen, now=self._now, reason="SchedulerError", message=message)
             if patch is not None:
                 self._writes.append(patch)
         self._decide(binding.entry, binding.pod, "error", message=message)
@@ -354,11 +354,11 @@ class Scheduler:
     # ---- failure ----
 
     def _fail(self, entry: Entry, failure: Failure) -> None:
-        seat = self.cluster.pods.get(entry.pod.uid)
-        if seat is None or seat.seen.node_name:
+        pod_state = self.cluster.pods.get(entry.pod.uid)
+        if pod_state is None or pod_state.seen.node_name:
             self.backlog.done(entry.pod.uid)
             return
-        pod = entry.pod = seat.seen
+        pod = entry.pod = pod_state.seen
         entry.refuse(failure.unschedulable_plugins, failure.pending_plugins, message=failure.message)
         self.backlog.put_back(entry, self._now)
         self._report(entry, pod, failure)
@@ -405,15 +405,15 @@ class Scheduler:
             if binding is not None:
                 heard.setdefault(binding, []).append(reply)
         for binding, own in heard.items():
-            if binding.stage is not Stage.ENDED:
+            if binding.stage is not BindingStage.ENDED:
                 self._advance(binding, own)
         self._writes += self.evictions.hear(replies, self._now)
 
     def _ended(self) -> list[Binding]:
-        return [binding for binding in self.bindings.values() if binding.stage is Stage.ENDED]
+        return [binding for binding in self.bindings.values() if binding.stage is BindingStage.ENDED]
 
     def _preparing(self) -> list[Binding]:
-        return [binding for binding in self.bindings.values() if binding.stage is Stage.PREPARING]
+        return [binding for binding in self.bindings.values() if binding.stage is BindingStage.PREPARING]
 
     def _due(self, now: float) -> list[Binding]:
         """Those whose node is gone first: if they find no other, the rest of their gang has to know."""
@@ -424,9 +424,9 @@ class Scheduler:
         for binding in bindings:
             if self.bindings.get(binding.pod.uid) is not binding:
                 continue  # it ended with another of its gang
-            if binding.stage is Stage.ENDED:
+            if binding.stage is BindingStage.ENDED:
                 self._end_binding(binding)
-            elif binding.stage is Stage.HELD:
+            elif binding.stage is BindingStage.HELD:
                 self._try_again(binding)
             else:
                 self._advance(binding, ())
@@ -436,13 +436,13 @@ class Scheduler:
         entry, pod = binding.entry, binding.pod
         self.bindings.pop(pod.uid, None)
         undo(binding.cycle, binding.row)
-        seat = self.cluster.pods.get(pod.uid)
+        pod_state = self.cluster.pods.get(pod.uid)
         profile = self.profiles.get(pod.scheduler_name)
-        if seat is None or profile is None:
+        if pod_state is None or profile is None:
             self.backlog.done(pod.uid)
             return
-        entry.pod = seat.seen
-        cycle = Cycle(pod=seat.seen, cluster=self.cluster, profile=profile, now=self._now, rng=self._rng)
+        entry.pod = pod_state.seen
+        cycle = Cycle(pod=pod_state.seen, cluster=self.cluster, profile=profile, now=self._now, rng=self._rng)
         self._search.nominated, self._search.promises = self._promised.while_placing(binding.pod), self._promised.log
         self._search.wish = binding.row
         outcome = self._attempt(entry, cycle)
@@ -452,7 +452,7 @@ class Scheduler:
             self._begin_binding(entry, cycle, Committed(outcome.placed, permission))
         else:
             self._conclude(entry, cycle, outcome)
-            self.gangs.lost_place(seat.gang)
+            self.gangs.lost_place(pod_state.gang)
 
     # ---- telling ----
 

@@ -37,7 +37,7 @@ class GangRules:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placement:
+class GangDomain:
     """Rows that could take a gang as a whole: a rack, a zone. `level` is the kind of thing it is, `name` which one.
     Without `rows` it is the whole cluster. One of a higher `rank` is used only if none of a lower one fits."""
 
@@ -51,7 +51,7 @@ class Placement:
 class Proposal:
     """A placement that could take the gang, and which member would go where."""
 
-    placement: Placement
+    placement: GangDomain
     pods: tuple[tuple[Pod, int], ...]
 
 

@@ -128,7 +128,7 @@ _SUCCEEDED = int(TaskStatus.SUCCEEDED)
 """Asked for too often to be looked up."""
 
 
-class Counts:
+class TaskCounts:
     """How many tasks are in each status, and how many pending ones ask for nothing."""
 
     __slots__ = ("allocated_class", "by_status", "pending_best_effort")
@@ -172,7 +172,7 @@ class _Gang:
     def __init__(self, min_available: int) -> None:
         self.min_available = min_available
         self.tasks: dict[str, Task] = {}
-        self.counts = Counts()
+        self.counts = TaskCounts()
 
     def in_status(self, *statuses: TaskStatus) -> Iterator[Task]:
         """Tasks in some statuses, in the order in which they came to the job."""
@@ -253,7 +253,7 @@ class Job(_Gang):
         self.conditions: dict[str, GroupCondition] = {condition.type: condition for condition in group.conditions}
         self.role_minimums: Mapping[str, int] = group.task_minimums or {}
         self.role_total = sum(self.role_minimums.values())
-        self.role_counts: dict[str, Counts] = {}
+        self.role_counts: dict[str, TaskCounts] = {}
         self.min_resources: Amounts | None = None if group.min_resources is None else Amounts.of(group.min_resources)
         """None where the group names none, which orders and admission tell apart from an empty list."""
         self.preemptable = _flag(group.annotations, group.labels, default=False)
@@ -295,7 +295,7 @@ class Job(_Gang):
         task.sub_job.counts.count(task, status, by)
         role = self.role_counts.get(task.role)
         if role is None:
-            role = self.role_counts[task.role] = Counts()
+            role = self.role_counts[task.role] = TaskCounts()
         role.count(task, status, by)
         if status in ALLOCATED_CLASS:
             if by > 0:
@@ -334,7 +334,7 @@ class Job(_Gang):
     def _roles_matter(self) -> bool:
         return self.min_available >= self.role_total
 
-    def _role(self, role: str) -> Counts:
+    def _role(self, role: str) -> TaskCounts:
         return self.role_counts.get(role) or _NONE
 
     def roles_valid(self) -> bool:
@@ -459,7 +459,7 @@ class Job(_Gang):
         return text
 
 
-_NONE = Counts()
+_NONE = TaskCounts()
 
 
 def pending_reason(task: Task) -> str:

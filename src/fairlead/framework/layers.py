@@ -89,7 +89,7 @@ def given(plugin: str, score: int) -> tuple[str, int]:
     return plugin, score
 
 
-class Scored:
+class CachedScore:
     """A remembered score: raw values, to be normalised over the feasible rows, or final ones."""
 
     __slots__ = ("column", "contribution", "needs_normalising", "plugin", "weight")
@@ -131,7 +131,7 @@ class Scored:
         )
 
 
-class LevelScored(Scored):
+class LevelScored(CachedScore):
     """One that knows whether its column is level. `flat` is the weighted score that everybody gets while all rows have
     the same value (most often none at all), so that normalising, and even adding, can be left out; else None."""
 
@@ -266,12 +266,12 @@ def check_range(plugin: str, lowest: int, highest: int) -> None:
         )
 
 
-def with_epochs(filters: Sequence[Plugin], scores: Sequence[Scored]) -> list[Plugin]:
+def with_epochs(filters: Sequence[Plugin], scores: Sequence[CachedScore]) -> list[Plugin]:
     """Those of the plugins whose answers may all be void at once."""
     return [plugin for plugin in (*filters, *[scored.plugin for scored in scores]) if takes_part(plugin, "epoch")]
 
 
-def have_row_twins(filters: Sequence[Plugin], scores: Sequence[Scored]) -> bool:
+def have_row_twins(filters: Sequence[Plugin], scores: Sequence[CachedScore]) -> bool:
     """Whether all of these can be asked about a single row."""
     return all(takes_part(plugin, "filter_row") for plugin in filters) and all(
         takes_part(scored.plugin, "score_row") for scored in scores

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
-    from fairlead.framework.gang import GangCase, GangRescued, GangRules, Placement, Proposal
+    from fairlead.framework.gang import GangCase, GangDomain, GangRescued, GangRules, Proposal
     from fairlead.framework.refusals import Refusals
     from fairlead.framework.sums import Sums
     from fairlead.model.events import ClusterEvent
@@ -235,7 +235,7 @@ class Plugin:
 
     # ---- gangs ----
 
-    def placements(self, gang: Gang, cluster: Cluster) -> Sequence[Placement] | Status | None:
+    def placements(self, gang: Gang, cluster: Cluster) -> Sequence[GangDomain] | Status | None:
         """The parts of the cluster that may take a gang, each as a whole; None if any nodes will do."""
         raise NotImplementedError
 

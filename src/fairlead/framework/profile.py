@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fairlead.framework.partition import WHOLE, Partition
 from fairlead.framework.plugin import POINTS, takes_part
-from fairlead.framework.territory import WHOLE, Territory
 
 if TYPE_CHECKING:
     from fairlead.framework.extender import Extender
@@ -27,7 +27,7 @@ class Rounds:
 
     `compatible` keeps the original's slips where they are fixed otherwise. `slice` is the number of attempts after
     which others have a turn. `percentage`, `min_feasible` and `min_percentage` say how many nodes are looked at.
-    `territory` is the part of the cluster that the rounds are about. Volumes of `ignored_provisioners` are not counted
+    `partition` is the part of the cluster that the rounds are about. Volumes of `ignored_provisioners` are not counted
     among what pods ask for. `opens_queue_gates`: the gate of pods that wait for their queue is taken away once it has
     room for them."""
 
@@ -42,7 +42,7 @@ class Rounds:
     min_feasible: int = 100
     min_percentage: int = 5
     scheduler_names: tuple[str, ...] = ("volcano",)
-    territory: Territory = WHOLE
+    partition: Partition = WHOLE
     ignored_provisioners: frozenset[str] = frozenset({"rancher.io/local-path", "hostpath.csi.k8s.io"})
     opens_queue_gates: bool = False
 

@@ -17,8 +17,8 @@ import numpy as np
 from fairlead.framework.common import Preparations
 from fairlead.framework.layers import (
     FEW,
+    CachedScore,
     LevelScored,
-    Scored,
     asked,
     first_refusal,
     first_refusals,
@@ -77,13 +77,16 @@ class Remembered:
         self._prepare(cycle, roster)
         self._filters = [p for p in roster.own_filters if p.name not in self.no_filter]
         self._scores = [
-            (LevelScored if takes_part(plugin, "normalise") else Scored)(plugin, weight, self.capacity)
+            (LevelScored if takes_part(plugin, "normalise") else CachedScore)(plugin, weight, self.capacity)
             for plugin, weight in roster.own_scores
             if plugin.name not in self.no_score
         ]
         self._with_epochs = with_epochs(self._filters, self._scores) if roster.own_have_epochs else ()
         self._row_by_row = roster.own_have_row_twins or have_row_twins(self._filters, self._scores)
-        self.scored: dict[str, Scored] = {**common.scored, **{scored.plugin.name: scored for scored in self._scores}}
+        self.scored: dict[str, CachedScore] = {
+            **common.scored,
+            **{scored.plugin.name: scored for scored in self._scores},
+        }
         self._levelled = [scored for scored in self.scored.values() if scored.needs_normalising]
         self.even: dict[Hashable, Even] = {}
         """What all rows get on top of the ranking, by the levels and by what those say who are asked every time."""
@@ -263,7 +266,7 @@ class Remembered:
         self._marks, self._renewed = _NEVER, ()
 
 
-def _narrowest(added: Sequence[Scored]) -> type[np.signedinteger[Any]]:
+def _narrowest(added: Sequence[CachedScore]) -> type[np.signedinteger[Any]]:
     """The narrowest numbers that hold the sums of these scores: a ranking is read as a whole for every pod."""
     if not all(scored.plugin.scores_in_range or scored.needs_normalising for scored in added):
         return np.int64

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from fairlead.framework.tiers import Tiers
     from fairlead.model.amounts import Amounts
     from fairlead.model.policy import Queue
-    from fairlead.state.books import Books
     from fairlead.state.cluster import Cluster
-    from fairlead.state.sandbox import Sandbox
+    from fairlead.state.round_resources import RoundResources
+    from fairlead.state.trial_overlay import TrialOverlay
 
 __all__ = [
     "Choices", "HyperNodes", "Job", "LastAttempt", "QueueState", "Round", "Sampling", "Shard", "SubJob", "Task",
@@ -189,8 +189,8 @@ class Round:
     now: float
     rng: Random
     cluster: Cluster
-    books: Books[Task]
-    sandbox: Sandbox
+    resources: RoundResources[Task]
+    overlay: TrialOverlay
     jobs: dict[str, Job]
     queues: dict[str, QueueState]
     rows: NDArray[np.int32]
@@ -216,7 +216,7 @@ class Round:
     """By task, what its filters noted when it was last looked at."""
     fitting: dict[str, int] = field(default_factory=dict)
     """By task, how many rows would have done when one of them was chosen for it."""
-    outcome: Outcome = field(default_factory=lambda: Outcome())
+    outcome: RoundOutcome = field(default_factory=lambda: RoundOutcome())
     _rows_of: dict[str, NDArray[np.int32]] = field(default_factory=dict)
 
     def rows_of(self, hyper_node: str) -> NDArray[np.int32]:
@@ -264,7 +264,7 @@ class Round:
 
 
 @dataclass(slots=True)
-class Outcome:
+class RoundOutcome:
     """What a round has decided for good: pods to bind and pods to evict, in order."""
 
     binds: list[tuple[Task, int]] = field(default_factory=list)

@@ -48,7 +48,7 @@ class Purpose(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Invalid:
+class InvalidJob:
     """Why a job cannot be scheduled as it is: a reason of the PodGroup's condition, and a sentence."""
 
     reason: str
@@ -56,7 +56,7 @@ class Invalid:
 
 
 @dataclass(frozen=True, slots=True)
-class Eviction:
+class GangEvictionContext:
     """Whom whole gangs are evicted for: `kind` is gangpreempt or gangreclaim, `hyper_node` the domain."""
 
     kind: str
@@ -133,7 +133,7 @@ class TierPlugin:
     def reclaimable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task] | None:
         raise NotImplementedError
 
-    def unified_evictable(self, eviction: Eviction, candidates: Sequence[Task]) -> list[Task] | None:
+    def unified_evictable(self, eviction: GangEvictionContext, candidates: Sequence[Task]) -> list[Task] | None:
         raise NotImplementedError
 
     def victim_tasks(self, tasks: Sequence[Task]) -> list[Task]:
@@ -168,7 +168,7 @@ class TierPlugin:
     def sub_job_pipelined(self, sub_job: SubJob) -> Vote:
         raise NotImplementedError
 
-    def job_valid(self, job: Job) -> Invalid | None:
+    def job_valid(self, job: Job) -> InvalidJob | None:
         raise NotImplementedError
 
     def job_enqueueable(self, job: Job) -> Vote:

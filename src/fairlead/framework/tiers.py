@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairlead.framework.tier_plugin import SWITCHES, Enabled, Eviction, Invalid, Purpose, TierPlugin, Vote
+from fairlead.framework.tier_plugin import SWITCHES, Enabled, GangEvictionContext, InvalidJob, Purpose, TierPlugin, Vote
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.model.reasons import Reject, Status
     from fairlead.state.nodes import Nodes
 
-__all__ = ["SWITCHES", "Enabled", "Eviction", "Invalid", "Purpose", "TierPlugin", "Tiers", "Vote"]
+__all__ = ["SWITCHES", "Enabled", "GangEvictionContext", "InvalidJob", "Purpose", "TierPlugin", "Tiers", "Vote"]
 
 
 class Tiers:
@@ -163,7 +163,7 @@ class Tiers:
     def reclaimable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
         return self._victims("reclaimable", evictor, candidates)
 
-    def unified_evictable(self, eviction: Eviction, candidates: Sequence[Task]) -> list[Task]:
+    def unified_evictable(self, eviction: GangEvictionContext, candidates: Sequence[Task]) -> list[Task]:
         return self._victims("unified_evictable", eviction, candidates)
 
     def victim_tasks(self, tasks: Sequence[Task]) -> list[Task]:
@@ -222,9 +222,9 @@ class Tiers:
             return self.job_pipelined(sub_job.job)
         return self._vote("sub_job_pipelined", sub_job)
 
-    def job_valid(self, job: Job) -> Invalid | None:
+    def job_valid(self, job: Job) -> InvalidJob | None:
         for ask in self._each("job_valid"):
-            said: Invalid | None = ask(job)
+            said: InvalidJob | None = ask(job)
             if said is not None:
                 return said
         return None

@@ -31,7 +31,7 @@ class Blocker:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredNode:
     """A node with its total and what each plugin gave it, weighted."""
 
     node: str
@@ -67,8 +67,8 @@ class Explanation:
     total_nodes: int = 0
     feasible_nodes: int = 0
     blockers: tuple[Blocker, ...] = ()
-    chosen: Scored | None = None
-    runner_up: Scored | None = None
+    chosen: ScoredNode | None = None
+    runner_up: ScoredNode | None = None
     waiting: WaitingIn | None = None
 
     def to_document(self) -> Doc:
@@ -110,7 +110,7 @@ def _blocker(blocker: Blocker) -> Doc:
     }
 
 
-def _scored(scored: Scored) -> Doc:
+def _scored(scored: ScoredNode) -> Doc:
     return {"node": scored.node, "total": scored.total, "scores": dict(scored.scores)}
 
 

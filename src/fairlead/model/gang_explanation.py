@@ -30,7 +30,7 @@ class Domain:
 
 
 @dataclass(frozen=True, slots=True)
-class Spared:
+class ProtectedPod:
     """A pod or group that might have had to go: what came of it, and by which rule."""
 
     name: str
@@ -64,7 +64,7 @@ class GangExplanation:
     """In how many domains of how many members were put on nodes to see how many fit."""
     blockers: tuple[tuple[str, int], ...] = ()
     """What members were told, with how many were told so."""
-    considered: tuple[Spared, ...] = ()
+    considered: tuple[ProtectedPod, ...] = ()
     ended: tuple[int, int] = (0, 0)
     """Members that succeeded and that failed."""
     owner: str = ""

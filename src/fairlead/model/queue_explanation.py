@@ -77,7 +77,7 @@ class QueueExplanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class QueueCheck:
     """One question on the way to a place: `passed` is None where it was not asked yet."""
 
     name: str
@@ -95,7 +95,7 @@ class JobExplanation:
     gang: GangExplanation
     queue: str
     phase: str
-    checks: tuple[Check, ...]
+    checks: tuple[QueueCheck, ...]
     place: int | None = None
     waiting: int = 0
     before: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ class JobExplanation:
     """For whom groups before it were made, where their names do not say so."""
 
     @property
-    def blocker(self) -> Check | None:
+    def blocker(self) -> QueueCheck | None:
         """The first check that did not pass."""
         return next((check for check in self.checks if check.passed is False), None)
 

@@ -22,7 +22,7 @@ ROOT = "<cluster-top-hypernode>"
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class HyperNodeMember:
     """Who belongs to a HyperNode: a HyperNode by name, or nodes by name, by pattern (found anywhere in the name) or by
     labels."""
 
@@ -37,7 +37,7 @@ class HyperNode:
     name: str
     tier: int
     tier_name: str
-    members: tuple[Member, ...]
+    members: tuple[HyperNodeMember, ...]
 
 
 @compiler("HyperNode")
@@ -51,11 +51,11 @@ def compile_hyper_node(document: Mapping[str, Any]) -> HyperNode:
     )
 
 
-def _member(document: Mapping[str, Any]) -> Member:
+def _member(document: Mapping[str, Any]) -> HyperNodeMember:
     """Patterns and selectors that cannot be read have no members, as for the original."""
     selector = document.get("selector") or {}
     pattern = (selector.get("regexMatch") or {}).get("pattern")
-    return Member(
+    return HyperNodeMember(
         is_node=document.get("type") == "Node",
         name=(selector.get("exactMatch") or {}).get("name") or "",
         pattern=None if pattern is None else _pattern(pattern),
@@ -187,7 +187,7 @@ class HyperNodeTree:
         return self._leaves.get(node, "")
 
 
-def _nodes_of(member: Member, nodes: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+def _nodes_of(member: HyperNodeMember, nodes: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     if member.name in nodes:
         yield member.name
     if member.pattern is not None:

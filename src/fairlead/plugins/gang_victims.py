@@ -100,7 +100,7 @@ def gang_priority(gang: Gang, pods: Sequence[Pod], cluster: Cluster) -> int:
     group = gang.group
     if group is not None and group.api == NATIVE_GROUP_API:
         return group.priority
-    known = cluster.shelves.of(kinds.PRIORITY_CLASS).get(group.priority_class) if group is not None else None
+    known = cluster.object_index.of(kinds.PRIORITY_CLASS).get(group.priority_class) if group is not None else None
     return known.value if known is not None else max((pod.priority for pod in pods), default=0)
 
 

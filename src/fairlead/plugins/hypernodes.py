@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.framework.gang import Placement
+from fairlead.framework.gang import GangDomain
 from fairlead.framework.plugin import Interest, Plugin
 from fairlead.model.events import HYPER_NODE, NODE, ActionType, ClusterEvent
 from fairlead.model.reasons import Status, failed, unschedulable
@@ -40,7 +40,7 @@ class TopologyPlacementGenerator(Plugin):
         nodes = ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
         return Interest(nodes), Interest(ClusterEvent(HYPER_NODE, ActionType.ALL))
 
-    def placements(self, gang: Gang, cluster: Cluster) -> Sequence[Placement] | Status | None:
+    def placements(self, gang: Gang, cluster: Cluster) -> Sequence[GangDomain] | Status | None:
         group = gang.group
         if group is None or not group.stays_together:
             return None
@@ -51,13 +51,13 @@ class TopologyPlacementGenerator(Plugin):
             found, preferred = _hyper_nodes(gang, cluster, group.network_topology), not group.network_topology.hard
         if not preferred:
             return found
-        return [*(() if isinstance(found, Status) else found), Placement(ANYWHERE, rank=_LAST)]
+        return [*(() if isinstance(found, Status) else found), GangDomain(ANYWHERE, rank=_LAST)]
 
 
 # ---- domains of a label ----
 
 
-def _domains(gang: Gang, cluster: Cluster, key: str) -> Sequence[Placement] | Status:
+def _domains(gang: Gang, cluster: Cluster, key: str) -> Sequence[GangDomain] | Status:
     table = cluster.table
     column = table.label(key)
     taken = _domain_of_members(gang, column)
@@ -67,16 +67,16 @@ def _domains(gang: Gang, cluster: Cluster, key: str) -> Sequence[Placement] | St
     wanted = (
         [taken] if taken is not None else sorted({int(c) for c in codes[codes >= 0]}, key=column.values.__getitem__)
     )
-    return [Placement(column.values[code], np.flatnonzero(codes == code).astype(np.int32), key) for code in wanted]
+    return [GangDomain(column.values[code], np.flatnonzero(codes == code).astype(np.int32), key) for code in wanted]
 
 
 def _domain_of_members(gang: Gang, column: LabelColumn) -> int | Status | None:
     """Where members run already; None if none do."""
     found: int | None = None
-    for seat in gang.seated():
-        code = int(column.codes[seat.row])
+    for pod_state in gang.seated():
+        code = int(column.codes[pod_state.row])
         if code < 0:
-            words = f"no topology domain found for pod {seat.seen.key}"
+            words = f"no topology domain found for pod {pod_state.seen.key}"
             return failed(f"cannot determine domain for already scheduled pods: {words}")
         if found is not None and code != found:
             words = f"more than 1 domain found for pod group: {column.values[found]}, {column.values[code]}"
@@ -88,7 +88,7 @@ def _domain_of_members(gang: Gang, column: LabelColumn) -> int | Status | None:
 # ---- HyperNodes ----
 
 
-def _hyper_nodes(gang: Gang, cluster: Cluster, wish: NetworkTopology) -> Sequence[Placement] | Status:
+def _hyper_nodes(gang: Gang, cluster: Cluster, wish: NetworkTopology) -> Sequence[GangDomain] | Status:
     """One placement per HyperNode that is near enough; where members run already, those that have all of them."""
     network = network_index(cluster)
     tree = network.tree()
@@ -102,7 +102,7 @@ def _hyper_nodes(gang: Gang, cluster: Cluster, wish: NetworkTopology) -> Sequenc
     if around and not near:
         return unschedulable(f"no HyperNode up to tier {limit} has all members that run already")
     return [
-        Placement(name, rows, tree.tier_title(name), tree.tier(name))
+        GangDomain(name, rows, tree.tier_title(name), tree.tier(name))
         for name in near
         if len(rows := network.rows_of(name))
     ]
@@ -119,7 +119,7 @@ def _limit(wish: NetworkTopology, tree: HyperNodeTree) -> int | Status:
 
 def _around_members(gang: Gang, cluster: Cluster, tree: HyperNodeTree) -> list[str]:
     """The smallest HyperNode that has all members which run already, its parent, and so on."""
-    nodes = {cluster.table.name(seat.row) for seat in gang.seated()}
+    nodes = {cluster.table.name(pod_state.row) for pod_state in gang.seated()}
     return tree.ancestors(tree.lowest_containing(nodes) or tree.root) if nodes else []
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairlead.state.nodes import Nodes
 
 
-class NodeAffinity(Plugin):
+class NodeAffinityPlugin(Plugin):
     name = "NodeAffinity"
     scope = Scope.STATIC
     reads = frozenset({"spec"})

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from fairlead.model.pod import Pod
     from fairlead.model.terms import AffinityTerm
     from fairlead.state.nodes import Nodes
-    from fairlead.state.selected import Reach
+    from fairlead.state.selected import PodSelection
     from fairlead.state.table import NodeTable
 
 _SCORES = "InterPodAffinity.scores"
 
 
-class Counts:
+class DomainCounts:
     """Counts by topology key and code of its value. Arrays are replaced when a trial changes them, never written to,
     so copies may share them."""
 
@@ -73,8 +73,8 @@ class Counts:
                 found = either(found, nodes.all() if here is None else ~here)
         return found
 
-    def copy(self) -> Counts:
-        return Counts(dict(self.by_key))
+    def copy(self) -> DomainCounts:
+        return DomainCounts(dict(self.by_key))
 
 
 class AffinityNote:
@@ -86,13 +86,13 @@ class AffinityNote:
     def __init__(
         self,
         *,
-        toward_reaches: tuple[Reach, ...],
-        away_terms: tuple[tuple[str, Reach], ...],
+        toward_reaches: tuple[PodSelection, ...],
+        away_terms: tuple[tuple[str, PodSelection], ...],
         namespace_labels: Mapping[str, str],
         own: bool,
-        toward: Counts,
-        away: Counts,
-        existing: Counts,
+        toward: DomainCounts,
+        away: DomainCounts,
+        existing: DomainCounts,
     ) -> None:
         self.toward_reaches = toward_reaches
         self.away_terms = away_terms
@@ -230,7 +230,7 @@ class InterPodAffinity(Plugin):
         return share.astype(np.int64)
 
 
-def _covered(reaches: tuple[Reach, ...], pod: Pod) -> bool:
+def _covered(reaches: tuple[PodSelection, ...], pod: Pod) -> bool:
     return all(reach.covers(pod.namespace, pod.labels) for reach in reaches)
 
 
@@ -240,32 +240,32 @@ def _existing(
     namespace_labels: Mapping[str, str],
     table: NodeTable,
     among: frozenset[int] | None,
-) -> Counts:
+) -> DomainCounts:
     by_key: dict[str, NDArray[np.int64]] = {}
     for term in index.terms.anti.matching(pod.namespace, pod.labels, namespace_labels):
         if term.key not in by_key:
             by_key[term.key] = np.zeros(len(table.label(term.key).values) + 1, dtype=np.int64)
         term.add_to(by_key[term.key], 1, among)
-    return Counts(by_key)
+    return DomainCounts(by_key)
 
 
 def _toward(
-    index: AffinityIndex, terms: Sequence[AffinityTerm], reaches: tuple[Reach, ...], table: NodeTable
-) -> Counts:
+    index: AffinityIndex, terms: Sequence[AffinityTerm], reaches: tuple[PodSelection, ...], table: NodeTable
+) -> DomainCounts:
     """Pods that match all terms, in the domains of each term's key."""
     if not reaches:
-        return Counts({})
+        return DomainCounts({})
     tally = index.selected.count(*reaches, live=False)
     keys = {term.topology_key: len(table.label(term.topology_key).values) for term in terms}
-    return Counts({key: tally.domains(key)[: values + 1].astype(np.int64) for key, values in keys.items()})
+    return DomainCounts({key: tally.domains(key)[: values + 1].astype(np.int64) for key, values in keys.items()})
 
 
-def _away(index: AffinityIndex, terms: tuple[tuple[str, Reach], ...], table: NodeTable) -> Counts:
+def _away(index: AffinityIndex, terms: tuple[tuple[str, PodSelection], ...], table: NodeTable) -> DomainCounts:
     by_key: dict[str, NDArray[np.int64]] = {}
     for key, reach in terms:
         sums = index.selected.count(reach, live=False).domains(key)[: len(table.label(key).values) + 1]
         by_key[key] = by_key[key] + sums if key in by_key else sums.astype(np.int64)
-    return Counts(by_key)
+    return DomainCounts(by_key)
 
 
 def _lonely(note: AffinityNote, nodes: Nodes) -> NDArray[np.bool_] | None:

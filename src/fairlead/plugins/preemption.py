@@ -23,8 +23,8 @@ from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.events import POD, ActionType, ClusterEvent
 from fairlead.model.reasons import SUCCESS, Status, failed, fit_message, unresolvable, unschedulable
 from fairlead.plugins.gang_victims import rescue_gang
-from fairlead.plugins.outlook import Survey, survey
-from fairlead.plugins.victims import Candidate
+from fairlead.plugins.victim_cache import Survey, survey
+from fairlead.plugins.victims import VictimNode
 from fairlead.state.gangs import gang_key
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ class DefaultPreemption(Plugin):
         if key not in cluster.preempting:
             return None
         last = cluster.preempting[key]
-        seat = cluster.pods.get(last) if last else None
-        if last and (seat is None or seat.seen.terminating):
+        pod_state = cluster.pods.get(last) if last else None
+        if last and (pod_state is None or pod_state.seen.terminating):
             return None
         return unresolvable(f"waiting for the preemption for this {title} to be finished")
 
@@ -148,13 +148,13 @@ class DefaultPreemption(Plugin):
             histogram[_NOT_HELPFUL] += rest
         return Rescued(unschedulable(f"preemption: {fit_message(total, histogram)}"), nominated="")
 
-    def _best(self, cycle: Cycle, survey: Survey) -> Sequence[Candidate]:
+    def _best(self, cycle: Cycle, survey: Survey) -> Sequence[VictimNode]:
         """The candidates that none is better than, after extenders that preempt have had their say."""
         if not any(extender.preempts for extender in cycle.profile.extenders):
             return survey.best(cycle.now)
         return best_candidates(self._ask_extenders(cycle, survey.candidates()), cycle.now)
 
-    def _ask_extenders(self, cycle: Cycle, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    def _ask_extenders(self, cycle: Cycle, candidates: Sequence[VictimNode]) -> Sequence[VictimNode]:
         table = cycle.cluster.table
         for extender in cycle.profile.extenders:
             if not candidates or not extender.preempts or not extender.interested(cycle.pod):
@@ -166,12 +166,12 @@ class DefaultPreemption(Plugin):
                 if extender.ignorable:
                     continue
                 raise
-            candidates = [Candidate(table.row_of[name], v.pods, v.violations) for name, v in kept.items()]
+            candidates = [VictimNode(table.row_of[name], v.pods, v.violations) for name, v in kept.items()]
         return candidates
 
     # ---- the guard ----
 
-    def _loops(self, cycle: Cycle, chosen: Candidate) -> str:
+    def _loops(self, cycle: Cycle, chosen: VictimNode) -> str:
         node = cycle.cluster.table.name(chosen.row)
         owners = {victim.owner.uid if victim.owner else victim.key for victim in chosen.victims}
         keys = [(cycle.pod.uid, node, owner) for owner in owners]
@@ -184,10 +184,10 @@ class DefaultPreemption(Plugin):
         return ""
 
 
-def best_candidates(candidates: Sequence[Candidate], now: float) -> list[Candidate]:
+def best_candidates(candidates: Sequence[VictimNode], now: float) -> list[VictimNode]:
     """Those that are left when each rule in turn keeps the best: fewest violated budgets, least important first victim,
     least priority in sum, fewest victims, and among the most important victims the latest to have started."""
-    rules: tuple[Callable[[Candidate], float], ...] = (
+    rules: tuple[Callable[[VictimNode], float], ...] = (
         lambda c: c.violations,
         lambda c: c.victims[0].priority,
         lambda c: sum(victim.priority + _OFFSET for victim in c.victims),

@@ -21,8 +21,7 @@ from fairlead.model.quantity import is_extended, is_scalar
 from fairlead.model.reasons import SKIP, Reason, Reject, Status, Verdict
 from fairlead.plugins.normalise import BrokenLine, rounded
 from fairlead.plugins.placement_fit import most_allocated
-from fairlead.state.nodes import Nodes
-from fairlead.state.room import (
+from fairlead.state.free_amounts import (
     EVENNESS,
     EXACT_BELOW,
     FREE,
@@ -35,6 +34,7 @@ from fairlead.state.room import (
     evenness,
     room_of,
 )  # fmt: skip
+from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

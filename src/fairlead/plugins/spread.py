@@ -44,7 +44,7 @@ SYSTEM_DEFAULTS = (
 )
 
 
-class Check:
+class SpreadCheck:
     """One hard constraint with its counts by domain; rows without the label find a count below any limit."""
 
     __slots__ = ("_limit", "counted", "itself", "of", "sums")
@@ -56,8 +56,8 @@ class Check:
         self.itself = itself
         self._limit: int | None = None
 
-    def copy(self) -> Check:
-        twin = Check(self.of, self.counted, self.sums, self.itself)
+    def copy(self) -> SpreadCheck:
+        twin = SpreadCheck(self.of, self.counted, self.sums, self.itself)
         twin._limit = self._limit
         return twin
 
@@ -94,7 +94,7 @@ class Checks:
 
     __slots__ = ("checks",)
 
-    def __init__(self, checks: list[Check]) -> None:
+    def __init__(self, checks: list[SpreadCheck]) -> None:
         self.checks = checks
 
     def copy(self) -> Checks:
@@ -221,8 +221,8 @@ class PodTopologySpread(Plugin):
         return note.normalised(nodes, raw)
 
 
-def _check(of: Effective, pod: Pod, index: AffinityIndex, keys: tuple[str, ...]) -> Check:
+def _check(of: Effective, pod: Pod, index: AffinityIndex, keys: tuple[str, ...]) -> SpreadCheck:
     counted = counted_rows(of, pod, index, keys)
     sums = counted.sums(tally_of(of, pod, index))
     sums[-1] = _NO_DOMAIN
-    return Check(of, counted, sums, of.selector.matches(pod.labels))
+    return SpreadCheck(of, counted, sums, of.selector.matches(pod.labels))

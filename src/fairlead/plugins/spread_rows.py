@@ -9,7 +9,7 @@ import numpy as np
 from fairlead.model.taints import first_untolerated
 from fairlead.plugins.node_affinity import rows_for
 from fairlead.state.columns import ABSENT
-from fairlead.state.selected import Reach
+from fairlead.state.selected import PodSelection
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairlead.model.requirements import LabelSelector
     from fairlead.model.terms import SpreadConstraint
     from fairlead.state.affinity import AffinityIndex
-    from fairlead.state.counts import Tally
+    from fairlead.state.counts import DomainTally
     from fairlead.state.domains import CountedRows
     from fairlead.state.nodes import Nodes
 
@@ -45,11 +45,11 @@ def own_constraints(pod: Pod, *, hard: bool) -> list[Effective]:
     return found
 
 
-def tally_of(of: Effective, pod: Pod, index: AffinityIndex) -> Tally | None:
+def tally_of(of: Effective, pod: Pod, index: AffinityIndex) -> DomainTally | None:
     """Pods like this one that are not terminating; None counts nothing, as a selector of everything does."""
     if of.selector.empty:
         return None
-    return index.selected.count(Reach(frozenset((pod.namespace,)), of.selector), live=True)
+    return index.selected.count(PodSelection(frozenset((pod.namespace,)), of.selector), live=True)
 
 
 def counted_rows(of: Effective, pod: Pod, index: AffinityIndex, keys: tuple[str, ...]) -> CountedRows:

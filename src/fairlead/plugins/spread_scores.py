@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fairlead.model.pod import Pod
     from fairlead.state.affinity import AffinityIndex
-    from fairlead.state.counts import Tally
+    from fairlead.state.counts import DomainTally
     from fairlead.state.nodes import Nodes
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -50,7 +50,7 @@ class PerNode:
 
     __slots__ = ("_more", "_tally", "_weight", "key")
 
-    def __init__(self, tally: Tally | None, weight: float, more: int) -> None:
+    def __init__(self, tally: DomainTally | None, weight: float, more: int) -> None:
         self.key = HOSTNAME
         self._tally = tally
         self._weight = weight

@@ -29,7 +29,7 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class VictimNode:
     """A node that a pod would fit on if these pods went, the most important first."""
 
     row: int
@@ -38,12 +38,12 @@ class Candidate:
 
 
 def budgets_of(cluster: Cluster) -> tuple[DisruptionBudget, ...]:
-    return tuple(cluster.shelves.of(kinds.POD_DISRUPTION_BUDGET).values())
+    return tuple(cluster.object_index.of(kinds.POD_DISRUPTION_BUDGET).values())
 
 
 def select_victims(
     cycle: Cycle, refusals: Refusals, row: int, budgets: Sequence[DisruptionBudget], sums: Sums | None = None
-) -> Candidate | Verdict:
+) -> VictimNode | Verdict:
     """The victims on a row, or why evictions do not help there. With `sums`, by arithmetic instead of a trial."""
     preemptor = cycle.pod
     potential = [pod for pod in cycle.cluster.table.pods[row] if pod.priority < preemptor.priority]
@@ -94,7 +94,7 @@ def _victims_by_sums(
     *,
     expected: Sequence[Pod],
     budgets: Sequence[DisruptionBudget],
-) -> Candidate | Verdict:
+) -> VictimNode | Verdict:
     """The same as a trial, step by step, with numbers in place of a table that pretends. Pods that are promised to the
     node only take room away, so who fits with them fits without them."""
     allocatable, free, slots = room_on(cycle.cluster.table, row, sums.asked)
@@ -154,7 +154,7 @@ def _reprieved(
     potential: Sequence[Pod],
     budgets: Sequence[DisruptionBudget],
     comes_back: Callable[[Pod], bool],
-) -> Candidate:
+) -> VictimNode:
     """Whoever cannot come back, one after the other, is a victim."""
     violating, others = split_by_budget(by_importance(potential, cycle.now), budgets)
     victims = [pod for pod in violating if not comes_back(pod)]
@@ -162,7 +162,7 @@ def _reprieved(
     victims += [pod for pod in others if not comes_back(pod)]
     if violating and others:
         victims = by_importance(victims, cycle.now)
-    return Candidate(row, tuple(victims), violations)
+    return VictimNode(row, tuple(victims), violations)
 
 
 def by_importance(pods: Sequence[Pod], now: float) -> list[Pod]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class Plan:
+class VolumePlan:
     """What one attempt knows of a pod's claims. The layout is worked out when it is first needed; trials share it."""
 
     bound: tuple[Claim, ...]
@@ -104,7 +104,7 @@ class VolumeBinding(Plugin):
                 immediate = True
         if immediate:
             return unresolvable("pod has unbound immediate PersistentVolumeClaims")
-        cycle.notes[self.name] = Plan(tuple(bound), tuple(delayed))
+        cycle.notes[self.name] = VolumePlan(tuple(bound), tuple(delayed))
         return None
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
@@ -115,7 +115,7 @@ class VolumeBinding(Plugin):
         yield Reject(self._MISSING, nodes.take(layout.volume_missing))
 
     def _layout(self, cycle: Cycle) -> Layout:
-        plan: Plan = cycle.notes[self.name]
+        plan: VolumePlan = cycle.notes[self.name]
         if plan.layout is None:
             storage = storage_of(cycle.cluster)
             asks = self._asks_drivers
@@ -135,7 +135,7 @@ class VolumeBinding(Plugin):
     # ---- after the choice ----
 
     def reserve(self, cycle: Cycle, row: int) -> Status | None:
-        plan: Plan | None = cycle.notes.get(self.name)
+        plan: VolumePlan | None = cycle.notes.get(self.name)
         if plan is None or not plan.delayed:
             return None
         storage, layout = storage_of(cycle.cluster), self._layout(cycle)
@@ -150,7 +150,7 @@ class VolumeBinding(Plugin):
         return None
 
     def unreserve(self, cycle: Cycle, row: int) -> None:
-        plan: Plan | None = cycle.notes.get(self.name)
+        plan: VolumePlan | None = cycle.notes.get(self.name)
         if plan is None or plan.reserved is None:
             return
         storage, reserved = storage_of(cycle.cluster), plan.reserved
@@ -163,7 +163,7 @@ class VolumeBinding(Plugin):
         plan.reserved = None
 
     def prebind(self, cycle: Cycle, row: int) -> BindVolumes | None:
-        plan: Plan | None = cycle.notes.get(self.name)
+        plan: VolumePlan | None = cycle.notes.get(self.name)
         if plan is None or plan.reserved is None:
             return None
         return BindVolumes(plan.reserved, timeout=self._timeout)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fairlead.model import kinds
 from fairlead.model.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
+from fairlead.model.csi_migration import MigrationError, affinity_after_migration
 from fairlead.model.flow import Doc, Verb, Write
-from fairlead.model.migration import MigrationError, affinity_after_migration
 from fairlead.model.reasons import SUCCESS, Status, failed
 
 if TYPE_CHECKING:
@@ -142,16 +142,16 @@ def _found(record: Record | None, what: str) -> Record:
 
 
 def _volume(cluster: Cluster, name: str) -> Volume | None:
-    return cluster.shelves.of(kinds.PERSISTENT_VOLUME).get(name)
+    return cluster.object_index.of(kinds.PERSISTENT_VOLUME).get(name)
 
 
 def _claim(cluster: Cluster, key: str) -> Claim | None:
-    return cluster.shelves.of(kinds.PERSISTENT_VOLUME_CLAIM).get(key)
+    return cluster.object_index.of(kinds.PERSISTENT_VOLUME_CLAIM).get(key)
 
 
 def _check_reach(cluster: Cluster, volume: Volume, node: Node, prefix: str) -> None:
     """The node may have lost the label that the volume wants."""
-    csi_node: CsiNode | None = cluster.shelves.of(kinds.CSI_NODE).get(node.name)
+    csi_node: CsiNode | None = cluster.object_index.of(kinds.CSI_NODE).get(node.name)
     affinity = volume.node_affinity
     if volume.in_tree is not None and csi_node is not None and volume.in_tree[0] in csi_node.migrated:
         try:

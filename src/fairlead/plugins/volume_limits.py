@@ -14,6 +14,7 @@ import numpy as np
 
 from fairlead.framework.plugin import Hint, Interest, Plugin
 from fairlead.model.claims import Claim, CsiNode, VolumeAttachment
+from fairlead.model.csi_migration import INLINE_DISKS, driver_of_inline
 from fairlead.model.events import (
     CSI_NODE,
     PERSISTENT_VOLUME_CLAIM,
@@ -22,7 +23,6 @@ from fairlead.model.events import (
     ActionType,
     ClusterEvent,
 )
-from fairlead.model.migration import INLINE_DISKS, driver_of_inline
 from fairlead.model.pod import Pod
 from fairlead.model.pod_claims import claim_not_found, claim_uses, uses_claims
 from fairlead.model.reasons import SKIP, Reason, Reject, Status
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
-    from fairlead.model.migration import Identity
+    from fairlead.model.csi_migration import Identity
     from fairlead.state.attached import AttachedVolumes
     from fairlead.state.nodes import Nodes
 

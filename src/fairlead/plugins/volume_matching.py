@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.model.migration import MigrationError, affinity_after_migration
+from fairlead.model.csi_migration import MigrationError, affinity_after_migration
 from fairlead.plugins.filter_errors import fail_on
 from fairlead.plugins.gosort import go_sort
 

@@ -62,7 +62,7 @@ class VolumeRestrictions(Plugin):
         return any(v.source is VolumeSource.CLAIM or v.source in EXCLUSIVE for v in pod.shape.volumes)
 
     def prepare(self, cycle: Cycle) -> Status | None:
-        claims = cycle.cluster.shelves.of(kinds.PERSISTENT_VOLUME_CLAIM)
+        claims = cycle.cluster.object_index.of(kinds.PERSISTENT_VOLUME_CLAIM)
         one_pod_only: dict[str, str] = {}
         for use in claim_uses(cycle.pod):
             if use.ephemeral:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
     from fairlead.model.pod import Pod
     from fairlead.state.nodes import Nodes
-    from fairlead.state.shelves import Shelf, Shelves
+    from fairlead.state.object_index import ObjectIndex, Shelf
 
 _NEW_NAME = dict(zip(ZONE_LABELS[:2], ZONE_LABELS[2:], strict=True))
 """The labels under whose new names a node may have what a volume has under the old ones."""
@@ -56,8 +56,8 @@ class VolumeZone(Plugin):
         return uses_claims(pod, ephemeral=False)
 
     def prepare(self, cycle: Cycle) -> Status | None:
-        shelves = cycle.cluster.shelves
-        claims = shelves.of(kinds.PERSISTENT_VOLUME_CLAIM)
+        object_index = cycle.cluster.object_index
+        claims = object_index.of(kinds.PERSISTENT_VOLUME_CLAIM)
         wanted: list[tuple[str, frozenset[str]]] = []
         for name in claims_named_by(cycle.pod):
             if not name:
@@ -65,7 +65,7 @@ class VolumeZone(Plugin):
             claim: Claim | None = claims.get(f"{cycle.pod.namespace}/{name}")
             if claim is None:
                 return unresolvable(claim_not_found(name))
-            zones = _zones_of(claim, shelves)
+            zones = _zones_of(claim, object_index)
             if isinstance(zones, Status):
                 return zones
             wanted += zones
@@ -99,11 +99,11 @@ def _rows_with(nodes: Nodes, key: str, values: frozenset[str]) -> NDArray[np.boo
     return np.isin(nodes.label(key), [column.code(value) for value in values])
 
 
-def _zones_of(claim: Claim, shelves: Shelves) -> Zones | Status:
+def _zones_of(claim: Claim, object_index: ObjectIndex) -> Zones | Status:
     """The zones of a claim's volume; none if it will get one when a node is chosen."""
     if not claim.volume_name:
-        return _unbound(claim, shelves.of(kinds.STORAGE_CLASS))
-    volume: Volume | None = shelves.of(kinds.PERSISTENT_VOLUME).get(claim.volume_name)
+        return _unbound(claim, object_index.of(kinds.STORAGE_CLASS))
+    volume: Volume | None = object_index.of(kinds.PERSISTENT_VOLUME).get(claim.volume_name)
     return unresolvable(volume_not_found(claim.volume_name)) if volume is None else volume.zones
 
 

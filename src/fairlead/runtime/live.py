@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairlead.api.client.retry import Backoff
+from fairlead.api.client.retry import RetryDelays
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Change, Controller, Reply, Write
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("fairlead.runtime")
 
-_AFTER_FAILURE = Backoff(first=0.1, most=10.0)
+_AFTER_FAILURE = RetryDelays(first=0.1, most=10.0)
 
 
 class Clock:
@@ -59,7 +59,7 @@ OnWrite = Callable[[str, "Reply"], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RuntimeLimits:
     """`in_flight` writes per controller; `stop_within` seconds for a step and its writes to end when stopped;
     `list_within` seconds that a controller waits for the objects of a watch that it adds while running."""
 
@@ -68,7 +68,7 @@ class Limits:
     list_within: float = 5.0
 
 
-_LIMITS = Limits()
+_LIMITS = RuntimeLimits()
 
 
 class LiveRuntime:
@@ -80,7 +80,7 @@ class LiveRuntime:
         controllers: Sequence[Controller],
         *,
         clock: Clock | None = None,
-        limits: Limits = _LIMITS,
+        limits: RuntimeLimits = _LIMITS,
         on_step: OnStep | None = None,
         on_write: OnWrite | None = None,
     ) -> None:
@@ -130,7 +130,7 @@ class _Driver:
         world: World,
         *,
         clock: Clock,
-        limits: Limits,
+        limits: RuntimeLimits,
         on_step: OnStep | None,
         on_write: OnWrite | None,
     ) -> None:

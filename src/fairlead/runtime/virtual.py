@@ -52,7 +52,7 @@ class Latencies:
     watch: Latency | None = None
 
 
-class _Seat:
+class _Driven:
     """A controller at the table, and what is on its way to it."""
 
     def __init__(self, controller: Controller, store: Store) -> None:
@@ -122,7 +122,7 @@ class VirtualRuntime:
         self._agenda: list[tuple[float, int, Deed]] = []
         self._sequence = 0
         self._next_tick = self._clock.now + _TICK
-        self._seats = [_Seat(controller, store) for controller in controllers]
+        self._driven = [_Driven(controller, store) for controller in controllers]
 
     @property
     def now(self) -> float:
@@ -130,11 +130,11 @@ class VirtualRuntime:
 
     @property
     def controllers(self) -> Sequence[Controller]:
-        return [seat.controller for seat in self._seats]
+        return [driven.controller for driven in self._driven]
 
     def add(self, controller: Controller) -> None:
         """One more at the table; its first step brings all there is."""
-        self._seats.append(_Seat(controller, self._store))
+        self._driven.append(_Driven(controller, self._store))
 
     def at(self, time: float, deed: Deed) -> None:
         """Do something at that time (at once if it has passed), before the controllers step."""
@@ -168,7 +168,7 @@ class VirtualRuntime:
             self._do_deeds()
             if not self._turn():
                 return
-        busy = ", ".join(seat.controller.name for seat in self._seats if self._has_work(seat))
+        busy = ", ".join(driven.controller.name for driven in self._driven if self._has_work(driven))
         raise ScenarioError(f"the controllers do not come to rest at {self.now:g} s; still busy: {busy}")
 
     # One instant
@@ -180,31 +180,31 @@ class VirtualRuntime:
     def _turn(self) -> bool:
         """Let each controller that has something to do take one step; says whether any had."""
         busy = False
-        for seat in self._seats:
-            if self._has_work(seat):
+        for driven in self._driven:
+            if self._has_work(driven):
                 busy = True
-                self._step(seat)
+                self._step(driven)
         return busy
 
-    def _has_work(self, seat: _Seat) -> bool:
+    def _has_work(self, driven: _Driven) -> bool:
         if self._latencies.watch is not None:
-            self._send(seat)
-        elif seat.has_news():
+            self._send(driven)
+        elif driven.has_news():
             return True
-        return seat.next_due() <= self.now
+        return driven.next_due() <= self.now
 
-    def _step(self, seat: _Seat) -> None:
-        changes = seat.news() if self._latencies.watch is None else []
-        writes = seat.step(self.now, changes)
+    def _step(self, driven: _Driven) -> None:
+        changes = driven.news() if self._latencies.watch is None else []
+        writes = driven.step(self.now, changes)
         if not writes:
             return
         if self._latencies.write is None:
             with self._store.batch():
                 for write in writes:
-                    seat.replies.append((self.now, self._perform(write)))
+                    driven.replies.append((self.now, self._perform(write)))
         else:
             for write in writes:
-                self._post(seat, write, self._latencies.write)
+                self._post(driven, write, self._latencies.write)
 
     def _perform(self, write: Write) -> Reply:
         try:
@@ -214,24 +214,24 @@ class VirtualRuntime:
 
     # Messages on their way
 
-    def _post(self, seat: _Seat, write: Write, latency: Latency) -> None:
+    def _post(self, driven: _Driven, write: Write, latency: Latency) -> None:
         """Perform a write a little later; its reply comes with it."""
-        due = max(seat.last_write_due, self.now + latency(self._rng))
-        seat.last_write_due = due
-        self.at(due, lambda: seat.replies.append((self.now, self._perform(write))))
+        due = max(driven.last_write_due, self.now + latency(self._rng))
+        driven.last_write_due = due
+        self.at(due, lambda: driven.replies.append((self.now, self._perform(write))))
 
-    def _send(self, seat: _Seat) -> None:
+    def _send(self, driven: _Driven) -> None:
         """Put what was just published on its way to a controller."""
         latency = self._latencies.watch
-        for change in seat.news():
+        for change in driven.news():
             assert latency is not None
-            seat.last_change_due = max(seat.last_change_due, self.now + latency(self._rng))
-            seat.changes.append((seat.last_change_due, change))
+            driven.last_change_due = max(driven.last_change_due, self.now + latency(self._rng))
+            driven.changes.append((driven.last_change_due, change))
 
     # Time
 
     def _next_due(self) -> float:
-        due = min((seat.next_due() for seat in self._seats), default=float("inf"))
+        due = min((driven.next_due() for driven in self._driven), default=float("inf"))
         return min(due, self._agenda[0][0]) if self._agenda else due
 
     def _jump(self, time: float) -> None:

@@ -38,7 +38,7 @@ _STORAGE = (kinds.PERSISTENT_VOLUME, kinds.PERSISTENT_VOLUME_CLAIM)
 
 
 @dataclass(slots=True)
-class Recorder:
+class DecisionRecorder:
     """`hear` takes what happened and gives the scenarios that came of it. Pods that were refused before the first
     change are no news; whoever is bound later without having been seen waiting was not scheduled."""
 

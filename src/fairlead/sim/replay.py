@@ -45,7 +45,7 @@ _NOW = 4_102_444_800.0
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DecisionDifference:
     """One field of one decision in which we do not agree."""
 
     file: str
@@ -57,15 +57,15 @@ class Difference:
 
 
 @dataclass(slots=True)
-class Tally:
+class ReplayTally:
     total: int = 0
     agree: int = 0
 
 
 @dataclass(slots=True)
 class Report:
-    families: dict[str, Tally] = field(default_factory=dict)
-    differences: list[Difference] = field(default_factory=list)
+    families: dict[str, ReplayTally] = field(default_factory=dict)
+    differences: list[DecisionDifference] = field(default_factory=list)
 
     @property
     def total(self) -> int:
@@ -75,8 +75,8 @@ class Report:
     def agree(self) -> int:
         return sum(tally.agree for tally in self.families.values())
 
-    def add(self, family: str, differences: Sequence[Difference]) -> None:
-        tally = self.families.setdefault(family, Tally())
+    def add(self, family: str, differences: Sequence[DecisionDifference]) -> None:
+        tally = self.families.setdefault(family, ReplayTally())
         tally.total += 1
         tally.agree += not differences
         self.differences += differences
@@ -102,7 +102,7 @@ class KubeReplay:
         self._nominated: dict[int, list[Pod]] = {}
         self._build()
 
-    def decisions(self) -> Iterator[list[Difference]]:
+    def decisions(self) -> Iterator[list[DecisionDifference]]:
         """Decide each recorded pod again; for each, the differences."""
         for index, decision in enumerate(self._doc["decisions"]):
             yield list(self._decide(index, decision))
@@ -136,7 +136,7 @@ class KubeReplay:
 
     # ---- one decision ----
 
-    def _decide(self, index: int, decision: Doc) -> Iterator[Difference]:
+    def _decide(self, index: int, decision: Doc) -> Iterator[DecisionDifference]:
         pod = self._waiting(decision["pod"])
         if pod is None:
             raise ScenarioError(f"{self._scenario.file}:{self._scenario.line}: decision {index} has no usable pod")
@@ -155,7 +155,7 @@ class KubeReplay:
             if sheet is None and outcome.placed.feasible > 1:
                 sheet = score_sheet(cycle, evaluator)
         for name, expected, got in self._compare(decision, _Found.of(outcome, sheet, self._cluster), outcome):
-            yield Difference(self._scenario.file, self._scenario.seed, index, name, expected, got)
+            yield DecisionDifference(self._scenario.file, self._scenario.seed, index, name, expected, got)
         self._follow(decision)
 
     def _waiting(self, document: Doc) -> Pod | None:
@@ -209,8 +209,8 @@ class KubeReplay:
     def _remove(self, victims: Iterable[str]) -> None:
         """Pods that were evicted are not there for the decisions that follow."""
         names = set(victims)
-        for seat in [seat for seat in self._cluster.pods.values() if seat.seen.name in names]:
-            metadata = {"name": seat.seen.name, "namespace": seat.seen.namespace, "uid": seat.seen.uid}
+        for pod_state in [pod_state for pod_state in self._cluster.pods.values() if pod_state.seen.name in names]:
+            metadata = {"name": pod_state.seen.name, "namespace": pod_state.seen.namespace, "uid": pod_state.seen.uid}
             self._put(kinds.POD, {"metadata": metadata, "spec": {"containers": []}}, Happened.DELETED)
 
     def _bind_claims(self, decision: Doc) -> None:

@@ -22,7 +22,7 @@ from fairlead.errors import ConfigError, ScenarioError
 from fairlead.framework.round import Choices, Witness
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
-from fairlead.sim.replay import Difference
+from fairlead.sim.replay import DecisionDifference
 from fairlead.sim.volcano_room import Ahead, as_shown, as_taken, as_tried
 from fairlead.sim.volcano_trail import Lost, Trail
 from fairlead.state.cluster import Cluster
@@ -287,10 +287,10 @@ class VolcanoReplay:
         except ConfigError as error:
             raise ScenarioError(f"{scenario.file}:{scenario.line}: 'conf' cannot be used: {error}") from error
 
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[DecisionDifference]:
         doc = self._doc
         return [
-            Difference(self._scenario.file, self._scenario.seed, int(doc.get("round", 0)), field, expected, got)
+            DecisionDifference(self._scenario.file, self._scenario.seed, int(doc.get("round", 0)), field, expected, got)
             for field, expected, got in self._replay()
         ]
 

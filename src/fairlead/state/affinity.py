@@ -14,28 +14,28 @@ from fairlead.model import kinds
 from fairlead.model.documents import EMPTY
 from fairlead.state.domains import Domains
 from fairlead.state.existing import AffinityTerms
-from fairlead.state.selected import Reach, SelectedPods
+from fairlead.state.selected import PodSelection, SelectedPods
 from fairlead.state.workloads import Workloads
 
 if TYPE_CHECKING:
     from fairlead.model.pod import Pod
     from fairlead.model.terms import AffinityTerm
     from fairlead.state.cluster import Cluster
-    from fairlead.state.shelves import Shelf
+    from fairlead.state.object_index import Shelf
 
 
 class AffinityIndex:
     def __init__(self, cluster: Cluster) -> None:
         table = cluster.table
         self._table = table
-        self._namespaces: Shelf = cluster.shelves.of(kinds.NAMESPACE)
-        self._reaches: dict[AffinityTerm, Reach] = {}
+        self._namespaces: Shelf = cluster.object_index.of(kinds.NAMESPACE)
+        self._reaches: dict[AffinityTerm, PodSelection] = {}
         self._reaches_version = -1
         self._labels = {row: node.labels for row, node in table.alive_rows()}
         self.selected = SelectedPods(table)
         self.terms = AffinityTerms(table)
         self.domains = Domains(table)
-        self.workloads = Workloads(cluster.shelves)
+        self.workloads = Workloads(cluster.object_index)
 
     # ---- following ----
 
@@ -63,18 +63,18 @@ class AffinityIndex:
         labels: Mapping[str, str] = EMPTY if record is None else record.labels
         return labels
 
-    def reach(self, term: AffinityTerm) -> Reach:
+    def reach(self, term: AffinityTerm) -> PodSelection:
         """Whom a term of the pod that is to be placed means. As in the original, its namespace selector is first used
         to look up namespaces, and then once more on a namespace without labels: a selector that only excludes
         therefore means every namespace."""
         if term.namespace_selector.nothing:
-            return Reach(term.namespaces, term.selector)
+            return PodSelection(term.namespaces, term.selector)
         if self._reaches_version != self._namespaces.version or len(self._reaches) > 8192:
             self._reaches.clear()
             self._reaches_version = self._namespaces.version
         found = self._reaches.get(term)
         if found is None:
-            found = self._reaches[term] = Reach(self._meant(term), term.selector)
+            found = self._reaches[term] = PodSelection(self._meant(term), term.selector)
         return found
 
     def _meant(self, term: AffinityTerm) -> frozenset[str] | None:

@@ -37,11 +37,11 @@ class AttachableVolumes:
     """As the cluster is now. `ignored` are drivers whose volumes nobody attaches."""
 
     def __init__(self, cluster: Cluster, ignored: Collection[str], *, strict: bool) -> None:
-        shelves = cluster.shelves
-        self._claims = shelves.of(kinds.PERSISTENT_VOLUME_CLAIM)
-        self._volumes = shelves.of(kinds.PERSISTENT_VOLUME)
-        self._classes = shelves.of(kinds.STORAGE_CLASS)
-        self._csi_nodes = shelves.of(kinds.CSI_NODE)
+        object_index = cluster.object_index
+        self._claims = object_index.of(kinds.PERSISTENT_VOLUME_CLAIM)
+        self._volumes = object_index.of(kinds.PERSISTENT_VOLUME)
+        self._classes = object_index.of(kinds.STORAGE_CLASS)
+        self._csi_nodes = object_index.of(kinds.CSI_NODE)
         self._table = cluster.table
         self._ignored = ignored
         self._strict = strict

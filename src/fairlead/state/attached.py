@@ -18,7 +18,7 @@ import numpy as np
 
 from fairlead.model import kinds
 from fairlead.model.claims import CSI_DRIVER_OF_PLUGIN
-from fairlead.model.migration import (
+from fairlead.model.csi_migration import (
     INLINE_DISKS,
     UNCOUNTED_PROVISIONERS,
     Identity,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from fairlead.model.claims import Claim, CsiNode, Volume, VolumeAttachment
     from fairlead.model.pod import Pod
-    from fairlead.state.shelves import Shelf, Shelves
+    from fairlead.state.object_index import ObjectIndex, Shelf
     from fairlead.state.table import NodeTable
 
 UNLIMITED = -1
@@ -58,13 +58,13 @@ class _User:
 
 
 class AttachedVolumes:
-    def __init__(self, table: NodeTable, shelves: Shelves) -> None:
+    def __init__(self, table: NodeTable, object_index: ObjectIndex) -> None:
         self._table = table
-        self._claims: Shelf = shelves.of(kinds.PERSISTENT_VOLUME_CLAIM)
-        self._volumes: Shelf = shelves.of(kinds.PERSISTENT_VOLUME)
-        self._classes: Shelf = shelves.of(kinds.STORAGE_CLASS)
-        self._attachments: Shelf = shelves.of(kinds.VOLUME_ATTACHMENT)
-        self._csi_nodes: Shelf = shelves.of(kinds.CSI_NODE)
+        self._claims: Shelf = object_index.of(kinds.PERSISTENT_VOLUME_CLAIM)
+        self._volumes: Shelf = object_index.of(kinds.PERSISTENT_VOLUME)
+        self._classes: Shelf = object_index.of(kinds.STORAGE_CLASS)
+        self._attachments: Shelf = object_index.of(kinds.VOLUME_ATTACHMENT)
+        self._csi_nodes: Shelf = object_index.of(kinds.CSI_NODE)
         self._seen = {"c": self._claims.version, "v": self._volumes.version, "s": self._classes.version}
         self._seen_attachments = self._seen_nodes = -1
         self._users: dict[_UserKey, _User] = {}
@@ -83,7 +83,7 @@ class AttachedVolumes:
     # ---- reading ----
 
     def catch_up(self) -> None:
-        """Take in what changed on the shelves."""
+        """Take in what changed in the ObjectIndex."""
         self._follow_csi_nodes()
         self._follow_attachments()
         for letter, shelf in (("c", self._claims), ("v", self._volumes), ("s", self._classes)):

@@ -29,10 +29,10 @@ from fairlead.model.owners import as_namespace_says
 from fairlead.model.pod import VOLCANO_GROUP_API, Pod, Shapes, VolumeSource, compile_pod
 from fairlead.model.records import record
 from fairlead.state.gangs import Gangs
+from fairlead.state.object_index import COMPILERS, GROUP_KINDS, ObjectIndex, key_of
+from fairlead.state.pod_states import PodPlace as PodPlace
+from fairlead.state.pod_states import PodState as PodState
 from fairlead.state.ports import HostPort, PortIndex
-from fairlead.state.seats import Place as Place
-from fairlead.state.seats import Seat as Seat
-from fairlead.state.shelves import COMPILERS, GROUP_KINDS, Shelves, key_of
 from fairlead.state.table import NodeTable
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from fairlead.model.kinds import Kind
 
 
-_SEATED = frozenset({Place.ASSUMED, Place.BOUND, Place.RELEASING})
+_SEATED = frozenset({PodPlace.ASSUMED, PodPlace.BOUND, PodPlace.RELEASING})
 
 
 @record(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Removal:
 
 
 @record(frozen=True, slots=True)
-class Applied:
+class AppliedChange:
     """What a Change came to: compiled records before and after, either of which may be None. `was` is a pod's place
     before the change. `groups` changed because their owner did, and the groups of waiting pods that are `regrouped`
     because their namespace did; before and after."""
@@ -62,7 +62,7 @@ class Applied:
     kind: Kind
     old: Any
     new: Any
-    was: Place | None = None
+    was: PodPlace | None = None
     groups: tuple[tuple[PodGroup, PodGroup], ...] = ()
     regrouped: tuple[tuple[Pod, Pod], ...] = ()
 
@@ -83,7 +83,7 @@ AnyIndex = TypeVar("AnyIndex", bound=Index)
 class Cluster:
     def __init__(self) -> None:
         self.table = NodeTable()
-        self.pods: dict[str, Seat] = {}
+        self.pods: dict[str, PodState] = {}
         self.ports = PortIndex()
         self.claims_in_use: dict[str, int] = {}
         """How many pods on nodes use a claim, by `namespace/name`."""
@@ -93,7 +93,7 @@ class Cluster:
         """Pods whose victims are being evicted, by uid, with the uid of the last victim once its turn has come."""
         self.finished: dict[str, Pod] = {}
         """Pods of Volcano groups that have ended, by uid: they take up no room, but their groups count them."""
-        self.shelves = Shelves()
+        self.object_index = ObjectIndex()
         self.gangs = Gangs()
         self.shapes = Shapes()
         self.refused: list[str] = []
@@ -106,7 +106,7 @@ class Cluster:
 
     def seated(self) -> Iterator[tuple[Pod, int]]:
         """Pods that take up room, with their rows."""
-        return ((seat.pod, seat.row) for seat in self.pods.values() if seat.place in _SEATED)
+        return ((pod_state.pod, pod_state.row) for pod_state in self.pods.values() if pod_state.place in _SEATED)
 
     def index(self, make: Callable[[Cluster], AnyIndex], key: type[AnyIndex]) -> AnyIndex:
         """An index that is made when first asked for and kept from then on."""
@@ -135,7 +135,7 @@ class Cluster:
 
     # ---- what the API says ----
 
-    def apply(self, change: Change) -> Applied | None:
+    def apply(self, change: Change) -> AppliedChange | None:
         """Take in a change. None if it means nothing here, or cannot be understood (then `refused` says why)."""
         self.applied += 1
         try:
@@ -148,7 +148,7 @@ class Cluster:
             self.refused.append(str(error))
             return None
 
-    def _apply_node(self, change: Change) -> Applied | None:
+    def _apply_node(self, change: Change) -> AppliedChange | None:
         node = compile_node(change.doc)
         row = self.table.row_of.get(node.name)
         old = self.table.nodes[row] if row is not None else None
@@ -157,67 +157,67 @@ class Cluster:
                 return None
             self.table.drop(node.name)
             self._node_changed(row)
-            return Applied(change.kind, old, None)
+            return AppliedChange(change.kind, old, None)
         self._node_changed(self.table.put(node))
-        return Applied(change.kind, old, node)
+        return AppliedChange(change.kind, old, node)
 
     def _node_changed(self, row: int) -> None:
         for index in self._indexes.values():
             index.node_changed(row)
 
-    def _apply_other(self, change: Change) -> Applied | None:
+    def _apply_other(self, change: Change) -> AppliedChange | None:
         if change.kind not in COMPILERS:
             groups = self.gangs.owned.owner_changed(change)
-            return Applied(change.kind, None, None, groups=tuple(groups)) if groups else None
-        old, new = self.shelves.apply(change)
-        if change.kind.stored_as is not None and key_of(change.doc) in self.shelves.of(change.kind.storage):
+            return AppliedChange(change.kind, None, None, groups=tuple(groups)) if groups else None
+        old, new = self.object_index.apply(change)
+        if change.kind.stored_as is not None and key_of(change.doc) in self.object_index.of(change.kind.storage):
             return None  # the server shows it in two versions: the newer one counts
         if change.kind in GROUP_KINDS:
             self.gangs.group_changed(old, new)
         if change.kind is kinds.NAMESPACE:
-            return Applied(change.kind, old, new, regrouped=tuple(self._regroup(old or new, new)))
-        return Applied(change.kind, old, new)
+            return AppliedChange(change.kind, old, new, regrouped=tuple(self._regroup(old or new, new)))
+        return AppliedChange(change.kind, old, new)
 
     def _regroup(self, namespace: Namespace, now: Namespace | None) -> Iterator[tuple[Pod, Pod]]:
         """The namespace may ask for gangs, or not any more: pods whose group that changes, before and after."""
         if not self.gangs.owned.namespace_changed(namespace.name, now.labels if now is not None else {}):
             return
         opted_in = namespace.name in self.gangs.owned.namespaces
-        for seat in [seat for seat in self.pods.values() if seat.seen.namespace == namespace.name]:
-            old, new = seat.seen, as_namespace_says(seat.seen, opted_in=opted_in)
+        for pod_state in [pod_state for pod_state in self.pods.values() if pod_state.seen.namespace == namespace.name]:
+            old, new = pod_state.seen, as_namespace_says(pod_state.seen, opted_in=opted_in)
             if new is not old:
-                seat.seen = new
-                self._change_gang(seat)
-                if seat.place is Place.PENDING:
-                    seat.pod = new
+                pod_state.seen = new
+                self._change_gang(pod_state)
+                if pod_state.place is PodPlace.PENDING:
+                    pod_state.pod = new
                     yield old, new
 
-    def _apply_pod(self, change: Change) -> Applied | None:
+    def _apply_pod(self, change: Change) -> AppliedChange | None:
         pod = compile_pod(change.doc, self.shapes)
         if pod.namespace in self.gangs.owned.namespaces:
             pod = as_namespace_says(pod, opted_in=True)
-        seat = self.pods.get(pod.uid)
+        pod_state = self.pods.get(pod.uid)
         if change.happened is Happened.DELETED or pod.phase in ("Succeeded", "Failed"):
             self._note_finished(pod, deleted=change.happened is Happened.DELETED)
-            return self._pod_gone(change.kind, pod, seat)
-        if seat is None:
-            self.pods[pod.uid] = seat = Seat(pod, pod, Place.PENDING)
-            seat.gang = self.gangs.join(seat)
+            return self._pod_gone(change.kind, pod, pod_state)
+        if pod_state is None:
+            self.pods[pod.uid] = pod_state = PodState(pod, pod, PodPlace.PENDING)
+            pod_state.gang = self.gangs.join(pod_state)
             if pod.node_name:
-                self._seat(seat, pod)
-            return Applied(change.kind, None, pod)
-        old, was = seat.seen, seat.place
-        seat.seen = pod
+                self._occupy(pod_state, pod)
+            return AppliedChange(change.kind, None, pod)
+        old, was = pod_state.seen, pod_state.place
+        pod_state.seen = pod
         if old.group_ref != pod.group_ref:
-            self._change_gang(seat)
+            self._change_gang(pod_state)
         if pod.node_name:
-            self._reseat(seat, pod)
-        elif was is not Place.ASSUMED:
-            if was is not Place.PENDING:  # no API server takes a node away again, but a restored backup may
-                self._unseat(seat)
-                self._settle(seat, Place.PENDING, -1)
-            seat.pod = pod
-        return Applied(change.kind, old, pod, was)
+            self._move(pod_state, pod)
+        elif was is not PodPlace.ASSUMED:
+            if was is not PodPlace.PENDING:  # no API server takes a node away again, but a restored backup may
+                self._vacate(pod_state)
+                self._settle(pod_state, PodPlace.PENDING, -1)
+            pod_state.pod = pod
+        return AppliedChange(change.kind, old, pod, was)
 
     def _note_finished(self, pod: Pod, *, deleted: bool) -> None:
         if deleted:
@@ -225,73 +225,73 @@ class Cluster:
         elif pod.group_ref is not None and pod.group_ref.api == VOLCANO_GROUP_API:
             self.finished[pod.uid] = pod
 
-    def _pod_gone(self, kind: Kind, pod: Pod, seat: Seat | None) -> Applied | None:
-        if seat is None:
+    def _pod_gone(self, kind: Kind, pod: Pod, pod_state: PodState | None) -> AppliedChange | None:
+        if pod_state is None:
             return None
         del self.pods[pod.uid]
-        old = self._as_placed(seat)
-        if seat.place in _SEATED:
-            self._unseat(seat)
-        if seat.gang is not None:
-            self.gangs.leave(seat.gang, seat)
-        return Applied(kind, old, None, seat.place)
+        old = self._as_placed(pod_state)
+        if pod_state.place in _SEATED:
+            self._vacate(pod_state)
+        if pod_state.gang is not None:
+            self.gangs.leave(pod_state.gang, pod_state)
+        return AppliedChange(kind, old, None, pod_state.place)
 
-    def _change_gang(self, seat: Seat) -> None:
+    def _change_gang(self, pod_state: PodState) -> None:
         """A label or annotation that names the group was edited."""
-        if seat.gang is not None:
-            self.gangs.leave(seat.gang, seat)
-        seat.gang = self.gangs.join(seat)
+        if pod_state.gang is not None:
+            self.gangs.leave(pod_state.gang, pod_state)
+        pod_state.gang = self.gangs.join(pod_state)
 
-    def _settle(self, seat: Seat, place: Place, row: int) -> None:
-        if seat.gang is not None and seat.place is not place:
-            self.gangs.moved(seat.gang, seat.place, place)
-        seat.place, seat.row = place, row
+    def _settle(self, pod_state: PodState, place: PodPlace, row: int) -> None:
+        if pod_state.gang is not None and pod_state.place is not place:
+            self.gangs.moved(pod_state.gang, pod_state.place, place)
+        pod_state.place, pod_state.row = place, row
 
-    def _as_placed(self, seat: Seat) -> Pod:
+    def _as_placed(self, pod_state: PodState) -> Pod:
         """The pod as others should hear of it: one that was assumed is shown on the node it was meant for."""
-        if seat.place is not Place.ASSUMED:
-            return seat.seen
-        return replace(seat.seen, node_name=self.table.name(seat.row))
+        if pod_state.place is not PodPlace.ASSUMED:
+            return pod_state.seen
+        return replace(pod_state.seen, node_name=self.table.name(pod_state.row))
 
-    def _seat(self, seat: Seat, pod: Pod) -> None:
-        seat.pod = seat.seen = pod
-        place = Place.RELEASING if pod.terminating else Place.BOUND
-        self._settle(seat, place, self.table.row_for(pod.node_name))
-        self.occupy(pod, seat.row)
+    def _occupy(self, pod_state: PodState, pod: Pod) -> None:
+        pod_state.pod = pod_state.seen = pod
+        place = PodPlace.RELEASING if pod.terminating else PodPlace.BOUND
+        self._settle(pod_state, place, self.table.row_for(pod.node_name))
+        self.occupy(pod, pod_state.row)
 
-    def _unseat(self, seat: Seat) -> None:
-        self.vacate(seat.pod, seat.row)
-        self.table.release_if_ghost(seat.row)
+    def _vacate(self, pod_state: PodState) -> None:
+        self.vacate(pod_state.pod, pod_state.row)
+        self.table.release_if_ghost(pod_state.row)
 
-    def _reseat(self, seat: Seat, pod: Pod) -> None:
+    def _move(self, pod_state: PodState, pod: Pod) -> None:
         """A pod on a node is seen again: the old copy goes, the new one comes, as the last on its node."""
-        if seat.place in _SEATED:
-            if self._counts_the_same(seat, pod):
-                self._exchange(seat, pod)
+        if pod_state.place in _SEATED:
+            if self._counts_the_same(pod_state, pod):
+                self._exchange(pod_state, pod)
                 return
-            self._unseat(seat)
-        self._seat(seat, pod)
+            self._vacate(pod_state)
+        self._occupy(pod_state, pod)
 
-    def _counts_the_same(self, seat: Seat, pod: Pod) -> bool:
+    def _counts_the_same(self, pod_state: PodState, pod: Pod) -> bool:
         """Whether all sums and indexes would come out as they were. What volumes come to depends on their claims, and
         a port that two pods share is free when the first of them goes, and taken when the other is seen again."""
-        old, shape = seat.pod, pod.shape
+        old, shape = pod_state.pod, pod.shape
         return (
             old.shape is shape
             and not (shape.volumes or shape.host_ports)
             and (old.labels is pod.labels or old.labels == pod.labels)
             and old.terminating == pod.terminating
-            and self.table.row_of.get(pod.node_name) == seat.row
+            and self.table.row_of.get(pod.node_name) == pod_state.row
         )
 
-    def _exchange(self, seat: Seat, pod: Pod) -> None:
-        log = self.table.seen if _reads_the_same(seat.pod, pod) else self.table.content
-        pods = self.table.pods[seat.row]
-        if pods[-1] is not seat.pod:
+    def _exchange(self, pod_state: PodState, pod: Pod) -> None:
+        log = self.table.seen if _reads_the_same(pod_state.pod, pod) else self.table.content
+        pods = self.table.pods[pod_state.row]
+        if pods[-1] is not pod_state.pod:
             pods[_position(pods, pod)] = pods[-1]
-        pods[-1] = seat.pod = seat.seen = pod
-        self._settle(seat, Place.RELEASING if pod.terminating else Place.BOUND, seat.row)
-        log.touch(seat.row)
+        pods[-1] = pod_state.pod = pod_state.seen = pod
+        self._settle(pod_state, PodPlace.RELEASING if pod.terminating else PodPlace.BOUND, pod_state.row)
+        log.touch(pod_state.row)
 
     # ---- what scheduling decides (through a Statement) ----
 
@@ -339,21 +339,21 @@ class Cluster:
 
     def assume(self, pod: Pod, row: int) -> None:
         """A committed placement: the pod counts as on its row until the API confirms or refuses."""
-        seat = self.pods[pod.uid]
-        assert seat.place is Place.PENDING, f"pod {pod.key} is {seat.place.value}, so can't be assumed"
-        self._settle(seat, Place.ASSUMED, row)
-        seat.pod = pod
+        pod_state = self.pods[pod.uid]
+        assert pod_state.place is PodPlace.PENDING, f"pod {pod.key} is {pod_state.place.value}, so can't be assumed"
+        self._settle(pod_state, PodPlace.ASSUMED, row)
+        pod_state.pod = pod
 
     def forget(self, uid: str) -> Pod | None:
         """Undo an assumed placement; the pod is pending again. Returns it as it was placed, for those who listen to
         pods leaving nodes; None if it is not assumed (any more)."""
-        seat = self.pods.get(uid)
-        if seat is None or seat.place is not Place.ASSUMED:
+        pod_state = self.pods.get(uid)
+        if pod_state is None or pod_state.place is not PodPlace.ASSUMED:
             return None
-        left = self._as_placed(seat)
-        self._unseat(seat)
-        self._settle(seat, Place.PENDING, -1)
-        seat.pod = seat.seen
+        left = self._as_placed(pod_state)
+        self._vacate(pod_state)
+        self._settle(pod_state, PodPlace.PENDING, -1)
+        pod_state.pod = pod_state.seen
         return left
 
     def _count(self, pod: Pod, row: int, sign: int) -> None:

@@ -54,7 +54,7 @@ def _room_for(values: int) -> int:
     return values + values // 4 + 8
 
 
-class Tally:
+class DomainTally:
     """How many pods of one description lie on each row, and in each domain of the keys asked about."""
 
     __slots__ = ("_column", "_domains", "_table")

@@ -18,7 +18,7 @@ from fairlead.state.nodes import Nodes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairlead.state.counts import Tally
+    from fairlead.state.counts import DomainTally
     from fairlead.state.table import NodeTable
 
 _REMEMBERED = 256
@@ -43,7 +43,7 @@ class CountedRows:
         self._every_labelled_row = len(self._rows) == label.carriers
         self.seen = np.flatnonzero(np.bincount(self._codes, minlength=self.values))
 
-    def sums(self, tally: Tally | None) -> NDArray[np.int64]:
+    def sums(self, tally: DomainTally | None) -> NDArray[np.int64]:
         """Counts by code over these rows, with one more entry, a zero, for rows without the label."""
         sums = np.zeros(self.values + 1, dtype=np.int64)
         if tally is None:

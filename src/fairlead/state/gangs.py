@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 from fairlead.model.pod import OWNER_GROUP_API
 from fairlead.state.owned import Owned
-from fairlead.state.seats import Place
+from fairlead.state.pod_states import PodPlace
 
 if TYPE_CHECKING:
     from fairlead.model.group import PodGroup
     from fairlead.model.pod import Pod
-    from fairlead.state.seats import Seat
+    from fairlead.state.pod_states import PodState
 
 
 class Gang:
@@ -38,8 +38,8 @@ class Gang:
         self.namespace = namespace
         self.name = name
         self.group: PodGroup | None = None
-        self.members: dict[str, Seat] = {}
-        self.counts: dict[Place, int] = dict.fromkeys(Place, 0)
+        self.members: dict[str, PodState] = {}
+        self.counts: dict[PodPlace, int] = dict.fromkeys(PodPlace, 0)
         self.proposed = 0
         self.sent_away: set[str] = set()
         """Members that were evicted because the gang did not become whole: they do not count any more."""
@@ -58,7 +58,7 @@ class Gang:
         have ended, and a pod that is made again does not wait for them."""
         if self.group is None:
             return 1
-        if self.api == OWNER_GROUP_API and self.counts[Place.BOUND] > len(self.sent_away):
+        if self.api == OWNER_GROUP_API and self.counts[PodPlace.BOUND] > len(self.sent_away):
             return min(self.group.minimum, len(self.members))
         return self.group.minimum
 
@@ -67,7 +67,11 @@ class Gang:
         """Members that hold a place: promised or bound, and those an attempt is just proposing."""
         counts = self.counts
         return (
-            counts[Place.ASSUMED] + counts[Place.BOUND] + counts[Place.RELEASING] + self.proposed - len(self.sent_away)
+            counts[PodPlace.ASSUMED]
+            + counts[PodPlace.BOUND]
+            + counts[PodPlace.RELEASING]
+            + self.proposed
+            - len(self.sent_away)
         )
 
     @property
@@ -77,20 +81,20 @@ class Gang:
     @property
     def is_half_bound(self) -> bool:
         """Some members have started and the minimum has not: nothing is more urgent than the others."""
-        return self.counts[Place.BOUND] > len(self.sent_away) and self.scheduled < self.minimum
+        return self.counts[PodPlace.BOUND] > len(self.sent_away) and self.scheduled < self.minimum
 
     def pending(self) -> list[Pod]:
         """Members without a place that are not leaving, in the order in which they came."""
-        if not self.counts[Place.PENDING]:
+        if not self.counts[PodPlace.PENDING]:
             return []
         return [
-            seat.seen
-            for seat in list(self.members.values())
-            if seat.place is Place.PENDING and not seat.seen.terminating
+            pod_state.seen
+            for pod_state in list(self.members.values())
+            if pod_state.place is PodPlace.PENDING and not pod_state.seen.terminating
         ]
 
-    def seated(self) -> Iterator[Seat]:
-        return (seat for seat in self.members.values() if seat.place is not Place.PENDING)
+    def seated(self) -> Iterator[PodState]:
+        return (pod_state for pod_state in self.members.values() if pod_state.place is not PodPlace.PENDING)
 
 
 class Gangs:
@@ -122,27 +126,27 @@ class Gangs:
 
     # ---- members ----
 
-    def join(self, seat: Seat) -> Gang | None:
-        ref = seat.seen.group_ref
+    def join(self, pod_state: PodState) -> Gang | None:
+        ref = pod_state.seen.group_ref
         if ref is None:
             return None
-        gang = self._gang(ref.api, seat.seen.namespace, ref.name)
-        gang.members[seat.seen.uid] = seat
-        gang.counts[seat.place] += 1
+        gang = self._gang(ref.api, pod_state.seen.namespace, ref.name)
+        gang.members[pod_state.seen.uid] = pod_state
+        gang.counts[pod_state.place] += 1
         if ref.api == OWNER_GROUP_API and gang.group is None:
-            gang.group = self.owned.group_for(seat.seen, gang)
+            gang.group = self.owned.group_for(pod_state.seen, gang)
         return gang
 
-    def leave(self, gang: Gang, seat: Seat) -> None:
-        del gang.members[seat.seen.uid]
-        gang.sent_away.discard(seat.seen.uid)
-        gang.counts[seat.place] -= 1
+    def leave(self, gang: Gang, pod_state: PodState) -> None:
+        del gang.members[pod_state.seen.uid]
+        gang.sent_away.discard(pod_state.seen.uid)
+        gang.counts[pod_state.place] -= 1
         if gang.api == OWNER_GROUP_API and not gang.members:
             gang.group = None
             self.owned.left(gang)
         self._drop_if_empty(gang)
 
-    def moved(self, gang: Gang, before: Place, after: Place) -> None:
+    def moved(self, gang: Gang, before: PodPlace, after: PodPlace) -> None:
         """A member's place changed."""
         gang.counts[before] -= 1
         gang.counts[after] += 1
@@ -172,7 +176,7 @@ class Gangs:
 
     def check(self) -> None:
         for gang in self:
-            counted = Counter(seat.place for seat in gang.members.values())
+            counted = Counter(pod_state.place for pod_state in gang.members.values())
             assert Counter(gang.counts) == counted, f"{gang.key} counts other members than it has"
             assert gang.proposed == 0, f"{gang.key} was left in the middle of an attempt"
 

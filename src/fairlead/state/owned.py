@@ -16,7 +16,7 @@ from fairlead.model.flow import Change, Happened
 from fairlead.model.owner_sizes import OwnerRef, is_owner, owner_of, size_of
 from fairlead.model.owners import absent, opts_in, owned_group, uncountable, unreadable
 from fairlead.model.pod import gang_size
-from fairlead.state.shelves import key_of
+from fairlead.state.object_index import key_of
 
 if TYPE_CHECKING:
     from fairlead.model.group import PodGroup

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.state.counts import Tally, add_into
+from fairlead.state.counts import DomainTally, add_into
 from fairlead.state.finding import ByLabels, BySelector
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _EMPTY_KEPT = 256
 """Label sets without pods are kept for a while: trials take pods away and put them back."""
 
 
-class Reach(NamedTuple):
+class PodSelection(NamedTuple):
     """Which pods are meant: those in these namespaces (None for all) that a selector picks."""
 
     namespaces: frozenset[str] | None
@@ -66,7 +66,7 @@ class Group:
 
     __slots__ = ("live", "reaches", "tally")
 
-    def __init__(self, reaches: tuple[Reach, ...], live: bool, tally: Tally) -> None:
+    def __init__(self, reaches: tuple[PodSelection, ...], live: bool, tally: DomainTally) -> None:
         self.reaches = reaches
         self.live = live
         self.tally = tally
@@ -84,13 +84,13 @@ class SelectedPods:
         self._table = table
         self._sets: dict[tuple[str, frozenset[tuple[str, str]]], LabelSet] = {}
         self._by_labels: ByLabels[LabelSet] = ByLabels()
-        self._groups: OrderedDict[tuple[bool, tuple[Reach, ...]], Group] = OrderedDict()
+        self._groups: OrderedDict[tuple[bool, tuple[PodSelection, ...]], Group] = OrderedDict()
         self._by_selector: BySelector[Group] = BySelector()
         self._empty: dict[LabelSet, None] = {}
 
     # ---- asking ----
 
-    def count(self, *reaches: Reach, live: bool) -> Tally:
+    def count(self, *reaches: PodSelection, live: bool) -> DomainTally:
         """How many pods are within all these reaches. The tally is good as long as no pod moves."""
         key = (live, reaches)
         group = self._groups.get(key)
@@ -105,15 +105,15 @@ class SelectedPods:
         """How many groups are kept."""
         return len(self._groups)
 
-    def _make(self, reaches: tuple[Reach, ...], live: bool) -> Group:
+    def _make(self, reaches: tuple[PodSelection, ...], live: bool) -> Group:
         on_rows: dict[int, int] = {}
-        group = Group(reaches, live, Tally(self._table, {}))
+        group = Group(reaches, live, DomainTally(self._table, {}))
         for labels in self._by_labels.candidates(reach.selector for reach in reaches):
             if group.covers(labels):
                 group.followers(labels).append(group)
                 for row, count in (labels.live if live else labels.every).items():
                     on_rows[row] = on_rows.get(row, 0) + count
-        group.tally = Tally(self._table, on_rows)
+        group.tally = DomainTally(self._table, on_rows)
         self._by_selector.add(group, (reach.selector for reach in reaches))
         return group
 

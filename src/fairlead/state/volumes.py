@@ -1,4 +1,5 @@
-"""Storage: what the volume policies know of a cluster besides the shelves. It is an Index, made when first asked for.
+"""Storage: what the volume policies know of a cluster besides the ObjectIndex. It is an Index, made when first asked
+for.
 
 Its parts: `volumes` and `claims`, the records with what is pretended of them since a pod was reserved; `disks`, the
 disks that pods on nodes name themselves; `attached`, what is attached where; `reach`, from which rows something can be
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from fairlead.model.requirements import Requirement
     from fairlead.model.selectors import NodeSelector
     from fairlead.state.cluster import Cluster
-    from fairlead.state.shelves import Shelf
+    from fairlead.state.object_index import Shelf
     from fairlead.state.table import NodeTable
 
 
@@ -124,7 +125,7 @@ class VolumesByClass:
 Rows = NDArray[np.intp]
 
 
-class Reach:
+class VolumeReach:
     """From which rows a volume or a pool of storage can be used, remembered until some node changes."""
 
     _LIMIT = 1 << 15
@@ -198,17 +199,17 @@ class Storage:
     """All of it, for one cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
-        shelves = cluster.shelves
-        self._volumes: Shelf = shelves.of(kinds.PERSISTENT_VOLUME)
+        object_index = cluster.object_index
+        self._volumes: Shelf = object_index.of(kinds.PERSISTENT_VOLUME)
         self._by_class = VolumesByClass(self._volumes)
         self.volumes: Assumed[Volume] = Assumed(self._volumes)
-        self.claims: Assumed[Claim] = Assumed(shelves.of(kinds.PERSISTENT_VOLUME_CLAIM))
-        self.classes = shelves.of(kinds.STORAGE_CLASS)
-        self.drivers = shelves.of(kinds.CSI_DRIVER)
-        self.capacities = shelves.of(kinds.CSI_STORAGE_CAPACITY)
+        self.claims: Assumed[Claim] = Assumed(object_index.of(kinds.PERSISTENT_VOLUME_CLAIM))
+        self.classes = object_index.of(kinds.STORAGE_CLASS)
+        self.drivers = object_index.of(kinds.CSI_DRIVER)
+        self.capacities = object_index.of(kinds.CSI_STORAGE_CAPACITY)
         self.disks = InlineDisks()
-        self.attached = AttachedVolumes(cluster.table, shelves)
-        self.reach = Reach(cluster.table)
+        self.attached = AttachedVolumes(cluster.table, object_index)
+        self.reach = VolumeReach(cluster.table)
 
     def volumes_of_class(self, storage_class: str) -> list[Volume]:
         """Volumes of a class, smallest first and equals by name, with what is pretended of them."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlead.model.kinds import Kind
     from fairlead.model.pod import Owner, Pod
     from fairlead.model.policy import WorkloadSelector
-    from fairlead.state.shelves import Shelf, Shelves
+    from fairlead.state.object_index import ObjectIndex, Shelf
 
 _OWNERS: Mapping[tuple[str, str], Kind] = {
     ("v1", "ReplicationController"): kinds.REPLICATION_CONTROLLER,
@@ -28,9 +28,9 @@ _REMEMBERED = 8192
 
 
 class Workloads:
-    def __init__(self, shelves: Shelves) -> None:
-        self._services: Shelf = shelves.of(kinds.SERVICE)
-        self._owners: dict[tuple[str, str], Shelf] = {said: shelves.of(kind) for said, kind in _OWNERS.items()}
+    def __init__(self, object_index: ObjectIndex) -> None:
+        self._services: Shelf = object_index.of(kinds.SERVICE)
+        self._owners: dict[tuple[str, str], Shelf] = {said: object_index.of(kind) for said, kind in _OWNERS.items()}
         self._version: tuple[int, ...] = ()
         self._services_in: dict[str, list[WorkloadSelector]] = {}
         self._found: dict[object, LabelSelector] = {}

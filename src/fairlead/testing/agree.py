@@ -91,7 +91,7 @@ def _random_cluster(rng: Random, nodes: int, pods: int, make_node: MakeNode, mak
 
 
 def _pending(cluster: Cluster) -> Sequence[Pod]:
-    return [seat.pod for seat in cluster.pods.values() if seat.row < 0]
+    return [pod_state.pod for pod_state in cluster.pods.values() if pod_state.row < 0]
 
 
 def _answers(plugin: Plugin, candidate: Pod, cluster: Cluster, points: Sequence[str]) -> dict[str, list[Any]]:

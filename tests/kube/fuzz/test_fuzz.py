@@ -21,7 +21,7 @@ from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.config.assemble import profiles_of
 from fairlead.config.kube import read_kube_config
 from fairlead.sim.recording import Form, Scenario
-from fairlead.sim.replay import Difference, KubeReplay, Report
+from fairlead.sim.replay import DecisionDifference, KubeReplay, Report
 from tests.kube.control_plane import ControlPlane
 from tests.kube.fuzz.recorder import Doc, Recorder
 from tests.kube.fuzz.worlds import FAMILIES, World, make_world
@@ -74,7 +74,7 @@ async def test_the_real_kube_scheduler_decides_fresh_clusters_as_we_do(plane: Co
     assert report.differences == [], f"{report.agree} of {report.total} decisions of {file} agree"
 
 
-async def compared(recorder: Recorder, world: World) -> tuple[Doc, list[list[Difference]]]:
+async def compared(recorder: Recorder, world: World) -> tuple[Doc, list[list[DecisionDifference]]]:
     """A cluster as it was recorded, and for each decision in what we differ."""
     for settle in SETTLE:
         recorded = await recorder.record(world, settle=settle)

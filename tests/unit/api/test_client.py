@@ -14,13 +14,13 @@ from aiohttp.test_utils import TestServer
 
 from fairlead.api.client.client import KubeApi, Timeouts, page_of
 from fairlead.api.client.credentials import Connection
-from fairlead.api.client.retry import Backoff
+from fairlead.api.client.retry import RetryDelays
 from fairlead.errors import BadRequest, Conflict, Gone, Invalid, TooManyRequests, Unreachable
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.kinds import DEPLOYMENT, NODE, POD
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-AT_ONCE = Backoff(first=0.0, most=0.0)
+AT_ONCE = RetryDelays(first=0.0, most=0.0)
 
 
 @asynccontextmanager

@@ -233,7 +233,7 @@ def test_10_3_a_failed_bind_gives_the_place_back_and_says_why(extender: Extender
     cluster.harness.until(lambda: bool(cluster.message), limit=60)
     assert (cluster.reason, cluster.message) == ("SchedulerError", "no, thanks")
     cluster.scheduler.cluster.check()
-    assert not any(seat.row >= 0 for seat in cluster.scheduler.cluster.pods.values())
+    assert not any(pod_state.row >= 0 for pod_state in cluster.scheduler.cluster.pods.values())
 
 
 def test_10_3_a_failed_bind_of_an_ignorable_extender_is_left_to_the_next(extender: ExtenderServer) -> None:

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.client.retry import Backoff, Throttle
+from fairlead.api.client.retry import RetryDelays, Throttle
 
 
 @given(st.integers(1, 10_000), st.integers())
 def test_a_delay_grows_to_its_bound_and_no_further(failures: int, seed: int) -> None:
-    backoff = Backoff(first=0.5, factor=2.0, most=8.0, jitter=0.5)
+    backoff = RetryDelays(first=0.5, factor=2.0, most=8.0, jitter=0.5)
     plain = min(8.0, 0.5 * 2.0 ** min(failures - 1, 60))
     assert plain <= backoff.delay(failures, random.Random(seed)) <= plain * 1.5
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.api.store.snapshot import Redaction, collect, read_snapshot, write_snapshot
+from fairlead.api.store.snapshot import RedactionOptions, collect, read_snapshot, write_snapshot
 from fairlead.api.store.snapshot_redaction import redacted
 from fairlead.api.store.storeapi import StoreApi
 from fairlead.errors import ScenarioError
@@ -19,7 +19,7 @@ from fairlead.testing.storage_builders import claim, storage_class
 from fairlead.testing.workload_builders import stateful_set
 from tests.scenario.binder import TurnBinder
 
-OPEN = Redaction()
+OPEN = RedactionOptions()
 
 
 def busy() -> Harness:
@@ -33,7 +33,7 @@ def busy() -> Harness:
     return cluster
 
 
-def saved(cluster: Harness, path: Path, redaction: Redaction = OPEN) -> Path:
+def saved(cluster: Harness, path: Path, redaction: RedactionOptions = OPEN) -> Path:
     documents = asyncio.run(collect(StoreApi(cluster.store), redaction))
     write_snapshot(path, documents, now=cluster.now, redaction=redaction)
     return path

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairlead.api.store.objects import new_uid
-from fairlead.api.store.retention import Limits
+from fairlead.api.store.retention import RetentionLimits
 from fairlead.api.store.store import Store
 from fairlead.errors import ApiError, BadRequest, Conflict, Forbidden, Gone, Invalid, NotFound
 from fairlead.model.flow import Doc, PatchType, Verb, Watch, Write
@@ -325,7 +325,7 @@ def test_events_expire_and_history_is_forgotten(world: World) -> None:
 
 
 def test_ended_pods_beyond_the_limit_go_oldest_first() -> None:
-    world = World(limits=Limits(ended_pods=2))
+    world = World(limits=RetentionLimits(ended_pods=2))
     for name in ("c", "b", "a"):
         world.now += 1
         world.pod(name)

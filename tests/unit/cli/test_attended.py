@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.cli.attended import LOOK_EVERY, Attended, compare
+from fairlead.cli.reloading import LOOK_EVERY, ReloadingScheduler, compare
 from fairlead.config.presets import first_profile
-from fairlead.config.watcher import Outcome
+from fairlead.config.watcher import ReloadOutcome
 from fairlead.engine.scheduler import Scheduler
 from fairlead.model import kinds
 from fairlead.testing.builders import pod
@@ -19,11 +19,11 @@ from fairlead.testing.harness import Harness
 
 class FakeWatcher:
     def __init__(self) -> None:
-        self.outcome: Outcome | Exception = Outcome.SAME
+        self.outcome: ReloadOutcome | Exception = ReloadOutcome.SAME
         self.looks = 0
         self.current: Any = "config"
 
-    def look(self) -> Outcome:
+    def look(self) -> ReloadOutcome:
         self.looks += 1
         if isinstance(self.outcome, Exception):
             raise self.outcome
@@ -36,10 +36,10 @@ class Stage:
         self.reloaded: list[Any] = []
         self.harness = Harness(nodes=2, schedulers=[self._make])
 
-    def _make(self, view: Any) -> Attended:
+    def _make(self, view: Any) -> ReloadingScheduler:
         self.view = view
         self.scheduler = Scheduler([first_profile()])
-        self.attended = Attended(self.scheduler, view, watcher=self.watcher, reload=self.reloaded.append)
+        self.attended = ReloadingScheduler(self.scheduler, view, watcher=self.watcher, reload=self.reloaded.append)
         return self.attended
 
 
@@ -54,7 +54,7 @@ def test_the_file_is_looked_at_once_a_second_and_scheduling_goes_on() -> None:
 
 def test_a_changed_file_is_taken_over_between_steps() -> None:
     stage = Stage()
-    stage.watcher.outcome = Outcome.CHANGED
+    stage.watcher.outcome = ReloadOutcome.CHANGED
     stage.harness.run(LOOK_EVERY / 2)
     assert stage.reloaded == ["config"]
 

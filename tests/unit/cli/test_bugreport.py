@@ -8,7 +8,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from fairlead.api.store.redaction import Redaction, without_key_material
+from fairlead.api.store.redaction import Redactor, without_key_material
 from fairlead.cli.main import cli
 
 POD = {
@@ -34,7 +34,7 @@ POD = {
 
 
 def test_of_a_pod_only_what_scheduling_reads_is_kept() -> None:
-    kept = Redaction().document(POD)
+    kept = Redactor().document(POD)
     assert "s3cret" not in json.dumps(kept)
     assert kept["spec"]["containers"] == [
         {"name": "db", "image": "registry.example/db:1", "resources": {"requests": {"cpu": "1"}}}
@@ -44,7 +44,7 @@ def test_of_a_pod_only_what_scheduling_reads_is_kept() -> None:
 
 
 def test_anonymous_names_still_fit_together() -> None:
-    redaction = Redaction(anonymous=True)
+    redaction = Redactor(anonymous=True)
     pod = redaction.document(POD)
     node = redaction.document(
         {"kind": "Node", "metadata": {"name": "worker-1"}, "status": {"allocatable": {"cpu": "4"}}}
@@ -61,7 +61,7 @@ def test_a_workload_loses_its_template_and_a_config_its_keys() -> None:
         "metadata": {"name": "x"},
         "spec": {"replicas": 1, "template": {"spec": POD["spec"]}},
     }
-    assert Redaction().document(workload)["spec"] == {"replicas": 1}
+    assert Redactor().document(workload)["spec"] == {"replicas": 1}
     config = {"extenders": [{"tlsConfig": {"keyData": "c2VjcmV0", "caFile": "/x"}}]}
     assert without_key_material(config) == {"extenders": [{"tlsConfig": {"keyData": "REDACTED", "caFile": "/x"}}]}
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from fairlead.cli.explain import WAITS
 from fairlead.cli.explained import show
 from fairlead.cli.main import cli
-from fairlead.model.explanation import Blocker, Explanation, Scored, WaitingIn
+from fairlead.model.explanation import Blocker, Explanation, ScoredNode, WaitingIn
 from fairlead.testing.builders import pod
 from fairlead.testing.harness import Harness
 from fairlead.testing.serving import Served
@@ -27,7 +27,7 @@ REFUSED = Explanation(
 )  # fmt: skip
 PLACED = Explanation(
     "default", "p", "uid", "default-scheduler", "Scheduled", node="a", attempts=1, total_nodes=3, feasible_nodes=2,
-    chosen=Scored("a", 15, {"Fit": 10, "Mine": 5}), runner_up=Scored("b", 9, {"Fit": 9, "Mine": 0}),
+    chosen=ScoredNode("a", 15, {"Fit": 10, "Mine": 5}), runner_up=ScoredNode("b", 9, {"Fit": 9, "Mine": 0}),
 )  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def test_a_placement_shows_scores_and_the_runner_up() -> None:
 
 
 def test_a_pod_that_only_one_node_could_take_was_not_scored() -> None:
-    only = Explanation("default", "p", "u", "s", "Scheduled", node="a", chosen=Scored("a", 0))
+    only = Explanation("default", "p", "u", "s", "Scheduled", node="a", chosen=ScoredNode("a", 0))
     assert "only one node would do: not scored" in shown(only)
 
 

@@ -9,8 +9,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from fairlead.cli.attended import LOOK_EVERY, Attended
 from fairlead.cli.main import cli
+from fairlead.cli.reloading import LOOK_EVERY, ReloadingScheduler
 from fairlead.cli.schedulers import configured_scheduler
 from fairlead.cli.volcano_flags import VolcanoFlags, volcano_options
 from fairlead.config.volcano_presets import PRESETS
@@ -33,13 +33,13 @@ def flags(*arguments: str) -> VolcanoFlags | None:
     return found[0]
 
 
-def scheduler(*arguments: str) -> Attended:
+def scheduler(*arguments: str) -> ReloadingScheduler:
     made = configured_scheduler(None, volcano=flags(*arguments))(Harness().store)
-    assert isinstance(made, Attended)
+    assert isinstance(made, ReloadingScheduler)
     return made
 
 
-def names(attended: Attended) -> list[str]:
+def names(attended: ReloadingScheduler) -> list[str]:
     return list(attended.scheduler.profiles)
 
 

@@ -9,45 +9,45 @@ import pytest
 from click.testing import CliRunner
 
 from fairlead.cli import up
-from fairlead.cli.attended import Attended
-from fairlead.cli.embedded import Wish
+from fairlead.cli.embedded import UpOptions
+from fairlead.cli.reloading import ReloadingScheduler
 from fairlead.cli.volcano_flags import VolcanoFlags, volcano_options
 from fairlead.config.gates import parse_feature_gates
 from fairlead.engine.scheduler import Scheduler
 from fairlead.errors import ConfigError
-from fairlead.framework.territory import WHOLE, Sharding, Territory
+from fairlead.framework.partition import WHOLE, Partition, Sharding
 from fairlead.testing.harness import Harness
 from tests.unit.cli.test_volcano_flags import flags
 
 KUBE_CONFIG = "tests/parity/data/kube/scheduler-config.yaml"
 
 
-def territory(*arguments: str) -> Territory:
+def partition(*arguments: str) -> Partition:
     asked = flags("--volcano-conf", "default", *arguments)
     assert asked is not None
     rounds = asked.profile(asked.first_config()).rounds
     assert rounds is not None
-    return rounds.territory
+    return rounds.partition
 
 
 def test_by_default_it_is_the_whole_cluster() -> None:
-    assert territory() == WHOLE
+    assert partition() == WHOLE
 
 
 def test_labels_are_listed_with_commas_or_one_by_one() -> None:
-    given = territory("--node-selector", "role:train,role:serve", "--node-selector", "pool:a")
+    given = partition("--node-selector", "role:train,role:serve", "--node-selector", "pool:a")
     assert given.labels == {"role:train", "role:serve", "pool:a"}
     assert not given.whole
 
 
 def test_the_mode_and_the_name_of_a_shard() -> None:
-    given = territory("--scheduler-sharding-mode", "soft", "--scheduler-sharding-name", "east")
+    given = partition("--scheduler-sharding-mode", "soft", "--scheduler-sharding-name", "east")
     assert (given.sharding, given.shard) == (Sharding.SOFT, "east")
 
 
 def test_another_mode_is_an_error() -> None:
     with pytest.raises(click.BadParameter, match="'none', 'soft', 'hard'"):
-        territory("--scheduler-sharding-mode", "medium")
+        partition("--scheduler-sharding-mode", "medium")
 
 
 def test_volumes_and_gates() -> None:
@@ -69,11 +69,11 @@ def test_the_gates_of_the_command_reach_the_profile() -> None:
     assert rounds.opens_queue_gates
 
 
-def brought_up(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Wish:
+def brought_up(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> UpOptions:
     """What `fairlead up` would start."""
-    wishes: list[Wish] = []
+    wishes: list[UpOptions] = []
 
-    async def note(wish: Wish) -> None:
+    async def note(wish: UpOptions) -> None:
         wishes.append(wish)
 
     monkeypatch.setattr(up, "_up", note)
@@ -88,7 +88,7 @@ def brought_up(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Wish:
 def test_up_takes_the_same_gates_for_volcano(monkeypatch: pytest.MonkeyPatch, gates: tuple[str, ...]) -> None:
     wish = brought_up(monkeypatch, "--volcano-conf", "default", *gates)
     attended = wish.schedulers[0](Harness().store)
-    assert isinstance(attended, Attended)
+    assert isinstance(attended, ReloadingScheduler)
     rounds = attended.scheduler.profiles["volcano"].rounds
     assert rounds is not None
     assert rounds.opens_queue_gates == bool(gates)
@@ -99,7 +99,7 @@ def test_up_takes_gates_over_those_that_gangs_need(monkeypatch: pytest.MonkeyPat
     found = []
     for gates in ("", "StorageCapacityScoring=true", "AllAlpha=false"):
         made = brought_up(monkeypatch, *config, "--feature-gates", gates).schedulers[0](Harness().store)
-        scheduler = made.scheduler if isinstance(made, Attended) else made
+        scheduler = made.scheduler if isinstance(made, ReloadingScheduler) else made
         assert isinstance(scheduler, Scheduler)
         plugins = scheduler.profiles["default-scheduler"].plugins()
         found.append("GangScheduling" in [plugin.name for plugin in plugins])
@@ -134,14 +134,14 @@ class TestReplicas:
         monkeypatch.setenv("SCHEDULER_NUM", "3")
 
     def test_section_1_6_the_ring_is_that_of_the_stateful_set(self) -> None:
-        given = territory()
+        given = partition()
         assert given.ring is not None
         assert given.ring.members == ("volcano-scheduler-0", "volcano-scheduler-1", "volcano-scheduler-2")
         assert given.replica == "volcano-scheduler-1"
 
     def test_a_number_that_is_none_is_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SCHEDULER_NUM", "some")
-        given = territory()
+        given = partition()
         assert given.ring is not None
         assert len(given.ring.members) == 1
 
@@ -149,7 +149,7 @@ class TestReplicas:
     def test_what_cannot_be_a_replica_is_an_error(self, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
         monkeypatch.setenv(name, value)
         with pytest.raises(ConfigError, match=name):
-            territory()
+            partition()
 
     def test_without_volcano_nobody_looks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SCHEDULER_POD_NAME", "alone")
@@ -157,7 +157,7 @@ class TestReplicas:
 
     def test_off_unless_it_is_true(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("MULTI_SCHEDULER_ENABLE", "1")
-        assert territory() == WHOLE
+        assert partition() == WHOLE
 
 
 def test_both_commands_have_them() -> None:

@@ -13,7 +13,7 @@ import pytest
 from fairlead.config.kube import load_kube_config
 from fairlead.config.plugin_sets import IN_TREE
 from fairlead.config.problems import ConfigErrors
-from fairlead.config.registry import BUILT_IN, GROUP, METHOD_OF_POINT, Registry
+from fairlead.config.registry import BUILT_IN, GROUP, METHOD_OF_POINT, PluginRegistry
 from fairlead.errors import ConfigError
 from fairlead.framework.plugin import Plugin
 
@@ -51,8 +51,8 @@ def _user_module() -> Iterator[None]:
     del sys.modules["users_plugins"]
 
 
-def registry() -> Registry:
-    return Registry(installed={"Picky": EntryPoint("Picky", "users_plugins:Picky", GROUP)})
+def registry() -> PluginRegistry:
+    return PluginRegistry(installed={"Picky": EntryPoint("Picky", "users_plugins:Picky", GROUP)})
 
 
 def test_every_plugin_of_the_original_has_a_place_in_the_table() -> None:
@@ -60,7 +60,7 @@ def test_every_plugin_of_the_original_has_a_place_in_the_table() -> None:
 
 
 def test_a_built_in_plugin_says_its_points_without_being_imported() -> None:
-    unimportable = Registry(built_in=dict.fromkeys(BUILT_IN, "no.such.module:X"), installed={})
+    unimportable = PluginRegistry(built_in=dict.fromkeys(BUILT_IN, "no.such.module:X"), installed={})
     assert unimportable.capabilities["NodeResourcesFit"] == IN_TREE["NodeResourcesFit"]
 
 
@@ -106,7 +106,7 @@ def test_what_cannot_be_created_is_refused_with_a_reason(name: str, words: str) 
 
 def test_an_installed_plugin_may_not_take_a_built_in_name() -> None:
     with pytest.raises(ConfigError, match="a plugin named NodeName already exists"):
-        Registry(installed={"NodeName": EntryPoint("NodeName", "users_plugins:Picky", GROUP)})
+        PluginRegistry(installed={"NodeName": EntryPoint("NodeName", "users_plugins:Picky", GROUP)})
 
 
 def test_a_configuration_may_name_a_users_plugin_by_module() -> None:

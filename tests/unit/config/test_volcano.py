@@ -16,7 +16,7 @@ from fairlead.config.volcano_arguments import ARGUMENTS
 from fairlead.config.volcano_build import profile_of_volcano
 from fairlead.config.volcano_options import VolcanoOptions
 from fairlead.config.volcano_presets import PRESETS
-from fairlead.config.watcher import ConfigWatcher, Outcome
+from fairlead.config.watcher import ConfigWatcher, ReloadOutcome
 from fairlead.framework.tiers import Tiers
 from fairlead.plugins.volcano.catalogue import NAMES
 from fairlead.plugins.volcano.queues.capacity import HierarchicalCapacity
@@ -172,12 +172,12 @@ def test_an_invalid_file_keeps_the_last_good_one_and_says_so(tmp_path: Path) -> 
     file.write_text(PRESETS["default"])
     watcher = ConfigWatcher(file, lambda text: load_volcano_config(text, file=file.name), told.append)
     file.write_text(PRESETS["default"].replace("allocate", "alocate"))
-    assert watcher.look() is Outcome.INVALID
+    assert watcher.look() is ReloadOutcome.INVALID
     assert watcher.current == preset_volcano_config("default")
     assert 'there is no action "alocate" (did you mean "allocate"?)' in told[-1]
     assert "the last good configuration stays in force" in told[-1]
     file.write_text(PRESETS["shipped"] + "# repaired\n")
-    assert watcher.look() is Outcome.CHANGED
+    assert watcher.look() is ReloadOutcome.CHANGED
     assert watcher.current == preset_volcano_config("shipped")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from fairlead.api.store.snapshot import Redaction, write_snapshot
+from fairlead.api.store.snapshot import RedactionOptions, write_snapshot
 from fairlead.cli.config_commands import config_group
 from fairlead.config.volcano import load_volcano_config, preset_volcano_config
 from fairlead.config.volcano_group_traps import traps_of_groups
@@ -295,7 +295,7 @@ def test_check_reads_several_files_and_directories(tmp_path: Path) -> None:
 
 def test_check_reads_a_snapshot(tmp_path: Path) -> None:
     file = tmp_path / "cluster.gz"
-    write_snapshot(file, promising(), now=0.0, redaction=Redaction())
+    write_snapshot(file, promising(), now=0.0, redaction=RedactionOptions())
     assert PROMISES in check("--queues", str(file)).stdout
 
 

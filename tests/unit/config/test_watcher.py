@@ -9,7 +9,7 @@ import pytest
 from fairlead.config.kube import load_kube_config
 from fairlead.config.kube_records import KubeConfig
 from fairlead.config.problems import ConfigErrors
-from fairlead.config.watcher import ConfigWatcher, Outcome
+from fairlead.config.watcher import ConfigWatcher, ReloadOutcome
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -41,28 +41,28 @@ def watched(tmp_path: Path) -> Watched:
 
 
 def test_an_untouched_file_is_not_read_again(watched: Watched) -> None:
-    assert [watched.watcher.look() for _ in range(3)] == [Outcome.SAME] * 3
+    assert [watched.watcher.look() for _ in range(3)] == [ReloadOutcome.SAME] * 3
     assert watched.loads == 1
     assert watched.said == []
 
 
 def test_a_changed_file_is_taken_over_and_said_aloud(watched: Watched) -> None:
     watched.write(HEADER + "parallelism: 2\n")
-    assert watched.watcher.look() is Outcome.CHANGED
+    assert watched.watcher.look() is ReloadOutcome.CHANGED
     assert watched.watcher.current.parallelism == 2
     assert watched.said == [f"{watched.file}: configuration reloaded"]
-    assert watched.watcher.look() is Outcome.SAME
+    assert watched.watcher.look() is ReloadOutcome.SAME
 
 
 def test_a_comment_changes_nothing(watched: Watched) -> None:
     watched.write(HEADER + "# a remark\nparallelism: 1\n")
-    assert watched.watcher.look() is Outcome.SAME
+    assert watched.watcher.look() is ReloadOutcome.SAME
 
 
 def test_a_broken_file_keeps_the_last_good_configuration_and_is_told_once(watched: Watched) -> None:
     watched.write(HEADER + "paralelism: 2\n")
-    assert watched.watcher.look() is Outcome.INVALID
-    assert watched.watcher.look() is Outcome.SAME
+    assert watched.watcher.look() is ReloadOutcome.INVALID
+    assert watched.watcher.look() is ReloadOutcome.SAME
     assert watched.watcher.current.parallelism == 1
     assert watched.said == [
         'scheduler.yaml:3: paralelism: unknown field "paralelism" (did you mean "parallelism"?)\n'
@@ -72,9 +72,9 @@ def test_a_broken_file_keeps_the_last_good_configuration_and_is_told_once(watche
 
 def test_a_repaired_file_is_taken_over(watched: Watched) -> None:
     watched.write("nonsense")
-    assert watched.watcher.look() is Outcome.INVALID
+    assert watched.watcher.look() is ReloadOutcome.INVALID
     watched.write(HEADER + "parallelism: 3\n")
-    assert watched.watcher.look() is Outcome.CHANGED
+    assert watched.watcher.look() is ReloadOutcome.CHANGED
     assert watched.watcher.current.parallelism == 3
 
 
@@ -82,16 +82,16 @@ def test_a_broken_file_put_back_as_it_was_is_the_same_and_said_aloud(watched: Wa
     watched.write("nonsense")
     watched.watcher.look()
     watched.write(HEADER + "parallelism: 1\n")
-    assert watched.watcher.look() is Outcome.SAME
+    assert watched.watcher.look() is ReloadOutcome.SAME
     assert watched.said[-1] == f"{watched.file}: the file is again as it was when it was loaded"
 
 
 def test_a_file_that_vanished_keeps_the_last_good_configuration_until_it_is_back(watched: Watched) -> None:
     watched.file.unlink()
-    assert watched.watcher.look() is Outcome.INVALID
-    assert watched.watcher.look() is Outcome.SAME
+    assert watched.watcher.look() is ReloadOutcome.INVALID
+    assert watched.watcher.look() is ReloadOutcome.SAME
     watched.write(HEADER + "parallelism: 4\n")
-    assert watched.watcher.look() is Outcome.CHANGED
+    assert watched.watcher.look() is ReloadOutcome.CHANGED
     assert len(watched.said) == 2
 
 

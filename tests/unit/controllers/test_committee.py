@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlead.controllers.committee import Committee
+from fairlead.controllers.controller_group import ControllerGroup
 from fairlead.controllers.housekeeping import housekeepers
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import create
@@ -32,7 +32,7 @@ def test_all_members_see_all_changes_before_any_of_them_acts() -> None:
     world, diary = World(), []  # type: ignore[var-annotated]
     first = Member(world, "first", Watch(POD), diary=diary)
     second = Member(world, "second", Watch(POD, field_selector="spec.nodeName!="), Watch(NODE), diary=diary)
-    committee = Committee("both", [first, second])
+    committee = ControllerGroup("both", [first, second])
     assert committee.watches == [Watch(POD), Watch(NODE)]
     committee.step(0, [world.put(POD, pod("quiet").doc()), world.put(POD, pod("b").doc())], [])
     assert diary == [
@@ -44,7 +44,7 @@ def test_all_members_see_all_changes_before_any_of_them_acts() -> None:
 def test_each_reply_reaches_the_member_that_wrote() -> None:
     world, diary = World(), []  # type: ignore[var-annotated]
     first, second = (Member(world, name, Watch(POD), diary=diary) for name in ("first", "second"))
-    committee = Committee("both", [first, second])
+    committee = ControllerGroup("both", [first, second])
     ours, theirs = committee.step(0, [world.put(POD, pod("a").doc())], [])
     committee.step(1, [], [created(world, ours, "x")[0], refused(theirs, InternalError("no"))])
     assert [trouble.controller for trouble in committee.errors] == ["second"]

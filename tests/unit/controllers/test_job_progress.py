@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.controllers.pod_facts import PodFact, deletion_order, pod_fact
-from fairlead.controllers.workloads.job_progress import Tally, indexes_of, indexes_text
+from fairlead.controllers.workloads.job_progress import FinishedPods, indexes_of, indexes_text
 from fairlead.testing.builders import pod
 
 
@@ -27,7 +27,7 @@ def test_indexes_are_written_as_the_original_does() -> None:
 
 
 def test_a_pod_counts_once_however_often_it_is_seen() -> None:
-    tally = Tally()
+    tally = FinishedPods()
     for gone in (False, False, True):
         tally.count(fact("a", phase="Succeeded"), 1.0, gone=gone)
         tally.count(fact("b", phase="Failed"), 1.0, gone=gone)
@@ -35,7 +35,7 @@ def test_a_pod_counts_once_however_often_it_is_seen() -> None:
 
 
 def test_a_pod_that_vanished_counts_as_failed_unless_the_job_dismissed_it() -> None:
-    tally = Tally()
+    tally = FinishedPods()
     tally.dismissed.add("b")
     for name in ("a", "b"):
         tally.count(fact(name, phase="Running"), 1.0, gone=True)
@@ -43,7 +43,7 @@ def test_a_pod_that_vanished_counts_as_failed_unless_the_job_dismissed_it() -> N
 
 
 def test_what_an_earlier_process_counted_is_taken_over_once() -> None:
-    tally = Tally()
+    tally = FinishedPods()
     tally.count(fact("a", phase="Succeeded", index=4), 1.0, gone=False)
     tally.begin({"succeeded": 3, "failed": 2, "completedIndexes": "0,1,4"})
     tally.begin({"succeeded": 9})
@@ -51,7 +51,7 @@ def test_what_an_earlier_process_counted_is_taken_over_once() -> None:
 
 
 def test_the_next_attempt_waits_longer_after_each_failure_in_a_row() -> None:
-    tally = Tally()
+    tally = FinishedPods()
     assert tally.next_attempt() == float("-inf")
     for name, delay in (("a", 10), ("b", 20), ("c", 40)):
         tally.count(fact(name, phase="Failed", finished_at=100.0), 100.0, gone=False)

@@ -11,7 +11,7 @@ from fairlead.framework.round import Round, Task
 from fairlead.framework.tiers import Enabled, TierPlugin
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Doc, Happened
-from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.priority import Priority
 from fairlead.state.cluster import Cluster
 from fairlead.testing.builders import Builder, node, pod, podgroup, queue
@@ -54,7 +54,7 @@ def round_over(
     actions: tuple[str, ...] = ("allocate", "backfill"),
     compatible: bool = False,
 ) -> Round:
-    tier = tuple(Enabled(plugin) for plugin in (plugins if plugins is not None else (Priority(), Gang())))
+    tier = tuple(Enabled(plugin) for plugin in (plugins if plugins is not None else (Priority(), GangTierPlugin())))
     return open_round(cluster, Rounds(actions, (tier,), compatible=compatible), uid="r", now=1e9, rng=Random(0))
 
 

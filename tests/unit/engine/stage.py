@@ -196,4 +196,4 @@ def deleting(doc: Doc) -> Doc:
 
 
 def seen(stage: Stage, name: str) -> Pod:
-    return next(seat.seen for seat in stage.cluster.pods.values() if seat.seen.name == name)
+    return next(pod_state.seen for pod_state in stage.cluster.pods.values() if pod_state.seen.name == name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.queue.backoff import Backoff
+from fairlead.engine.queue.backoff import PodBackoff
 from tests.unit.engine.waiting_room import NODE_ADD, T0, Room
 
 
@@ -91,12 +91,12 @@ def test_section_2_4_errors_and_refusals_wait_in_separate_heaps() -> None:
 
 @pytest.mark.parametrize(("failures", "seconds"), [(1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (6, 10), (2000, 10)])
 def test_section_2_5_the_backoff_doubles_up_to_its_maximum(failures: int, seconds: float) -> None:
-    assert Backoff(1.0, 10.0).duration(failures) == seconds
+    assert PodBackoff(1.0, 10.0).duration(failures) == seconds
 
 
 def test_section_2_5_a_doubling_that_meets_the_maximum_exactly_is_not_cut() -> None:
-    assert [Backoff(2.0, 16.0).duration(n) for n in (1, 2, 3, 4, 5)] == [2, 4, 8, 16, 16]
-    assert Backoff(20.0, 10.0).duration(1) == 10
+    assert [PodBackoff(2.0, 16.0).duration(n) for n in (1, 2, 3, 4, 5)] == [2, 4, 8, 16, 16]
+    assert PodBackoff(20.0, 10.0).duration(1) == 10
 
 
 def test_section_2_5_expiry_is_cut_to_the_second_and_that_second_still_backs_off() -> None:

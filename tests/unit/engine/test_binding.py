@@ -8,7 +8,7 @@ from fairlead.framework.profile import profile_of
 from fairlead.model import kinds
 from fairlead.model.flow import Happened, Verb
 from fairlead.model.reasons import failed, unschedulable
-from fairlead.state.cluster import Place
+from fairlead.state.cluster import PodPlace
 from tests.unit.engine.stage import T0, Rescuer, Scripted, Stage, node, pod, standard
 
 
@@ -20,7 +20,7 @@ def test_section_5_1_a_refusal_by_reserve_is_undone_and_speaks_of_one_node() -> 
     stage.tell(pod("a"))
     assert stage.conditions("a")[0]["message"] == "0/1 nodes are available: 1 taken."
     assert log[-4:] == ["First.reserve", "Second.reserve", "Second.unreserve", "First.unreserve"]
-    assert stage.cluster.pods["uid-a"].place is Place.PENDING
+    assert stage.cluster.pods["uid-a"].place is PodPlace.PENDING
     assert stage.backlog.where("uid-a").plugins == ("Second",)
 
 
@@ -41,7 +41,7 @@ def test_section_5_2_a_waiting_pod_keeps_its_room_until_it_is_allowed() -> None:
     stage.tell(pod("a", cpu="4"))
     stage.tell(pod("b", cpu="4"))
     assert stage.binds() == {}
-    assert stage.cluster.pods["uid-a"].place is Place.ASSUMED
+    assert stage.cluster.pods["uid-a"].place is PodPlace.ASSUMED
     stage.scheduler.bindings["uid-a"].allow("Permit")
     stage.tell(node("far", cpu="1"))
     stage.run()
@@ -111,7 +111,7 @@ def test_section_5_4_a_refused_binding_leaves_no_trace_and_is_retried_after_a_ba
     stage.tell(pod("a"))
     stage.answer(Conflict("already there"), to="binding")
     assert "Reserve.unreserve" in reserve.log
-    assert stage.cluster.pods["uid-a"].place is Place.PENDING
+    assert stage.cluster.pods["uid-a"].place is PodPlace.PENDING
     assert int(stage.cluster.table.requested["cpu"].sum()) == 0
     assert stage.backlog.where("uid-a").queue == "backoff"
     assert stage.conditions("a")[0]["reason"] == "SchedulerError"

@@ -10,7 +10,7 @@ from typing import Any
 from fairlead.config.assemble import profiles_of
 from fairlead.config.kube import default_kube_config
 from fairlead.sim.recording import Form, Scenario
-from fairlead.sim.replay import Difference, KubeReplay
+from fairlead.sim.replay import DecisionDifference, KubeReplay
 from tests.unit.plugins.stand import Doc, node_doc, pod_doc
 
 PROFILES = profiles_of(default_kube_config())
@@ -21,7 +21,7 @@ NO_HELP = (
 
 def differences(decision: Doc, *nodes: Doc, objects: tuple[Doc, ...] = (), existing: tuple[Doc, ...] = ()) -> Any:
     doc = {"nodes": nodes, "objects": objects, "existing": existing, "decisions": [decision]}
-    found: list[Difference] = next(KubeReplay(Scenario("f", 1, Form.KUBE, 1, "", doc), PROFILES).decisions())
+    found: list[DecisionDifference] = next(KubeReplay(Scenario("f", 1, Form.KUBE, 1, "", doc), PROFILES).decisions())
     return [(difference.field, difference.got) for difference in found]
 
 

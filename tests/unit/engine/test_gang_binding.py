@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.engine.cycle.binding import Stage as BindingStage
+from fairlead.engine.cycle.binding import BindingStage
 from fairlead.errors import Conflict
 from fairlead.framework.profile import profile_of
 from fairlead.model.flow import Happened, Reply, Verb
 from fairlead.plugins.gang import GangScheduling
-from fairlead.state.cluster import Place
+from fairlead.state.cluster import PodPlace
 from tests.unit.engine.gang_stage import confirm, gang_stage, group, member, members
 from tests.unit.engine.stage import Stage, deleting, node, pod, standard
 
@@ -36,7 +36,7 @@ def _started(minimum: int = 2, **more: Any) -> tuple[Stage, list[dict[str, Any]]
 
 def test_a_failed_bind_keeps_the_members_place() -> None:
     stage, _ = _started()
-    assert stage.cluster.pods["uid-g-1"].place is Place.ASSUMED
+    assert stage.cluster.pods["uid-g-1"].place is PodPlace.ASSUMED
     assert stage.scheduler.bindings["uid-g-1"].stage is BindingStage.HELD
     stage.tell(pod("thief", cpu="2"))
     assert "thief" not in stage.binds()
@@ -75,7 +75,7 @@ def test_a_member_of_a_basic_group_is_not_held() -> None:
     stage = gang_stage(nodes=1)
     stage.tell(group("g"), *members("g", 1))
     _refuse_bind_of(stage, "g-0")
-    assert stage.cluster.pods["uid-g-0"].place is Place.PENDING
+    assert stage.cluster.pods["uid-g-0"].place is PodPlace.PENDING
     assert stage.backlog.where("uid-g-0").queue == "backoff"
 
 
@@ -98,7 +98,7 @@ def test_time_runs_out_and_it_is_reported() -> None:
     assert told[0]["note"] == "1 of 2 members started, and no more within 300s"
     assert told[0]["regarding"]["name"] == "g-1"
     assert not [w for w in stage.writes if w.verb is Verb.DELETE]
-    assert stage.cluster.pods["uid-g-1"].place is Place.ASSUMED
+    assert stage.cluster.pods["uid-g-1"].place is PodPlace.ASSUMED
 
 
 def test_time_runs_out_and_started_members_are_evicted() -> None:
@@ -109,7 +109,7 @@ def test_time_runs_out_and_started_members_are_evicted() -> None:
     deleted = [w for w in stage.writes if w.verb is Verb.DELETE]
     assert [w.name for w in deleted] == ["g-0"]
     assert stage.conditions("g-0")[-1]["type"] == "DisruptionTarget"
-    assert stage.cluster.pods["uid-g-1"].place is Place.PENDING
+    assert stage.cluster.pods["uid-g-1"].place is PodPlace.PENDING
     stage.tell({**deleting(docs[0]), "spec": {**docs[0]["spec"], "nodeName": "n0"}}, happened=Happened.MODIFIED)
     stage.gone({**docs[0], "spec": {**docs[0]["spec"], "nodeName": "n0"}})
     stage.tell(member("g-2", "g", cpu="2"))

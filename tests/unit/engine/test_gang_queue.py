@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.queue.backoff import Backoff
+from fairlead.engine.queue.backoff import PodBackoff
 from fairlead.engine.queue.entry import Entry
 from fairlead.model.flow import Happened
 from tests.unit.engine.gang_stage import gang_stage, group, member, members
@@ -65,7 +65,7 @@ def test_a_refused_gang_is_put_off_the_longer_the_larger_it_is(size: int, most: 
     entry = _entry(stage)
     entry.unschedulable_count = 60
     entry.backoff_until = None
-    assert Backoff().until(entry) == entry.since + most
+    assert PodBackoff().until(entry) == entry.since + most
 
 
 def test_the_first_times_are_as_short_as_a_pods() -> None:
@@ -75,7 +75,7 @@ def test_the_first_times_are_as_short_as_a_pods() -> None:
     durations = []
     for count in (1, 2, 3, 4, 5):
         entry.unschedulable_count, entry.backoff_until = count, None
-        durations.append(Backoff().until(entry) - entry.since)
+        durations.append(PodBackoff().until(entry) - entry.since)
     assert durations == [1.0, 2.0, 4.0, 8.0, 16.0]
 
 
@@ -88,11 +88,11 @@ def test_neither_an_error_nor_a_gang_that_has_started_is_put_off_longer() -> Non
     assert entry.gang is not None
     assert entry.gang.is_half_bound
     entry.unschedulable_count, entry.backoff_until = 60, None
-    assert Backoff().until(entry) == entry.since + 10.0
+    assert PodBackoff().until(entry) == entry.since + 10.0
     stage.tell(group("h", 5), *members("h", 5, cpu="2"))
     other = _entry(stage, "h")
     other.unschedulable_count, other.error_count, other.backoff_until = 60, 60, None
-    assert Backoff().until(other) == other.since + 10.0
+    assert PodBackoff().until(other) == other.since + 10.0
 
 
 def test_a_gang_without_others_to_wait_for_is_tried_at_once() -> None:

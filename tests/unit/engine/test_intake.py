@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.framework.plugin import Wait
 from fairlead.model.flow import Happened
-from fairlead.state.cluster import Place
+from fairlead.state.cluster import PodPlace
 from tests.unit.engine.stage import Scripted, Stage, deleting, node, pod
 
 
@@ -75,7 +75,7 @@ def test_section_1_4_other_changes_of_an_assumed_pod_are_ignored() -> None:
     first = pod("first", cpu="1")
     stage.tell(first)
     stage.tell({**first, "metadata": {**first["metadata"], "labels": {"a": "b"}}}, happened=Happened.MODIFIED)
-    assert stage.cluster.pods["uid-first"].place is Place.ASSUMED
+    assert stage.cluster.pods["uid-first"].place is PodPlace.ASSUMED
     assert len(stage.binds()) == 1
 
 
@@ -90,7 +90,7 @@ def test_section_1_5_deleting_a_pod_that_waits_for_permission_refuses_it() -> No
     assert stage.scheduler.bindings == {}
     assert "Permit.unreserve" in permit.log
     stage.tell(pod("second", cpu="4"))
-    assert stage.cluster.pods["uid-second"].place is Place.ASSUMED
+    assert stage.cluster.pods["uid-second"].place is PodPlace.ASSUMED
 
 
 def test_section_1_5_a_deleted_pod_gives_up_its_nomination_for_pods_of_no_higher_priority() -> None:
@@ -127,7 +127,7 @@ def test_section_1_6_pods_on_a_deleted_node_are_kept_until_they_are_deleted_them
     stage = Stage(nodes=2)
     stage.tell(pod("there", on="n0"))
     stage.gone(node("n0"))
-    assert [seat.place for seat in stage.cluster.pods.values()] == [Place.BOUND]
+    assert [pod_state.place for pod_state in stage.cluster.pods.values()] == [PodPlace.BOUND]
     stage.tell(pod("a", cpu="4"))
     assert stage.binds() == {"a": "n1"}
 

@@ -10,7 +10,7 @@ from fairlead.engine.rounds.node_search import enough
 from fairlead.framework.round import Round, Sampling
 from fairlead.model.tasks import TaskStatus
 from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
 from fairlead.testing.builders import pod, queue
@@ -103,14 +103,14 @@ def test_nobody_of_a_fifo_queue_overtakes_unless_compatible() -> None:
 
 def test_a_pod_that_asks_for_nothing_goes_where_predicates_let_it() -> None:
     cluster = cluster_with(room("a").tainted("k"), room("b"), *gang("job", 1, at_least=1))  # type: ignore[attr-defined]
-    plugins = (Priority(), Gang(), Predicates.of(Arguments()))
+    plugins = (Priority(), GangTierPlugin(), Predicates.of(Arguments()))
     assert binds(run(round_over(cluster, plugins=plugins))) == {"job-0": "b"}
 
 
 def test_several_reasons_of_one_node_are_told_until_a_final_one() -> None:
     full = room("a", pods="0").tainted("k")  # type: ignore[attr-defined]
     cluster = cluster_with(full, *gang("job", 1, at_least=1))
-    round = run(round_over(cluster, plugins=(Priority(), Gang(), Predicates.of(Arguments()))))
+    round = run(round_over(cluster, plugins=(Priority(), GangTierPlugin(), Predicates.of(Arguments()))))
     (errors,) = next(iter(round.jobs.values())).fit_errors.values()
     assert errors.message == (
         "0/1 nodes are unavailable: 1 node(s) had untolerated taint(s), 1 node(s) pod number exceeded."

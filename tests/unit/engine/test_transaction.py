@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fairlead.engine.rounds.transaction import Transaction, allocate_now, unpipeline
 from fairlead.framework.round import Round
 from fairlead.model.tasks import TaskStatus
-from fairlead.state.cluster import Place
+from fairlead.state.cluster import PodPlace
 from fairlead.testing.builders import pod
 from tests.unit.engine.small_rounds import GROUP, cluster_with, gang, room, round_over, task
 
@@ -21,11 +21,11 @@ def running(name: str, group: str, on: str, **asks: str) -> object:
 
 
 def books_of(round: Round) -> dict[str, list[float]]:
-    books = round.books
+    resources = round.resources
     return {
         f"{kind}.{name}": column[round.rows].tolist()
         for kind in ("idle", "used", "releasing", "pipelined")
-        for name, column in getattr(books, kind).items()
+        for name, column in getattr(resources, kind).items()
     }
 
 
@@ -37,8 +37,8 @@ def test_what_is_committed_is_bound_and_assumed() -> None:
     transaction.commit()
     assert [(t.name, row) for t, row in round.outcome.binds] == [("job-0", 0)]
     assert task(round, "job-0").status is TaskStatus.BINDING
-    assert cluster.pods[task(round, "job-0").uid].place is Place.ASSUMED
-    round.sandbox.lift()
+    assert cluster.pods[task(round, "job-0").uid].place is PodPlace.ASSUMED
+    round.overlay.lift()
     cluster.check()
 
 
@@ -66,11 +66,11 @@ def test_an_eviction_makes_room_that_is_only_releasing() -> None:
     victim = task(round, "old-0")
     transaction = Transaction(round)
     transaction.evict(victim, "preempt")
-    assert (round.books.at(round.books.idle, 0).cpu, round.books.future_idle_at(0).cpu) == (1000, 4000)
+    assert (round.resources.at(round.resources.idle, 0).cpu, round.resources.future_idle_at(0).cpu) == (1000, 4000)
     transaction.discard()
     assert victim.status is TaskStatus.RUNNING
-    assert round.books.future_idle_at(0).cpu == 1000
-    round.sandbox.lift()
+    assert round.resources.future_idle_at(0).cpu == 1000
+    round.overlay.lift()
     cluster.check()
 
 
@@ -122,7 +122,7 @@ def test_a_pod_that_is_gone_is_not_bound_and_its_siblings_are() -> None:
     del cluster.pods[task(round, "job-0").uid]
     transaction.commit()
     assert [t.name for t, _ in round.outcome.binds] == ["job-1"]
-    assert round.books.at(round.books.used, 0).cpu == 1000
+    assert round.resources.at(round.resources.used, 0).cpu == 1000
 
 
 def test_backfilled_tasks_are_bound_once_their_job_is_ready() -> None:
@@ -138,7 +138,7 @@ def test_a_promise_can_be_taken_back() -> None:
     round = round_over(cluster_with(room("a"), *gang("job", 1, at_least=1, cpu="1")))
     Transaction(round).pipeline(task(round, "job-0"), 0, eviction_occurred=False)
     unpipeline(round, task(round, "job-0"))
-    assert round.books.future_idle_at(0).cpu == 4000
+    assert round.resources.future_idle_at(0).cpu == 4000
     assert task(round, "job-0").row == -1
 
 
@@ -157,10 +157,10 @@ def test_whatever_a_round_tries_the_table_is_as_it_was_when_it_is_lifted(
     for number, row, what in steps:
         _perform(round, number, row, what, done)
         if what == "l":
-            round.sandbox.lift()
+            round.overlay.lift()
             assert [[p.uid for p in pods] for pods in cluster.table.pods] == before
-            round.sandbox.lay()
-    round.sandbox.lift()
+            round.overlay.lay()
+    round.overlay.lift()
     assert [[p.uid for p in pods] for pods in cluster.table.pods] == before
     assert np.array_equal(cluster.table.requested_column("cpu"), requested)
     cluster.check()

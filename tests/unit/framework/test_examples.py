@@ -12,7 +12,7 @@ from examples.tiers import LABEL, TIERS, Tiers
 from fairlead import node_filter
 from fairlead.config.assemble import profiles_of
 from fairlead.config.loading import load_config
-from fairlead.config.registry import Registry
+from fairlead.config.registry import PluginRegistry
 from fairlead.engine.scheduler import Scheduler
 from fairlead.errors import ConfigError
 from fairlead.testing.agree import agree, any_node, any_pod
@@ -24,7 +24,7 @@ INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 
 def configured(name: str, *nodes: Any) -> Harness:
-    registry = Registry()
+    registry = PluginRegistry()
     text = (EXAMPLES / f"{name}.yaml").read_text()
     config = load_config(text, file=f"{name}.yaml", capabilities=registry.capabilities)
     return Harness(nodes=nodes, schedulers=[lambda view: Scheduler(profiles_of(config, registry))])
@@ -90,7 +90,7 @@ def test_prices_come_from_the_file_and_the_cheapest_node_wins() -> None:
 
 def test_a_plugin_that_refuses_its_args_is_a_configuration_error() -> None:
     with pytest.raises(ConfigError, match=r"args\.prices must map instance types to prices"):
-        Registry().create("examples.prices:Prices", {})
+        PluginRegistry().create("examples.prices:Prices", {})
 
 
 def test_the_function_of_the_example_is_a_function() -> None:

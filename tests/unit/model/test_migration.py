@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead.model.claims import Volume, compile_volume
-from fairlead.model.migration import (
+from fairlead.model.csi_migration import (
     MigrationError,
     affinity_after_migration,
     driver_of_inline,

@@ -17,11 +17,11 @@ from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.model.pod import Pod
 from fairlead.model.reasons import Verdict
-from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.node_affinity import NodeAffinityPlugin
 from fairlead.plugins.node_basics import NodeUnschedulable, PrioritySort
 from fairlead.plugins.node_ports import NodePorts
 from fairlead.plugins.resources import NodeResourcesFit
-from fairlead.plugins.victims import Candidate, budgets_of, select_victims
+from fairlead.plugins.victims import VictimNode, budgets_of, select_victims
 from fairlead.state.cluster import Cluster
 from fairlead.state.touchlog import TouchLog
 
@@ -30,7 +30,7 @@ NOW = 1_767_229_200.0
 
 
 def filters(*more: Plugin) -> Profile:
-    plugins = [PrioritySort(), NodeUnschedulable(), NodeAffinity(), NodePorts(), NodeResourcesFit(), *more]
+    plugins = [PrioritySort(), NodeUnschedulable(), NodeAffinityPlugin(), NodePorts(), NodeResourcesFit(), *more]
     return profile_of("default-scheduler", plugins)
 
 
@@ -89,7 +89,7 @@ class Arena:
             self.cluster.apply(Change(Happened.ADDED, kind, doc))
         assert not self.cluster.refused, self.cluster.refused
 
-    def seat(self, *docs: Doc) -> None:
+    def pod_state(self, *docs: Doc) -> None:
         self.put(kinds.POD, *docs)
 
     def challenge(
@@ -105,7 +105,7 @@ class Arena:
         assert isinstance(answer, Blocked), answer
         return cycle, answer.refusals
 
-    def search(self, cycle: Cycle, refusals: Refusals, row: int, *, by_sums: bool = False) -> Candidate | Verdict:
+    def search(self, cycle: Cycle, refusals: Refusals, row: int, *, by_sums: bool = False) -> VictimNode | Verdict:
         sums = sums_alone(cycle) if by_sums else None
         return select_victims(cycle, refusals, row, budgets_of(self.cluster), sums)
 
@@ -114,4 +114,4 @@ class Arena:
         found = self.challenge(doc)
         assert found is not None
         answer = self.search(*found, self.cluster.table.row_of[name])
-        return [p.name for p in answer.victims] if isinstance(answer, Candidate) else list(answer.reasons)
+        return [p.name for p in answer.victims] if isinstance(answer, VictimNode) else list(answer.reasons)

@@ -70,14 +70,14 @@ class Street:
         taints = [{"key": taint, "effect": "NoSchedule"}] if taint else []
         self.put(kinds.NODE, {"metadata": {"name": name, "labels": carried}, "spec": {"taints": taints}})
 
-    def seat(self, document: Doc, node: str, *, terminating: bool = False) -> None:
+    def pod_state(self, document: Doc, node: str, *, terminating: bool = False) -> None:
         """A pod that is on a node already."""
         metadata = {**document["metadata"], **({"deletionTimestamp": LONG_AGO} if terminating else {})}
         self.put(kinds.POD, {"metadata": metadata, "spec": {**document["spec"], "nodeName": node}})
 
-    def seats(self, node: str, count: int, labels: Mapping[str, str], **more: Any) -> None:
+    def pod_states(self, node: str, count: int, labels: Mapping[str, str], **more: Any) -> None:
         for number in range(count):
-            self.seat(pod(f"{node}-{number}", labels, **more), node)
+            self.pod_state(pod(f"{node}-{number}", labels, **more), node)
 
     def compiled(self, document: Doc) -> Pod:
         return compile_pod(document, self.cluster.shapes)

@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlead.model.reasons import SKIP, Code
 from fairlead.plugins.devices import NOT_BUILT, DynamicResources
-from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.node_affinity import NodeAffinityPlugin
 from fairlead.plugins.node_basics import NodeUnschedulable
 from tests.unit.engine.stage import Stage, node, pod
 from tests.unit.plugins.stand import pod_doc
@@ -51,7 +51,7 @@ def test_14_23_where_the_search_ended_before_its_turn_it_finds_no_state() -> Non
             ]
         }
     }
-    stage = Stage(NodeAffinity(), DynamicResources(), nodes=1)
+    stage = Stage(NodeAffinityPlugin(), DynamicResources(), nodes=1)
     stage.tell(pod("a", affinity={"nodeAffinity": conflicting}))
     assert message(stage) == "0/1 nodes are available: pod affinity terms conflict. not found"
 

@@ -115,7 +115,7 @@ def test_14_5_how_many_nodes_hold_an_image_is_as_of_when_a_node_last_changed() -
     where.put(kinds.NODE, node_doc("b", images=[image("x:1", 800)]))
     where.cluster.begin_cycle()
     assert where.scores(PLUGIN, running("x:1")) == {"a": points(400), "b": points(800)}
-    where.seat(pod_doc("e"), "a")
+    where.pod_state(pod_doc("e"), "a")
     where.cluster.begin_cycle()
     assert where.scores(PLUGIN, running("x:1")) == {"a": points(800), "b": points(800)}
 

@@ -11,11 +11,11 @@ from fairlead.model import kinds
 from fairlead.model.events import NODE, ActionType
 from fairlead.model.reasons import SKIP
 from fairlead.model.selectors import SelectorError, parse_node_selector, parse_node_selector_term
-from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.node_affinity import NodeAffinityPlugin
 from tests.unit.plugins.stand import Doc, a_node, compiled, hint, node_doc, pod_doc
 from tests.unit.plugins.street import PREFERRED, REQUIRED, Street
 
-PLUGIN = NodeAffinity()
+PLUGIN = NodeAffinityPlugin()
 OWN = "node(s) didn't match Pod's node affinity/selector (final)"
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity (final)"
 
@@ -48,7 +48,7 @@ def preferring(*weighted: tuple[int, Doc]) -> Doc:
     return pod_doc(affinity={"nodeAffinity": {PREFERRED: terms}})
 
 
-def fitting(document: Doc, plugin: NodeAffinity = PLUGIN) -> set[str]:
+def fitting(document: Doc, plugin: NodeAffinityPlugin = PLUGIN) -> set[str]:
     """Nodes that are not refused; every refusal is for the pod's own wishes."""
     where = street()
     refused = where.judged(plugin, document)
@@ -151,8 +151,8 @@ def test_2_5_fields_match_by_name() -> None:
 # ---- what the administrator adds ----
 
 
-def added(*terms: Doc) -> NodeAffinity:
-    return NodeAffinity(added_required=parse_node_selector({"nodeSelectorTerms": list(terms)}, strict=True))
+def added(*terms: Doc) -> NodeAffinityPlugin:
+    return NodeAffinityPlugin(added_required=parse_node_selector({"nodeSelectorTerms": list(terms)}, strict=True))
 
 
 def test_3_6_what_is_enforced_is_looked_at_first() -> None:
@@ -199,7 +199,7 @@ def test_2_5_a_broken_preference_fails_the_attempt() -> None:
 
 def test_3_6_added_preferences_count_for_every_pod() -> None:
     term = parse_node_selector_term(on_labels(expression("disk", "In", "hdd")))
-    plugin = NodeAffinity(added_preferred=[(10, term)])
+    plugin = NodeAffinityPlugin(added_preferred=[(10, term)])
     assert street().scores(plugin, pod_doc()) == {"ssd": 0, "hdd": 100, "bare": 0}
     ssd = on_labels(expression("disk", "In", "ssd"))
     assert street().scores(plugin, preferring((20, ssd))) == {"ssd": 100, "hdd": 50, "bare": 0}

@@ -12,7 +12,7 @@ from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.model.reasons import Code
 from fairlead.plugins.features import NodeDeclaredFeatures
 from fairlead.plugins.images import ImageLocality
-from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.node_affinity import NodeAffinityPlugin
 from fairlead.plugins.node_basics import NodeName, NodeUnschedulable, PrioritySort, SchedulingGates
 from fairlead.plugins.node_ports import NodePorts
 from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
@@ -139,7 +139,7 @@ def taint_listeners(*plugins: Plugin) -> dict[str, bool]:
 
 
 def test_14_28_any_change_of_taints_wakes_those_who_listen_to_new_nodes_but_not_to_taints() -> None:
-    blind = (NodeName(), NodeAffinity(), NodePorts(), NodeResourcesFit(), NodeDeclaredFeatures())
+    blind = (NodeName(), NodeAffinityPlugin(), NodePorts(), NodeResourcesFit(), NodeDeclaredFeatures())
     assert taint_listeners(*blind) == {plugin.name: True for plugin in blind}
     assert taint_listeners(NodeUnschedulable(), TaintToleration()) == {
         "NodeUnschedulable": False, "TaintToleration": False,

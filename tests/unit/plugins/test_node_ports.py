@@ -30,7 +30,7 @@ def street(*seated: Doc) -> Street:
     made.put(kinds.NODE, node_doc("n"))
     for number, document in enumerate(seated):
         metadata = {**document["metadata"], "name": f"e{number}", "uid": f"e{number}"}
-        made.seat({**document, "metadata": metadata}, "n")
+        made.pod_state({**document, "metadata": metadata}, "n")
     return made
 
 

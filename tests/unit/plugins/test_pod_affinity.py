@@ -37,17 +37,17 @@ def wanting(affinity: Doc, labels: dict[str, str] | None = None, **more: str) ->
 
 
 def test_a_pod_joins_company_in_the_same_domain(made: Street) -> None:
-    made.seat(pod("db", DB), "a1")
+    made.pod_state(pod("db", DB), "a1")
     refused = made.refusals(InterPodAffinity(), wanting(near(term(ZONE, DB))))
     assert refused == {"b1": AFFINITY, "bare": AFFINITY}
 
 
 def test_all_terms_must_be_met_by_the_same_pods(made: Street) -> None:
-    made.seat(pod("db", DB), "a1")
-    made.seat(pod("front", {"tier": "front"}), "a1")
+    made.pod_state(pod("db", DB), "a1")
+    made.pod_state(pod("front", {"tier": "front"}), "a1")
     both = near(term(ZONE, DB), term(ZONE, {"tier": "front"}))
     assert set(made.refusals(InterPodAffinity(), wanting(both))) == {"a1", "a2", "b1", "bare"}
-    made.seat(pod("both", {**DB, "tier": "front"}), "b1")
+    made.pod_state(pod("both", {**DB, "tier": "front"}), "b1")
     assert set(made.refusals(InterPodAffinity(), wanting(both))) == {"a1", "a2", "bare"}
 
 
@@ -57,14 +57,14 @@ def test_the_first_pod_of_a_group_may_go_wherever_the_key_is(made: Street) -> No
 
 
 def test_company_on_a_node_without_the_key_leaves_the_pod_first(made: Street) -> None:
-    made.seat(pod("first", WEB), "bare")
+    made.pod_state(pod("first", WEB), "bare")
     assert made.refusals(InterPodAffinity(), wanting(near(term(ZONE, WEB)), WEB)) == {"bare": AFFINITY}
-    made.seat(pod("second", WEB), "b1")
+    made.pod_state(pod("second", WEB), "b1")
     assert set(made.refusals(InterPodAffinity(), wanting(near(term(ZONE, WEB)), WEB))) == {"a1", "a2", "bare"}
 
 
 def test_a_pod_keeps_away_from_those_it_dislikes_terminating_or_not(made: Street) -> None:
-    made.seat(pod("db", DB), "a1", terminating=True)
+    made.pod_state(pod("db", DB), "a1", terminating=True)
     assert made.refusals(InterPodAffinity(), wanting(apart(term(ZONE, DB)))) == {
         "a1": ANTI_AFFINITY,
         "a2": ANTI_AFFINITY,
@@ -72,13 +72,13 @@ def test_a_pod_keeps_away_from_those_it_dislikes_terminating_or_not(made: Street
 
 
 def test_those_on_nodes_keep_others_away(made: Street) -> None:
-    made.seat(pod("shy", DB, affinity=apart(term(HOST, WEB))), "b1")
+    made.pod_state(pod("shy", DB, affinity=apart(term(HOST, WEB))), "b1")
     assert made.refusals(InterPodAffinity(), pod("new", WEB)) == {"b1": EXISTING}
     assert made.prepared(InterPodAffinity(), pod("new", DB))[2] is SKIP
 
 
 def test_the_first_broken_rule_is_the_reason(made: Street) -> None:
-    made.seat(pod("db", DB, affinity=apart(term(HOST, WEB))), "a1")
+    made.pod_state(pod("db", DB, affinity=apart(term(HOST, WEB))), "a1")
     both = {**near(term(ZONE, DB)), **apart(term(HOST, DB))}
     assert made.refusals(InterPodAffinity(), wanting(both, WEB)) == {
         "a1": ANTI_AFFINITY,
@@ -88,7 +88,7 @@ def test_the_first_broken_rule_is_the_reason(made: Street) -> None:
 
 
 def test_a_shy_pod_on_a_node_without_the_key_disturbs_nobody(made: Street) -> None:
-    made.seat(pod("shy", DB, affinity=apart(term(ZONE, WEB))), "bare")
+    made.pod_state(pod("shy", DB, affinity=apart(term(ZONE, WEB))), "bare")
     assert made.prepared(InterPodAffinity(), pod("new", WEB))[2] is SKIP
 
 
@@ -105,7 +105,7 @@ def test_a_broken_selector_refuses_the_pod_everywhere_for_good(made: Street) -> 
 
 def test_a_broken_list_of_a_pod_on_a_node_is_as_if_it_were_not_there(made: Street) -> None:
     broken = {"topologyKey": ZONE, "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}}
-    made.seat(pod("odd", DB, affinity={**apart(broken), **near(term(ZONE, WEB))}), "a1")
+    made.pod_state(pod("odd", DB, affinity={**apart(broken), **near(term(ZONE, WEB))}), "a1")
     assert made.prepared(InterPodAffinity(), pod("new", WEB))[2] is SKIP
     assert made.scores(InterPodAffinity(), pod("new", WEB)) == {"a1": 100, "a2": 100, "b1": 0, "bare": 0}
 
@@ -114,7 +114,7 @@ def test_a_broken_list_of_a_pod_on_a_node_is_as_if_it_were_not_there(made: Stree
 
 
 def test_a_term_means_the_pods_own_namespace_unless_it_names_others(made: Street) -> None:
-    made.seat(pod("db", DB, namespace="other"), "a1")
+    made.pod_state(pod("db", DB, namespace="other"), "a1")
     assert made.refusals(InterPodAffinity(), wanting(apart(term(HOST, DB)))) == {}
     named = term(HOST, DB, namespaces=["other"])
     assert made.refusals(InterPodAffinity(), wanting(apart(named))) == {"a1": ANTI_AFFINITY}
@@ -122,7 +122,7 @@ def test_a_term_means_the_pods_own_namespace_unless_it_names_others(made: Street
 
 def test_a_namespace_selector_finds_namespaces_by_label(made: Street) -> None:
     made.namespace("other", team="a")
-    made.seat(pod("db", DB, namespace="other"), "a1")
+    made.pod_state(pod("db", DB, namespace="other"), "a1")
     for team, refused in (("a", {"a1": ANTI_AFFINITY}), ("b", {})):
         selecting = term(HOST, DB, namespaceSelector={"matchLabels": {"team": team}})
         assert made.refusals(InterPodAffinity(), wanting(apart(selecting))) == refused
@@ -134,7 +134,7 @@ def test_a_namespace_selector_finds_namespaces_by_label(made: Street) -> None:
 def test_a_namespace_selector_that_only_excludes_means_every_namespace_of_the_incoming_pods_terms(made: Street) -> None:
     made.namespace("other", team="a")
     excluding = {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["a"]}]}
-    made.seat(pod("db", DB, namespace="other"), "a1")
+    made.pod_state(pod("db", DB, namespace="other"), "a1")
     selecting = term(HOST, DB, namespaceSelector=excluding)
     assert made.refusals(InterPodAffinity(), wanting(apart(selecting))) == {"a1": ANTI_AFFINITY}
 
@@ -143,7 +143,7 @@ def test_the_same_selector_of_a_pod_on_a_node_is_taken_at_its_word(made: Street)
     made.namespace("other", team="a")
     excluding = {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["a"]}]}
     shy = pod("shy", DB, affinity=apart(term(HOST, WEB, namespaceSelector=excluding)))
-    made.seat(shy, "a1")
+    made.pod_state(shy, "a1")
     assert made.prepared(InterPodAffinity(), pod("new", WEB, namespace="other"))[2] is SKIP
     assert made.refusals(InterPodAffinity(), pod("new", WEB)) == {"a1": EXISTING}
     assert made.refusals(InterPodAffinity(), pod("new", WEB, namespace="unheard-of")) == {"a1": EXISTING}
@@ -153,7 +153,7 @@ def test_the_same_selector_of_a_pod_on_a_node_is_taken_at_its_word(made: Street)
 
 
 def test_a_trial_sees_company_come_and_go(made: Street) -> None:
-    made.seat(pod("db", DB, affinity=apart(term(ZONE, {"tier": "x"}))), "a1")
+    made.pod_state(pod("db", DB, affinity=apart(term(ZONE, {"tier": "x"}))), "a1")
     plugin = InterPodAffinity()
     place, cycle, _ = made.prepared(plugin, wanting(near(term(ZONE, DB)), {**DB, "tier": "y"}))
     trial = cycle.copy()
@@ -173,7 +173,7 @@ def test_a_trial_sees_company_come_and_go(made: Street) -> None:
 
 
 def test_evicting_the_disliked_makes_room(made: Street) -> None:
-    made.seat(pod("db", DB), "a1")
+    made.pod_state(pod("db", DB), "a1")
     plugin = InterPodAffinity()
     place, cycle, _ = made.prepared(plugin, wanting(apart(term(HOST, DB))))
     trial = cycle.copy()
@@ -186,9 +186,9 @@ def test_evicting_the_disliked_makes_room(made: Street) -> None:
 
 
 def test_wishes_add_up_by_domain(made: Street) -> None:
-    made.seat(pod("db", DB), "a1")
-    made.seat(pod("db2", DB), "b1")
-    made.seat(pod("loud", {"tier": "loud"}), "b1")
+    made.pod_state(pod("db", DB), "a1")
+    made.pod_state(pod("db2", DB), "b1")
+    made.pod_state(pod("loud", {"tier": "loud"}), "b1")
     both = {**rather(10, term(ZONE, DB)), **rather_not(4, term(ZONE, {"tier": "loud"}))}
     assert made.scores(InterPodAffinity(), wanting(both)) == {"a1": 100, "a2": 100, "b1": 60, "bare": 0}
 
@@ -202,7 +202,7 @@ def test_where_all_nodes_are_in_one_domain_none_is_better_until_one_is_outside()
 
     street.node("a1", "a")
     street.node("a2", "a")
-    street.seat(pod("db", DB), "a1")
+    street.pod_state(pod("db", DB), "a1")
     together = ({"a1": 0, "a2": 0}, {})
     assert said() == together
     street.node("a2")
@@ -216,7 +216,7 @@ def test_where_all_nodes_are_in_one_domain_none_is_better_until_one_is_outside()
 
 
 def test_one_number_is_said_of_nodes_in_one_domain_of_several(made: Street) -> None:
-    made.seat(pod("db", DB, affinity=near(term(ZONE, DB))), "a1")
+    made.pod_state(pod("db", DB, affinity=near(term(ZONE, DB))), "a1")
     plugin = InterPodAffinity()
     _, cycle, _ = made.prepared(plugin, wanting(near(term(ZONE, DB)), DB))
 
@@ -230,15 +230,15 @@ def test_one_number_is_said_of_nodes_in_one_domain_of_several(made: Street) -> N
 
 
 def test_pods_on_nodes_wish_too_and_a_required_affinity_is_a_wish(made: Street) -> None:
-    made.seat(pod("friend", DB, affinity=near(term(ZONE, WEB))), "a1")
+    made.pod_state(pod("friend", DB, affinity=near(term(ZONE, WEB))), "a1")
     assert made.scores(InterPodAffinity(), pod("new", WEB)) == {"a1": 100, "a2": 100, "b1": 0, "bare": 0}
     assert made.scores(InterPodAffinity(hard_pod_affinity_weight=0), pod("new", WEB)) is None
-    made.seat(pod("foe", DB, affinity=rather_not(3, term(HOST, WEB))), "a1")
+    made.pod_state(pod("foe", DB, affinity=rather_not(3, term(HOST, WEB))), "a1")
     assert made.scores(InterPodAffinity(), pod("new", WEB)) == {"a1": 0, "a2": 100, "b1": 66, "bare": 66}
 
 
 def test_wishes_of_others_may_be_ignored_by_pods_without_wishes(made: Street) -> None:
-    made.seat(pod("friend", DB, affinity=rather(5, term(ZONE, WEB))), "a1")
+    made.pod_state(pod("friend", DB, affinity=rather(5, term(ZONE, WEB))), "a1")
     plugin = InterPodAffinity(ignore_preferred_terms_of_existing_pods=True)
     assert made.scores(plugin, pod("new", WEB)) is None
     wishing = wanting(rather(1, term(HOST, {"no": "body"})), WEB)
@@ -246,18 +246,18 @@ def test_wishes_of_others_may_be_ignored_by_pods_without_wishes(made: Street) ->
 
 
 def test_wishes_that_cancel_out_still_score_zero_for_everybody(made: Street) -> None:
-    made.seat(pod("friend", DB, affinity=rather(5, term(ZONE, WEB))), "a1")
-    made.seat(pod("foe", DB, affinity=rather_not(5, term(ZONE, WEB))), "a2")
+    made.pod_state(pod("friend", DB, affinity=rather(5, term(ZONE, WEB))), "a1")
+    made.pod_state(pod("foe", DB, affinity=rather_not(5, term(ZONE, WEB))), "a2")
     assert made.scores(InterPodAffinity(), pod("new", WEB)) == dict.fromkeys(("a1", "a2", "b1", "bare"), 0)
 
 
 def test_a_wish_of_no_weight_is_scored_all_the_same(made: Street) -> None:
-    made.seat(pod("friend", DB, affinity=rather(0, term(ZONE, WEB))), "a1")
+    made.pod_state(pod("friend", DB, affinity=rather(0, term(ZONE, WEB))), "a1")
     assert made.scores(InterPodAffinity(), pod("new", WEB)) == dict.fromkeys(("a1", "a2", "b1", "bare"), 0)
 
 
 def test_wishes_that_hold_nowhere_are_not_scored(made: Street) -> None:
-    made.seat(pod("friend", DB, affinity=rather(5, term(ZONE, WEB))), "bare")
+    made.pod_state(pod("friend", DB, affinity=rather(5, term(ZONE, WEB))), "bare")
     assert made.scores(InterPodAffinity(), pod("new", WEB)) is None
 
 
@@ -277,7 +277,7 @@ def test_many_pods_that_say_the_same_are_counted_as_a_few_are() -> None:
     for number in range(100):
         made.node(f"n{number}", f"z{number % 3}")
     for number in range(0, 100, 2):
-        made.seat(pod(f"p{number}", WEB, affinity=apart(term(HOST, WEB))), f"n{number}")
+        made.pod_state(pod(f"p{number}", WEB, affinity=apart(term(HOST, WEB))), f"n{number}")
     assert set(made.refusals(InterPodAffinity(), pod("new", WEB))) == {f"n{number}" for number in range(0, 100, 2)}
     for number in range(0, 80, 2):
         made.put(kinds.POD, pod(f"p{number}"), Happened.DELETED)
@@ -285,7 +285,7 @@ def test_many_pods_that_say_the_same_are_counted_as_a_few_are() -> None:
 
 
 def test_a_node_that_moves_to_another_zone_takes_its_pods_along(made: Street) -> None:
-    made.seat(pod("db", DB), "a1")
+    made.pod_state(pod("db", DB), "a1")
     assert set(made.refusals(InterPodAffinity(), wanting(apart(term(ZONE, DB))))) == {"a1", "a2"}
     made.node("a1", "b")
     assert set(made.refusals(InterPodAffinity(), wanting(apart(term(ZONE, DB))))) == {"a1", "b1"}
@@ -296,7 +296,7 @@ def test_a_node_that_moves_takes_along_what_its_pods_say() -> None:
     made.node("b1", "b")
     for number in range(50):
         made.node(f"a{number}", "a")
-        made.seat(pod(f"p{number}", DB, affinity=apart(term(ZONE, WEB))), f"a{number}")
+        made.pod_state(pod(f"p{number}", DB, affinity=apart(term(ZONE, WEB))), f"a{number}")
     assert "b1" not in made.refusals(InterPodAffinity(), pod("new", WEB))
     made.node("a0", "b")
     assert made.refusals(InterPodAffinity(), pod("new", WEB))["b1"] == EXISTING

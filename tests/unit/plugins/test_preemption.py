@@ -12,7 +12,7 @@ from fairlead.model.events import POD, ActionType
 from fairlead.model.flow import Happened, Verb
 from fairlead.plugins.node_basics import NodeUnschedulable
 from fairlead.plugins.preemption import DefaultPreemption, best_candidates
-from fairlead.plugins.victims import Candidate
+from fairlead.plugins.victims import VictimNode
 from tests.unit.engine.stage import Doc, Stage, deleting, node, pod
 from tests.unit.plugins.arena import NOW
 from tests.unit.plugins.arena import pod as plain_pod
@@ -129,7 +129,7 @@ def test_10_1_while_its_victims_go_a_pod_stays_out_of_the_queue() -> None:
     plugin = DefaultPreemption()
     on.tell(pod("a", cpu="2", on="n0"), pod("b", cpu="2", on="n0"))
     on.tell(pod("p", cpu="4", priority=5))
-    preemptor = next(seat.seen for seat in on.cluster.pods.values() if seat.seen.name == "p")
+    preemptor = next(pod_state.seen for pod_state in on.cluster.pods.values() if pod_state.seen.name == "p")
     status = plugin.admit(preemptor, on.cluster)
     assert status is not None
     assert status.message == "waiting for the preemption for this pod to be finished"
@@ -141,11 +141,11 @@ def test_10_1_while_its_victims_go_a_pod_stays_out_of_the_queue() -> None:
 # ---- §6.3 ----
 
 
-def candidate(row: int, *priorities: int, violations: int = 0, started: str = "") -> Candidate:
+def candidate(row: int, *priorities: int, violations: int = 0, started: str = "") -> VictimNode:
     victims = tuple(
         compiled(plain_pod(f"v{row}-{i}", priority=priority, started=started)) for i, priority in enumerate(priorities)
     )
-    return Candidate(row, victims, violations)
+    return VictimNode(row, victims, violations)
 
 
 EARLY, LATE = "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"
@@ -163,7 +163,7 @@ EARLY, LATE = "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"
     ],
     ids=["budgets", "first victim", "sum", "number", "start", "not started"],
 )
-def test_6_3_each_rule_in_turn_keeps_the_best(better: Candidate, worse: Candidate) -> None:
+def test_6_3_each_rule_in_turn_keeps_the_best(better: VictimNode, worse: VictimNode) -> None:
     assert best_candidates([worse, better], NOW) == [better]
     assert best_candidates([better, worse], NOW) == [better]
 

@@ -46,7 +46,7 @@ def test_4_2_a_pod_that_asks_for_nothing_only_needs_a_place() -> None:
 
 def test_4_2_every_lack_is_said_in_order() -> None:
     where = street(cpu="2", memory="2", **{"ephemeral-storage": "2", GPU: "2"}, pods="1")
-    where.seat(pod_doc("e", requests={"cpu": "1", "memory": "1", "ephemeral-storage": "1", GPU: "1"}), "n")
+    where.pod_state(pod_doc("e", requests={"cpu": "1", "memory": "1", "ephemeral-storage": "1", GPU: "1"}), "n")
     wanted = pod_doc(requests={GPU: "2", "ephemeral-storage": "2", "memory": "2", "cpu": "2"})
     assert refusal(where, wanted) == (
         "Too many pods; Insufficient cpu; Insufficient memory; Insufficient ephemeral-storage;"
@@ -56,7 +56,7 @@ def test_4_2_every_lack_is_said_in_order() -> None:
 
 def test_4_2_more_than_the_node_has_in_all_is_final() -> None:
     where = street(cpu="2", pods="9")
-    where.seat(pod_doc("e", requests={"cpu": "1"}), "n")
+    where.pod_state(pod_doc("e", requests={"cpu": "1"}), "n")
     assert refusal(where, pod_doc(requests={"cpu": "2"})) == "Insufficient cpu"
     assert refusal(where, pod_doc(requests={"cpu": "2001m"})) == "Insufficient cpu (final)"
 
@@ -69,14 +69,14 @@ def test_14_17_too_many_pods_is_final_only_with_a_request_beyond_the_node() -> N
 
 def test_14_16_one_resource_beyond_the_node_makes_all_of_its_reasons_final() -> None:
     where = street(cpu="2", memory="2", pods="9")
-    where.seat(pod_doc("e", requests={"cpu": "1"}), "n")
+    where.pod_state(pod_doc("e", requests={"cpu": "1"}), "n")
     wanted = pod_doc(requests={"cpu": "2", "memory": "3"})
     assert refusal(where, wanted) == "Insufficient cpu; Insufficient memory (final)"
 
 
 def test_4_2_what_asks_for_zero_fits_an_overbooked_node() -> None:
     where = street(cpu="1", pods="9")
-    where.seat(pod_doc("e", requests={"cpu": "3"}), "n")
+    where.pod_state(pod_doc("e", requests={"cpu": "3"}), "n")
     assert refusal(where, pod_doc(requests={"cpu": "0"})) == ""
     assert refusal(where, pod_doc(requests={"cpu": "1m"})) == "Insufficient cpu"
 
@@ -156,7 +156,7 @@ def amounts(values: tuple[int, ...]) -> dict[str, str]:
 
 def vector_street(allocated: tuple[int, ...], allocatable: tuple[int, ...]) -> Street:
     made = street(**amounts(allocatable), pods="9")
-    made.seat(pod_doc("e", requests=amounts(allocated)), "n")
+    made.pod_state(pod_doc("e", requests=amounts(allocated)), "n")
     return made
 
 
@@ -238,7 +238,7 @@ def test_14_2_containers_that_say_nothing_count_a_default_each_init_containers_t
 
 def test_2_2_existing_pods_that_say_nothing_count_the_default_in_the_fit_score_only() -> None:
     where = street(cpu="1", memory="1000Mi", pods="9")
-    where.seat(pod_doc("e"), "n")
+    where.pod_state(pod_doc("e"), "n")
     document = pod_doc(requests={"cpu": "100m", "memory": "0"})
     assert score(where, document, FIT) == (80 + 80) // 2
     assert score(where, document, BALANCED) == 50 + (50 + 95 - 100) // 2
@@ -266,14 +266,14 @@ def test_4_4_balanced_steps_aside_for_pods_that_ask_for_nothing_of_its_resources
 def test_14_4_balanced_scores_the_improvement_and_no_change_is_75() -> None:
     where = street(cpu="4", memory="4", pods="9")
     assert score(where, pod_doc(requests={"cpu": "2", "memory": "2"}), BALANCED) == 75
-    where.seat(pod_doc("e", requests={"cpu": "2"}), "n")
+    where.pod_state(pod_doc("e", requests={"cpu": "2"}), "n")
     assert score(where, pod_doc(requests={"memory": "2"}), BALANCED) == 50 + (50 + 100 - 75) // 2
     assert score(where, pod_doc(requests={"cpu": "2"}), BALANCED) == 50 + (50 + 50 - 75) // 2
 
 
 def test_4_4_fractions_beyond_the_whole_count_as_whole() -> None:
     where = street(cpu="1", memory="1", pods="9")
-    where.seat(pod_doc("e", requests={"cpu": "5", "memory": "1"}), "n")
+    where.pod_state(pod_doc("e", requests={"cpu": "5", "memory": "1"}), "n")
     assert score(where, pod_doc(requests={"cpu": "1"}), BALANCED) == 75
 
 

@@ -27,7 +27,7 @@ def street(**zones: int) -> Street:
     made = Street()
     for zone, count in zones.items():
         made.node(f"n-{zone}", zone)
-        made.seats(f"n-{zone}", count, WEB)
+        made.pod_states(f"n-{zone}", count, WEB)
     return made
 
 
@@ -63,7 +63,7 @@ def test_the_first_constraint_that_fails_gives_the_reason() -> None:
 def test_only_nodes_with_all_keys_count_for_any_constraint() -> None:
     made = street(a=1, b=0)
     made.node("n-b2", "b", host=False)
-    made.seats("n-b2", 5, WEB)
+    made.pod_states("n-b2", 5, WEB)
     assert made.refusals(PodTopologySpread(), web(spread(ZONE, WEB), spread(HOST, WEB, skew=9))) == {
         "n-a": SKEWED,
         "n-b2": MISSING,
@@ -77,8 +77,8 @@ def test_a_pod_that_its_own_selector_passes_over_does_not_add_to_the_skew() -> N
 
 def test_terminating_pods_and_other_namespaces_do_not_count() -> None:
     made = street(a=1, b=0)
-    made.seat(pod("leaving", WEB), "n-a", terminating=True)
-    made.seat(pod("elsewhere", WEB, namespace="other"), "n-a")
+    made.pod_state(pod("leaving", WEB), "n-a", terminating=True)
+    made.pod_state(pod("elsewhere", WEB, namespace="other"), "n-a")
     assert made.refusals(PodTopologySpread(), web(spread(ZONE, WEB, skew=2))) == {}
 
 
@@ -93,7 +93,7 @@ def test_no_selector_matches_nothing_even_with_match_label_keys() -> None:
 def test_match_label_keys_narrow_the_selector_to_the_pods_own_values() -> None:
     made = street(a=2, b=0)
     old = {**WEB, "version": "1"}
-    made.seat(pod("old", old), "n-b")
+    made.pod_state(pod("old", old), "n-b")
     newer = spread(ZONE, {}, matchLabelKeys=["version", "absent"])
     assert made.refusals(PodTopologySpread(), pod("new", {"version": "1"}, topologySpreadConstraints=[newer])) == {
         "n-b": SKEWED
@@ -105,7 +105,7 @@ def test_nodes_that_the_pod_cannot_use_do_not_count_unless_told_to() -> None:
     made.node("n-b", "b", disk="hdd")
     picky = {"nodeSelector": {"disk": "ssd"}}
     made.node("n-c", "c", disk="ssd")
-    made.seats("n-c", 1, WEB)
+    made.pod_states("n-c", 1, WEB)
     assert made.refusals(PodTopologySpread(), web(spread(ZONE, WEB), **picky)) == {}
     ignoring = web(spread(ZONE, WEB, nodeAffinityPolicy="Ignore"), **picky)
     assert made.refusals(PodTopologySpread(), ignoring) == {"n-a": SKEWED, "n-c": SKEWED}
@@ -124,7 +124,7 @@ def test_tainted_nodes_count_unless_told_not_to() -> None:
 def test_a_trial_counts_terminating_pods_that_the_attempt_did_not_count() -> None:
     """Taking away a victim that is terminating already makes its domain look emptier than empty."""
     made = street(a=1, b=0)
-    made.seat(pod("leaving", WEB), "n-b", terminating=True)
+    made.pod_state(pod("leaving", WEB), "n-b", terminating=True)
     plugin = PodTopologySpread()
     place, cycle, _ = made.prepared(plugin, web(spread(ZONE, WEB, skew=2)))
     assert made.named(place.refusals(plugin, cycle)) == {}
@@ -219,7 +219,7 @@ def test_host_names_count_pods_on_the_node_whatever_the_policies() -> None:
     made = Street()
     made.node("n1", taint="dedicated")
     made.node("n2")
-    made.seats("n1", 3, WEB)
+    made.pod_states("n1", 3, WEB)
     soft = web(spread(HOST, WEB, hard=False, nodeTaintsPolicy="Honor"))
     assert made.scores(PodTopologySpread(), soft) == {"n1": 0, "n2": 100}
 
@@ -292,8 +292,8 @@ def test_an_empty_zone_and_no_zone_are_one_domain_for_system_defaults() -> None:
     made.node("empty", "", host=False)
     made.node("none", host=False)
     made.node("a", "a", host=False)
-    made.seats("none", 3, WEB)
-    made.seats("a", 3, WEB)
+    made.pod_states("none", 3, WEB)
+    made.pod_states("a", 3, WEB)
     made.put(kinds.SERVICE, service("web", WEB))
     # Two domains make ln 4, so three pods make 4.16 + 4; the node without the label gets no points at all.
     assert made.scores(PodTopologySpread(), pod("new", WEB)) == {"empty": 0, "none": 100, "a": 0}

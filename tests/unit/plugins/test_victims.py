@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fairlead.model import kinds
 from fairlead.model.reasons import Verdict
 from fairlead.plugins.gosort import go_sort
-from fairlead.plugins.victims import Candidate, by_importance, more_important, split_by_budget
+from fairlead.plugins.victims import VictimNode, by_importance, more_important, split_by_budget
 from tests.unit.plugins.arena import NOW, Arena, budget, node, pod
 from tests.unit.plugins.stand import compiled
 
@@ -18,7 +18,7 @@ DB = {"app": "db"}
 
 def arena(*seated: dict[str, object], cpu: int = 4) -> Arena:
     made = Arena(node("n", cpu=cpu))
-    made.seat(*seated)
+    made.pod_state(*seated)
     return made
 
 
@@ -104,14 +104,14 @@ def test_6_2_violations_are_counted_and_victims_stay_in_order_of_importance() ->
     found = made.challenge(pod("p", cpu="4", priority=9))
     assert found is not None
     answer = made.search(*found, 0)
-    assert isinstance(answer, Candidate)
+    assert isinstance(answer, VictimNode)
     assert ([p.name for p in answer.victims], answer.violations) == (["free", "guarded"], 1)
 
 
 def split(*docs: dict[str, object], budgets: list[dict[str, object]]) -> tuple[list[str], list[str]]:
     made = Arena(node("n"))
     made.put(kinds.POD_DISRUPTION_BUDGET, *budgets)
-    kept = tuple(made.cluster.shelves.of(kinds.POD_DISRUPTION_BUDGET).values())
+    kept = tuple(made.cluster.object_index.of(kinds.POD_DISRUPTION_BUDGET).values())
     violating, others = split_by_budget([compiled(doc) for doc in docs], kept)
     return [p.name for p in violating], [p.name for p in others]
 
@@ -149,5 +149,5 @@ def test_6_2_room_for_pods_that_are_promised_the_node_is_left() -> None:
     assert found is not None
     for by_sums in (False, True):
         answer = made.search(*found, 0, by_sums=by_sums)
-        assert isinstance(answer, Candidate)
+        assert isinstance(answer, VictimNode)
         assert len(answer.victims) == 2

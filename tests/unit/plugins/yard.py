@@ -12,7 +12,7 @@ from fairlead.model.flow import Happened
 from fairlead.model.kinds import Kind
 from fairlead.model.pod import Pod, compile_pod
 from fairlead.state.cluster import Cluster
-from fairlead.state.shelves import COMPILERS
+from fairlead.state.object_index import COMPILERS
 from tests.property.storage_worlds import Answer, answer_of, meta, put
 
 Doc = dict[str, Any]

@@ -18,7 +18,7 @@ from fairlead.api.store.store import Store, StoreApi
 from fairlead.errors import ApiError, NotFound
 from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import CONFIG_MAP, NAMESPACE, Kind
-from fairlead.runtime.live import Clock, Limits, LiveRuntime, Stepped
+from fairlead.runtime.live import Clock, LiveRuntime, RuntimeLimits, Stepped
 from fairlead.runtime.worlds import Embedded, Remote, World, world_of
 
 
@@ -257,7 +257,7 @@ async def test_a_step_that_never_ends_does_not_keep_the_runtime_from_stopping(wo
         return []
 
     try:
-        async with running(world, Actor(act), limits=Limits(stop_within=0.05)):
+        async with running(world, Actor(act), limits=RuntimeLimits(stop_within=0.05)):
             await entered.until(bool)
     finally:
         release.set()
@@ -380,7 +380,7 @@ async def test_no_more_writes_are_on_their_way_than_allowed(store: Store) -> Non
         return [create(f"c{i}") for i in range(30)] if actor.steps == 1 else []
 
     actor = Actor(act)
-    async with running(Remote(api), actor, limits=Limits(in_flight=7)):  # type: ignore[arg-type]
+    async with running(Remote(api), actor, limits=RuntimeLimits(in_flight=7)):  # type: ignore[arg-type]
         while api.waiting < 7:  # noqa: ASYNC110 (one line, and it takes no time)
             await asyncio.sleep(0)
         api.gate.set()
@@ -414,7 +414,7 @@ async def test_writes_that_do_not_end_are_given_up_when_stopping(
         heard.add(1)
         return [create("a")]
 
-    async with running(Remote(api), Actor(act), limits=Limits(stop_within=0.02)):  # type: ignore[arg-type]
+    async with running(Remote(api), Actor(act), limits=RuntimeLimits(stop_within=0.02)):  # type: ignore[arg-type]
         await heard.until(bool)
     assert "1 writes given up" in caplog.text
 
@@ -465,7 +465,7 @@ async def test_a_watch_that_cannot_be_had_does_not_stall_a_controller(store: Sto
         return []
 
     actor = Actor(act)
-    async with running(Remote(Deaf(store)), actor, limits=Limits(list_within=0.05)):
+    async with running(Remote(Deaf(store)), actor, limits=RuntimeLimits(list_within=0.05)):
         await seen.until(lambda steps: len(steps) > 1)
         store.perform(create("later"))
         await seen.until(lambda steps: 1 in steps[1:])

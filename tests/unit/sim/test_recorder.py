@@ -10,9 +10,9 @@ import pytest
 from fairlead.config.presets import first_profile
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
-from fairlead.sim.recorder import Recorder, with_scores
+from fairlead.sim.recorder import DecisionRecorder, with_scores
 from fairlead.sim.recording import Form, Scenario
-from fairlead.sim.replay import Difference, KubeReplay
+from fairlead.sim.replay import DecisionDifference, KubeReplay
 from tests.unit.engine.stage import node, pod
 
 Doc = dict[str, Any]
@@ -24,7 +24,7 @@ class Camera:
 
     def __init__(self, *more: Change) -> None:
         self._versions = count(100)
-        self.recorder = Recorder()
+        self.recorder = DecisionRecorder()
         self.recorder.begin([*(Change(Happened.ADDED, kinds.NODE, node(n)) for n in ("n0", "n1")), *more])
 
     def sees(self, doc: Doc, happened: Happened = Happened.MODIFIED, kind: kinds.Kind = kinds.POD) -> list[Doc]:
@@ -43,7 +43,7 @@ def refused(doc: Doc, message: str, *, reason: str = "Unschedulable", nominated:
     return {**doc, "status": {**doc["status"], "conditions": [condition], **promise}}
 
 
-def replayed(scenario: Doc) -> list[Difference]:
+def replayed(scenario: Doc) -> list[DecisionDifference]:
     (differences,) = KubeReplay(Scenario("f", 1, Form.KUBE, 1, "x", scenario), [first_profile()]).decisions()
     return differences
 

@@ -167,7 +167,7 @@ class Yard:
                 task = SimpleNamespace(name=f"{name}-{number}", row=0, job=job, request=Amounts(), status=None)
                 job.tasks[task.name] = task
         self.tasks = [task for job in self.jobs.values() for task in job.tasks.values()]
-        self.books = SimpleNamespace(future_idle_at=lambda row: Amounts())
+        self.resources = SimpleNamespace(future_idle_at=lambda row: Amounts())
         self.tiers = SimpleNamespace(
             preemptable=lambda task, shown: shown,
             deallocated=lambda task: _has(task, -1),

@@ -9,15 +9,15 @@ from fairlead.model.flow import Happened
 from fairlead.model.selectors import selector_from_map
 from fairlead.state import selected
 from fairlead.state.affinity import AffinityIndex, affinity_index
-from fairlead.state.selected import Reach
+from fairlead.state.selected import PodSelection
 from tests.property.neighbourhoods import ZONE
 from tests.unit.plugins.street import Street, apart, pod, term
 
 WEB = {"app": "web"}
-WEBS = Reach(frozenset({"default"}), selector_from_map(WEB))
+WEBS = PodSelection(frozenset({"default"}), selector_from_map(WEB))
 
 
-def counts(street: Street, index: AffinityIndex, reach: Reach = WEBS, *, live: bool = True) -> dict[str, int]:
+def counts(street: Street, index: AffinityIndex, reach: PodSelection = WEBS, *, live: bool = True) -> dict[str, int]:
     column = index.selected.count(reach, live=live).column()
     return {street.cluster.table.name(row): int(n) for row, n in enumerate(column) if n}
 
@@ -36,8 +36,8 @@ def street() -> Street:
 
 
 def test_it_counts_what_was_there_before_it_was_asked(street: Street) -> None:
-    street.seats("n1", 2, WEB)
-    street.seat(pod("leaving", WEB), "n2", terminating=True)
+    street.pod_states("n1", 2, WEB)
+    street.pod_state(pod("leaving", WEB), "n2", terminating=True)
     index = affinity_index(street.cluster)
     assert counts(street, index) == {"n1": 2}
     assert counts(street, index, live=False) == {"n1": 2, "n2": 1}
@@ -45,27 +45,27 @@ def test_it_counts_what_was_there_before_it_was_asked(street: Street) -> None:
 
 def test_a_pod_that_begins_to_terminate_is_no_longer_live(street: Street) -> None:
     index = affinity_index(street.cluster)
-    street.seat(pod("p", WEB), "n1")
+    street.pod_state(pod("p", WEB), "n1")
     assert counts(street, index) == {"n1": 1}
-    street.seat(pod("p", WEB), "n1", terminating=True)
+    street.pod_state(pod("p", WEB), "n1", terminating=True)
     assert counts(street, index) == {}
     assert counts(street, index, live=False) == {"n1": 1}
 
 
 def test_columns_grow_with_the_table(street: Street) -> None:
     index = affinity_index(street.cluster)
-    street.seat(pod("p", WEB), "n1")
+    street.pod_state(pod("p", WEB), "n1")
     assert zones(street, index) == {"a": 1}
     for number in range(200):
         street.node(f"more{number}", f"z{number}")
-    street.seat(pod("q", WEB), "more199")
+    street.pod_state(pod("q", WEB), "more199")
     assert counts(street, index) == {"n1": 1, "more199": 1}
     assert zones(street, index) == {"a": 1, "z199": 1}
 
 
 def test_pods_on_a_node_that_is_gone_are_in_no_domain(street: Street) -> None:
     index = affinity_index(street.cluster)
-    street.seat(pod("p", WEB), "n1")
+    street.pod_state(pod("p", WEB), "n1")
     assert zones(street, index) == {"a": 1}
     street.put(kinds.NODE, {"metadata": {"name": "n1"}}, Happened.DELETED)
     assert zones(street, index) == {}
@@ -78,12 +78,12 @@ def test_counts_not_asked_for_in_a_long_time_are_let_go_and_made_anew(
 ) -> None:
     monkeypatch.setattr(selected, "_MEMORY_BYTES", 0)
     index = affinity_index(street.cluster)
-    street.seat(pod("p", WEB), "n1")
+    street.pod_state(pod("p", WEB), "n1")
     assert counts(street, index) == {"n1": 1}
     for number in range(100):
-        counts(street, index, Reach(None, selector_from_map({"app": str(number)})))
+        counts(street, index, PodSelection(None, selector_from_map({"app": str(number)})))
     assert len(index.selected) == 64
-    street.seat(pod("q", WEB), "n2")
+    street.pod_state(pod("q", WEB), "n2")
     assert counts(street, index) == {"n1": 1, "n2": 1}
 
 
@@ -91,7 +91,7 @@ def test_label_sets_and_terms_without_pods_are_let_go(street: Street) -> None:
     index = affinity_index(street.cluster)
     for number in range(600):
         shy = pod("p", {"number": str(number)}, affinity=apart(term(ZONE, {"number": str(number)})))
-        street.seat(shy, "n1")
+        street.pod_state(shy, "n1")
     assert len(list(index.selected.label_sets())) < 300
     assert len(index.terms.anti) < 300
     assert len(index.terms.anti.counts()) == 1

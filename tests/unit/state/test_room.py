@@ -15,8 +15,8 @@ from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
 from fairlead.state.cluster import Cluster
+from fairlead.state.free_amounts import EXACT_BELOW, FreeAmounts, room_of
 from fairlead.state.nodes import Nodes
-from fairlead.state.room import EXACT_BELOW, Room, room_of
 
 PLUGINS = (
     NodeResourcesFit(),
@@ -58,7 +58,7 @@ def test_what_is_kept_is_what_would_be_found_anew(steps: list[list[Change]]) -> 
     for step in steps:
         for change in step:
             cluster.apply(change)
-        kept, anew = room_of(cluster), Room(cluster)
+        kept, anew = room_of(cluster), FreeAmounts(cluster)
         everything = Nodes(cluster.table)
         ours, theirs = kept.block(everything), anew.block(everything)
         if ours is None or theirs is None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
-from fairlead.state.shelves import Shelf, Shelves
+from fairlead.state.object_index import ObjectIndex, Shelf
 from fairlead.state.volumes import Storage, storage_of
 from tests.unit.plugins.yard import ZONE, Yard, claim, named, volume
 
@@ -145,8 +145,8 @@ def test_a_shelf_tells_what_changed_after_a_version_or_that_it_is_too_long_ago()
 
 
 def test_every_change_of_a_shelf_is_in_its_log() -> None:
-    shelves = Shelves()
-    shelf = shelves.of(kinds.PERSISTENT_VOLUME)
+    object_index = ObjectIndex()
+    shelf = object_index.of(kinds.PERSISTENT_VOLUME)
     for happened in (Happened.ADDED, Happened.MODIFIED, Happened.DELETED):
-        shelves.apply(Change(happened, kinds.PERSISTENT_VOLUME, volume("v")))
+        object_index.apply(Change(happened, kinds.PERSISTENT_VOLUME, volume("v")))
     assert (shelf.version, shelf.since(0)) == (3, ["v", "v", "v"])

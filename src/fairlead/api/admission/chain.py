@@ -28,7 +28,7 @@ from fairlead.api.admission.plain_rules import PLAIN_RULES, PLAIN_STEPS, check_n
 from fairlead.api.admission.pod_defaults import default_pod_spec
 from fairlead.api.admission.pod_updates import check_pod_update
 from fairlead.api.admission.pods import check_new_pod, check_pod_spec
-from fairlead.api.admission.problems import Problems
+from fairlead.api.admission.problems import ValidationProblems
 from fairlead.api.admission.service_addresses import keep_addresses, with_addresses
 from fairlead.api.admission.workload_defaults import WORKLOAD_DEFAULTS, mark_daemon_set, own_job
 from fairlead.api.admission.workloads import WORKLOAD_RULES, WORKLOAD_STEPS, check_workload_status
@@ -49,7 +49,7 @@ _DEFAULTS = {
     **PLAIN_DEFAULTS, **WORKLOAD_DEFAULTS, k.CUSTOM_RESOURCE_DEFINITION: default_definition,
 }  # fmt: skip
 _RULES = {**PLAIN_RULES, **WORKLOAD_RULES, k.CUSTOM_RESOURCE_DEFINITION: check_definition}
-_STEPS: dict[Kind, Callable[[Problems, Doc, Doc], None]] = {
+_STEPS: dict[Kind, Callable[[ValidationProblems, Doc, Doc], None]] = {
     **PLAIN_STEPS,
     **WORKLOAD_STEPS,
     k.CUSTOM_RESOURCE_DEFINITION: check_definition_step,
@@ -132,7 +132,7 @@ class Admission:
 
     def _update_status(self, kind: Kind, new: Doc, old: Doc) -> Doc:
         prepared = strategy.prepare_status(kind, new, old)
-        problems = Problems()
+        problems = ValidationProblems()
         check_metadata(problems, kind, prepared["metadata"])
         if kind in _STATUS_COUNTS:
             check_workload_status(problems, prepared)
@@ -161,7 +161,7 @@ class Admission:
         spec, quality = self._admitted_spec(name, doc.get("spec") or {})
         if "topologySpreadConstraints" in spec or "affinity" in spec:
             spec = bake_label_keys(spec, metadata.get("labels", {}))
-        problems = Problems()
+        problems = ValidationProblems()
         check_metadata(problems, k.POD, metadata)
         problems.raise_if_any(k.POD, name)
         volcano.admit_pod(doc)
@@ -177,7 +177,7 @@ class Admission:
         if known is None:
             defaulted = default_pod_spec(given)
             spec = builtin.admit_pod(self._view, name, dict(defaulted))
-            problems = Problems()
+            problems = ValidationProblems()
             check_new_pod(problems, spec)
             check_pod_spec(problems, "spec", spec)
             problems.raise_if_any(k.POD, name)
@@ -209,13 +209,13 @@ def default(kind: Kind, doc: Doc) -> Doc:
 
 def check(spoken: Kind, doc: Doc) -> None:
     """Refuse a document that breaks its kind's rules."""
-    problems = Problems()
+    problems = ValidationProblems()
     _check_object(problems, spoken, doc)
     problems.raise_if_any(spoken.storage, doc["metadata"]["name"])
 
 
 def _check_update(spoken: Kind, new: Doc, old: Doc) -> None:
-    problems, step_problems, kind = Problems(), Problems(), spoken.storage
+    problems, step_problems, kind = ValidationProblems(), ValidationProblems(), spoken.storage
     _check_object(problems, spoken, new, old)
     check_metadata_update(problems, new["metadata"], old["metadata"])
     step = _STEPS.get(kind)
@@ -227,7 +227,7 @@ def _check_update(spoken: Kind, new: Doc, old: Doc) -> None:
     first.raise_if_any(kind, new["metadata"]["name"])
 
 
-def _check_object(problems: Problems, spoken: Kind, doc: Doc, old: Doc | None = None) -> None:
+def _check_object(problems: ValidationProblems, spoken: Kind, doc: Doc, old: Doc | None = None) -> None:
     kind = spoken.storage
     check_metadata(problems, kind, doc["metadata"])
     if kind is k.POD:

@@ -9,7 +9,7 @@ from fairlead.api.admission import names
 from fairlead.api.admission.resources import check_requirements
 
 if TYPE_CHECKING:
-    from fairlead.api.admission.problems import Problems
+    from fairlead.api.admission.problems import ValidationProblems
     from fairlead.model.flow import Doc
 
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -36,7 +36,9 @@ class PodScope:
     host_ports: set[str] = field(default_factory=set)
 
 
-def check_container(problems: Problems, path: str, container: Doc, scope: PodScope, *, init: bool = False) -> None:
+def check_container(
+    problems: ValidationProblems, path: str, container: Doc, scope: PodScope, *, init: bool = False
+) -> None:
     _check_identity(problems, path, container, scope)
     if "lifecycle" in container:
         for hook in ("postStart", "preStop"):
@@ -63,7 +65,7 @@ def check_container(problems: Problems, path: str, container: Doc, scope: PodSco
         problems.not_one_of(f"{path}.restartPolicy", container["restartPolicy"], _RESTART_POLICIES)
 
 
-def _check_identity(problems: Problems, path: str, container: Doc, scope: PodScope) -> None:
+def _check_identity(problems: ValidationProblems, path: str, container: Doc, scope: PodScope) -> None:
     name, image = container.get("name", ""), container.get("image", "")
     if not name:
         problems.required(f"{path}.name")
@@ -81,7 +83,7 @@ def _check_identity(problems: Problems, path: str, container: Doc, scope: PodSco
 # -- ports ------------------------------------------------------------------------------------------------------------
 
 
-def _check_ports(problems: Problems, path: str, ports: list[Doc], scope: PodScope) -> None:
+def _check_ports(problems: ValidationProblems, path: str, ports: list[Doc], scope: PodScope) -> None:
     taken: set[str] = set()
     for index, port in enumerate(ports):
         here = f"{path}[{index}]"
@@ -96,7 +98,7 @@ def _check_ports(problems: Problems, path: str, ports: list[Doc], scope: PodScop
         problems.not_one_of(f"{here}.protocol", port.get("protocol", ""), _PROTOCOLS)
 
 
-def _check_port_name(problems: Problems, path: str, name: str, taken: set[str]) -> None:
+def _check_port_name(problems: ValidationProblems, path: str, name: str, taken: set[str]) -> None:
     if not name:
         return
     if complaints := names.port_name(name):
@@ -106,7 +108,7 @@ def _check_port_name(problems: Problems, path: str, name: str, taken: set[str]) 
     taken.add(name)
 
 
-def _check_host_port(problems: Problems, path: str, port: Doc, number: int, scope: PodScope) -> None:
+def _check_host_port(problems: ValidationProblems, path: str, port: Doc, number: int, scope: PodScope) -> None:
     problems.each_invalid(f"{path}.hostPort", number, names.port_number(number))
     if scope.host_network and number != port.get("containerPort"):
         problems.invalid(f"{path}.hostPort", number, "must match `containerPort` when `hostNetwork` is true")
@@ -119,7 +121,7 @@ def _check_host_port(problems: Problems, path: str, port: Doc, number: int, scop
 # -- variables and mounts ---------------------------------------------------------------------------------------------
 
 
-def _check_variable(problems: Problems, path: str, variable: Doc) -> None:
+def _check_variable(problems: ValidationProblems, path: str, variable: Doc) -> None:
     name = variable.get("name", "")
     if not name:
         problems.required(f"{path}.name")
@@ -129,7 +131,7 @@ def _check_variable(problems: Problems, path: str, variable: Doc) -> None:
         _check_source(problems, f"{path}.valueFrom", variable["valueFrom"], variable.get("value", ""))
 
 
-def _check_source(problems: Problems, path: str, source: Doc, value: str) -> None:
+def _check_source(problems: ValidationProblems, path: str, source: Doc, value: str) -> None:
     count = sum(1 for key in source if source[key])
     if "fieldRef" in source:
         _check_field_reference(problems, f"{path}.fieldRef", source["fieldRef"])
@@ -144,7 +146,7 @@ def _check_source(problems: Problems, path: str, source: Doc, value: str) -> Non
         problems.invalid(path, "", "may not have more than one field specified at a time")
 
 
-def _check_field_reference(problems: Problems, path: str, reference: Doc) -> None:
+def _check_field_reference(problems: ValidationProblems, path: str, reference: Doc) -> None:
     label = reference.get("fieldPath", "")
     known = label in _FIELD_PATHS or label.startswith(("metadata.labels['", "metadata.annotations['"))
     if not label:
@@ -153,7 +155,7 @@ def _check_field_reference(problems: Problems, path: str, reference: Doc) -> Non
         problems.invalid(f"{path}.fieldPath", label, f"error converting fieldPath: field label not supported: {label}")
 
 
-def _check_mounts(problems: Problems, path: str, mounts: list[Doc], scope: PodScope) -> None:
+def _check_mounts(problems: ValidationProblems, path: str, mounts: list[Doc], scope: PodScope) -> None:
     points: set[str] = set()
     for index, mount in enumerate(mounts):
         name, point, here = mount.get("name", ""), mount.get("mountPath", ""), f"{path}[{index}]"
@@ -171,7 +173,7 @@ def _check_mounts(problems: Problems, path: str, mounts: list[Doc], scope: PodSc
 # -- probes -----------------------------------------------------------------------------------------------------------
 
 
-def _check_probe(problems: Problems, path: str, probe: Doc) -> None:
+def _check_probe(problems: ValidationProblems, path: str, probe: Doc) -> None:
     _check_handler(problems, path, probe)
     for field_name in (
         "initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold",
@@ -181,7 +183,7 @@ def _check_probe(problems: Problems, path: str, probe: Doc) -> None:
         problems.invalid(f"{path}.successThreshold", probe["successThreshold"], "must be 1")
 
 
-def _check_handler(problems: Problems, path: str, handler: Doc) -> None:
+def _check_handler(problems: ValidationProblems, path: str, handler: Doc) -> None:
     present = [name for name in _HANDLERS if name in handler] + (["sleep"] if "sleep" in handler else [])
     if not present:
         problems.required(path, "must specify a handler type")
@@ -194,6 +196,6 @@ def _check_handler(problems: Problems, path: str, handler: Doc) -> None:
             _check_port_reference(problems, f"{path}.{network}.port", handler[network].get("port", 0))
 
 
-def _check_port_reference(problems: Problems, path: str, port: int | str) -> None:
+def _check_port_reference(problems: ValidationProblems, path: str, port: int | str) -> None:
     complaints = names.port_name(port) if isinstance(port, str) else names.port_number(port)
     problems.each_invalid(path, port, complaints)

@@ -6,11 +6,11 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairlead.api.store.typetable import Field, Struct
+    from fairlead.api.store.typetable import TypeField, TypeStruct
     from fairlead.model.flow import Doc
 
 
-def default_custom(struct: Struct, doc: Doc) -> Doc:
+def default_custom(struct: TypeStruct, doc: Doc) -> Doc:
     """The document with the schema's defaults wherever a field is missing from an object that is there."""
     out = dict(doc)
     for name, field in struct.fields.items():
@@ -23,7 +23,7 @@ def default_custom(struct: Struct, doc: Doc) -> Doc:
     return out
 
 
-def _default_value(field: Field, value: Any) -> Any:
+def _default_value(field: TypeField, value: Any) -> Any:
     if field.struct is not None and not field.struct.borrowed and isinstance(value, dict):
         return default_custom(field.struct, value)
     if field.item is not None and isinstance(value, list):

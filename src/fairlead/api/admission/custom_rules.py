@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.admission.problems import Problems
+from fairlead.api.admission.problems import ValidationProblems
 from fairlead.api.store.schema import schema_data
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
-def check_custom(problems: Problems, kind: Kind, doc: Doc) -> None:
+def check_custom(problems: ValidationProblems, kind: Kind, doc: Doc) -> None:
     """Problems in the order of their paths."""
     data = schema_data()
     name = data["kinds"].get(f"{kind.api_version}/{kind.kind}")
     if name is None:
         return
-    found = Problems()
+    found = ValidationProblems()
     _check_object(found, "", data["types"][name], doc)
     problems.found += sorted(found.found, key=lambda problem: problem[1])
 
@@ -40,7 +40,7 @@ def _resolved(schema: Doc) -> tuple[Doc, bool]:
     return ({} if name == _OBJECT_META else schema_data()["types"][name]), True
 
 
-def _check_value(problems: Problems, path: str, schema: Doc, value: Any) -> None:
+def _check_value(problems: ValidationProblems, path: str, schema: Doc, value: Any) -> None:
     schema, borrowed = _resolved(schema)
     match value:
         case dict():
@@ -59,7 +59,7 @@ def _check_value(problems: Problems, path: str, schema: Doc, value: Any) -> None
             _check_number(problems, path, schema, value)
 
 
-def _check_object(problems: Problems, path: str, schema: Doc, value: Doc) -> None:
+def _check_object(problems: ValidationProblems, path: str, schema: Doc, value: Doc) -> None:
     dot = f"{path}." if path else ""
     for name in schema.get("required", ()):
         if name not in value:
@@ -71,7 +71,7 @@ def _check_object(problems: Problems, path: str, schema: Doc, value: Doc) -> Non
             _check_value(problems, f"{dot}{key}", inner, item)
 
 
-def _check_string(problems: Problems, path: str, schema: Doc, value: str) -> None:
+def _check_string(problems: ValidationProblems, path: str, schema: Doc, value: str) -> None:
     if "enum" in schema and value not in schema["enum"]:
         problems.unsupported(path, value, schema["enum"])
     if len(value) < schema.get("minLength", 0):
@@ -87,7 +87,7 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
-def _check_number(problems: Problems, path: str, schema: Doc, value: float) -> None:
+def _check_number(problems: ValidationProblems, path: str, schema: Doc, value: float) -> None:
     if value < schema.get("minimum", value):
         problems.invalid(path, value, f"{path} in body should be greater than or equal to {schema['minimum']}")
     if value > schema.get("maximum", value):

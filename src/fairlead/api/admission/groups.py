@@ -19,7 +19,7 @@ from fairlead.api.admission.problems import IMMUTABLE, forbidden
 from fairlead.model import kinds as k
 
 if TYPE_CHECKING:
-    from fairlead.api.admission.problems import Problems
+    from fairlead.api.admission.problems import ValidationProblems
     from fairlead.model.flow import Doc, DocView
     from fairlead.model.kinds import Kind
 
@@ -78,24 +78,24 @@ def _rejected(doc: Doc, why: str) -> Exception:
 
 # -- rules ------------------------------------------------------------------------------------------------------------
 
-Check = Callable[["Problems", str, Any, Any], None]
+Check = Callable[["ValidationProblems", str, Any, Any], None]
 """Looks at a value, with the one before if there was one."""
 
 
-def _fine(problems: Problems, path: str) -> None:
+def _fine(problems: ValidationProblems, path: str) -> None:
     """Nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class GroupField:
     check: Check
     fixed: bool = True
     """Whether it stays as it was first written."""
-    absent: Callable[[Problems, str], None] = _fine
+    absent: Callable[[ValidationProblems, str], None] = _fine
     """What is said if it is not there."""
 
 
-def _walk(problems: Problems, path: str, fields: Mapping[str, Field], new: Doc, old: Doc | None) -> None:
+def _walk(problems: ValidationProblems, path: str, fields: Mapping[str, GroupField], new: Doc, old: Doc | None) -> None:
     for name, field in fields.items():
         value, before = new.get(name), None if old is None else old.get(name)
         where = f"{path}.{name}"
@@ -109,7 +109,7 @@ def _walk(problems: Problems, path: str, fields: Mapping[str, Field], new: Doc, 
             field.check(problems, where, value, before)
 
 
-def check_group_spec(problems: Problems, kind: Kind, doc: Doc, old: Doc | None) -> None:
+def check_group_spec(problems: ValidationProblems, kind: Kind, doc: Doc, old: Doc | None) -> None:
     """The spec of a group, or of a Workload, by the rules of the version that is spoken."""
     spec, before = doc.get("spec") or {}, None if old is None else old.get("spec") or {}
     if kind is k.WORKLOAD_BETA:
@@ -118,7 +118,7 @@ def check_group_spec(problems: Problems, kind: Kind, doc: Doc, old: Doc | None) 
     _walk(problems, "spec", _FIELDS[kind], spec, before)
 
 
-def check_conditions(problems: Problems, conditions: Sequence[Doc]) -> None:
+def check_conditions(problems: ValidationProblems, conditions: Sequence[Doc]) -> None:
     for index, condition in enumerate(conditions):
         path = f"status.conditions[{index}]"
         if not condition.get("type"):
@@ -130,7 +130,7 @@ def check_conditions(problems: Problems, conditions: Sequence[Doc]) -> None:
             problems.required(f"{path}.reason")
 
 
-def _check_union(problems: Problems, path: str, value: Doc, members: Sequence[str]) -> None:
+def _check_union(problems: ValidationProblems, path: str, value: Doc, members: Sequence[str]) -> None:
     given = [name for name in members if value.get(name) is not None and value[name] != []]
     listed = ", ".join(f"`{name}`" for name in members)
     if not given:
@@ -143,7 +143,7 @@ def _union(*members: str) -> Check:
     return lambda problems, path, value, _: _check_union(problems, path, value, members)
 
 
-def _check_policy(problems: Problems, path: str, policy: Doc, before: Doc | None) -> None:
+def _check_policy(problems: ValidationProblems, path: str, policy: Doc, before: Doc | None) -> None:
     _check_union(problems, path, policy, ("basic", "gang"))
     if before is not None:
         if policy.get("basic") != before.get("basic"):
@@ -160,15 +160,15 @@ def _check_policy(problems: Problems, path: str, policy: Doc, before: Doc | None
             problems.invalid(f"{path}.gang.minCount", count, "must be greater than or equal to 1")
 
 
-def _no_policy(problems: Problems, path: str) -> None:
+def _no_policy(problems: ValidationProblems, path: str) -> None:
     _check_policy(problems, path, {}, None)
 
 
-def _no_templates(problems: Problems, path: str) -> None:
+def _no_templates(problems: ValidationProblems, path: str) -> None:
     problems.required(path)
 
 
-def _check_constraints(problems: Problems, path: str, constraints: Doc, _: Any) -> None:
+def _check_constraints(problems: ValidationProblems, path: str, constraints: Doc, _: Any) -> None:
     topology = constraints.get("topology") or ()
     if len(topology) > 1:
         _too_many(problems, f"{path}.topology", len(topology), 1)
@@ -177,13 +177,13 @@ def _check_constraints(problems: Problems, path: str, constraints: Doc, _: Any) 
         _named(qualified_name)(problems, f"{path}.topology[{index}].key", one.get("key", ""), None)
 
 
-def _too_many(problems: Problems, path: str, count: int, limit: int) -> None:
+def _too_many(problems: ValidationProblems, path: str, count: int, limit: int) -> None:
     items = "item" if limit == 1 else "items"
     problems.add("FieldValueTooMany", path, f"Too many: {count}: must have at most {limit} {items}")
 
 
 def _named(rule: Callable[[str], Sequence[str]], *, required: bool = True) -> Check:
-    def check(problems: Problems, path: str, name: str, _: Any) -> None:
+    def check(problems: ValidationProblems, path: str, name: str, _: Any) -> None:
         if name:
             problems.each_invalid(path, name, rule(name))
         elif required:
@@ -192,37 +192,37 @@ def _named(rule: Callable[[str], Sequence[str]], *, required: bool = True) -> Ch
     return check
 
 
-def _check_priority(problems: Problems, path: str, priority: int, _: Any) -> None:
+def _check_priority(problems: ValidationProblems, path: str, priority: int, _: Any) -> None:
     if priority > HIGHEST_PRIORITY:
         problems.invalid(path, priority, f"must be less than or equal to {HIGHEST_PRIORITY}")
 
 
-def _check_mode(problems: Problems, path: str, mode: str, _: Any) -> None:
+def _check_mode(problems: ValidationProblems, path: str, mode: str, _: Any) -> None:
     problems.not_one_of(path, mode, ("Pod", "PodGroup"))
 
 
-def _check_old_reference(problems: Problems, path: str, reference: Doc, _: Any) -> None:
+def _check_old_reference(problems: ValidationProblems, path: str, reference: Doc, _: Any) -> None:
     _check_union(problems, path, reference, ("workload",))
     if "workload" in reference:
         _reference("podGroupTemplateName")(problems, f"{path}.workload", reference["workload"], None)
 
 
 def _reference(template: str) -> Check:
-    def check(problems: Problems, path: str, reference: Doc, _: Any) -> None:
+    def check(problems: ValidationProblems, path: str, reference: Doc, _: Any) -> None:
         _named(dns_subdomain)(problems, f"{path}.workloadName", reference.get("workloadName", ""), None)
         _named(dns_label)(problems, f"{path}.{template}", reference.get(template, ""), None)
 
     return check
 
 
-def _check_controller(problems: Problems, path: str, reference: Doc, _: Any) -> None:
+def _check_controller(problems: ValidationProblems, path: str, reference: Doc, _: Any) -> None:
     _named(dns_subdomain, required=False)(problems, f"{path}.apiGroup", reference.get("apiGroup", ""), None)
     for name in ("kind", "name"):
         _named(path_segment)(problems, f"{path}.{name}", reference.get(name, ""), None)
 
 
-def _templates(fields: Mapping[str, Field]) -> Check:
-    def check(problems: Problems, path: str, templates: Sequence[Doc], before: Sequence[Doc] | None) -> None:
+def _templates(fields: Mapping[str, GroupField]) -> Check:
+    def check(problems: ValidationProblems, path: str, templates: Sequence[Doc], before: Sequence[Doc] | None) -> None:
         if len(templates) > _MOST_TEMPLATES:
             _too_many(problems, path, len(templates), _MOST_TEMPLATES)
             return
@@ -238,7 +238,7 @@ def _templates(fields: Mapping[str, Field]) -> Check:
     return check
 
 
-def _check_same_templates(problems: Problems, path: str, names: Sequence[str], before: Sequence[str]) -> None:
+def _check_same_templates(problems: ValidationProblems, path: str, names: Sequence[str], before: Sequence[str]) -> None:
     """Templates neither come nor go."""
     for index, name in enumerate(names):
         if name not in before:
@@ -248,7 +248,7 @@ def _check_same_templates(problems: Problems, path: str, names: Sequence[str], b
             problems.forbidden(path, "item may not be removed")
 
 
-def _check_same_priority(problems: Problems, templates: Sequence[Doc]) -> None:
+def _check_same_priority(problems: ValidationProblems, templates: Sequence[Doc]) -> None:
     if len({(one.get("priorityClassName") or "", one.get("priority")) for one in templates}) > 1:
         problems.invalid("spec", None, "detected multiple priority configurations")
 
@@ -259,30 +259,30 @@ def _in_order(template: Doc) -> Doc:
     return {name: template.get(name) for name in order if name in template or name == "schedulingConstraints"}
 
 
-def _common(policy: Field, mode: Field) -> dict[str, Field]:
+def _common(policy: GroupField, mode: GroupField) -> dict[str, GroupField]:
     """What groups and the templates of Workloads both say, in the original's order."""
     return {
         "schedulingPolicy": policy,
-        "schedulingConstraints": Field(_check_constraints),
+        "schedulingConstraints": GroupField(_check_constraints),
         "disruptionMode": mode,
-        "priorityClassName": Field(_named(dns_subdomain, required=False)),
-        "priority": Field(_check_priority),
+        "priorityClassName": GroupField(_named(dns_subdomain, required=False)),
+        "priority": GroupField(_check_priority),
     }
 
 
-_NAME, _CONTROLLER = Field(_named(dns_label), fixed=False), Field(_check_controller)
-_ALPHA = _common(Field(_check_policy, absent=_no_policy), Field(_check_mode))
-_BETA = _common(Field(_check_policy, fixed=False, absent=_no_policy), Field(_union("single", "all")))
+_NAME, _CONTROLLER = GroupField(_named(dns_label), fixed=False), GroupField(_check_controller)
+_ALPHA = _common(GroupField(_check_policy, absent=_no_policy), GroupField(_check_mode))
+_BETA = _common(GroupField(_check_policy, fixed=False, absent=_no_policy), GroupField(_union("single", "all")))
 
-_FIELDS: Mapping[Kind, Mapping[str, Field]] = {
-    k.POD_GROUP: {"podGroupTemplateRef": Field(_check_old_reference), **_ALPHA},
-    k.POD_GROUP_BETA: {"workloadRef": Field(_reference("templateName")), **_BETA},
+_FIELDS: Mapping[Kind, Mapping[str, GroupField]] = {
+    k.POD_GROUP: {"podGroupTemplateRef": GroupField(_check_old_reference), **_ALPHA},
+    k.POD_GROUP_BETA: {"workloadRef": GroupField(_reference("templateName")), **_BETA},
     k.WORKLOAD: {
         "controllerRef": _CONTROLLER,
-        "podGroupTemplates": Field(_templates({"name": _NAME, **_ALPHA}), absent=_no_templates),
+        "podGroupTemplates": GroupField(_templates({"name": _NAME, **_ALPHA}), absent=_no_templates),
     },
     k.WORKLOAD_BETA: {
         "controllerRef": _CONTROLLER,
-        "podGroupTemplates": Field(_templates({"name": _NAME, **_BETA}), fixed=False),
+        "podGroupTemplates": GroupField(_templates({"name": _NAME, **_BETA}), fixed=False),
     },
 }

@@ -9,7 +9,7 @@ from fairlead.api.admission.names import dns_label, dns_subdomain, label_value, 
 from fairlead.model import kinds as k
 
 if TYPE_CHECKING:
-    from fairlead.api.admission.problems import Problems
+    from fairlead.api.admission.problems import ValidationProblems
     from fairlead.model.flow import Doc
     from fairlead.model.kinds import Kind
 
@@ -19,7 +19,7 @@ _STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _ANNOTATIONS_LIMIT = 256 * 1024
 
 
-def check_metadata(problems: Problems, kind: Kind, metadata: Doc) -> None:
+def check_metadata(problems: ValidationProblems, kind: Kind, metadata: Doc) -> None:
     _check_name(problems, kind, metadata.get("name") or metadata.get("generateName", ""))
     if "labels" in metadata:
         check_labels(problems, "metadata.labels", metadata["labels"])
@@ -31,7 +31,7 @@ def check_metadata(problems: Problems, kind: Kind, metadata: Doc) -> None:
         _check_finalizer(problems, f"metadata.finalizers[{index}]", finalizer)
 
 
-def _check_name(problems: Problems, kind: Kind, name: str) -> None:
+def _check_name(problems: ValidationProblems, kind: Kind, name: str) -> None:
     if kind in _FREELY_NAMED:
         complaints = path_segment(name)
     elif kind is k.NAMESPACE and "." in name:
@@ -42,7 +42,7 @@ def _check_name(problems: Problems, kind: Kind, name: str) -> None:
         problems.each_invalid("metadata.name", name, complaints)
 
 
-def check_labels(problems: Problems, path: str, labels: Mapping[str, str]) -> None:
+def check_labels(problems: ValidationProblems, path: str, labels: Mapping[str, str]) -> None:
     for key, value in labels.items():
         if complaints := qualified_name(key):
             problems.each_invalid(path, key, complaints)
@@ -50,7 +50,7 @@ def check_labels(problems: Problems, path: str, labels: Mapping[str, str]) -> No
             problems.each_invalid(path, value, complaints)
 
 
-def _check_annotations(problems: Problems, annotations: Mapping[str, str]) -> None:
+def _check_annotations(problems: ValidationProblems, annotations: Mapping[str, str]) -> None:
     size = 0
     for key, value in annotations.items():
         if complaints := qualified_name(key.lower()):
@@ -60,7 +60,7 @@ def _check_annotations(problems: Problems, annotations: Mapping[str, str]) -> No
         problems.too_long("metadata.annotations", _ANNOTATIONS_LIMIT)
 
 
-def _check_owner(problems: Problems, owner: Doc) -> None:
+def _check_owner(problems: ValidationProblems, owner: Doc) -> None:
     path = "metadata.ownerReferences"
     if not owner.get("apiVersion"):
         problems.invalid(f"{path}.apiVersion", owner.get("apiVersion", ""), "version must not be empty")
@@ -69,7 +69,7 @@ def _check_owner(problems: Problems, owner: Doc) -> None:
             problems.invalid(f"{path}.{field}", owner.get(field, ""), "must not be empty")
 
 
-def _check_finalizer(problems: Problems, path: str, finalizer: str) -> None:
+def _check_finalizer(problems: ValidationProblems, path: str, finalizer: str) -> None:
     complaints = qualified_name(finalizer)
     problems.each_invalid(path, finalizer, complaints)
     if not complaints and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
@@ -79,7 +79,7 @@ def _check_finalizer(problems: Problems, path: str, finalizer: str) -> None:
 _FIXED = ("name", "namespace", "uid", "creationTimestamp")
 
 
-def check_metadata_update(problems: Problems, new: Doc, old: Doc) -> None:
+def check_metadata_update(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     for field in _FIXED:
         if field in old and new.get(field) != old[field]:
             problems.invalid(f"metadata.{field}", new.get(field, ""), "field is immutable")

@@ -9,7 +9,7 @@ from fairlead.api.admission.names import label_value, qualified_name
 from fairlead.api.admission.resources import check_amount
 
 if TYPE_CHECKING:
-    from fairlead.api.admission.problems import Problems
+    from fairlead.api.admission.problems import ValidationProblems
     from fairlead.model.flow import Doc
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -23,7 +23,7 @@ def default_node(node: Doc) -> Doc:
     return node
 
 
-def check_node(problems: Problems, node: Doc) -> None:
+def check_node(problems: ValidationProblems, node: Doc) -> None:
     spec, status = node.get("spec", {}), node.get("status", {})
     _check_taints(problems, spec.get("taints", ()))
     for section in ("capacity", "allocatable"):
@@ -35,7 +35,7 @@ def check_node(problems: Problems, node: Doc) -> None:
             problems.invalid(f"spec.podCIDRs[{index}]", block, detail)
 
 
-def _check_taints(problems: Problems, taints: Any) -> None:
+def _check_taints(problems: ValidationProblems, taints: Any) -> None:
     """The original calls their place metadata.taints, where they once were."""
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):
@@ -53,7 +53,7 @@ def _check_taints(problems: Problems, taints: Any) -> None:
         seen.add((key, effect))
 
 
-def check_node_update(problems: Problems, new: Doc, old: Doc) -> None:
+def check_node_update(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     before, after = old.get("spec", {}).get("podCIDR"), new.get("spec", {}).get("podCIDR")
     if before and after != before:
         problems.forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')

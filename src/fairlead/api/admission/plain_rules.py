@@ -15,24 +15,24 @@ from fairlead.api.store.quantities import amount
 from fairlead.model import kinds as k
 
 if TYPE_CHECKING:
-    from fairlead.api.admission.problems import Problems
+    from fairlead.api.admission.problems import ValidationProblems
     from fairlead.model.flow import Doc
     from fairlead.model.kinds import Kind
 
-Rule = Callable[["Problems", "Doc"], None]
-Step = Callable[["Problems", "Doc", "Doc"], None]
+Rule = Callable[["ValidationProblems", "Doc"], None]
+Step = Callable[["ValidationProblems", "Doc", "Doc"], None]
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _SYSTEM_CLASSES = ("system-node-critical", "system-cluster-critical")
 
 
-def _config(problems: Problems, doc: Doc) -> None:
+def _config(problems: ValidationProblems, doc: Doc) -> None:
     for section in ("data", "binaryData"):
         for key in doc.get(section, {}):
             problems.each_invalid(f"{section}[{key}]", key, config_key(key))
 
 
-def _service(problems: Problems, doc: Doc) -> None:
+def _service(problems: ValidationProblems, doc: Doc) -> None:
     spec = doc.get("spec", {})
     ports = spec.get("ports", ())
     kinds = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -55,7 +55,7 @@ _NOT_SOURCES = frozenset({
 })  # fmt: skip
 
 
-def _volume(problems: Problems, doc: Doc) -> None:
+def _volume(problems: ValidationProblems, doc: Doc) -> None:
     spec = doc.get("spec", {})
     _check_access_modes(problems, spec, "")
     capacity = spec.get("capacity")
@@ -67,7 +67,7 @@ def _volume(problems: Problems, doc: Doc) -> None:
         problems.required("spec", "must specify a volume type")
 
 
-def _claim(problems: Problems, doc: Doc) -> None:
+def _claim(problems: ValidationProblems, doc: Doc) -> None:
     spec = doc.get("spec", {})
     _check_access_modes(problems, spec, "at least 1 access mode is required")
     storage = spec.get("resources", {}).get("requests", {}).get("storage")
@@ -77,7 +77,7 @@ def _claim(problems: Problems, doc: Doc) -> None:
         problems.invalid("spec.resources[storage]", storage, "must be greater than zero")
 
 
-def _check_access_modes(problems: Problems, spec: Doc, detail: str) -> None:
+def _check_access_modes(problems: ValidationProblems, spec: Doc, detail: str) -> None:
     if not spec.get("accessModes"):
         problems.required("spec.accessModes", detail)
     for mode in spec.get("accessModes", ()):
@@ -90,7 +90,7 @@ _QUOTA = frozenset({
 })  # fmt: skip
 
 
-def _quota(problems: Problems, doc: Doc) -> None:
+def _quota(problems: ValidationProblems, doc: Doc) -> None:
     for name, value in doc.get("spec", {}).get("hard", {}).items():
         path = f"spec.hard[{name}]"
         if "/" not in name and name not in _QUOTA and not name.startswith(("requests.", "limits.", "hugepages-")):
@@ -99,7 +99,7 @@ def _quota(problems: Problems, doc: Doc) -> None:
         check_amount(problems, path, name, value)
 
 
-def _budget(problems: Problems, doc: Doc) -> None:
+def _budget(problems: ValidationProblems, doc: Doc) -> None:
     spec = doc.get("spec", {})
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     if least is not None and most is not None:
@@ -114,7 +114,7 @@ def _budget(problems: Problems, doc: Doc) -> None:
         check_label_selector(problems, "spec.selector", spec["selector"])
 
 
-def _check_count_or_share(problems: Problems, path: str, value: Any) -> None:
+def _check_count_or_share(problems: ValidationProblems, path: str, value: Any) -> None:
     if isinstance(value, str):
         if value.endswith("%") and value[:-1].isdigit() and int(value[:-1]) > 100:
             problems.invalid(path, value, "must not be greater than 100%")
@@ -122,7 +122,7 @@ def _check_count_or_share(problems: Problems, path: str, value: Any) -> None:
         problems.negative(path, value)
 
 
-def _priority_class(problems: Problems, doc: Doc) -> None:
+def _priority_class(problems: ValidationProblems, doc: Doc) -> None:
     name, value = doc["metadata"]["name"], doc.get("value", 0)
     if name.startswith("system-"):
         if name not in _SYSTEM_CLASSES:
@@ -135,11 +135,11 @@ def _priority_class(problems: Problems, doc: Doc) -> None:
     problems.not_one_of("preemptionPolicy", doc.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"))
 
 
-def _runtime_class(problems: Problems, doc: Doc) -> None:
+def _runtime_class(problems: ValidationProblems, doc: Doc) -> None:
     problems.each_invalid("handler", doc.get("handler", ""), dns_label(doc.get("handler", "")))
 
 
-def _lease(problems: Problems, doc: Doc) -> None:
+def _lease(problems: ValidationProblems, doc: Doc) -> None:
     spec = doc.get("spec", {})
     duration = spec.get("leaseDurationSeconds")
     if duration is not None and duration <= 0:
@@ -147,14 +147,14 @@ def _lease(problems: Problems, doc: Doc) -> None:
     problems.negative("spec.leaseTransitions", spec.get("leaseTransitions"))
 
 
-def _storage_class(problems: Problems, doc: Doc) -> None:
+def _storage_class(problems: ValidationProblems, doc: Doc) -> None:
     if not doc.get("provisioner"):
         problems.required("provisioner")
     problems.not_one_of("reclaimPolicy", doc.get("reclaimPolicy"), ("Delete", "Retain"))
     problems.not_one_of("volumeBindingMode", doc.get("volumeBindingMode"), ("Immediate", "WaitForFirstConsumer"))
 
 
-def _revision(problems: Problems, doc: Doc) -> None:
+def _revision(problems: ValidationProblems, doc: Doc) -> None:
     if "data" not in doc:
         problems.required("data", "data is mandatory")
 
@@ -179,7 +179,7 @@ PLAIN_RULES: dict[Kind, Rule] = {
 
 
 def _fixed(*fields: str) -> Step:
-    def check(problems: Problems, new: Doc, old: Doc) -> None:
+    def check(problems: ValidationProblems, new: Doc, old: Doc) -> None:
         for field in fields:
             if new.get(field) != old.get(field):
                 problems.invalid(field, new.get(field), IMMUTABLE)
@@ -187,13 +187,13 @@ def _fixed(*fields: str) -> Step:
     return check
 
 
-def _priority_class_stays(problems: Problems, new: Doc, old: Doc) -> None:
+def _priority_class_stays(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     if new.get("value", 0) != old.get("value", 0):
         problems.forbidden("value", "may not be changed in an update.")
     _fixed("preemptionPolicy")(problems, new, old)
 
 
-def _frozen_when_said(problems: Problems, new: Doc, old: Doc) -> None:
+def _frozen_when_said(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     if not old.get("immutable"):
         return
     for field in ("immutable", "data", "binaryData"):
@@ -201,12 +201,12 @@ def _frozen_when_said(problems: Problems, new: Doc, old: Doc) -> None:
             problems.forbidden(field, "field is immutable when `immutable` is set")
 
 
-def _secret_stays(problems: Problems, new: Doc, old: Doc) -> None:
+def _secret_stays(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     _fixed("type")(problems, new, old)
     _frozen_when_said(problems, new, old)
 
 
-def _volume_stays(problems: Problems, new: Doc, old: Doc) -> None:
+def _volume_stays(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     def source(doc: Doc) -> Doc:
         return {key: value for key, value in doc.get("spec", {}).items() if key not in _NOT_SOURCES}
 
@@ -215,7 +215,7 @@ def _volume_stays(problems: Problems, new: Doc, old: Doc) -> None:
         problems.forbidden(path, f"{path} is immutable after creation\n")
 
 
-def _claim_stays(problems: Problems, new: Doc, old: Doc) -> None:
+def _claim_stays(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     def rest(doc: Doc) -> Doc:
         free = {"resources", "volumeAttributesClassName"}
         if not old.get("spec", {}).get("volumeName"):
@@ -231,7 +231,7 @@ def _claim_stays(problems: Problems, new: Doc, old: Doc) -> None:
         ))  # fmt: skip
 
 
-def _service_stays(problems: Problems, new: Doc, old: Doc) -> None:
+def _service_stays(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     before, after = old.get("spec", {}).get("clusterIP"), new.get("spec", {}).get("clusterIP")
     if before and after and before != after and new["spec"].get("type") != "ExternalName":
         problems.invalid("spec.clusterIPs[0]", new["spec"].get("clusterIPs", [after]), "may not change once set")
@@ -250,7 +250,7 @@ PLAIN_STEPS: dict[Kind, Step] = {
 }
 
 
-def check_namespace_status(problems: Problems, doc: Doc) -> None:
+def check_namespace_status(problems: ValidationProblems, doc: Doc) -> None:
     phase = doc.get("status", {}).get("phase")
     if phase == "Terminating" and "deletionTimestamp" not in doc["metadata"]:
         problems.invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fairlead.api.admission.problems import Problems
+    from fairlead.api.admission.problems import ValidationProblems
     from fairlead.model.flow import Doc
 
 _SENTENCE = (
@@ -21,7 +21,7 @@ _SENTENCE = (
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def check_pod_update(problems: Problems, new: Doc, old: Doc) -> None:
+def check_pod_update(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     """From one spec to the next; both are defaulted."""
     if new == old:
         return
@@ -41,7 +41,7 @@ def check_pod_update(problems: Problems, new: Doc, old: Doc) -> None:
         problems.forbidden("spec", f"{_SENTENCE}\n{_listed(changed, new, old)}")
 
 
-def _check_deadline(problems: Problems, new: Doc, old: Doc) -> None:
+def _check_deadline(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     before, after = old.get("activeDeadlineSeconds"), new.get("activeDeadlineSeconds")
     if before is not None and after is None:
         problems.invalid("spec.activeDeadlineSeconds", None, "must not update from a positive integer to nil value")
@@ -49,7 +49,7 @@ def _check_deadline(problems: Problems, new: Doc, old: Doc) -> None:
         problems.invalid("spec.activeDeadlineSeconds", after, f"must be less than or equal to previous value {before}")
 
 
-def _check_tolerations(problems: Problems, new: Doc, old: Doc) -> None:
+def _check_tolerations(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     def bare(tolerations: list[Doc]) -> list[Doc]:
         return [{key: value for key, value in one.items() if key != "tolerationSeconds"} for one in tolerations]
 
@@ -58,7 +58,7 @@ def _check_tolerations(problems: Problems, new: Doc, old: Doc) -> None:
         problems.forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
 
 
-def _check_gates(problems: Problems, new: Doc, old: Doc) -> None:
+def _check_gates(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     present = {gate["name"] for gate in old.get("schedulingGates", ())}
     for index, gate in enumerate(new.get("schedulingGates", ())):
         if gate["name"] not in present:
@@ -66,14 +66,14 @@ def _check_gates(problems: Problems, new: Doc, old: Doc) -> None:
             problems.forbidden(f"spec.schedulingGates[{index}].name", detail)
 
 
-def _check_node_selector(problems: Problems, new: Doc, old: Doc) -> None:
+def _check_node_selector(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     after = new.get("nodeSelector", {})
     if any(after.get(key) != value for key, value in old.get("nodeSelector", {}).items()):
         detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
         problems.invalid("spec.nodeSelector", after, detail)
 
 
-def _check_node_affinity(problems: Problems, new: Doc, old: Doc) -> None:
+def _check_node_affinity(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     before = old.get("affinity", {}).get("nodeAffinity", {}).get(_REQUIRED)
     after = new.get("affinity", {}).get("nodeAffinity", {}).get(_REQUIRED)
     if before is None or before == after:

@@ -13,7 +13,7 @@ from fairlead.api.admission.resources import check_requirements
 from fairlead.api.admission.volumes import check_volumes
 
 if TYPE_CHECKING:
-    from fairlead.api.admission.problems import Problems
+    from fairlead.api.admission.problems import ValidationProblems
     from fairlead.model.flow import Doc
 
 _RESTART = ("Always", "OnFailure", "Never")
@@ -21,7 +21,7 @@ _DNS = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _UID_RANGE = "must be between 0 and 2147483647, inclusive"
 
 
-def check_pod_spec(problems: Problems, path: str, spec: Doc) -> None:
+def check_pod_spec(problems: ValidationProblems, path: str, spec: Doc) -> None:
     """The rules that need nothing but the spec, which is already defaulted."""
     if "volumes" in spec:
         check_volumes(problems, f"{path}.volumes", spec["volumes"])
@@ -55,7 +55,7 @@ def check_pod_spec(problems: Problems, path: str, spec: Doc) -> None:
     _check_the_rest(problems, path, spec)
 
 
-def _check_containers(problems: Problems, path: str, spec: Doc) -> None:
+def _check_containers(problems: ValidationProblems, path: str, spec: Doc) -> None:
     scope = PodScope(
         volumes=_names(spec, "volumes"),
         claims=_names(spec, "resourceClaims"),
@@ -75,14 +75,14 @@ def _names(spec: Doc, field: str) -> tuple[str, ...]:
     return tuple([one.get("name", "") for one in spec[field]]) if field in spec else ()
 
 
-def _check_security(problems: Problems, path: str, context: Doc) -> None:
+def _check_security(problems: ValidationProblems, path: str, context: Doc) -> None:
     for field in ("runAsUser", "runAsGroup", "fsGroup"):
         value = context.get(field)
         if value is not None and not 0 <= value <= 2147483647:
             problems.invalid(f"{path}.{field}", value, _UID_RANGE)
 
 
-def _complain_of_dns(problems: Problems, path: str, spec: Doc) -> None:
+def _complain_of_dns(problems: ValidationProblems, path: str, spec: Doc) -> None:
     if "dnsConfig" not in spec:
         problems.required(f"{path}.dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None")
     else:
@@ -90,7 +90,7 @@ def _complain_of_dns(problems: Problems, path: str, spec: Doc) -> None:
         problems.required(f"{path}.dnsConfig.nameservers", detail)
 
 
-def _check_names(problems: Problems, path: str, spec: Doc) -> None:
+def _check_names(problems: ValidationProblems, path: str, spec: Doc) -> None:
     for field in ("serviceAccountName", "nodeName"):
         if value := spec.get(field):
             problems.each_invalid(f"{path}.{field}", value, dns_subdomain(value))
@@ -102,7 +102,7 @@ def _check_names(problems: Problems, path: str, spec: Doc) -> None:
             problems.each_invalid(f"{path}.{field}", value, dns_label(value))
 
 
-def _check_the_rest(problems: Problems, path: str, spec: Doc) -> None:
+def _check_the_rest(problems: ValidationProblems, path: str, spec: Doc) -> None:
     for index, alias in enumerate(spec.get("hostAliases", ())):
         if not _is_address(alias.get("ip", "")):
             detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
@@ -124,7 +124,7 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def check_new_pod(problems: Problems, spec: Doc) -> None:
+def check_new_pod(problems: ValidationProblems, spec: Doc) -> None:
     """What only a new pod may not say."""
     if spec.get("ephemeralContainers"):
         problems.forbidden("spec.ephemeralContainers", "cannot be set on create")

@@ -25,7 +25,7 @@ def worded(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
-class Problems:
+class ValidationProblems:
     """A growing list of (reason, field, message)."""
 
     __slots__ = ("found",)

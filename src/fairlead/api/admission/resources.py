@@ -9,7 +9,7 @@ from fairlead.api.admission.names import qualified_name
 from fairlead.api.store.quantities import NANO, canonical, nanos
 
 if TYPE_CHECKING:
-    from fairlead.api.admission.problems import Problems
+    from fairlead.api.admission.problems import ValidationProblems
     from fairlead.model.flow import Doc
 
 _STANDARD = frozenset({"cpu", "memory", "ephemeral-storage", "storage"})
@@ -40,7 +40,7 @@ def _must_be_whole(name: str) -> bool:
     return name in _INTEGERS or not is_native(name)
 
 
-def check_amount(problems: Problems, path: str, name: str, value: str) -> None:
+def check_amount(problems: ValidationProblems, path: str, name: str, value: str) -> None:
     number = nanos(value)
     if number < 0:
         problems.invalid(path, canonical(value), "must be greater than or equal to 0")
@@ -48,7 +48,7 @@ def check_amount(problems: Problems, path: str, name: str, value: str) -> None:
         problems.invalid(path, canonical(value), "must be an integer")
 
 
-def check_requirements(problems: Problems, path: str, resources: Doc, claims: tuple[str, ...] = ()) -> None:
+def check_requirements(problems: ValidationProblems, path: str, resources: Doc, claims: tuple[str, ...] = ()) -> None:
     """Requests and limits of a container, or of a pod as a whole."""
     limits, requests = resources.get("limits", {}), resources.get("requests", {})
     huge = False
@@ -67,7 +67,7 @@ def check_requirements(problems: Problems, path: str, resources: Doc, claims: tu
         _check_claims(problems, path, resources["claims"], claims)
 
 
-def _check_against_limits(problems: Problems, path: str, requests: Doc, limits: Doc) -> None:
+def _check_against_limits(problems: ValidationProblems, path: str, requests: Doc, limits: Doc) -> None:
     for name, value in requests.items():
         limit = limits.get(name)
         if value == limit:
@@ -82,7 +82,7 @@ def _check_against_limits(problems: Problems, path: str, requests: Doc, limits: 
             problems.invalid(f"{path}.requests", value, f"must be less than or equal to {name} limit of {limit}")
 
 
-def _check_claims(problems: Problems, path: str, wanted: list[Doc], claims: tuple[str, ...]) -> None:
+def _check_claims(problems: ValidationProblems, path: str, wanted: list[Doc], claims: tuple[str, ...]) -> None:
     for index, claim in enumerate(wanted):
         name = claim.get("name", "")
         if not name:

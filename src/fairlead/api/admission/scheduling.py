@@ -9,7 +9,7 @@ from fairlead.api.admission.names import dns_label, dns_subdomain, label_value, 
 from fairlead.api.admission.selectors import check_label_selector, check_node_selector_term
 
 if TYPE_CHECKING:
-    from fairlead.api.admission.problems import Problems
+    from fairlead.api.admission.problems import ValidationProblems
     from fairlead.model.flow import Doc
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -23,7 +23,7 @@ _NEEDS_SELECTOR = "must not be specified when labelSelector is not set"
 # -- affinity ---------------------------------------------------------------------------------------------------------
 
 
-def check_affinity(problems: Problems, path: str, affinity: Doc) -> None:
+def check_affinity(problems: ValidationProblems, path: str, affinity: Doc) -> None:
     if "nodeAffinity" in affinity:
         _check_node_affinity(problems, f"{path}.nodeAffinity", affinity["nodeAffinity"])
     for part in ("podAffinity", "podAntiAffinity"):
@@ -31,7 +31,7 @@ def check_affinity(problems: Problems, path: str, affinity: Doc) -> None:
             _check_pod_affinity(problems, f"{path}.{part}", affinity[part])
 
 
-def _check_node_affinity(problems: Problems, path: str, affinity: Doc) -> None:
+def _check_node_affinity(problems: ValidationProblems, path: str, affinity: Doc) -> None:
     if _REQUIRED in affinity:
         check_node_selector(problems, f"{path}.{_REQUIRED}", affinity[_REQUIRED])
     for index, preferred in enumerate(affinity.get(_PREFERRED, ())):
@@ -40,7 +40,7 @@ def _check_node_affinity(problems: Problems, path: str, affinity: Doc) -> None:
         check_node_selector_term(problems, f"{here}.preference", preferred.get("preference", {}))
 
 
-def check_node_selector(problems: Problems, path: str, selector: Doc) -> None:
+def check_node_selector(problems: ValidationProblems, path: str, selector: Doc) -> None:
     terms = selector.get("nodeSelectorTerms", ())
     if not terms:
         problems.required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
@@ -48,12 +48,12 @@ def check_node_selector(problems: Problems, path: str, selector: Doc) -> None:
         check_node_selector_term(problems, f"{path}.nodeSelectorTerms[{index}]", term)
 
 
-def _check_weight(problems: Problems, path: str, weight: int) -> None:
+def _check_weight(problems: ValidationProblems, path: str, weight: int) -> None:
     if not 1 <= weight <= 100:
         problems.invalid(path, weight, _WEIGHTS)
 
 
-def _check_pod_affinity(problems: Problems, path: str, affinity: Doc) -> None:
+def _check_pod_affinity(problems: ValidationProblems, path: str, affinity: Doc) -> None:
     for index, term in enumerate(affinity.get(_REQUIRED, ())):
         _check_term(problems, f"{path}.{_REQUIRED}[{index}]", term)
     for index, preferred in enumerate(affinity.get(_PREFERRED, ())):
@@ -62,7 +62,7 @@ def _check_pod_affinity(problems: Problems, path: str, affinity: Doc) -> None:
         _check_term(problems, f"{here}.podAffinityTerm", preferred.get("podAffinityTerm", {}))
 
 
-def _check_term(problems: Problems, path: str, term: Doc) -> None:
+def _check_term(problems: ValidationProblems, path: str, term: Doc) -> None:
     for selector in ("labelSelector", "namespaceSelector"):
         if selector in term:
             check_label_selector(problems, f"{path}.{selector}", term[selector])
@@ -75,7 +75,7 @@ def _check_term(problems: Problems, path: str, term: Doc) -> None:
     problems.each_invalid(f"{path}.topologyKey", key, qualified_name(key))
 
 
-def _check_label_keys(problems: Problems, path: str, term: Doc) -> None:
+def _check_label_keys(problems: ValidationProblems, path: str, term: Doc) -> None:
     for field in ("matchLabelKeys", "mismatchLabelKeys"):
         keys = term.get(field, ())
         if keys and "labelSelector" not in term:
@@ -92,12 +92,12 @@ def _check_label_keys(problems: Problems, path: str, term: Doc) -> None:
 # -- spreading --------------------------------------------------------------------------------------------------------
 
 
-def check_spreading(problems: Problems, path: str, constraints: list[Doc]) -> None:
+def check_spreading(problems: ValidationProblems, path: str, constraints: list[Doc]) -> None:
     for index, constraint in enumerate(constraints):
         _check_constraint(problems, f"{path}[{index}]", constraint, constraints[index + 1 :])
 
 
-def _check_constraint(problems: Problems, path: str, constraint: Doc, later: list[Doc]) -> None:
+def _check_constraint(problems: ValidationProblems, path: str, constraint: Doc, later: list[Doc]) -> None:
     skew, key = constraint.get("maxSkew", 0), constraint.get("topologyKey", "")
     action, domains = constraint.get("whenUnsatisfiable", ""), constraint.get("minDomains")
     if skew <= 0:
@@ -119,7 +119,7 @@ def _check_constraint(problems: Problems, path: str, constraint: Doc, later: lis
         check_label_selector(problems, f"{path}.labelSelector", constraint["labelSelector"])
 
 
-def _check_min_domains(problems: Problems, path: str, domains: int, action: str) -> None:
+def _check_min_domains(problems: ValidationProblems, path: str, domains: int, action: str) -> None:
     if domains <= 0:
         problems.invalid(path, domains, "must be greater than zero")
     if action != "DoNotSchedule":
@@ -130,12 +130,12 @@ def _check_min_domains(problems: Problems, path: str, domains: int, action: str)
 # -- tolerations, gates, claims ---------------------------------------------------------------------------------------
 
 
-def check_tolerations(problems: Problems, path: str, tolerations: Iterable[Doc]) -> None:
+def check_tolerations(problems: ValidationProblems, path: str, tolerations: Iterable[Doc]) -> None:
     for index, toleration in enumerate(tolerations):
         _check_toleration(problems, f"{path}[{index}]", toleration)
 
 
-def _check_toleration(problems: Problems, path: str, toleration: Doc) -> None:
+def _check_toleration(problems: ValidationProblems, path: str, toleration: Doc) -> None:
     key, operator = toleration.get("key", ""), toleration.get("operator", "")
     value, effect = toleration.get("value", ""), toleration.get("effect", "")
     if key and (complaints := qualified_name(key)):
@@ -159,7 +159,7 @@ def _check_toleration(problems: Problems, path: str, toleration: Doc) -> None:
         problems.unsupported(f"{path}.effect", effect, _EFFECTS)
 
 
-def check_gates(problems: Problems, path: str, gates: list[Doc]) -> None:
+def check_gates(problems: ValidationProblems, path: str, gates: list[Doc]) -> None:
     seen: set[str] = set()
     for index, gate in enumerate(gates):
         name = gate.get("name", "")
@@ -169,7 +169,7 @@ def check_gates(problems: Problems, path: str, gates: list[Doc]) -> None:
         seen.add(name)
 
 
-def check_claims(problems: Problems, path: str, claims: list[Doc]) -> None:
+def check_claims(problems: ValidationProblems, path: str, claims: list[Doc]) -> None:
     seen: set[str] = set()
     for index, claim in enumerate(claims):
         here, name = f"{path}[{index}]", claim.get("name", "")
@@ -180,7 +180,7 @@ def check_claims(problems: Problems, path: str, claims: list[Doc]) -> None:
         _check_claim_source(problems, here, claim)
 
 
-def _check_claim_source(problems: Problems, path: str, claim: Doc) -> None:
+def _check_claim_source(problems: ValidationProblems, path: str, claim: Doc) -> None:
     named, template = claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName")
     whole = {
         "Name": claim.get("name", ""), "ResourceClaimName": named, "ResourceClaimTemplateName": template,

@@ -8,7 +8,7 @@ from fairlead.api.admission.metadata import check_labels
 from fairlead.api.admission.names import dns_subdomain, label_value, qualified_name
 
 if TYPE_CHECKING:
-    from fairlead.api.admission.problems import Problems
+    from fairlead.api.admission.problems import ValidationProblems
     from fairlead.model.flow import Doc
 
 _NEEDS_VALUES = "must be specified when `operator` is 'In' or 'NotIn'"
@@ -16,20 +16,20 @@ _WANTS_NO_VALUES = "may not be specified when `operator` is 'Exists' or 'DoesNot
 _NO_OPERATOR = "not a valid selector operator"
 
 
-def check_label_selector(problems: Problems, path: str, selector: Doc) -> None:
+def check_label_selector(problems: ValidationProblems, path: str, selector: Doc) -> None:
     check_labels(problems, f"{path}.matchLabels", selector.get("matchLabels", {}))
     for index, requirement in enumerate(selector.get("matchExpressions", ())):
         _check_requirement(problems, f"{path}.matchExpressions[{index}]", requirement)
 
 
-def _check_requirement(problems: Problems, path: str, requirement: Doc) -> None:
+def _check_requirement(problems: ValidationProblems, path: str, requirement: Doc) -> None:
     _check_operator(problems, path, requirement)
     problems.each_invalid(f"{path}.key", requirement.get("key", ""), qualified_name(requirement.get("key", "")))
     for index, value in enumerate(requirement.get("values", ())):
         problems.each_invalid(f"{path}.values[{index}]", value, label_value(value))
 
 
-def _check_operator(problems: Problems, path: str, requirement: Doc, *, numeric: bool = False) -> None:
+def _check_operator(problems: ValidationProblems, path: str, requirement: Doc, *, numeric: bool = False) -> None:
     values = requirement.get("values")
     match requirement.get("operator", ""):
         case "In" | "NotIn":
@@ -45,7 +45,7 @@ def _check_operator(problems: Problems, path: str, requirement: Doc, *, numeric:
             problems.invalid(f"{path}.operator", operator, _NO_OPERATOR)
 
 
-def check_node_selector_term(problems: Problems, path: str, term: Doc) -> None:
+def check_node_selector_term(problems: ValidationProblems, path: str, term: Doc) -> None:
     for index, requirement in enumerate(term.get("matchExpressions", ())):
         here = f"{path}.matchExpressions[{index}]"
         _check_operator(problems, here, requirement, numeric=True)
@@ -54,7 +54,7 @@ def check_node_selector_term(problems: Problems, path: str, term: Doc) -> None:
         _check_field_requirement(problems, f"{path}.matchFields[{index}]", requirement)
 
 
-def _check_field_requirement(problems: Problems, path: str, requirement: Doc) -> None:
+def _check_field_requirement(problems: ValidationProblems, path: str, requirement: Doc) -> None:
     operator, values = requirement.get("operator", ""), requirement.get("values", ())
     if operator not in ("In", "NotIn"):
         problems.invalid(f"{path}.operator", operator, _NO_OPERATOR)

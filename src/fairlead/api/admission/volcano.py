@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.api.admission.problems import Problems
+from fairlead.api.admission.problems import ValidationProblems
 from fairlead.api.admission.resources import check_amount
 from fairlead.api.admission.volcano_tree import admit_children, admit_place, children_of
 from fairlead.api.store.quantities import amount, canonical
@@ -70,7 +70,7 @@ def mutate_group(view: DocView, doc: Doc) -> Doc:
 
 def admit_queue(view: DocView, new: Doc, old: Doc | None) -> None:
     """Raises Denied if a queue may not be made or changed like that."""
-    problems = Problems()
+    problems = ValidationProblems()
     _check_amounts(problems, new.get("spec", {}))
     _check_hierarchy(problems, view, new)
     if problems:
@@ -121,7 +121,7 @@ def _in_its_words(admit: Callable[[DocView, Doc], str], view: DocView, new: Doc)
         raise _denied_queue(why)
 
 
-def _all_of(problems: Problems) -> str:
+def _all_of(problems: ValidationProblems) -> str:
     texts = list(dict.fromkeys(f"{path}: {message}" for _, path, message in problems.found))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
@@ -129,7 +129,7 @@ def _all_of(problems: Problems) -> str:
 # ---- one queue by itself ----
 
 
-def _check_amounts(problems: Problems, spec: Doc) -> None:
+def _check_amounts(problems: ValidationProblems, spec: Doc) -> None:
     path = "requestBody.spec"
     capability, deserved = spec.get("capability") or {}, spec.get("deserved") or {}
     guarantee = (spec.get("guarantee") or {}).get("resource") or {}
@@ -145,7 +145,7 @@ def _check_amounts(problems: Problems, spec: Doc) -> None:
             problems.invalid(f"{path}.deserved.{name}", canonical(value), text)
 
 
-def _check_guarantee(problems: Problems, path: str, name: str, deserved: str | None, guarantee: str) -> None:
+def _check_guarantee(problems: ValidationProblems, path: str, name: str, deserved: str | None, guarantee: str) -> None:
     if deserved is None:
         problems.invalid(path, "<nil>", f"deserved[{name}] must be >= guarantee[{name}]={guarantee}")
     elif amount(deserved) < amount(guarantee):
@@ -153,7 +153,7 @@ def _check_guarantee(problems: Problems, path: str, name: str, deserved: str | N
         problems.invalid(path, said, f"deserved[{name}]={said} must be >= guarantee[{name}]={guarantee}")
 
 
-def _check_hierarchy(problems: Problems, view: DocView, queue: Doc) -> None:
+def _check_hierarchy(problems: ValidationProblems, view: DocView, queue: Doc) -> None:
     """Paths of the older hierarchy, which is in annotations: as many weights as steps, and no queue in the middle."""
     notes, where = queue["metadata"].get("annotations") or {}, "requestBody.metadata.annotations"
     path, weights = notes.get(HIERARCHY, ""), notes.get(HIERARCHY_WEIGHTS, "")

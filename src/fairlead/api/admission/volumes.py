@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fairlead.api.admission.names import dns_label
 
 if TYPE_CHECKING:
-    from fairlead.api.admission.problems import Problems
+    from fairlead.api.admission.problems import ValidationProblems
     from fairlead.model.flow import Doc
 
 _NEEDED = {
@@ -16,7 +16,7 @@ _NEEDED = {
 }  # fmt: skip
 
 
-def check_volumes(problems: Problems, path: str, volumes: list[Doc]) -> None:
+def check_volumes(problems: ValidationProblems, path: str, volumes: list[Doc]) -> None:
     seen: set[str] = set()
     for index, volume in enumerate(volumes):
         here, name = f"{path}[{index}]", volume.get("name", "")
@@ -30,7 +30,7 @@ def check_volumes(problems: Problems, path: str, volumes: list[Doc]) -> None:
         seen.add(name)
 
 
-def _check_sources(problems: Problems, path: str, volume: Doc) -> None:
+def _check_sources(problems: ValidationProblems, path: str, volume: Doc) -> None:
     sources = [key for key in volume if key != "name"]
     if not sources:
         problems.required(path, "must specify a volume type")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.api.admission.metadata import check_labels
 from fairlead.api.admission.pods import check_pod_spec
-from fairlead.api.admission.problems import IMMUTABLE, Problems
+from fairlead.api.admission.problems import IMMUTABLE, ValidationProblems
 from fairlead.api.admission.selectors import check_label_selector, selector_matches
 from fairlead.model import kinds as k
 
@@ -29,13 +29,15 @@ def _labels(template: Doc) -> dict[str, str]:
     return labels
 
 
-def _check_selector(problems: Problems, spec: Doc, noun: str, *, bad: str | None = None, required: bool = True) -> None:
+def _check_selector(
+    problems: ValidationProblems, spec: Doc, noun: str, *, bad: str | None = None, required: bool = True
+) -> None:
     selector = spec.get("selector")
     if selector is None:
         if required:
             problems.required("spec.selector")
         return
-    inner = Problems()
+    inner = ValidationProblems()
     check_label_selector(inner, "spec.selector", selector)
     problems.found += inner.found
     if inner and bad is not None:
@@ -48,12 +50,12 @@ def _sound(selector: Doc | None) -> bool:
     """Whether a selector can be asked at all."""
     if not selector:
         return True
-    inner = Problems()
+    inner = ValidationProblems()
     check_label_selector(inner, "", selector)
     return not inner
 
 
-def _check_template(problems: Problems, template: Doc, path: str, *, always: bool = True) -> None:
+def _check_template(problems: ValidationProblems, template: Doc, path: str, *, always: bool = True) -> None:
     check_labels(problems, f"{path}.metadata.labels", _labels(template))
     before = len(problems.found)
     check_pod_spec(problems, f"{path}.spec", template.get("spec", {}))
@@ -62,14 +64,14 @@ def _check_template(problems: Problems, template: Doc, path: str, *, always: boo
         problems.unsupported(f"{path}.spec.restartPolicy", policy, ("Always",))
 
 
-def _check_matches(problems: Problems, spec: Doc) -> None:
+def _check_matches(problems: ValidationProblems, spec: Doc) -> None:
     labels, selector = _labels(spec["template"]), spec.get("selector")
     empty = selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions")
     if not empty and _sound(selector) and not selector_matches(selector, labels):
         problems.invalid("spec.template.metadata.labels", labels, _MISMATCH)
 
 
-def _check_share(problems: Problems, path: str, value: Any, *, at_most_all: bool) -> None:
+def _check_share(problems: ValidationProblems, path: str, value: Any, *, at_most_all: bool) -> None:
     """A count or a percentage."""
     if isinstance(value, str):
         if not (value.endswith("%") and value[:-1].isdigit()):
@@ -83,7 +85,7 @@ def _check_share(problems: Problems, path: str, value: Any, *, at_most_all: bool
 # -- kinds ------------------------------------------------------------------------------------------------------------
 
 
-def _deployment(problems: Problems, doc: Doc) -> None:
+def _deployment(problems: ValidationProblems, doc: Doc) -> None:
     spec = doc["spec"]
     problems.negative("spec.replicas", spec["replicas"])
     _check_selector(problems, spec, "deployment", bad="invalid label selector")
@@ -97,7 +99,7 @@ def _deployment(problems: Problems, doc: Doc) -> None:
         problems.invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
 
 
-def _check_strategy(problems: Problems, strategy: Doc) -> None:
+def _check_strategy(problems: ValidationProblems, strategy: Doc) -> None:
     path = "spec.strategy"
     match strategy.get("type"):
         case "Recreate":
@@ -116,7 +118,7 @@ def _check_strategy(problems: Problems, strategy: Doc) -> None:
             problems.unsupported(f"{path}.type", other, ("Recreate", "RollingUpdate"))
 
 
-def _replica_set(problems: Problems, doc: Doc) -> None:
+def _replica_set(problems: ValidationProblems, doc: Doc) -> None:
     spec = doc["spec"]
     problems.negative("spec.replicas", spec["replicas"])
     problems.negative("spec.minReadySeconds", spec.get("minReadySeconds"))
@@ -125,7 +127,7 @@ def _replica_set(problems: Problems, doc: Doc) -> None:
     _check_template(problems, spec["template"], "spec.template")
 
 
-def _stateful_set(problems: Problems, doc: Doc) -> None:
+def _stateful_set(problems: ValidationProblems, doc: Doc) -> None:
     spec = doc["spec"]
     problems.negative("spec.replicas", spec["replicas"])
     _check_selector(problems, spec, "statefulset", bad="")
@@ -133,14 +135,14 @@ def _stateful_set(problems: Problems, doc: Doc) -> None:
     _check_template(problems, spec["template"], "spec.template")
 
 
-def _daemon_set(problems: Problems, doc: Doc) -> None:
+def _daemon_set(problems: ValidationProblems, doc: Doc) -> None:
     spec = doc["spec"]
     _check_selector(problems, spec, "daemonset", required=False)
     _check_matches(problems, spec)
     _check_template(problems, spec["template"], "spec.template")
 
 
-def _replication_controller(problems: Problems, doc: Doc) -> None:
+def _replication_controller(problems: ValidationProblems, doc: Doc) -> None:
     spec = doc["spec"]
     problems.negative("spec.minReadySeconds", spec.get("minReadySeconds"))
     if not spec.get("selector"):
@@ -154,7 +156,7 @@ def _replication_controller(problems: Problems, doc: Doc) -> None:
 _COUNTS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
 
 
-def _job(problems: Problems, doc: Doc) -> None:
+def _job(problems: ValidationProblems, doc: Doc) -> None:
     spec = doc["spec"]
     generated = {
         "controller-uid": doc["metadata"].get("uid", ""),
@@ -166,7 +168,7 @@ def _job(problems: Problems, doc: Doc) -> None:
     _check_job_spec(problems, "spec", spec)
 
 
-def _check_job_spec(problems: Problems, path: str, spec: Doc) -> None:
+def _check_job_spec(problems: ValidationProblems, path: str, spec: Doc) -> None:
     for field in _COUNTS:
         problems.negative(f"{path}.{field}", spec.get(field))
     mode = spec.get("completionMode", "NonIndexed")
@@ -179,7 +181,7 @@ def _check_job_spec(problems: Problems, path: str, spec: Doc) -> None:
         problems.required(f"{path}.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
 
 
-def _cron_job(problems: Problems, doc: Doc) -> None:
+def _cron_job(problems: ValidationProblems, doc: Doc) -> None:
     spec = doc["spec"]
     schedule = spec.get("schedule", "")
     fields = schedule.split()
@@ -195,7 +197,7 @@ def _cron_job(problems: Problems, doc: Doc) -> None:
     _check_job_spec(problems, "spec.jobTemplate.spec", spec["jobTemplate"]["spec"])
 
 
-WORKLOAD_RULES: dict[Kind, Callable[[Problems, Doc], None]] = {
+WORKLOAD_RULES: dict[Kind, Callable[[ValidationProblems, Doc], None]] = {
     k.DEPLOYMENT: _deployment,
     k.REPLICA_SET: _replica_set,
     k.STATEFUL_SET: _stateful_set,
@@ -208,7 +210,7 @@ WORKLOAD_RULES: dict[Kind, Callable[[Problems, Doc], None]] = {
 # -- from one state to the next ---------------------------------------------------------------------------------------
 
 
-def _selector_stays(problems: Problems, new: Doc, old: Doc) -> None:
+def _selector_stays(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     if new["spec"].get("selector") != old["spec"].get("selector"):
         problems.invalid("spec.selector", new["spec"].get("selector"), IMMUTABLE)
 
@@ -219,7 +221,7 @@ _STATEFUL_MAY = (
 )  # fmt: skip
 
 
-def _stateful_set_stays(problems: Problems, new: Doc, old: Doc) -> None:
+def _stateful_set_stays(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     def rest(doc: Doc) -> Doc:
         return {key: value for key, value in doc["spec"].items() if key not in _STATEFUL_MAY}
 
@@ -229,7 +231,7 @@ def _stateful_set_stays(problems: Problems, new: Doc, old: Doc) -> None:
         problems.forbidden("spec", detail)
 
 
-def _job_stays(problems: Problems, new: Doc, old: Doc) -> None:
+def _job_stays(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     for field in ("completions", "selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"):
         if field == "completions" and new["spec"].get("completionMode") == "Indexed":
             continue  # an indexed job may grow and shrink
@@ -239,7 +241,7 @@ def _job_stays(problems: Problems, new: Doc, old: Doc) -> None:
             problems.invalid(f"spec.{field}", new["spec"].get(field), IMMUTABLE)
 
 
-WORKLOAD_STEPS: dict[Kind, Callable[[Problems, Doc, Doc], None]] = {
+WORKLOAD_STEPS: dict[Kind, Callable[[ValidationProblems, Doc, Doc], None]] = {
     k.DEPLOYMENT: _selector_stays,
     k.REPLICA_SET: _selector_stays,
     k.DAEMON_SET: _selector_stays,
@@ -250,7 +252,7 @@ WORKLOAD_STEPS: dict[Kind, Callable[[Problems, Doc, Doc], None]] = {
 _WITHIN_REPLICAS = ("readyReplicas", "availableReplicas", "fullyLabeledReplicas", "updatedReplicas")
 
 
-def check_workload_status(problems: Problems, doc: Doc) -> None:
+def check_workload_status(problems: ValidationProblems, doc: Doc) -> None:
     """Counts of a status: none negative, none above the replicas there are."""
     status = doc.get("status", {})
     replicas = status.get("replicas", 0)

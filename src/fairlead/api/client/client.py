@@ -24,7 +24,7 @@ import orjson
 
 from fairlead import __version__
 from fairlead.api.client.lines import Lines, LineTooLong
-from fairlead.api.client.retry import Backoff, Throttle
+from fairlead.api.client.retry import RetryDelays, Throttle
 from fairlead.api.port import Page, WatchEvent
 from fairlead.errors import ApiError, InternalError, Unreachable, api_error
 from fairlead.model.flow import Doc, Verb, Write
@@ -49,7 +49,7 @@ class Timeouts:
 
 
 _TIMEOUTS = Timeouts()
-_BACKOFF = Backoff()
+_BACKOFF = RetryDelays()
 
 
 class KubeApi:
@@ -60,7 +60,7 @@ class KubeApi:
         connection: Connection,
         *,
         timeouts: Timeouts = _TIMEOUTS,
-        backoff: Backoff = _BACKOFF,
+        backoff: RetryDelays = _BACKOFF,
         attempts: int = 6,
         throttle: Throttle | None = None,
         rng: random.Random | None = None,

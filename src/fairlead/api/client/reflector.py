@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
-from fairlead.api.client.retry import Backoff
+from fairlead.api.client.retry import RetryDelays
 from fairlead.errors import ApiError, Forbidden, Gone, NotFound
 from fairlead.model.flow import Change, Doc, Happened, Watch
 
@@ -50,7 +50,7 @@ class Reflector:
         watch: Watch,
         *,
         page: int = PAGE,
-        backoff: Backoff | None = None,
+        backoff: RetryDelays | None = None,
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         on_error: OnError | None = None,
@@ -59,7 +59,7 @@ class Reflector:
         self.listed = False
         self._api = api
         self._page = page
-        self._backoff = backoff or Backoff(first=0.5, most=30.0, jitter=1.0)
+        self._backoff = backoff or RetryDelays(first=0.5, most=30.0, jitter=1.0)
         self._rng = rng or random.Random()
         self._sleep = sleep
         self._on_error = on_error

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Backoff:
+class RetryDelays:
     """Delays that grow by `factor` up to `most`, each stretched by up to `jitter` of itself."""
 
     first: float = 0.1

@@ -17,7 +17,7 @@ from fairlead.errors import BadRequest
 from fairlead.model.kinds import BUILT_IN, CUSTOM_RESOURCE_DEFINITION, Definition, Kind
 
 if TYPE_CHECKING:
-    from fairlead.api.admission.problems import Problems
+    from fairlead.api.admission.problems import ValidationProblems
     from fairlead.model.flow import Doc, DocView
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
@@ -176,7 +176,7 @@ def _name_conflict(doc: Doc, others: Iterable[Doc]) -> tuple[str, str] | None:
 # -- rules ------------------------------------------------------------------------------------------------------------
 
 
-def check_definition(problems: Problems, doc: Doc) -> None:
+def check_definition(problems: ValidationProblems, doc: Doc) -> None:
     spec, name = doc.get("spec") or {}, doc["metadata"]["name"]
     names = spec.get("names") or {}
     wanted = f"{names.get('plural', '')}.{spec.get('group', '')}"
@@ -195,7 +195,7 @@ def check_definition(problems: Problems, doc: Doc) -> None:
         problems.unsupported("spec.conversion.strategy", strategy, ["None"])
 
 
-def check_definition_step(problems: Problems, new: Doc, old: Doc) -> None:
+def check_definition_step(problems: ValidationProblems, new: Doc, old: Doc) -> None:
     """What an established definition may not change."""
     for field in ("group", "scope"):
         if new["spec"].get(field) != old["spec"].get(field):
@@ -205,7 +205,7 @@ def check_definition_step(problems: Problems, new: Doc, old: Doc) -> None:
             problems.invalid(f"spec.names.{field}", new["spec"]["names"].get(field), "field is immutable")
 
 
-def _check_group(problems: Problems, doc: Doc, group: str) -> None:
+def _check_group(problems: ValidationProblems, doc: Doc, group: str) -> None:
     if not group:
         problems.required("spec.group")
     elif "." not in group:
@@ -220,7 +220,7 @@ def _is_protected(group: str) -> bool:
     return group.endswith((".k8s.io", ".kubernetes.io")) or group in ("k8s.io", "kubernetes.io")
 
 
-def _check_names(problems: Problems, names: Doc) -> None:
+def _check_names(problems: ValidationProblems, names: Doc) -> None:
     for field in ("plural", "singular", "kind", "listKind"):
         value = names.get(field) or ""
         if not value:
@@ -234,7 +234,7 @@ def _check_names(problems: Problems, names: Doc) -> None:
             problems.invalid(f"spec.names.{field}", value, detail)
 
 
-def _check_versions(problems: Problems, versions: list[Doc]) -> None:
+def _check_versions(problems: ValidationProblems, versions: list[Doc]) -> None:
     if sum(bool(version.get("storage")) for version in versions) != 1:
         problems.invalid("spec.versions", versions, "must have exactly one version marked as storage version")
     seen: set[str] = set()
@@ -276,7 +276,7 @@ def _check_inner_types(schema: Doc, depth: int = 0) -> None:
         _check_inner_types(schema["not"], depth + 1)
 
 
-def _check_schema(problems: Problems, path: str, schema: Doc) -> None:
+def _check_schema(problems: ValidationProblems, path: str, schema: Doc) -> None:
     _check_inner_types(schema)
     if schema.get("type") != "object":
         if not schema.get("type"):
@@ -288,7 +288,9 @@ def _check_schema(problems: Problems, path: str, schema: Doc) -> None:
         _check_rule(problems, where, rule)
 
 
-def _check_structural(problems: Problems, path: str, schema: Any, *, root: bool = False, depth: int = 0) -> None:
+def _check_structural(
+    problems: ValidationProblems, path: str, schema: Any, *, root: bool = False, depth: int = 0
+) -> None:
     if not isinstance(schema, dict) or depth > 200:
         return
     loose = schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
@@ -323,7 +325,7 @@ def _readable(pattern: str) -> bool:
     return True
 
 
-def _check_rule(problems: Problems, path: str, rule: Doc) -> None:
+def _check_rule(problems: ValidationProblems, path: str, rule: Doc) -> None:
     for field, wanted in (("rule", "bool"), ("messageExpression", "string")):
         text = rule.get(field)
         if not text:

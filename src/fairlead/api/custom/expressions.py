@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.api.custom.celfunctions import declarations
 
 if TYPE_CHECKING:
-    from fairlead.api.admission.problems import Problems
+    from fairlead.api.admission.problems import ValidationProblems
     from fairlead.model.flow import Doc
 
 Schema = Mapping[str, Any]
@@ -107,11 +107,11 @@ def rules_of(schema: Any, path: str) -> Iterator[tuple[str, Doc]]:
 # -- checking ---------------------------------------------------------------------------------------------------------
 
 
-def check_expressions(problems: Problems, schema: Schema, doc: Doc, old: Doc | None) -> None:
+def check_expressions(problems: ValidationProblems, schema: Schema, doc: Doc, old: Doc | None) -> None:
     _check(problems, "", schema, doc, _ABSENT if old is None else old)
 
 
-def _check(problems: Problems, path: str, schema: Schema, value: Any, old: Any) -> None:
+def _check(problems: ValidationProblems, path: str, schema: Schema, value: Any, old: Any) -> None:
     for rule in schema.get(_RULES) or ():
         _ask(problems, path, schema, rule, value, old)
     if isinstance(value, dict):
@@ -140,7 +140,7 @@ def _by_keys(schema: Schema, old: Any) -> dict[str, Any]:
     return {_key_of(schema, item): item for item in old}
 
 
-def _ask(problems: Problems, path: str, schema: Schema, rule: Doc, value: Any, old: Any) -> None:
+def _ask(problems: ValidationProblems, path: str, schema: Schema, rule: Doc, value: Any, old: Any) -> None:
     text = rule.get("rule") or ""
     variables = {"self": _typed(schema, value)}
     if speaks_of_old(text):

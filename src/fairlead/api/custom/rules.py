@@ -18,7 +18,7 @@ from fairlead.api.custom.formats import FORMATS
 from fairlead.api.custom.structural import OF_EVERY_OBJECT
 
 if TYPE_CHECKING:
-    from fairlead.api.admission.problems import Problems
+    from fairlead.api.admission.problems import ValidationProblems
     from fairlead.model.flow import Doc
     from fairlead.model.kinds import Kind
 
@@ -33,7 +33,7 @@ _UNCHECKED = (
 )
 
 
-def check_defined(problems: Problems, kind: Kind, doc: Doc, old: Doc | None = None) -> None:
+def check_defined(problems: ValidationProblems, kind: Kind, doc: Doc, old: Doc | None = None) -> None:
     """Everything that the definition of a kind asks of its objects; `old` is the state that this one replaces."""
     assert kind.definition is not None
     schema = kind.definition.schema
@@ -53,7 +53,7 @@ def check_defined(problems: Problems, kind: Kind, doc: Doc, old: Doc | None = No
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
-def check_value(problems: Problems, path: str, schema: Schema, value: Any) -> None:
+def check_value(problems: ValidationProblems, path: str, schema: Schema, value: Any) -> None:
     if value is None:
         if not schema.get("nullable"):
             _wrong_type(problems, path, schema, "null")
@@ -98,13 +98,15 @@ def _has_type(schema: Schema, value: Any) -> bool:
     return True
 
 
-def _wrong_type(problems: Problems, path: str, schema: Schema, found: str) -> None:
+def _wrong_type(problems: ValidationProblems, path: str, schema: Schema, found: str) -> None:
     wanted = "integer,string" if schema.get("x-kubernetes-int-or-string") else schema.get("type", "")
     text = f'Invalid value: "{found}": {path} in body must be of type {wanted}: "{found}"'
     problems.add("FieldValueTypeInvalid", path, text)
 
 
-def _check_members(problems: Problems, path: str, schema: Schema, value: Doc, skip: tuple[str, ...] = ()) -> None:
+def _check_members(
+    problems: ValidationProblems, path: str, schema: Schema, value: Doc, skip: tuple[str, ...] = ()
+) -> None:
     dot = f"{path}." if path else ""
     for name in schema.get("required") or ():
         if name not in value:
@@ -117,7 +119,7 @@ def _check_members(problems: Problems, path: str, schema: Schema, value: Doc, sk
             check_value(problems, f"{dot}{key}", inner, item)
 
 
-def _check_items(problems: Problems, path: str, schema: Schema, value: list[Any]) -> None:
+def _check_items(problems: ValidationProblems, path: str, schema: Schema, value: list[Any]) -> None:
     _check_count(problems, path, schema, len(value), "Items", "items")
     items = schema.get("items")
     if isinstance(items, dict):
@@ -125,7 +127,7 @@ def _check_items(problems: Problems, path: str, schema: Schema, value: list[Any]
             check_value(problems, f"{path}[{index}]", items, item)
 
 
-def _check_count(problems: Problems, path: str, schema: Schema, count: int, what: str, word: str) -> None:
+def _check_count(problems: ValidationProblems, path: str, schema: Schema, count: int, what: str, word: str) -> None:
     fewest, most = schema.get(f"min{what}"), schema.get(f"max{what}")
     if fewest is not None and count < fewest:
         problems.invalid(path, count, f"{path} in body should have at least {fewest} {word}")
@@ -133,7 +135,7 @@ def _check_count(problems: Problems, path: str, schema: Schema, count: int, what
         problems.add("FieldValueTooMany", path, f"Too many: {count}: must have at most {most} items")
 
 
-def _check_string(problems: Problems, path: str, schema: Schema, value: str) -> None:
+def _check_string(problems: ValidationProblems, path: str, schema: Schema, value: str) -> None:
     if len(value) < (schema.get("minLength") or 0):
         problems.invalid(path, value, f"{path} in body should be at least {schema['minLength']} chars long")
     if schema.get("maxLength") is not None and len(value) > schema["maxLength"]:
@@ -161,7 +163,7 @@ def pattern_matches(pattern: str, value: str) -> bool:
     return compiled is None or compiled.search(value) is not None
 
 
-def _check_number(problems: Problems, path: str, schema: Schema, value: float) -> None:
+def _check_number(problems: ValidationProblems, path: str, schema: Schema, value: float) -> None:
     low, high, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
     if low is not None and (value < low or (value == low and schema.get("exclusiveMinimum"))):
         word = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
@@ -176,7 +178,7 @@ def _check_number(problems: Problems, path: str, schema: Schema, value: float) -
 # -- combinations -----------------------------------------------------------------------------------------------------
 
 
-def _check_combinations(problems: Problems, path: str, schema: Schema, value: Any) -> None:
+def _check_combinations(problems: ValidationProblems, path: str, schema: Schema, value: Any) -> None:
     for part in schema.get("allOf") or ():
         check_value(problems, path, part, value)
     if (parts := schema.get("anyOf")) and not any(_holds(part, value) for part in parts):
@@ -191,9 +193,9 @@ def _check_combinations(problems: Problems, path: str, schema: Schema, value: An
 
 
 def _holds(schema: Schema, value: Any) -> bool:
-    from fairlead.api.admission.problems import Problems
+    from fairlead.api.admission.problems import ValidationProblems
 
-    found = Problems()
+    found = ValidationProblems()
     check_value(found, "", schema, value)
     return not found.found
 
@@ -201,7 +203,7 @@ def _holds(schema: Schema, value: Any) -> bool:
 # -- lists that are sets or maps --------------------------------------------------------------------------------------
 
 
-def _check_lists(problems: Problems, path: str, schema: Schema, value: Any) -> None:
+def _check_lists(problems: ValidationProblems, path: str, schema: Schema, value: Any) -> None:
     """No two equal values in a set, no two items with equal keys in a map."""
     if isinstance(value, dict):
         properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
@@ -217,7 +219,7 @@ def _check_lists(problems: Problems, path: str, schema: Schema, value: Any) -> N
                 _check_lists(problems, f"{path}[{index}]", items, item)
 
 
-def _check_list(problems: Problems, path: str, schema: Schema, value: list[Any]) -> None:
+def _check_list(problems: ValidationProblems, path: str, schema: Schema, value: list[Any]) -> None:
     how, keys = schema.get("x-kubernetes-list-type"), schema.get("x-kubernetes-list-map-keys") or ()
     if how not in ("set", "map"):
         return
@@ -237,7 +239,7 @@ def _check_list(problems: Problems, path: str, schema: Schema, value: list[Any])
 # -- scale ------------------------------------------------------------------------------------------------------------
 
 
-def _check_scale(problems: Problems, scale: Mapping[str, str], doc: Doc) -> None:
+def _check_scale(problems: ValidationProblems, scale: Mapping[str, str], doc: Doc) -> None:
     for which in ("specReplicasPath", "statusReplicasPath"):
         path = scale.get(which) or ""
         found: Any = doc

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from fairlead.api.outside.extender_wire import Wire, field_of
+from fairlead.api.outside.extender_wire import ExtenderConnection, field_of
 from fairlead.errors import ExtenderError
 from fairlead.framework.extender import Extended, Victims
 from fairlead.model import kinds
@@ -64,7 +64,7 @@ class HttpExtender:
     def __init__(self, spec: ExtenderSpec, view: DocView) -> None:
         self._spec = spec
         self._view = view
-        self._wire = Wire(spec.url, timeout=spec.timeout, tls=spec.tls, server_name=spec.server_name)
+        self._wire = ExtenderConnection(spec.url, timeout=spec.timeout, tls=spec.tls, server_name=spec.server_name)
         self._encoded: dict[str, tuple[str, orjson.Fragment]] = {}
         self.name = spec.url
         self.ignorable = spec.ignorable
@@ -222,7 +222,7 @@ class BindErrand:
     """One bind on its way, in a thread of its own. An error of an extender that may be ignored leaves the bind to the
     next one."""
 
-    def __init__(self, wire: Wire, verb: str, body: Doc, *, ignorable: bool) -> None:
+    def __init__(self, wire: ExtenderConnection, verb: str, body: Doc, *, ignorable: bool) -> None:
         self._wire, self._verb, self._body, self._ignorable = wire, verb, body, ignorable
         self._outcome: Status | None = None
         self._looked_at = 0.0

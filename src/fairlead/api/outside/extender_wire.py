@@ -25,7 +25,7 @@ _HEADERS = {"Content-Type": "application/json", "User-Agent": "fairlead"}
 _CHUNK = 1 << 16
 
 
-class Wire:
+class ExtenderConnection:
     """`post` may be called from several threads; each exchange has a connection to itself. An answer of more than
     `most` bytes is none."""
 

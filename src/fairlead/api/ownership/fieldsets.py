@@ -18,7 +18,7 @@ import orjson
 from fairlead.api.ownership.shape import Division
 
 if TYPE_CHECKING:
-    from fairlead.api.ownership.shape import Shape
+    from fairlead.api.ownership.shape import TypeShape
     from fairlead.model.flow import Doc
 
 Path = tuple[str, ...]
@@ -33,13 +33,13 @@ SERVERS_OWN = frozenset(
 """What nobody owns."""
 
 
-class Difference(NamedTuple):
+class FieldsDifference(NamedTuple):
     added: Fields
     modified: Fields
     removed: Fields
 
 
-def item_step(item: Any, shape: Shape) -> str:
+def item_step(item: Any, shape: TypeShape) -> str:
     """How an item of a keyed list is named."""
     found = {key: item.get(key, shape.defaults.get(key)) for key in sorted(shape.keys)}
     named = {key: value for key, value in found.items() if value is not None}
@@ -50,7 +50,7 @@ def value_step(value: Any) -> str:
     return "v:" + orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def children(value: Any, shape: Shape) -> dict[str, tuple[Any, Shape]] | None:
+def children(value: Any, shape: TypeShape) -> dict[str, tuple[Any, TypeShape]] | None:
     """The parts of a value by their steps; None if it is one piece."""
     match shape.divides(value):
         case Division.MEMBERS:
@@ -62,12 +62,12 @@ def children(value: Any, shape: Shape) -> dict[str, tuple[Any, Shape]] | None:
     return None
 
 
-def fields_of(value: Any, shape: Shape) -> Fields:
+def fields_of(value: Any, shape: TypeShape) -> Fields:
     """The fields that a configuration states: its leaves, and the items of its lists."""
     return frozenset(_stated(value, shape, ())) - SERVERS_OWN
 
 
-def _stated(value: Any, shape: Shape, path: Path) -> Iterator[Path]:
+def _stated(value: Any, shape: TypeShape, path: Path) -> Iterator[Path]:
     parts = children(value, shape)
     if not parts:
         yield path
@@ -78,22 +78,22 @@ def _stated(value: Any, shape: Shape, path: Path) -> Iterator[Path]:
         yield from _stated(part, inner, (*path, step))
 
 
-def everything_in(value: Any, shape: Shape, path: Path) -> Iterator[Path]:
+def everything_in(value: Any, shape: TypeShape, path: Path) -> Iterator[Path]:
     """A part that came or went: itself and all that is in it."""
     yield path
     for step, (part, inner) in (children(value, shape) or {}).items():
         yield from everything_in(part, inner, (*path, step))
 
 
-def compare(old: Doc, new: Doc, shape: Shape) -> Difference:
+def compare(old: Doc, new: Doc, shape: TypeShape) -> FieldsDifference:
     added: set[Path] = set()
     modified: set[Path] = set()
     removed: set[Path] = set()
-    _compare(old, new, shape, (), Difference(added, modified, removed))  # type: ignore[arg-type]
-    return Difference(frozenset(added), frozenset(modified), frozenset(removed))
+    _compare(old, new, shape, (), FieldsDifference(added, modified, removed))  # type: ignore[arg-type]
+    return FieldsDifference(frozenset(added), frozenset(modified), frozenset(removed))
 
 
-def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Any) -> None:
+def _compare(old: Any, new: Any, shape: TypeShape, path: Path, found: Any) -> None:
     if old is new or old == new:
         return
     olds, news = children(old, shape), children(new, shape)

@@ -23,7 +23,7 @@ from fairlead.api.store.schema import struct_of
 from fairlead.errors import Conflict
 
 if TYPE_CHECKING:
-    from fairlead.api.ownership.shape import Shape
+    from fairlead.api.ownership.shape import TypeShape
     from fairlead.model.flow import Doc
     from fairlead.model.kinds import Kind
 
@@ -37,7 +37,7 @@ MOST_UPDATERS = 10
 ANCIENT = "ancient-changes"
 
 
-class Owner(NamedTuple):
+class FieldOwner(NamedTuple):
     """Who: entries of one owner are one entry."""
 
     manager: str
@@ -47,14 +47,14 @@ class Owner(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class OwnedFields:
     """What, and since when."""
 
     fields: Fields
     time: str = ""
 
 
-Holdings = Mapping[Owner, Holding]
+Holdings = Mapping[FieldOwner, OwnedFields]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +66,21 @@ class Ownership:
     time: str
     subresource: str = ""
 
-    def owner(self, operation: str) -> Owner:
-        return Owner(self.manager or OURSELVES, operation, self.kind.api_version, self.subresource)
+    def owner(self, operation: str) -> FieldOwner:
+        return FieldOwner(self.manager or OURSELVES, operation, self.kind.api_version, self.subresource)
 
 
-def read_holdings(entries: Any) -> dict[Owner, Holding]:
+def read_holdings(entries: Any) -> dict[FieldOwner, OwnedFields]:
     """The owners of an object. Raises ValueError for entries that make no sense."""
-    found: dict[Owner, Holding] = {}
+    found: dict[FieldOwner, OwnedFields] = {}
     for entry in entries or ():
         if not isinstance(entry, dict) or entry.get("operation") not in (APPLY, UPDATE):
             raise ValueError("metadata.managedFields has an entry without an operation")
-        owner = Owner(
+        owner = FieldOwner(
             str(entry.get("manager") or ""), entry["operation"], str(entry.get("apiVersion") or ""),
             str(entry.get("subresource") or ""),
         )  # fmt: skip
-        found[owner] = Holding(from_wire(entry.get("fieldsV1") or {}), str(entry.get("time") or ""))
+        found[owner] = OwnedFields(from_wire(entry.get("fieldsV1") or {}), str(entry.get("time") or ""))
     return found
 
 
@@ -91,7 +91,7 @@ def write_holdings(holdings: Holdings) -> list[Doc]:
     return [_entry(owner, holding) for owner, holding in ordered if holding.fields]
 
 
-def _entry(owner: Owner, holding: Holding) -> Doc:
+def _entry(owner: FieldOwner, holding: OwnedFields) -> Doc:
     said = ("manager", owner.manager), ("operation", owner.operation), ("apiVersion", owner.api_version)
     entry: Doc = {key: value for key, value in (*said, ("time", holding.time)) if value}
     entry |= {"fieldsType": "FieldsV1", "fieldsV1": to_wire(holding.fields)}
@@ -132,13 +132,13 @@ def track_update(writer: Ownership, old: Doc, new: Doc, given: Any = None) -> Do
         each: replace(holding, fields=holding.fields - difference.removed - (NONE if each == owner else changed))
         for each, holding in holdings.items()
     }
-    mine = kept.get(owner, Holding(NONE))
+    mine = kept.get(owner, OwnedFields(NONE))
     if changed:
-        kept[owner] = Holding(mine.fields | changed, writer.time)
+        kept[owner] = OwnedFields(mine.fields | changed, writer.time)
     return with_holdings(new, _bounded(kept, writer))
 
 
-def _said(given: Any) -> dict[Owner, Holding] | None:
+def _said(given: Any) -> dict[FieldOwner, OwnedFields] | None:
     """What a client wrote into managedFields; None when it says nothing of use. One empty entry resets everything."""
     if not isinstance(given, list) or not given:
         return None
@@ -150,16 +150,16 @@ def _said(given: Any) -> dict[Owner, Holding] | None:
         return None
 
 
-def _bounded(holdings: dict[Owner, Holding], writer: Ownership) -> dict[Owner, Holding]:
+def _bounded(holdings: dict[FieldOwner, OwnedFields], writer: Ownership) -> dict[FieldOwner, OwnedFields]:
     updates = sorted((o for o in holdings if o.operation == UPDATE), key=lambda owner: holdings[owner].time)
     surplus = updates[: max(0, len(updates) - MOST_UPDATERS)]
     if len(surplus) < 1:
         return holdings
     old = [holdings.pop(owner) for owner in surplus]
-    ancient = Owner(ANCIENT, UPDATE, writer.kind.api_version)
+    ancient = FieldOwner(ANCIENT, UPDATE, writer.kind.api_version)
     gathered = frozenset[tuple[str, ...]]().union(*(one.fields for one in old))
-    before = holdings.get(ancient, Holding(NONE))
-    holdings[ancient] = Holding(before.fields | gathered, old[-1].time)
+    before = holdings.get(ancient, OwnedFields(NONE))
+    holdings[ancient] = OwnedFields(before.fields | gathered, old[-1].time)
     return holdings
 
 
@@ -169,32 +169,32 @@ def _plain(doc: Doc) -> Doc:
     return {**doc, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
 
 
-def _holdings(doc: Doc) -> dict[Owner, Holding]:
+def _holdings(doc: Doc) -> dict[FieldOwner, OwnedFields]:
     return read_holdings((doc.get("metadata") or {}).get("managedFields"))
 
 
 # -- apply ------------------------------------------------------------------------------------------------------------
 
 
-class Applied(NamedTuple):
+class OwnedDocument(NamedTuple):
     """The document to be admitted, and who will own what of it."""
 
     doc: Doc
-    holdings: dict[Owner, Holding]
-    owner: Owner
+    holdings: dict[FieldOwner, OwnedFields]
+    owner: FieldOwner
 
 
-def apply_configuration(writer: Ownership, live: Doc | None, config: Doc, *, force: bool) -> Applied:
+def apply_configuration(writer: Ownership, live: Doc | None, config: Doc, *, force: bool) -> OwnedDocument:
     """What the live object (None: there is none yet) becomes when this configuration is applied."""
     shape, owner = shape_of(writer.kind), writer.owner(APPLY)
     stated = _owned_by_this_door(writer, fields_of(config, shape))
     if live is None:
-        return Applied(config, {owner: Holding(stated, writer.time)}, owner)
+        return OwnedDocument(config, {owner: OwnedFields(stated, writer.time)}, owner)
     holdings = _holdings(live) or _before_first_apply(writer, live, shape)
     plain = _plain(live)
     doc = merged(plain, config, shape)
     others = {each: holding for each, holding in holdings.items() if each != owner}
-    before = holdings.get(owner, Holding(NONE)).fields
+    before = holdings.get(owner, OwnedFields(NONE)).fields
     elsewhere = frozenset[tuple[str, ...]]().union(*(each.fields for each in others.values()))
     doc = without(doc, shape, before - stated - elsewhere, stated | elsewhere)
     difference = compare(plain, doc, shape)
@@ -209,15 +209,15 @@ def apply_configuration(writer: Ownership, live: Doc | None, config: Doc, *, for
     if writer.manager == KUBECTL and _last_applied(live) is not None:
         doc = _with_last_applied(doc, config)
     same = owner in holdings and before == stated
-    kept[owner] = Holding(stated, holdings[owner].time if same and not changed else writer.time)
-    return Applied(doc, kept, owner)
+    kept[owner] = OwnedFields(stated, holdings[owner].time if same and not changed else writer.time)
+    return OwnedDocument(doc, kept, owner)
 
 
 def _last_applied(live: Doc) -> Any:
     return (live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
 
 
-def _was_kubectls_own(writer: Ownership, live: Doc, fights: Mapping[Owner, Fields], shape: Shape) -> bool:
+def _was_kubectls_own(writer: Ownership, live: Doc, fights: Mapping[FieldOwner, Fields], shape: TypeShape) -> bool:
     """Whether kubectl only takes over what it applied itself before, from the client's side."""
     said = _last_applied(live)
     if writer.manager != KUBECTL or not isinstance(said, str):
@@ -245,15 +245,19 @@ def _owned_by_this_door(writer: Ownership, fields: Fields) -> Fields:
     return frozenset(path for path in fields if (path[0] == "f:status") == at_status)
 
 
-def _before_first_apply(writer: Ownership, live: Doc, shape: Shape) -> dict[Owner, Holding]:
+def _before_first_apply(writer: Ownership, live: Doc, shape: TypeShape) -> dict[FieldOwner, OwnedFields]:
     """Who owned an object that nobody kept owners of: what kubectl applied is kubectl's, the rest somebody's."""
     fields = compare({"metadata": {}}, _plain(live), shape).added - SERVERS_OWN
     applied = fields & _applied_by_kubectl(live, shape)
     parts = ((CLIENT_SIDE, applied), (BEFORE_FIRST_APPLY, fields - applied))
-    return {Owner(name, UPDATE, writer.kind.api_version): Holding(owned, writer.time) for name, owned in parts if owned}
+    return {
+        FieldOwner(name, UPDATE, writer.kind.api_version): OwnedFields(owned, writer.time)
+        for name, owned in parts
+        if owned
+    }
 
 
-def _applied_by_kubectl(live: Doc, shape: Shape) -> Fields:
+def _applied_by_kubectl(live: Doc, shape: TypeShape) -> Fields:
     """The fields that `kubectl apply` last set, by the mark that it leaves, and the mark itself."""
     mark = ((live["metadata"].get("annotations")) or {}).get(LAST_APPLIED)
     try:
@@ -267,7 +271,7 @@ def _applied_by_kubectl(live: Doc, shape: Shape) -> Fields:
     return compare({"metadata": {}}, {**configuration, "metadata": metadata}, shape).added
 
 
-def conflicts(fights: Mapping[Owner, Fields]) -> Conflict:
+def conflicts(fights: Mapping[FieldOwner, Fields]) -> Conflict:
     """Who owns what the configuration would change."""
     causes, texts, count = [], [], 0
     for owner, fields in sorted(fights.items()):
@@ -285,7 +289,7 @@ def conflicts(fights: Mapping[Owner, Fields]) -> Conflict:
     return Conflict(f"Apply failed with {count} {word}: " + "\n".join(texts), details={"causes": causes})
 
 
-def _named(owner: Owner) -> str:
+def _named(owner: FieldOwner) -> str:
     named = f'"{owner.manager}"'
     if owner.subresource:
         named += f' with subresource "{owner.subresource}"'

@@ -8,10 +8,10 @@ from fairlead.api.ownership.fieldsets import Fields, Path, children, item_step, 
 from fairlead.api.ownership.shape import Division
 
 if TYPE_CHECKING:
-    from fairlead.api.ownership.shape import Shape
+    from fairlead.api.ownership.shape import TypeShape
 
 
-def merged(live: Any, config: Any, shape: Shape) -> Any:
+def merged(live: Any, config: Any, shape: TypeShape) -> Any:
     """The live value with what the configuration says put over it."""
     how = shape.divides(config)
     if how is Division.NOTHING or type(live) is not type(config) or shape.divides(live) is not how:
@@ -24,7 +24,7 @@ def merged(live: Any, config: Any, shape: Shape) -> Any:
     return _merged_list(live, config, shape, how)
 
 
-def _merged_list(live: list[Any], config: list[Any], shape: Shape, how: Division) -> list[Any]:
+def _merged_list(live: list[Any], config: list[Any], shape: TypeShape, how: Division) -> list[Any]:
     """Shared items stand as the configuration orders them; the others keep their places between them."""
 
     def step(value: Any) -> str:
@@ -49,7 +49,7 @@ def _merged_list(live: list[Any], config: list[Any], shape: Shape, how: Division
     return out
 
 
-def without(value: Any, shape: Shape, unwanted: Fields, kept: Fields) -> Any:
+def without(value: Any, shape: TypeShape, unwanted: Fields, kept: Fields) -> Any:
     """The value without the unwanted fields, except where somebody owns something inside them."""
     if not unwanted:
         return value
@@ -57,7 +57,7 @@ def without(value: Any, shape: Shape, unwanted: Fields, kept: Fields) -> Any:
     return _without(value, shape, (), unwanted, held)
 
 
-def _without(value: Any, shape: Shape, path: Path, unwanted: Fields, held: set[Path]) -> Any:
+def _without(value: Any, shape: TypeShape, path: Path, unwanted: Fields, held: set[Path]) -> Any:
     parts = children(value, shape)
     if parts is None or not any(one[: len(path)] == path for one in unwanted):
         return value

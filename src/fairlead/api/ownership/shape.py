@@ -25,16 +25,16 @@ class Division(Enum):
     NOTHING = "nothing"
 
 
-class Shape:
+class TypeShape:
     """One node of a type. `of(value)` also judges the value: only an object has members, only a list has items."""
 
     __slots__ = ("_items", "_members", "_others", "_schema", "atomic", "defaults", "keys", "list_type", "open")
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self._schema = schema
-        self._members: dict[str, Shape] = {}
-        self._items: Shape | None = None
-        self._others: Shape | None = None
+        self._members: dict[str, TypeShape] = {}
+        self._items: TypeShape | None = None
+        self._others: TypeShape | None = None
         self.atomic = schema.get("x-kubernetes-map-type") == "atomic"
         self.list_type: str = schema.get("x-kubernetes-list-type", "atomic")
         self.keys: tuple[str, ...] = tuple(schema.get("x-kubernetes-list-map-keys", ()))
@@ -51,7 +51,7 @@ class Shape:
             return Division.VALUES if self.list_type == "set" else Division.NOTHING
         return Division.NOTHING
 
-    def member(self, name: str) -> Shape:
+    def member(self, name: str) -> TypeShape:
         found = self._members.get(name)
         if found is None:
             schema = (self._schema.get("properties") or {}).get(name)
@@ -60,7 +60,7 @@ class Shape:
             found = self._members[name] = shape_of_schema(schema)
         return found
 
-    def item(self) -> Shape:
+    def item(self) -> TypeShape:
         if self._items is None:
             self._items = shape_of_schema(self._schema.get("items") or {})
         return self._items
@@ -73,7 +73,7 @@ class Shape:
             or bool(self._schema.get("x-kubernetes-preserve-unknown-fields"))
         )
 
-    def _other(self) -> Shape:
+    def _other(self) -> TypeShape:
         if self._others is None:
             others = self._schema.get("additionalProperties")
             self._others = shape_of_schema(others) if isinstance(others, dict) else ANYTHING
@@ -90,25 +90,25 @@ def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
     return types[reference.rpartition("/")[2]] | own
 
 
-def shape_of_schema(schema: dict[str, Any]) -> Shape:
-    return Shape(_resolved(schema))
+def shape_of_schema(schema: dict[str, Any]) -> TypeShape:
+    return TypeShape(_resolved(schema))
 
 
-ANYTHING = Shape({})
+ANYTHING = TypeShape({})
 
 
 @cache
-def _built_in(kind: Kind) -> Shape:
+def _built_in(kind: Kind) -> TypeShape:
     schema = raw_schema(kind)
-    return ANYTHING if schema is None else Shape(schema)
+    return ANYTHING if schema is None else TypeShape(schema)
 
 
-def shape_of(kind: Kind) -> Shape:
+def shape_of(kind: Kind) -> TypeShape:
     """The type of a kind's objects."""
     if kind.definition is None:
         return _built_in(kind)
     schema = kind.definition.schema
-    return Shape({**schema, "properties": {**(schema.get("properties") or {}), **_OF_EVERY_OBJECT}})
+    return TypeShape({**schema, "properties": {**(schema.get("properties") or {}), **_OF_EVERY_OBJECT}})
 
 
 _OF_EVERY_OBJECT = {

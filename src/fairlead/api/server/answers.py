@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from fairlead.api.server.negotiation import Shape
+from fairlead.api.server.negotiation import AnswerForm
 from fairlead.api.store.schema import is_custom
 from fairlead.errors import BadRequest
 
@@ -29,28 +29,28 @@ def encoded(store: Store, kind: Kind, record: Record) -> bytes:
     return record.raw if kind.stored_as is None else orjson.dumps(store.shown(kind, record, keep=False))
 
 
-def one(store: Store, kind: Kind, doc: Doc, shape: Shape, *, include: str = "") -> bytes:
+def one(store: Store, kind: Kind, doc: Doc, shape: AnswerForm, *, include: str = "") -> bytes:
     """The answer that holds one object."""
     match shape:
-        case Shape.TABLE:
+        case AnswerForm.TABLE:
             metadata = {"resourceVersion": doc["metadata"].get("resourceVersion", "")}
             return orjson.dumps(table(store, kind, [doc], metadata, include))
-        case Shape.METADATA:
+        case AnswerForm.METADATA:
             return orjson.dumps(_metadata_only(doc))
     return orjson.dumps(doc)
 
 
-def many(store: Store, kind: Kind, part: Chunk, shape: Shape, *, include: str = "") -> bytes:
+def many(store: Store, kind: Kind, part: Chunk, shape: AnswerForm, *, include: str = "") -> bytes:
     """The answer that holds a list."""
     metadata: Doc = {"resourceVersion": str(part.version)}
     if part.continue_:
         metadata["continue"] = part.continue_
     if part.remaining is not None:
         metadata["remainingItemCount"] = part.remaining
-    if shape in (Shape.OBJECT, Shape.DISCOVERY):
+    if shape in (AnswerForm.OBJECT, AnswerForm.DISCOVERY):
         return _joined(store, kind, part, metadata)
     docs = [store.shown(kind, record, keep=False) for record in part.records]
-    if shape is Shape.TABLE:
+    if shape is AnswerForm.TABLE:
         return orjson.dumps(table(store, kind, docs, metadata, include))
     items = [_metadata_only(doc) for doc in docs]
     return orjson.dumps(
@@ -58,10 +58,10 @@ def many(store: Store, kind: Kind, part: Chunk, shape: Shape, *, include: str = 
     )
 
 
-def event_renderer(store: Store, kind: Kind, shape: Shape, *, include: str = "") -> Callable[[Record], bytes]:
+def event_renderer(store: Store, kind: Kind, shape: AnswerForm, *, include: str = "") -> Callable[[Record], bytes]:
     """How a watch shows the objects of its events. Only the first Table names its columns."""
-    if shape is not Shape.TABLE:
-        if shape is Shape.METADATA:
+    if shape is not AnswerForm.TABLE:
+        if shape is AnswerForm.METADATA:
             return lambda record: orjson.dumps(_metadata_only(store.shown(kind, record)))
         return lambda record: encoded(store, kind, record)
     first = True

@@ -32,7 +32,7 @@ _HINT = "; fairlead reads protobuf but answers in JSON"
 _YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
 
 
-class Shape(Enum):
+class AnswerForm(Enum):
     """How the objects of an answer are to look."""
 
     OBJECT = "object"
@@ -41,14 +41,14 @@ class Shape(Enum):
     DISCOVERY = "APIGroupDiscoveryList"
 
 
-_SHAPES = {shape.value: shape for shape in Shape} | {"PartialObjectMetadataList": Shape.METADATA}
-_SERVED_VERSIONS = {Shape.DISCOVERY: ("v2",)}
+_SHAPES = {shape.value: shape for shape in AnswerForm} | {"PartialObjectMetadataList": AnswerForm.METADATA}
+_SERVED_VERSIONS = {AnswerForm.DISCOVERY: ("v2",)}
 
 
-def wanted_shape(accept: str) -> Shape:
+def wanted_shape(accept: str) -> AnswerForm:
     """The first acceptable of what the client lists, in its order."""
     if not accept:
-        return Shape.OBJECT
+        return AnswerForm.OBJECT
     for clause in accept.split(","):
         media, *parameters = (part.strip() for part in clause.split(";"))
         if media not in (JSON, "application/*", "*/*", "text/html", *_YAML_TYPES):

@@ -20,7 +20,7 @@ from multidict import CIMultiDict
 from fairlead.api.server import answers, negotiation
 from fairlead.api.server.discovery import aggregated_document, discovery_document, served_verbs, version_document
 from fairlead.api.server.explaining import explanation_document, is_explanation
-from fairlead.api.server.negotiation import Shape
+from fairlead.api.server.negotiation import AnswerForm
 from fairlead.api.server.openapi import PROTOBUF_V2, V2_IN_PROTOBUF, OpenApi
 from fairlead.api.server.paths import Target, find_target, is_pod_binding
 from fairlead.api.server.reviews import REVIEWS, TOKEN_REQUEST, answer, token_for
@@ -161,7 +161,7 @@ class Server:
                                     "/readyz", "/version"]})  # fmt: skip
         if "as=APIGroupDiscoveryList" in request.headers.get("Accept", ""):
             shape = negotiation.wanted_shape(request.headers["Accept"])
-            document = aggregated_document(path, registry) if shape is Shape.DISCOVERY else None
+            document = aggregated_document(path, registry) if shape is AnswerForm.DISCOVERY else None
             if document is not None:
                 content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
                 return web.Response(body=orjson.dumps(document), headers={"Content-Type": content_type})
@@ -230,7 +230,9 @@ class Server:
         )
         return self.store.chunk(_selection(params, target), query)
 
-    async def _watch(self, request: web.BaseRequest, target: Target, shape: Shape, include: str) -> web.StreamResponse:
+    async def _watch(
+        self, request: web.BaseRequest, target: Target, shape: AnswerForm, include: str
+    ) -> web.StreamResponse:
         render = answers.event_renderer(self.store, target.kind, shape, include=include)
         seconds = _whole(request.query, "timeoutSeconds") or DEFAULT_SECONDS
         stream = WatchStream(request, self.store, target.kind, render=render, seconds=seconds)
@@ -255,7 +257,7 @@ class Server:
         new = applies and self.store.find(target.kind, target.namespace, target.name) is None
         doc = await self._api.perform(write, warnings=warnings)
         status = 201 if request.method == "POST" or new else 200
-        if shape is Shape.OBJECT or doc.get("kind") == "Status":
+        if shape is AnswerForm.OBJECT or doc.get("kind") == "Status":
             return _json(doc, status, warnings)
         return _json_bytes(answers.one(self.store, target.kind, doc, shape), status, warnings)
 
@@ -305,7 +307,7 @@ class Server:
             options["dryRun"] = [request.query["dryRun"]]
         chosen = self.store.delete_selected(selection, options)
         return _json_bytes(
-            answers.many(self.store, target.kind, Chunk(chosen, self.store.resource_version), Shape.OBJECT)
+            answers.many(self.store, target.kind, Chunk(chosen, self.store.resource_version), AnswerForm.OBJECT)
         )
 
 

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.api.admission import default
 from fairlead.api.ownership.managers import (
-    Applied,
-    Holding,
-    Owner,
+    FieldOwner,
+    OwnedDocument,
+    OwnedFields,
     Ownership,
     apply_configuration,
     empty_document,
     track_update,
     with_holdings,
 )
-from fairlead.api.ownership.shape import Shape, shape_of
+from fairlead.api.ownership.shape import TypeShape, shape_of
 from fairlead.api.store.objects import private_copy, timestamp
 from fairlead.errors import BadRequest, Invalid, UnsupportedMedia
 from fairlead.model import kinds
@@ -43,7 +43,7 @@ class Configuration:
     """An applied configuration, merged: the document to store, and who will own what of it."""
 
     doc: Doc
-    holdings: dict[Owner, Holding]
+    holdings: dict[FieldOwner, OwnedFields]
 
 
 class Owners:
@@ -83,7 +83,7 @@ class Owners:
             )
         config = private_copy(write.body)
         _check_configuration(kind, write, config)
-        applied: Applied = apply_configuration(
+        applied: OwnedDocument = apply_configuration(
             self._writer(write), live, config, force=write.params.get("force") in ("true", "1", "")
         )
         return Configuration(applied.doc, applied.holdings)
@@ -120,7 +120,7 @@ def _check_configuration(kind: Kind, write: Write, config: Doc) -> None:
         )
 
 
-def _undeclared(value: Any, shape: Shape, path: str) -> Any:
+def _undeclared(value: Any, shape: TypeShape, path: str) -> Any:
     """Paths of fields that the kind does not have."""
     if isinstance(value, dict):
         for name, member in value.items():

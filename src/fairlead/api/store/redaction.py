@@ -35,7 +35,7 @@ _NAMES = frozenset(
 _WELL_KNOWN = ("kubernetes.io", "k8s.io", "default", "cpu", "memory", "pods", "Ready", "PodScheduled")
 
 
-class Redaction:
+class Redactor:
     def __init__(self, *, anonymous: bool = False) -> None:
         self.anonymous = anonymous
 

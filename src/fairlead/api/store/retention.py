@@ -21,7 +21,7 @@ _SUCCEEDED, _FAILED = b'"phase":"Succeeded"', b'"phase":"Failed"'
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RetentionLimits:
     """Growth is bounded by these."""
 
     event_seconds: float = 3600.0
@@ -30,7 +30,7 @@ class Limits:
 
 
 class Retention:
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: RetentionLimits) -> None:
         self._limits = limits
         self._events: OrderedDict[Key, float] = OrderedDict()
         self._ended: dict[Key, str] = {}

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from fairlead.api.store.quantities import QUANTITY_ERROR, NotAQuantity, canonical
-from fairlead.api.store.typetable import OBJECT_META, Decoder, Field, FieldKind, Struct, TypeTable
+from fairlead.api.store.typetable import OBJECT_META, Decoder, FieldKind, TypeField, TypeStruct, TypeTable
 from fairlead.errors import BadRequest, Invalid
 
 if TYPE_CHECKING:
@@ -56,13 +56,13 @@ def type_table() -> TypeTable:
     return TypeTable(schema_data(), _DECODERS)
 
 
-def struct_of(kind: Kind) -> Struct | None:
+def struct_of(kind: Kind) -> TypeStruct | None:
     """The fields of a kind, or None when the table does not have it."""
     return None if kind.definition is not None else _struct_of(kind)
 
 
 @cache
-def _struct_of(kind: Kind) -> Struct | None:
+def _struct_of(kind: Kind) -> TypeStruct | None:
     table, key = type_table(), f"{kind.api_version}/{kind.kind}"
     return table.struct(_BESIDES[key]) if key in _BESIDES else table.of_kind(key)
 
@@ -157,7 +157,7 @@ class _WrongType(Exception):
     """Something has the wrong JSON type; the slow pass says what."""
 
 
-def _decode_struct(struct: Struct, value: Doc, unknown: list[str]) -> Doc:
+def _decode_struct(struct: TypeStruct, value: Doc, unknown: list[str]) -> Doc:
     out: Doc = {}
     fields = struct.fields
     for key, item in value.items():
@@ -187,13 +187,13 @@ def _decode_struct(struct: Struct, value: Doc, unknown: list[str]) -> Doc:
     return out
 
 
-def _as_struct(field: Field, value: Any, unknown: list[str]) -> Any:
+def _as_struct(field: TypeField, value: Any, unknown: list[str]) -> Any:
     if type(value) is not dict or field.struct is None:
         raise _WrongType
     return _decode_struct(field.struct, value, unknown)
 
 
-def _as_list(field: Field, value: Any, unknown: list[str]) -> Any:
+def _as_list(field: TypeField, value: Any, unknown: list[str]) -> Any:
     item = field.item
     if type(value) is not list or item is None:
         raise _WrongType
@@ -206,7 +206,7 @@ def _as_list(field: Field, value: Any, unknown: list[str]) -> Any:
     return [decode_item(item, element, unknown) for element in value if element is not None]
 
 
-def _as_map(field: Field, value: Any, unknown: list[str]) -> Any:
+def _as_map(field: TypeField, value: Any, unknown: list[str]) -> Any:
     item = field.item
     if type(value) is not dict or item is None:
         raise _WrongType
@@ -233,13 +233,13 @@ def _string_or_empty(value: Any) -> str:
     return value
 
 
-def _as_string(field: Field, value: Any, unknown: list[str]) -> Any:
+def _as_string(field: TypeField, value: Any, unknown: list[str]) -> Any:
     if type(value) is not str:
         raise _WrongType
     return value
 
 
-def _as_integer(field: Field, value: Any, unknown: list[str]) -> Any:
+def _as_integer(field: TypeField, value: Any, unknown: list[str]) -> Any:
     if type(value) is float and value.is_integer():
         value = int(value)
     if type(value) is not int or not field.low <= value <= field.high:
@@ -247,44 +247,44 @@ def _as_integer(field: Field, value: Any, unknown: list[str]) -> Any:
     return value
 
 
-def _as_number(field: Field, value: Any, unknown: list[str]) -> Any:
+def _as_number(field: TypeField, value: Any, unknown: list[str]) -> Any:
     if type(value) not in (int, float):
         raise _WrongType
     return value
 
 
-def _as_boolean(field: Field, value: Any, unknown: list[str]) -> Any:
+def _as_boolean(field: TypeField, value: Any, unknown: list[str]) -> Any:
     if type(value) is not bool:
         raise _WrongType
     return value
 
 
-def _as_quantity(field: Field, value: Any, unknown: list[str]) -> Any:
+def _as_quantity(field: TypeField, value: Any, unknown: list[str]) -> Any:
     try:
         return canonical(value)
     except NotAQuantity:
         raise _WrongType from None
 
 
-def _as_int_or_string(field: Field, value: Any, unknown: list[str]) -> Any:
+def _as_int_or_string(field: TypeField, value: Any, unknown: list[str]) -> Any:
     if type(value) is str:
         return value
     return _as_integer(field, value, unknown)
 
 
-def _as_time(field: Field, value: Any, unknown: list[str]) -> Any:
+def _as_time(field: TypeField, value: Any, unknown: list[str]) -> Any:
     if type(value) is not str or (value and not _looks_like_time(value)):
         raise _WrongType
     return value
 
 
-def _as_bytes(field: Field, value: Any, unknown: list[str]) -> Any:
+def _as_bytes(field: TypeField, value: Any, unknown: list[str]) -> Any:
     if type(value) is not str or _bad_base64(value) is not None:
         raise _WrongType
     return value
 
 
-def _as_anything(field: Field, value: Any, unknown: list[str]) -> Any:
+def _as_anything(field: TypeField, value: Any, unknown: list[str]) -> Any:
     return value
 
 
@@ -332,7 +332,7 @@ def _bad_base64(text: str) -> int | None:
 # -- the slow pass ----------------------------------------------------------------------------------------------------
 
 
-def _unknown(struct: Struct, value: Doc, path: str) -> Iterator[str]:
+def _unknown(struct: TypeStruct, value: Doc, path: str) -> Iterator[str]:
     for key, item in value.items():
         here = f"{path}.{key}" if path else key
         field = struct.fields.get(key)
@@ -343,7 +343,7 @@ def _unknown(struct: Struct, value: Doc, path: str) -> Iterator[str]:
             yield from _unknown_in(field, item, here)
 
 
-def _unknown_in(field: Field, value: Any, path: str) -> Iterator[str]:
+def _unknown_in(field: TypeField, value: Any, path: str) -> Iterator[str]:
     if field.struct is not None and isinstance(value, dict):
         yield from _unknown(field.struct, value, path)
     elif field.item is not None and isinstance(value, list):
@@ -354,7 +354,7 @@ def _unknown_in(field: Field, value: Any, path: str) -> Iterator[str]:
             yield from _unknown_in(field.item, element, f"{path}.{key}")
 
 
-def _complain(kind: Kind, struct: Struct, doc: Doc) -> None:
+def _complain(kind: Kind, struct: TypeStruct, doc: Doc) -> None:
     for parent, path, field, value in _wrong(struct, doc, ()):
         if struct.custom:
             raise _custom_error(kind, doc, path, field, value)
@@ -365,10 +365,10 @@ def _handled_as(kind: Kind, problem: str) -> str:
     return f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {problem}'
 
 
-Wrong = tuple[Struct, tuple[str, ...], Field, Any]
+Wrong = tuple[TypeStruct, tuple[str, ...], TypeField, Any]
 
 
-def _wrong(struct: Struct, value: Doc, path: tuple[str, ...]) -> Iterator[Wrong]:
+def _wrong(struct: TypeStruct, value: Doc, path: tuple[str, ...]) -> Iterator[Wrong]:
     """Every value of the wrong type, with the struct that has the field and the path of its names."""
     for key, item in value.items():
         field = struct.fields.get(key)
@@ -378,7 +378,7 @@ def _wrong(struct: Struct, value: Doc, path: tuple[str, ...]) -> Iterator[Wrong]
         yield from _wrong_in(struct, field, item, names)
 
 
-def _wrong_in(parent: Struct, field: Field, value: Any, path: tuple[str, ...]) -> Iterator[Wrong]:
+def _wrong_in(parent: TypeStruct, field: TypeField, value: Any, path: tuple[str, ...]) -> Iterator[Wrong]:
     if field.struct is not None and isinstance(value, dict):
         yield from _wrong(field.struct, value, path)
     elif field.item is not None and isinstance(value, list if field.kind is FieldKind.LIST else dict):
@@ -395,19 +395,19 @@ def _wrong_in(parent: Struct, field: Field, value: Any, path: tuple[str, ...]) -
 _JSON_NAMES = {str: "string", int: "number", float: "number", bool: "bool", list: "array", dict: "object"}
 
 
-def _go_error(parent: Struct, path: tuple[str, ...], field: Field, value: Any) -> str:
+def _go_error(parent: TypeStruct, path: tuple[str, ...], field: TypeField, value: Any) -> str:
     where = f"Go struct field {parent.name}.{'.'.join(path)}"
     return _unreadable(field, value) or _cannot_unmarshal(field, value, where)
 
 
-def _cannot_unmarshal(field: Field, value: Any, where: str) -> str:
+def _cannot_unmarshal(field: TypeField, value: Any, where: str) -> str:
     found = _JSON_NAMES[type(value)]
     if found == "number" and field.kind in (FieldKind.INTEGER, FieldKind.INT_OR_STRING):
         found += f" {value}"
     return f"json: cannot unmarshal {found} into {where} of type {field.go_type}"
 
 
-def _unreadable(field: Field, value: Any) -> str:
+def _unreadable(field: TypeField, value: Any) -> str:
     """The complaint of types that read their text themselves; empty for all others."""
     if field.kind is FieldKind.QUANTITY:
         return QUANTITY_ERROR
@@ -422,7 +422,7 @@ def _unreadable(field: Field, value: Any) -> str:
 _GO_NAMES = {str: "string", int: "int64", float: "float64", bool: "bool", list: "slice", dict: "map"}
 
 
-def _restore_error(field: Field, value: Any) -> str:
+def _restore_error(field: TypeField, value: Any) -> str:
     """The same complaint from where the server turns a patched map back into a struct."""
     found = _GO_NAMES[type(value)]
     match field.kind:
@@ -444,7 +444,7 @@ _WANTED_NAMES = {
 }  # fmt: skip
 
 
-def _custom_error(kind: Kind, doc: Doc, path: tuple[str, ...], field: Field, value: Any) -> Invalid:
+def _custom_error(kind: Kind, doc: Doc, path: tuple[str, ...], field: TypeField, value: Any) -> Invalid:
     where, found, wanted = ".".join(path), _SCHEMA_NAMES[type(value)], _WANTED_NAMES.get(field.kind, "string")
     message = f'Invalid value: "{found}": {where} in body must be of type {wanted}: "{found}"'
     metadata = doc.get("metadata")

@@ -51,7 +51,7 @@ _PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Redaction:
+class RedactionOptions:
     """What to take out before saving."""
 
     private: bool = False
@@ -73,7 +73,7 @@ class Snapshot:
         return dict(Counter(doc["kind"] for doc in self.documents))
 
 
-async def collect(api: ClusterApi, redaction: Redaction) -> list[Doc]:
+async def collect(api: ClusterApi, redaction: RedactionOptions) -> list[Doc]:
     """All that is worth saving of a cluster. Kinds that it does not serve, or does not let us see, are skipped."""
     documents: list[Doc] = []
     read: set[Kind] = set()
@@ -119,7 +119,7 @@ def _is_left_behind(owner: Doc) -> bool:
     return bool(is_it) and is_it[0].storage not in SAVED
 
 
-def write_snapshot(path: Path, documents: Iterable[Doc], *, now: float, redaction: Redaction) -> int:
+def write_snapshot(path: Path, documents: Iterable[Doc], *, now: float, redaction: RedactionOptions) -> int:
     """Write a file, all or nothing; returns how many documents are in it."""
     documents = list(documents)
     header = {

@@ -26,10 +26,10 @@ from fairlead.api.store.history import Event, EventType, Feed, History, Subscrip
 from fairlead.api.store.journal import RESTART_GAP
 from fairlead.api.store.objects import DecodedCache, Key, Record, encode, not_found
 from fairlead.api.store.paging import Chunk, Query, chunk, expired, parse_version, too_large
-from fairlead.api.store.retention import Limits, Retention
+from fairlead.api.store.retention import Retention, RetentionLimits
 from fairlead.api.store.selection import Selection
 from fairlead.api.store.storeapi import StoreApi
-from fairlead.api.store.verbs import Outcome, Verbs
+from fairlead.api.store.verbs import VerbOutcome, Verbs
 from fairlead.errors import Gone, JournalError, NotFound, StorageFull
 from fairlead.model import kinds
 from fairlead.model.flow import Doc, Verb, Watch, Write
@@ -68,7 +68,7 @@ class Store:
         journal: Journal | None = None,
         history: int = HISTORY_EVENTS,
         history_seconds: float = HISTORY_SECONDS,
-        limits: Limits | None = None,
+        limits: RetentionLimits | None = None,
         decoded: int = DECODED_DOCUMENTS,
     ) -> None:
         self.registry = registry or Registry()
@@ -76,7 +76,7 @@ class Store:
         self._journal = journal
         self._objects: dict[Kind, dict[str, dict[str, Record]]] = {}
         self._decoded = DecodedCache(decoded)
-        self._retention = Retention(limits or Limits())
+        self._retention = Retention(limits or RetentionLimits())
         self._staged: Events | None = None
         self._catalog = Catalog(self.registry, self._moved)
         self._history = History(version=0, limit=history, age=history_seconds)
@@ -276,7 +276,7 @@ class Store:
         before = self.find(kind, metadata.get("namespace") or "", metadata["name"])
         with self.batch():
             stored = {**convert(doc, kind, kind.storage)}
-            self._commit(Outcome(kind.storage, before, stored, lambda stored: stored))
+            self._commit(VerbOutcome(kind.storage, before, stored, lambda stored: stored))
 
     def delete_collection(
         self,
@@ -343,7 +343,7 @@ class Store:
 
     # -- kinds that users define --------------------------------------------------------------------------------------
 
-    def _tidy_definitions(self, outcome: Outcome) -> None:
+    def _tidy_definitions(self, outcome: VerbOutcome) -> None:
         """A definition on its way out takes its objects along; with the last of them it is gone itself."""
         kind, after = outcome.kind, outcome.after
         if kind is kinds.CUSTOM_RESOURCE_DEFINITION and after is not None:
@@ -381,7 +381,7 @@ class Store:
             }
         self._history.move(old, new)
 
-    def _commit(self, outcome: Outcome) -> Doc:
+    def _commit(self, outcome: VerbOutcome) -> Doc:
         """Put an outcome into memory; the batch it belongs to does the rest."""
         before, after = outcome.before, outcome.after
         if before is not None and after is not None and after == self.shown(outcome.kind, before):

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.store.typetable import Field, FieldKind, Struct
+from fairlead.api.store.typetable import FieldKind, TypeField, TypeStruct
 from fairlead.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class PatchFailed(BadRequest):
     """The original answers these with a 500 without a reason, though the mistake is the client's."""
 
 
-def merge_strategically(struct: Struct | None, doc: Doc, patch: Doc) -> Doc:
+def merge_strategically(struct: TypeStruct | None, doc: Doc, patch: Doc) -> Doc:
     """The document with the patch merged in; both stay as they are."""
     directive = patch.get(_PATCH)
     if directive == "replace":
@@ -63,7 +63,7 @@ def _retained(doc: Doc, patch: Doc) -> Doc:
     return {key: value for key, value in doc.items() if key in keep}
 
 
-def _apply_list_directive(struct: Struct | None, merged: Doc, patch: Doc, key: str) -> None:
+def _apply_list_directive(struct: TypeStruct | None, merged: Doc, patch: Doc, key: str) -> None:
     """The directives beside a list that the patch itself does not mention."""
     if key.startswith(_DELETE):
         name = key.removeprefix(_DELETE)
@@ -77,11 +77,11 @@ def _apply_list_directive(struct: Struct | None, merged: Doc, patch: Doc, key: s
             merged[name] = _ordered(merged[name], merged[name], patch[key], field.merge_key if field else "")
 
 
-def _field(struct: Struct | None, key: str) -> Field | None:
+def _field(struct: TypeStruct | None, key: str) -> TypeField | None:
     return struct.fields.get(key) if struct is not None else None
 
 
-def _merge_value(field: Field | None, old: Any, new: Any, order: Any) -> Any:
+def _merge_value(field: TypeField | None, old: Any, new: Any, order: Any) -> Any:
     strategies = field.strategies if field is not None else ()
     if isinstance(old, dict) and isinstance(new, dict) and "replace" not in strategies:
         return merge_strategically(_struct_inside(field), old, new)
@@ -90,19 +90,19 @@ def _merge_value(field: Field | None, old: Any, new: Any, order: Any) -> Any:
     return _clean(new)
 
 
-def _struct_inside(field: Field | None) -> Struct | None:
+def _struct_inside(field: TypeField | None) -> TypeStruct | None:
     if field is None:
         return None
     if field.struct is None and field.kind is FieldKind.MAP and field.item is not None:
         # Members of a map all have the item's type; a struct that answers every name with it says the same.
-        return Struct("", fields=_Every(field.item))
+        return TypeStruct("", fields=_Every(field.item))
     return field.struct
 
 
-class _Every(dict[str, Field]):
+class _Every(dict[str, TypeField]):
     """A mapping that knows one field by any name."""
 
-    def __init__(self, item: Field) -> None:
+    def __init__(self, item: TypeField) -> None:
         super().__init__()
         self._item = item
 
@@ -110,7 +110,7 @@ class _Every(dict[str, Field]):
         return self._item
 
 
-def _merge_list(field: Field, old: list[Any], new: list[Any], order: Any) -> list[Any]:
+def _merge_list(field: TypeField, old: list[Any], new: list[Any], order: Any) -> list[Any]:
     if not field.merge_key:
         _check_order(new, order, "")
         united = [*old, *(value for index, value in enumerate(new) if value not in old and value not in new[:index])]
@@ -175,7 +175,7 @@ def _key_of(element: Doc, key: str) -> Any:
     return element[key]
 
 
-def _merge_element(field: Field, merged: list[Any], element: Doc) -> None:
+def _merge_element(field: TypeField, merged: list[Any], element: Doc) -> None:
     wanted = _key_of(element, field.merge_key)
     for index, present in enumerate(merged):
         if present.get(field.merge_key) == wanted:

@@ -19,7 +19,7 @@ OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 MICRO_TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"
 
 
-Decoder = Callable[["Field", Any, list[str]], Any]
+Decoder = Callable[["TypeField", Any, list[str]], Any]
 """Turns a JSON value into what is kept; names of unknown fields are appended to the list."""
 
 
@@ -42,7 +42,7 @@ class FieldKind(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Struct:
+class TypeStruct:
     """A type with named fields. `always` makes the values that are written even when nobody set them; `borrowed` says
     that a custom resource uses a built-in type."""
 
@@ -50,17 +50,17 @@ class Struct:
     custom: bool = False
     borrowed: bool = False
     keeps_unknown: bool = False
-    fields: dict[str, Field] = field(default_factory=dict)
+    fields: dict[str, TypeField] = field(default_factory=dict)
     always: list[tuple[str, Callable[[], Any]]] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
-class Field:
+class TypeField:
     """One field: its type, how Go calls that type, and how two values of it merge in a strategic patch."""
 
     kind: FieldKind
-    struct: Struct | None = None
-    item: Field | None = None
+    struct: TypeStruct | None = None
+    item: TypeField | None = None
     go_type: str = ""
     embedded: str = ""
     omit_empty: bool = False
@@ -79,25 +79,25 @@ class TypeTable:
     def __init__(self, data: dict[str, Any], decoders: Mapping[FieldKind, Decoder]) -> None:
         self._data, self._decoders = data, decoders
         self._custom = frozenset(data["custom"])
-        self._structs: dict[tuple[str, bool], Struct] = {}
+        self._structs: dict[tuple[str, bool], TypeStruct] = {}
 
-    def of_kind(self, key: str) -> Struct | None:
+    def of_kind(self, key: str) -> TypeStruct | None:
         name = self._data["kinds"].get(key)
         return None if name is None else self.struct(name)
 
-    def struct(self, name: str, *, custom: bool = False) -> Struct:
+    def struct(self, name: str, *, custom: bool = False) -> TypeStruct:
         """The struct of a definition such as `io.k8s.api.core.v1.PodSpec`; inside a custom resource a variant of it,
         because there values are kept as they were written."""
         custom = custom or name in self._custom
         known = self._structs.get((name, custom))
         if known is None:
             borrowed = custom and name not in self._custom
-            known = Struct(name.rpartition(".")[2], custom=custom, borrowed=borrowed)
+            known = TypeStruct(name.rpartition(".")[2], custom=custom, borrowed=borrowed)
             self._structs[name, custom] = known
             self._fill(known, self._data["types"][name], {} if custom else self._data["go"].get(name, {}))
         return known
 
-    def _fill(self, struct: Struct, schema: dict[str, Any], go: dict[str, str]) -> None:
+    def _fill(self, struct: TypeStruct, schema: dict[str, Any], go: dict[str, str]) -> None:
         struct.keeps_unknown = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
         for name, property_schema in schema.get("properties", {}).items():
             made = self._field(property_schema, custom=struct.custom)
@@ -107,7 +107,7 @@ class TypeTable:
             if maker is not None:
                 struct.always.append((name, maker))
 
-    def _field(self, schema: dict[str, Any], *, custom: bool) -> Field:
+    def _field(self, schema: dict[str, Any], *, custom: bool) -> TypeField:
         made = self._typed(schema, custom=custom)
         made.decode = self._decoders[made.kind]
         made.merge_key = schema.get("x-kubernetes-patch-merge-key", "")
@@ -118,54 +118,54 @@ class TypeTable:
         made.default = schema.get("default")
         return made
 
-    def _typed(self, schema: dict[str, Any], *, custom: bool) -> Field:
+    def _typed(self, schema: dict[str, Any], *, custom: bool) -> TypeField:
         reference = schema.get("$ref") or next((part.get("$ref") for part in schema.get("allOf", ())), None)
         if reference:
             return self._referenced(reference.rpartition("/")[2], custom=custom)
         if schema.get("x-kubernetes-int-or-string"):
-            return Field(FieldKind.INT_OR_STRING, go_type="int32")
+            return TypeField(FieldKind.INT_OR_STRING, go_type="int32")
         match schema.get("type"):
             case "object" if "properties" in schema:
-                struct = Struct("", custom=custom)
+                struct = TypeStruct("", custom=custom)
                 self._fill(struct, schema, {})
-                return Field(FieldKind.STRUCT, struct=struct)
+                return TypeField(FieldKind.STRUCT, struct=struct)
             case "object" if isinstance(schema.get("additionalProperties"), dict):
-                return Field(FieldKind.MAP, item=self._field(schema["additionalProperties"], custom=custom))
+                return TypeField(FieldKind.MAP, item=self._field(schema["additionalProperties"], custom=custom))
             case "array":
-                return Field(FieldKind.LIST, item=self._field(schema.get("items", {}), custom=custom))
+                return TypeField(FieldKind.LIST, item=self._field(schema.get("items", {}), custom=custom))
             case "string":
-                return Field(_string_kind(schema.get("format", "")), go_type="string")
+                return TypeField(_string_kind(schema.get("format", "")), go_type="string")
             case "integer":
                 low, high = INT_RANGES[schema.get("format", "int64")]
-                return Field(FieldKind.INTEGER, low=low, high=high, go_type=schema.get("format", "int64"))
+                return TypeField(FieldKind.INTEGER, low=low, high=high, go_type=schema.get("format", "int64"))
             case "number":
-                return Field(FieldKind.NUMBER, go_type="float64")
+                return TypeField(FieldKind.NUMBER, go_type="float64")
             case "boolean":
-                return Field(FieldKind.BOOLEAN, go_type="bool")
-        return Field(FieldKind.ANY)
+                return TypeField(FieldKind.BOOLEAN, go_type="bool")
+        return TypeField(FieldKind.ANY)
 
-    def _referenced(self, name: str, *, custom: bool) -> Field:
+    def _referenced(self, name: str, *, custom: bool) -> TypeField:
         if name == QUANTITY:
-            return Field(FieldKind.INT_OR_STRING if custom else FieldKind.QUANTITY)
+            return TypeField(FieldKind.INT_OR_STRING if custom else FieldKind.QUANTITY)
         if name == INT_OR_STRING:
-            return Field(FieldKind.INT_OR_STRING, low=-(2**31), high=2**31 - 1, go_type="int32")
+            return TypeField(FieldKind.INT_OR_STRING, low=-(2**31), high=2**31 - 1, go_type="int32")
         if name in (TIME, MICRO_TIME):
-            return Field(FieldKind.TIME if name == TIME else FieldKind.MICRO_TIME, go_type="string")
+            return TypeField(FieldKind.TIME if name == TIME else FieldKind.MICRO_TIME, go_type="string")
         if name == OBJECT_META:
-            return Field(FieldKind.STRUCT, struct=self.struct(name))
+            return TypeField(FieldKind.STRUCT, struct=self.struct(name))
         schema = self._data["types"][name]
         if "properties" not in schema:
             if schema.get("type") == "object" and name.endswith(("Policy", "Config")):
-                return Field(FieldKind.STRUCT, struct=self.struct(name, custom=custom))
-            return Field(FieldKind.ANY)
-        return Field(FieldKind.STRUCT, struct=self.struct(name, custom=custom))
+                return TypeField(FieldKind.STRUCT, struct=self.struct(name, custom=custom))
+            return TypeField(FieldKind.ANY)
+        return TypeField(FieldKind.STRUCT, struct=self.struct(name, custom=custom))
 
 
 def _string_kind(wire_format: str) -> FieldKind:
     return {"date-time": FieldKind.TIME, "byte": FieldKind.BYTES}.get(wire_format, FieldKind.STRING)
 
 
-def _apply_go(made: Field, text: str) -> None:
+def _apply_go(made: TypeField, text: str) -> None:
     """Take over what the Go declaration says: `ProbeHandler:*v1.HTTPGetAction?`."""
     if not text:
         return
@@ -186,7 +186,7 @@ _ZEROS: dict[FieldKind, Any] = {
 }  # fmt: skip
 
 
-def _always(made: Field, text: str) -> Callable[[], Any] | None:
+def _always(made: TypeField, text: str) -> Callable[[], Any] | None:
     """What Go writes for a field that nobody set: the zero value of a plain type, and any struct that is no pointer."""
     kind = text.rpartition(":")[2]
     if not kind or kind.startswith("*") or kind.endswith("~"):

@@ -67,7 +67,7 @@ _OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PAT
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class VerbOutcome:
     """`before` becomes `after` (a document without a version yet, or None for gone); `reply` makes the answer of
     what was committed."""
 
@@ -79,7 +79,7 @@ class Outcome:
     last: Doc | None = None
     """For an object that goes: the state that watchers see last."""
     dry_run: bool = False
-    also: tuple[Outcome, ...] = ()
+    also: tuple[VerbOutcome, ...] = ()
     """What happens together with it, right after it: quotas that are charged for a new object."""
 
 
@@ -89,7 +89,7 @@ class Verbs:
         self._admission = Admission(store)
         self._owners = Owners(clock)
 
-    def decide(self, write: Write, warnings: list[str] | None = None) -> Outcome:
+    def decide(self, write: Write, warnings: list[str] | None = None) -> VerbOutcome:
         """The outcome of any write. Unknown fields are named in `warnings`, if somebody wants to hear of them."""
         if write.subresource and (
             write.subresource not in SERVED_SUBRESOURCES or write.subresource not in write.kind.subresources
@@ -111,7 +111,7 @@ class Verbs:
 
     # -- create -------------------------------------------------------------------------------------------------------
 
-    def _create(self, write: Write, warnings: list[str] | None) -> Outcome:
+    def _create(self, write: Write, warnings: list[str] | None) -> VerbOutcome:
         kind = write.kind.storage
         if write.subresource:
             raise _not_here()
@@ -125,7 +125,7 @@ class Verbs:
 
     def _created(
         self, write: Write, doc: Doc, metadata: dict[str, Any], configuration: Configuration | None = None
-    ) -> Outcome:
+    ) -> VerbOutcome:
         """Names and stamps a new object, admits it, and finds its name free."""
         kind = write.kind.storage
         for field in DROPPED_ON_CREATE:
@@ -142,12 +142,12 @@ class Verbs:
         if (there := self._store.find(kind, *key)) is not None:
             raise already_exists(kind, key[1], going="deletionTimestamp" in there.doc["metadata"])
         also = self._charged(kind, doc)
-        return Outcome(kind, None, doc, self._shown_as(write.kind), dry_run=_dry_run(write), also=also)
+        return VerbOutcome(kind, None, doc, self._shown_as(write.kind), dry_run=_dry_run(write), also=also)
 
-    def _charged(self, kind: Kind, doc: Doc, old: Doc | None = None) -> tuple[Outcome, ...]:
+    def _charged(self, kind: Kind, doc: Doc, old: Doc | None = None) -> tuple[VerbOutcome, ...]:
         """The quotas of the object's namespace, with what it uses added."""
         return tuple(
-            Outcome(kinds.RESOURCE_QUOTA, self._store.existing(kinds.RESOURCE_QUOTA, *_key(quota)), quota, _itself)
+            VerbOutcome(kinds.RESOURCE_QUOTA, self._store.existing(kinds.RESOURCE_QUOTA, *_key(quota)), quota, _itself)
             for quota in charged(self._store, kind, doc, old)
         )
 
@@ -203,7 +203,7 @@ class Verbs:
 
     # -- update and patch ---------------------------------------------------------------------------------------------
 
-    def _update(self, write: Write, warnings: list[str] | None) -> Outcome:
+    def _update(self, write: Write, warnings: list[str] | None) -> VerbOutcome:
         kind = write.kind.storage
         doc = self._decoded(write, write.body, warnings)
         metadata = metadata_of(doc)
@@ -219,7 +219,7 @@ class Verbs:
             raise _version_required(kind, write.name)
         return self._replaced(write, before, doc)
 
-    def _patch(self, write: Write, warnings: list[str] | None) -> Outcome:
+    def _patch(self, write: Write, warnings: list[str] | None) -> VerbOutcome:
         before = self._store.existing(write.kind, write.namespace, write.name)
         shown = self._store.shown(write.kind, before)
         patched = apply_patch(write.kind, shown, write.body, write.patch_type)
@@ -227,7 +227,7 @@ class Verbs:
         self._place(write, metadata_of(doc))
         return self._replaced(write, before, doc)
 
-    def _apply(self, write: Write, warnings: list[str] | None) -> Outcome:
+    def _apply(self, write: Write, warnings: list[str] | None) -> VerbOutcome:
         """Server-side apply: the writer states what it wants of an object, which need not exist yet."""
         kind = write.kind
         before = self._store.find(kind.storage, write.namespace if kind.namespaced else "", write.name)
@@ -250,7 +250,9 @@ class Verbs:
             return doc
         return with_status(doc, self._store, timestamp(self._clock()))
 
-    def _replaced(self, write: Write, before: Record, doc: Doc, configuration: Configuration | None = None) -> Outcome:
+    def _replaced(
+        self, write: Write, before: Record, doc: Doc, configuration: Configuration | None = None
+    ) -> VerbOutcome:
         """`doc` in the place of `before`, as far as the kind's rules let it."""
         kind = write.kind.storage
         old = self._store.shown(kind, before)
@@ -265,14 +267,14 @@ class Verbs:
             after = self._with_status(kind, self._admission.update(write.kind, doc, old, write.subresource))
             _check_finalizers(kind, after, old)
         after = self._owners.of_changed(write, after, old, configuration, given)
-        return Outcome(
+        return VerbOutcome(
             kind, before, None if may_go(kind, after) else after, self._shown_as(write.kind),
             dry_run=_dry_run(write), also=() if write.subresource else self._charged(kind, after, old),
         )  # fmt: skip
 
     # -- subresources -------------------------------------------------------------------------------------------------
 
-    def _bind(self, write: Write) -> Outcome:
+    def _bind(self, write: Write) -> VerbOutcome:
         if write.verb is not Verb.CREATE or write.kind is not kinds.POD:
             raise _not_here()
         body = private_copy(write.body)
@@ -282,9 +284,9 @@ class Verbs:
         old = self._store.shown(kinds.POD, before)
         pod = bound(old, body, now=self._clock(), view=self._store)
         pod = self._owners.of_changed(write, pod, old, None, None)
-        return Outcome(kinds.POD, before, pod, _created_status, dry_run=_dry_run(write))
+        return VerbOutcome(kinds.POD, before, pod, _created_status, dry_run=_dry_run(write))
 
-    def _scale(self, write: Write) -> Outcome:
+    def _scale(self, write: Write) -> VerbOutcome:
         kind = write.kind
         before = self._store.existing(kind, write.namespace, write.name)
         old = self._store.shown(kind, before)
@@ -303,13 +305,13 @@ class Verbs:
         after = self._admission.update(kind, doc, stored, "")
         after = self._owners.of_changed(write, after, stored, None, None)
         show = self._shown_as(kind)
-        return Outcome(
+        return VerbOutcome(
             kind.storage, before, after, lambda stored: scale_of(kind, show(stored)), dry_run=_dry_run(write)
         )  # fmt: skip
 
     # -- delete -------------------------------------------------------------------------------------------------------
 
-    def _delete(self, write: Write) -> Outcome:
+    def _delete(self, write: Write) -> VerbOutcome:
         if write.subresource:
             raise _not_here()
         kind = write.kind.storage
@@ -327,7 +329,7 @@ class Verbs:
         else:
             uid = doc["metadata"]["uid"]
             reply = lambda _: success(write.kind, write.name, uid)  # noqa: E731
-        return Outcome(kind, before, after, reply, last=last, dry_run=options.dry_run)
+        return VerbOutcome(kind, before, after, reply, last=last, dry_run=options.dry_run)
 
     def _doomed(self, doc: Doc, options: DeleteOptions) -> Doc:
         """A definition goes when its objects are gone; the Store sees to that."""

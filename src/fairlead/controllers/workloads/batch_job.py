@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from fairlead.controllers.pod_facts import COMPLETION_INDEX, OwnedPods, PodFact, deletion_order, pod_fact
 from fairlead.controllers.stamps import seconds_of, stamp
 from fairlead.controllers.workloads.job_progress import (
-    Tally,
+    FinishedPods,
     condition_of,
     indexes_text,
     is_finished,
@@ -54,7 +54,7 @@ class Jobs(Reconciler[Key]):
         self._announce = announce
         self._pods = OwnedPods(JOB)
         self._keys: dict[str, Key] = {}  # uid -> Job
-        self._tallies: dict[str, Tally] = {}
+        self._tallies: dict[str, FinishedPods] = {}
 
     def observe(self, change: Change) -> None:
         if change.kind is JOB:
@@ -78,7 +78,7 @@ class Jobs(Reconciler[Key]):
             return
         owner = known.owner
         if new is not None:
-            self._tallies.setdefault(owner, Tally()).count(new, self.now, gone=gone)
+            self._tallies.setdefault(owner, FinishedPods()).count(new, self.now, gone=gone)
         if owner in self._keys:
             self.queue.add(self._keys[owner])
         elif gone and not self._pods.of(owner):
@@ -96,7 +96,7 @@ class Jobs(Reconciler[Key]):
             yield from self._expire(key, job, now)
             return
         uid = job["metadata"]["uid"]
-        tally = self._tallies.setdefault(uid, Tally())
+        tally = self._tallies.setdefault(uid, FinishedPods())
         tally.begin(job.get("status") or {})
         pods = self._pods.of(uid)
         active = [pod for pod in pods if pod.is_active]
@@ -109,7 +109,7 @@ class Jobs(Reconciler[Key]):
             yield from self._balance(key, job, tally, active, now)
         yield from self._report(key, job, tally, pods, ending, now)
 
-    def _ending(self, job: Doc, tally: Tally, active: list[PodFact], now: float) -> _Ending | None:
+    def _ending(self, job: Doc, tally: FinishedPods, active: list[PodFact], now: float) -> _Ending | None:
         limit = _number(job, "backoffLimit", 6)
         conditions = {one["type"]: one for one in (job.get("status") or {}).get("conditions") or ()}
         if "FailureTarget" in conditions:
@@ -128,7 +128,7 @@ class Jobs(Reconciler[Key]):
         restarts = sum(pod.restarts for pod in active)
         return restarts > 0 if limit == 0 else restarts >= limit
 
-    def _is_done(self, job: Doc, tally: Tally, active: list[PodFact]) -> bool:
+    def _is_done(self, job: Doc, tally: FinishedPods, active: list[PodFact]) -> bool:
         completions = job["spec"].get("completions")
         if completions is None:
             return tally.successes > 0 and not active
@@ -136,7 +136,7 @@ class Jobs(Reconciler[Key]):
 
     # Pods
 
-    def _balance(self, key: Key, job: Doc, tally: Tally, active: list[PodFact], now: float) -> Iterable[Write]:
+    def _balance(self, key: Key, job: Doc, tally: FinishedPods, active: list[PodFact], now: float) -> Iterable[Write]:
         wanted = self._wanted(job, tally, active)
         if len(active) > wanted:
             return self._dismiss(tally, deletion_order(active, {})[: len(active) - wanted])
@@ -147,13 +147,13 @@ class Jobs(Reconciler[Key]):
             return ()
         return self._create(key, job, tally, active, wanted - len(active))
 
-    def _wanted(self, job: Doc, tally: Tally, active: list[PodFact]) -> int:
+    def _wanted(self, job: Doc, tally: FinishedPods, active: list[PodFact]) -> int:
         parallelism, completions = _number(job, "parallelism", 1), job["spec"].get("completions")
         if completions is None:
             return min(parallelism, len(active)) if tally.successes else parallelism
         return min(parallelism, max(0, int(completions) - _successes(job, tally)))
 
-    def _create(self, key: Key, job: Doc, tally: Tally, active: list[PodFact], missing: int) -> Iterable[Write]:
+    def _create(self, key: Key, job: Doc, tally: FinishedPods, active: list[PodFact], missing: int) -> Iterable[Write]:
         # After a refusal one at a time; each that comes names the Job again, and so the rest follows.
         missing = min(missing, 1 if self.queue.failures(key) else _BURST)
         if not is_indexed(job):
@@ -162,7 +162,7 @@ class Jobs(Reconciler[Key]):
         free = (index for index in range(int(job["spec"]["completions"])) if index not in taken)
         return [create(POD, _indexed_pod(job, index)) for index, _ in zip(free, range(missing), strict=False)]
 
-    def _dismiss(self, tally: Tally, pods: Iterable[PodFact]) -> Iterable[Write]:
+    def _dismiss(self, tally: FinishedPods, pods: Iterable[PodFact]) -> Iterable[Write]:
         for pod in pods:
             tally.dismissed.add(pod.uid)
             yield delete(POD, pod.doc)
@@ -170,7 +170,7 @@ class Jobs(Reconciler[Key]):
     # Telling
 
     def _report(
-        self, key: Key, job: Doc, tally: Tally, pods: list[PodFact], ending: _Ending | None, now: float
+        self, key: Key, job: Doc, tally: FinishedPods, pods: list[PodFact], ending: _Ending | None, now: float
     ) -> Iterable[Write]:  # fmt: skip
         known = job.get("status") or {}
         status = _counts(job, tally, pods)
@@ -247,13 +247,13 @@ class Jobs(Reconciler[Key]):
             yield delete(JOB, job, propagation="Foreground")
 
 
-def _successes(job: Doc, tally: Tally) -> int:
+def _successes(job: Doc, tally: FinishedPods) -> int:
     if not is_indexed(job):
         return tally.successes
     return len([index for index in tally.indexes if index < int(job["spec"]["completions"])])
 
 
-def _counts(job: Doc, tally: Tally, pods: list[PodFact]) -> dict[str, Any]:
+def _counts(job: Doc, tally: FinishedPods, pods: list[PodFact]) -> dict[str, Any]:
     status: dict[str, Any] = {
         "active": sum(pod.is_active for pod in pods),
         "ready": sum(pod.is_active and pod.ready_since is not None for pod in pods),

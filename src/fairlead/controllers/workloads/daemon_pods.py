@@ -44,7 +44,7 @@ class Site(NamedTuple):
     taints: tuple[Taint, ...]
 
 
-class Verdict(NamedTuple):
+class DaemonDecision(NamedTuple):
     """Whether a pod shall be made for a node, and whether one that is there may stay."""
 
     run: bool
@@ -56,15 +56,15 @@ def site_of(node: Doc) -> Site:
     return Site(node["metadata"]["name"], node["metadata"].get("labels") or {}, taints)
 
 
-def verdict(owner: Doc, site: Site) -> Verdict:
+def verdict(owner: Doc, site: Site) -> DaemonDecision:
     spec = owner["spec"]["template"].get("spec") or {}
     if spec.get("nodeName", site.name) not in ("", site.name) or not _fits(spec, site):
-        return Verdict(run=False, stay=False)
+        return DaemonDecision(run=False, stay=False)
     tolerations = parse_tolerations(daemon_tolerations(spec))
     if first_untolerated(site.taints, tolerations) is None:
-        return Verdict(run=True, stay=True)
+        return DaemonDecision(run=True, stay=True)
     evicting = [taint for taint in site.taints if taint.effect == NO_EXECUTE]
-    return Verdict(run=False, stay=first_untolerated(evicting, tolerations) is None)
+    return DaemonDecision(run=False, stay=first_untolerated(evicting, tolerations) is None)
 
 
 def _fits(spec: Doc, site: Site) -> bool:

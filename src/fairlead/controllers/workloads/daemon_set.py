@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from fairlead.controllers.pod_facts import OwnedPods, PodFact
-from fairlead.controllers.workloads.daemon_pods import Site, Verdict, daemon_pod, node_of, site_of, verdict
-from fairlead.controllers.workloads.revisions import HASH_LABEL, History
+from fairlead.controllers.workloads.daemon_pods import DaemonDecision, Site, daemon_pod, node_of, site_of, verdict
+from fairlead.controllers.workloads.revisions import HASH_LABEL, RevisionHistory
 from fairlead.controllers.workloads.shares import share
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import announcement, create, delete, key_of, patch_status
@@ -32,7 +32,7 @@ class _Set(NamedTuple):
     doc: Doc
     hash: str
     pods: dict[str, list[PodFact]]  # by node
-    verdicts: dict[str, Verdict]
+    verdicts: dict[str, DaemonDecision]
     now: float
 
     @property
@@ -69,10 +69,10 @@ class DaemonSets(Reconciler[Key]):
         self._announce = announce
         self._pods = OwnedPods(DAEMON_SET)
         self._targets: dict[Key, str] = {}  # pod -> node
-        self._history = History(DAEMON_SET, label=HASH_LABEL)
+        self._history = RevisionHistory(DAEMON_SET, label=HASH_LABEL)
         self._keys: dict[str, Key] = {}  # uid -> DaemonSet
         self._sites: dict[str, Site] = {}
-        self._verdicts: dict[str, tuple[int, dict[str, Verdict]]] = {}  # uid -> generation, by node
+        self._verdicts: dict[str, tuple[int, dict[str, DaemonDecision]]] = {}  # uid -> generation, by node
         self._setbacks: dict[tuple[str, str], tuple[int, float]] = {}  # (uid, node) -> failures, not before
 
     def observe(self, change: Change) -> None:
@@ -137,7 +137,7 @@ class DaemonSets(Reconciler[Key]):
             pods.setdefault(self._targets[pod.key], []).append(pod)
         return pods
 
-    def _judge(self, doc: Doc) -> dict[str, Verdict]:
+    def _judge(self, doc: Doc) -> dict[str, DaemonDecision]:
         uid, generation = doc["metadata"]["uid"], doc["metadata"].get("generation") or 0
         known = self._verdicts.get(uid)
         if known is None or known[0] != generation:

@@ -22,7 +22,7 @@ _FIRST_DELAY, _LONGEST_DELAY = 10.0, 600.0
 
 
 @dataclass(slots=True)
-class Tally:
+class FinishedPods:
     succeeded: set[str] = field(default_factory=set)  # uids
     failed: set[str] = field(default_factory=set)
     dismissed: set[str] = field(default_factory=set)  # deleted by the Job itself

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HASH_LABEL = "controller-revision-hash"
 
 
-class Plan(NamedTuple):
+class RevisionPlan(NamedTuple):
     """The revision of the present template, and what has to be written for it to exist."""
 
     update: Doc
@@ -29,7 +29,7 @@ class Plan(NamedTuple):
     writes: list[Write]
 
 
-class History:
+class RevisionHistory:
     """The revisions that owners of one kind control. `label` is where a revision itself carries its hash."""
 
     def __init__(self, kind: Kind, *, label: str) -> None:
@@ -58,7 +58,7 @@ class History:
     def named(self, uid: str, name: str) -> Doc | None:
         return self._by_owner.get(uid, {}).get(name)
 
-    def plan(self, view: DocView, owner: Doc, collisions: int) -> Plan:
+    def plan(self, view: DocView, owner: Doc, collisions: int) -> RevisionPlan:
         revisions = self.of(owner["metadata"]["uid"])
         data = _data(owner["spec"]["template"])
         number = revisions[-1]["revision"] + 1 if revisions else 1
@@ -66,8 +66,8 @@ class History:
         if same is None:
             return self._new(view, owner, data, number, collisions)
         if same is revisions[-1]:
-            return Plan(same, collisions, [])
-        return Plan(same, collisions, [patch(CONTROLLER_REVISION, same, {"revision": number})])
+            return RevisionPlan(same, collisions, [])
+        return RevisionPlan(same, collisions, [patch(CONTROLLER_REVISION, same, {"revision": number})])
 
     def surplus(self, owner: Doc, alive: Collection[str]) -> list[Write]:
         """Deletions of the oldest revisions that nobody uses, beyond the limit."""
@@ -76,7 +76,7 @@ class History:
         goes = len(idle) - (10 if limit is None else int(limit))
         return [delete(CONTROLLER_REVISION, one) for one in idle[: max(0, goes)]]
 
-    def _new(self, view: DocView, owner: Doc, data: Doc, number: int, collisions: int) -> Plan:
+    def _new(self, view: DocView, owner: Doc, data: Doc, number: int, collisions: int) -> RevisionPlan:
         """A revision nobody has yet; or an equal one that an owner of the same name left behind."""
         metadata, namespace = owner["metadata"], owner["metadata"]["namespace"]
         while True:
@@ -88,7 +88,7 @@ class History:
             if there["data"] == data and controller_of(there) is None:
                 references = [owner_reference(self._kind, owner)]
                 adoption = patch(CONTROLLER_REVISION, there, {"metadata": {"ownerReferences": references}})
-                return Plan(there, collisions, [adoption])
+                return RevisionPlan(there, collisions, [adoption])
             collisions += 1
         labels = {**((owner["spec"]["template"].get("metadata") or {}).get("labels") or {}), self._label: hash_}
         made: dict[str, Any] = {
@@ -102,7 +102,7 @@ class History:
         revision = {
             "apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": made, "data": data, "revision": number,
         }  # fmt: skip
-        return Plan(revision, collisions, [create(CONTROLLER_REVISION, revision)])
+        return RevisionPlan(revision, collisions, [create(CONTROLLER_REVISION, revision)])
 
 
 def template_of(revision: Doc) -> Doc:

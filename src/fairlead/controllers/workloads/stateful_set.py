@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fairlead.controllers.pod_facts import OwnedPods, PodFact
-from fairlead.controllers.workloads.revisions import HASH_LABEL, History, template_of
+from fairlead.controllers.workloads.revisions import HASH_LABEL, RevisionHistory, template_of
 from fairlead.controllers.workloads.shares import share
 from fairlead.controllers.workloads.stateful_pods import (
     claim_names,
@@ -101,7 +101,7 @@ class StatefulSets(Reconciler[Key]):
         super().__init__(view)
         self._announce = announce
         self._pods = OwnedPods(STATEFUL_SET)
-        self._history = History(STATEFUL_SET, label="controller.kubernetes.io/hash")
+        self._history = RevisionHistory(STATEFUL_SET, label="controller.kubernetes.io/hash")
         self._keys: dict[str, Key] = {}  # uid -> StatefulSet
 
     def observe(self, change: Change) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fairlead.state.cluster import Cluster
 
 
-class Stage(Enum):
+class BindingStage(Enum):
     WAITING = "waiting on permit"
     PREPARING = "prebind"
     BINDING = "bind"
@@ -68,7 +68,7 @@ class Binding:
         self.placed = placed
         self.row = placed.row
         self.node_name = cycle.cluster.table.name(placed.row)
-        self.stage = Stage.WAITING
+        self.stage = BindingStage.WAITING
         self.status: Status | None = None
         self.started = now
         self.binds_since = now
@@ -96,16 +96,16 @@ class Binding:
 
     def reject(self, plugin: str, message: str) -> bool:
         """Refuse a pod that waits; False if it does not (any more)."""
-        if self.stage is not Stage.HELD and (self.stage is not Stage.WAITING or not self.waiting_for):
+        if self.stage is not BindingStage.HELD and (self.stage is not BindingStage.WAITING or not self.waiting_for):
             return False
         self._end(unschedulable(message).by(plugin))
         return True
 
     def preempt(self) -> bool:
         """Take the place away in memory, from a pod that waits or prepares: it is tried again after a backoff."""
-        if self.stage in (Stage.WAITING, Stage.HELD):
+        if self.stage in (BindingStage.WAITING, BindingStage.HELD):
             self._end(failed("preempted"))
-        elif self.stage is Stage.PREPARING:
+        elif self.stage is BindingStage.PREPARING:
             self._end(failed("preempted by DefaultPreemption"))
         else:
             return False
@@ -116,7 +116,7 @@ class Binding:
 
     def hold(self, until: float) -> None:
         """The bind failed, but the place is kept, and tried again later."""
-        self.stage, self.retry_at = Stage.HELD, until
+        self.stage, self.retry_at = BindingStage.HELD, until
 
     def give_up(self, status: Status) -> None:
         self.past_permit = False
@@ -140,31 +140,31 @@ class Binding:
     def advance(self, now: float, replies: Sequence[Reply] = ()) -> list[Write]:
         """Go as far as possible; returns the writes that this takes."""
         writes: list[Write] = []
-        if self.stage is Stage.WAITING:
+        if self.stage is BindingStage.WAITING:
             if self.waiting_for:
                 self._check_permit(now)
-            if self.stage is Stage.WAITING and not self.waiting_for:
+            if self.stage is BindingStage.WAITING and not self.waiting_for:
                 self.past_permit = True
-                self.stage = Stage.PREPARING
+                self.stage = BindingStage.PREPARING
                 for errand in self._errands:
                     writes += errand.start(now)
-        if self.stage is Stage.PREPARING:
+        if self.stage is BindingStage.PREPARING:
             if self._errands:
                 writes += self._progress(now, replies, "PreBind")
-            if self.stage is Stage.PREPARING and not self._errands:
-                self.stage, self.binds_since = Stage.BINDING, now
+            if self.stage is BindingStage.PREPARING and not self._errands:
+                self.stage, self.binds_since = BindingStage.BINDING, now
                 writes += self._bind_by_next(now)
                 replies = ()
-        if self.stage is Stage.BINDING:
+        if self.stage is BindingStage.BINDING:
             writes += self._progress(now, replies, "Bind")
-            if self.stage is Stage.BINDING and not self._errands:
-                self.stage = Stage.ENDED
+            if self.stage is BindingStage.BINDING and not self._errands:
+                self.stage = BindingStage.ENDED
         return writes
 
     def wake_at(self) -> float | None:
-        if self.stage is Stage.HELD:
+        if self.stage is BindingStage.HELD:
             return self.retry_at
-        times = [until for until, _ in self.waiting_for.values()] if self.stage is Stage.WAITING else []
+        times = [until for until, _ in self.waiting_for.values()] if self.stage is BindingStage.WAITING else []
         times += [at for errand in self._errands if (at := errand.wake_at()) is not None]
         return min(times, default=None)
 
@@ -181,7 +181,7 @@ class Binding:
             if status is None:
                 continue
             self._errands.remove(errand)
-            if status.code is Code.SKIP and self.stage is Stage.BINDING:
+            if status.code is Code.SKIP and self.stage is BindingStage.BINDING:
                 writes += self._bind_by_next(now)
             elif not status.ok:
                 self._end(_wrapped(point, self._plugin_of[id(errand)], status))
@@ -219,7 +219,7 @@ class Binding:
         return errand.start(now)
 
     def _end(self, status: Status) -> None:
-        self.stage = Stage.ENDED
+        self.stage = BindingStage.ENDED
         self.status = status
         self._errands.clear()
 

@@ -38,7 +38,7 @@ class Series:
     last_written: float
 
 
-class Recorder:
+class EventRecorder:
     def __init__(self, instance: str) -> None:
         self._instance = instance
         self._series: dict[Key, Series] = {}

@@ -23,7 +23,7 @@ from fairlead.model.flow import PatchType, Verb, Write
 
 if TYPE_CHECKING:
     from fairlead.engine.cycle.binding import Binding
-    from fairlead.engine.cycle.events import Recorder
+    from fairlead.engine.cycle.events import EventRecorder
     from fairlead.engine.queue.backlog import Backlog
     from fairlead.model.flow import Reply
     from fairlead.model.group import PodGroup
@@ -57,7 +57,9 @@ class Eviction:
 
 
 class Evictions:
-    def __init__(self, cluster: Cluster, backlog: Backlog, recorder: Recorder, bindings: Mapping[str, Binding]) -> None:
+    def __init__(
+        self, cluster: Cluster, backlog: Backlog, recorder: EventRecorder, bindings: Mapping[str, Binding]
+    ) -> None:
         self._cluster = cluster
         self._backlog = backlog
         self._recorder = recorder
@@ -124,8 +126,8 @@ class Evictions:
     # ---- one victim ----
 
     def _is_leaving(self, victim: Pod) -> bool:
-        seat = self._cluster.pods.get(victim.uid)
-        return seat is None or seat.seen.terminating
+        pod_state = self._cluster.pods.get(victim.uid)
+        return pod_state is None or pod_state.seen.terminating
 
     def _evict(self, eviction: Eviction, victim: Pod, now: float) -> list[Write]:
         claimant = eviction.claimant

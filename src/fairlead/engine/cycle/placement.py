@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairlead.engine.cycle.run import Run
+from fairlead.engine.cycle.run import EqualPodRun
 from fairlead.errors import ExtenderError, FairleadError
 from fairlead.framework.extender import PSEUDO_PLUGIN
 from fairlead.framework.layers import given
@@ -40,7 +40,7 @@ NO_NODES = "no nodes available to schedule pods"
 
 
 @record(frozen=True, slots=True)
-class Candidate:
+class ScoredRow:
     """A feasible row, its total, and what each plugin gave it (weighted)."""
 
     row: int
@@ -53,8 +53,8 @@ class Placed:
     row: int
     feasible: int
     judged: int
-    chosen: Candidate
-    runner_up: Candidate | None = None
+    chosen: ScoredRow
+    runner_up: ScoredRow | None = None
     sheet: ScoreSheet | None = None
 
 
@@ -80,10 +80,10 @@ class ScoreSheet:
     totals: NDArray[np.int64]
     contributions: Sequence[Contribution]
 
-    def candidate(self, position: int) -> Candidate:
+    def candidate(self, position: int) -> ScoredRow:
         row = int(self.rows[position])
         scores = tuple([given(c.plugin, c.at(row, position)) for c in self.contributions])
-        return Candidate(row, int(self.totals[position]), scores)
+        return ScoredRow(row, int(self.totals[position]), scores)
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class Search:
     """Which rows' nominations changed, if somebody keeps count."""
     within: NDArray[np.int32] | None = None
     wish: int = -1
-    run: Run | None = None
+    run: EqualPodRun | None = None
     """Equal pods that were placed last, one after the other."""
 
 
@@ -158,8 +158,8 @@ def _pick(
         second = int(ranked.argmax())
         next_level, ranked[best] = ranked.item(second), level
     row, other = (best, second) if within is None else (within.item(best), within.item(second))
-    chosen = Candidate(row, level + even.offset, even.given_to(row))
-    runner_up = Candidate(other, next_level + even.offset, even.given_to(other))
+    chosen = ScoredRow(row, level + even.offset, even.given_to(row))
+    runner_up = ScoredRow(other, next_level + even.offset, even.given_to(other))
     return Placed(row, feasible, judged, chosen, runner_up=runner_up)
 
 
@@ -193,7 +193,7 @@ class _Attempt:
         self._consider_nominated_pods()
         nominated = self._nominated_row(judgement)
         if nominated is not None:
-            return Placed(nominated, feasible=1, judged=1, chosen=Candidate(nominated, 0))
+            return Placed(nominated, feasible=1, judged=1, chosen=ScoredRow(nominated, 0))
         quick = self._choose_from_ranking(judgement)
         if quick is not None:
             return quick
@@ -209,7 +209,7 @@ class _Attempt:
         count = self.total if judged is None else len(judged)
         if len(feasible) == 1:
             row = int(feasible[0])
-            return Placed(row, feasible=1, judged=count, chosen=Candidate(row, 0))
+            return Placed(row, feasible=1, judged=count, chosen=ScoredRow(row, 0))
         return self._choose(feasible, count)
 
     def _refused_rows(self) -> NDArray[np.intp]:
@@ -357,7 +357,7 @@ class _Attempt:
             ranked = np.where(ok, ranked, -1)
         placed = _pick(self.cycle, ranked, even, within, feasible=feasible, judged=self.total)
         if not self.search.nominated and self.evaluator.repeats(self.cycle):
-            self.search.run = Run(self.cycle, self.evaluator, even, within)
+            self.search.run = EqualPodRun(self.cycle, self.evaluator, even, within)
             self.search.run.placed(self.cycle.cluster, placed.row)
         return placed
 

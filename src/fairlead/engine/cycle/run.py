@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairlead.state.cluster import Cluster
 
 
-class Run:
+class EqualPodRun:
     """`even` is what all rows get on top of the ranking."""
 
     __slots__ = ("_applied", "_content", "_first", "_notes", "_row", "_static", "_within", "evaluator", "even")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def about_pod(scheduler: Scheduler, namespace: str, name: str) -> Explanation | None:
     key = f"{namespace}/{name}"
-    pod = next((seat.seen for seat in scheduler.cluster.pods.values() if seat.seen.key == key), None)
+    pod = next((pod_state.seen for pod_state in scheduler.cluster.pods.values() if pod_state.seen.key == key), None)
     if pod is None:
         return None
     waiting = scheduler.backlog.where(pod.uid)

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING, TypeVar
 
 from fairlead.model.figures import Figures, Observed
-from fairlead.state.cluster import Place
+from fairlead.state.cluster import PodPlace
 
 if TYPE_CHECKING:
     from fairlead.engine.scheduler import Scheduler
@@ -22,7 +22,7 @@ def figures_of(scheduler: Scheduler) -> Figures:
     """How things stand."""
     backlog, cluster, meter = scheduler.backlog, scheduler.cluster, scheduler.meter
     plugins = [plugin for profile in scheduler.profiles.values() for plugin in profile.plugins()]
-    seats = list(cluster.pods.values())
+    pod_states = list(cluster.pods.values())
     return Figures(
         pending=backlog.counts(),
         incoming=dict(backlog.incoming),
@@ -30,8 +30,8 @@ def figures_of(scheduler: Scheduler) -> Figures:
         in_flight=backlog.in_flight.counts,
         evaluations=_evaluations(scheduler),
         nodes=len(cluster.table),
-        pods=sum(seat.place is not Place.PENDING for seat in seats),
-        assumed=sum(seat.place is Place.ASSUMED for seat in seats),
+        pods=sum(pod_state.place is not PodPlace.PENDING for pod_state in pod_states),
+        assumed=sum(pod_state.place is PodPlace.ASSUMED for pod_state in pod_states),
         preemptions=sum(getattr(plugin, "attempts", 0) for plugin in plugins),
         domains_tried=scheduler.gangs.domains_tried,
         rows_judged=sum(evaluator.rows_judged for evaluator in scheduler.evaluators.values()),

@@ -6,7 +6,7 @@ from collections import Counter, OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fairlead.model.gang_explanation import Domain, GangExplanation, Spared
+from fairlead.model.gang_explanation import Domain, GangExplanation, ProtectedPod
 
 if TYPE_CHECKING:
     from fairlead.engine.gangs.result import Result
@@ -52,7 +52,7 @@ class GangExplanations:
         if len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
 
-    def _evicted_for(self, gang: Gang, result: Result) -> tuple[Spared, ...]:
+    def _evicted_for(self, gang: Gang, result: Result) -> tuple[ProtectedPod, ...]:
         """A gang that starts because others had to go: who did, from the attempt before."""
         before = self._kept.get(gang.key)
         went_on = before is not None and before.verdict in ("Preempting", "Scheduled") and result.status is None
@@ -106,7 +106,7 @@ def _blockers(result: Result) -> tuple[tuple[str, int], ...]:
     return tuple(texts.most_common(_NAMED))
 
 
-def _considered(result: Result) -> tuple[Spared, ...]:
+def _considered(result: Result) -> tuple[ProtectedPod, ...]:
     if result.rescue is None:
         return ()
-    return tuple(Spared(c.name, c.priority, c.rule) for c in result.rescue.considered[:_NAMED])
+    return tuple(ProtectedPod(c.name, c.priority, c.rule) for c in result.rescue.considered[:_NAMED])

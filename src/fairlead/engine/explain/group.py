@@ -10,16 +10,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.engine.explain.queue import NAMED, Books, amounts_text, in_turn, owners_of, said, total
+from fairlead.engine.explain.queue import NAMED, QueueAccounts, amounts_text, in_turn, owners_of, said, total
 from fairlead.model import kinds
 from fairlead.model.amounts import PODS
 from fairlead.model.gang_explanation import GangExplanation
 from fairlead.model.pod import VOLCANO_GROUP_API
-from fairlead.model.queue_explanation import Check, JobExplanation
+from fairlead.model.queue_explanation import JobExplanation, QueueCheck
 from fairlead.model.tasks import TaskStatus
 
 if TYPE_CHECKING:
-    from fairlead.engine.explain.queue import Account
+    from fairlead.engine.explain.queue import QueueAccount
     from fairlead.engine.rounds.driver import RoundDriver
     from fairlead.framework.round import Job, Round
     from fairlead.model.group import PodGroup
@@ -33,7 +33,7 @@ def explain_job(driver: RoundDriver, namespace: str, name: str) -> JobExplanatio
     round = driver.latest
     if round is None:
         return None
-    groups = round.cluster.shelves.of(kinds.VC_POD_GROUP)
+    groups = round.cluster.object_index.of(kinds.VC_POD_GROUP)
     key = _key_of(groups.values(), namespace, name)
     job = round.jobs.get(key)
     if job is not None:
@@ -42,8 +42,8 @@ def explain_job(driver: RoundDriver, namespace: str, name: str) -> JobExplanatio
     if group is None:
         return None
     queue = group.queue or driver.rounds.default_queue
-    missing = Check("queue", False, f'queue "{queue}" does not exist') if queue not in round.queues else None
-    checks = (missing or Check("queue", None, "the next round will look at it"),)
+    missing = QueueCheck("queue", False, f'queue "{queue}" does not exist') if queue not in round.queues else None
+    checks = (missing or QueueCheck("queue", None, "the next round will look at it"),)
     return JobExplanation(_gang(driver, group, None, checks), queue, group.phase, checks)
 
 
@@ -74,7 +74,7 @@ def _explained(driver: RoundDriver, round: Round, job: Job) -> JobExplanation:
     )
 
 
-def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequence[Check]) -> GangExplanation:
+def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequence[QueueCheck]) -> GangExplanation:
     round = driver.latest
     assert round is not None
     ready = job is not None and job.is_ready
@@ -132,82 +132,86 @@ def _fit_errors(job: Job) -> list[tuple[str, int]]:
     return texts.most_common(_TEXTS)
 
 
-def _checks(round: Round, job: Job) -> Iterator[Check]:
+def _checks(round: Round, job: Job) -> Iterator[QueueCheck]:
     """In the order in which they stand in a group's way."""
-    books = Books(round, job.queue)
-    yield _queue(round, job, books)
+    accounts = QueueAccounts(round, job.queue)
+    yield _queue(round, job, accounts)
     if _is_over(job.group, job):
         succeeded, failed = _ended(job.group, job)
-        yield Check("gang", True, f"all its pods have ended: {succeeded} succeeded, {failed} failed")
+        yield QueueCheck("gang", True, f"all its pods have ended: {succeeded} succeeded, {failed} failed")
         return
     yield _entry(round, job)
-    yield _quota(job, books)
+    yield _quota(job, accounts)
     yield _gang_check(job, round)
     if job.contains_topology:
         yield _topology(round, job)
     yield _nodes(job)
 
 
-def _entry(round: Round, job: Job) -> Check:
+def _entry(round: Round, job: Job) -> QueueCheck:
     if "enqueue" not in round.actions:
-        return Check("enqueue", True, "every group is let in: there is no action enqueue")
+        return QueueCheck("enqueue", True, "every group is let in: there is no action enqueue")
     if not job.is_pending:
-        return Check("enqueue", True, "it was let in")
+        return QueueCheck("enqueue", True, "it was let in")
     notes = [text for (uid, text) in round.outcome.notes if uid == job.uid]
     needs = " and ".join(f"{text} {name}" for name, text in amounts_text(job.minimum()).items()) or "nothing"
-    return Check("enqueue", False, f"not let in, needs {needs}: {'; '.join(notes) or 'its turn has not come yet'}")
+    return QueueCheck("enqueue", False, f"not let in, needs {needs}: {'; '.join(notes) or 'its turn has not come yet'}")
 
 
-def _queue(round: Round, job: Job, books: Books) -> Check:
+def _queue(round: Round, job: Job, accounts: QueueAccounts) -> QueueCheck:
     queue = round.queues[job.queue].queue
-    if books.trouble:
-        return Check("queue", False, f"{job.queue} can have nothing: {books.trouble}")
-    return Check("queue", queue.open, f"{job.queue} is {queue.state or 'not opened yet'}")
+    if accounts.trouble:
+        return QueueCheck("queue", False, f"{job.queue} can have nothing: {accounts.trouble}")
+    return QueueCheck("queue", queue.open, f"{job.queue} is {queue.state or 'not opened yet'}")
 
 
-def _quota(job: Job, books: Books) -> Check:
+def _quota(job: Job, accounts: QueueAccounts) -> QueueCheck:
     """Whether its queue, and every queue above that, has room for what is pending."""
-    if books.own is None:
-        return Check("quota", None, "no account is kept of its queue")
+    if accounts.own is None:
+        return QueueCheck("quota", None, "no account is kept of its queue")
     if not job.tasks:
-        return Check("quota", None, "it has no pods that ask for anything")
+        return QueueCheck("quota", None, "it has no pods that ask for anything")
     wanted = total(task.request for task in job.in_status(TaskStatus.PENDING))
     lacking = [
         f"asks for {said(name, amount)} {name}, and queue {one.name} has {said(name, one.allocated.get(name))} of "
-        f"{said(name, books.ceiling(one, name)) or 'any'}{_kept_text(name, one)}"
-        for one in books.line
+        f"{said(name, accounts.ceiling(one, name)) or 'any'}{_kept_text(name, one)}"
+        for one in accounts.line
         for name, amount in wanted.items()
-        if name != PODS and amount and one.allocated.get(name) + amount >= books.ceiling(one, name) + 0.1
+        if name != PODS and amount and one.allocated.get(name) + amount >= accounts.ceiling(one, name) + 0.1
     ]
     if not lacking:
-        return Check("quota", True, "its queue has room for it")
-    return Check("quota", None if job.is_ready else False, "; ".join(lacking))
+        return QueueCheck("quota", True, "its queue has room for it")
+    return QueueCheck("quota", None if job.is_ready else False, "; ".join(lacking))
 
 
-def _kept_text(name: str, account: Account) -> str:
+def _kept_text(name: str, account: QueueAccount) -> str:
     kept = account.inqueue.get(name)
     return f" ({said(name, kept)} kept for groups that were let in)" if kept else ""
 
 
-def _gang_check(job: Job, round: Round) -> Check:
+def _gang_check(job: Job, round: Round) -> QueueCheck:
     invalid = round.tiers.job_valid(job)
     needed = f"{job.min_available} {'is' if job.min_available == 1 else 'are'} needed"
     counts = f"{job.counts.ready} of {len(job.tasks)} pods have places, {needed}"
     if invalid is not None:
-        return Check("gang", False, f"{invalid.message or invalid.reason}; {counts}")
-    return Check("gang", True if job.is_ready else None, counts)
+        return QueueCheck("gang", False, f"{invalid.message or invalid.reason}; {counts}")
+    return QueueCheck("gang", True if job.is_ready else None, counts)
 
 
-def _topology(round: Round, job: Job) -> Check:
+def _topology(round: Round, job: Job) -> QueueCheck:
     if not round.topology.ready:
-        return Check("topology", False, "the HyperNodes make no tree")
+        return QueueCheck("topology", False, "the HyperNodes make no tree")
     where = job.allocated_hyper_node
-    return Check("topology", True if where else None, f"in {where}" if where else "no HyperNode was chosen yet")
+    return QueueCheck("topology", True if where else None, f"in {where}" if where else "no HyperNode was chosen yet")
 
 
-def _nodes(job: Job) -> Check:
+def _nodes(job: Job) -> QueueCheck:
     told = _fit_errors(job)
     if not told:
-        return Check("nodes", True, "no node refused it") if job.is_ready else Check("nodes", None, "none was tried")
+        return (
+            QueueCheck("nodes", True, "no node refused it")
+            if job.is_ready
+            else QueueCheck("nodes", None, "none was tried")
+        )
     texts = (f"{text} ({count} {'pod' if count == 1 else 'pods'})" for text, count in told)
-    return Check("nodes", None if job.is_ready else False, "; ".join(texts))
+    return QueueCheck("nodes", None if job.is_ready else False, "; ".join(texts))

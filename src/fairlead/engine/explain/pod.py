@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.framework.verdicts import FEASIBLE
-from fairlead.model.explanation import Blocker, Explanation, Scored, WaitingIn
+from fairlead.model.explanation import Blocker, Explanation, ScoredNode, WaitingIn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairlead.engine.cycle.placement import Candidate, Placed
+    from fairlead.engine.cycle.placement import Placed, ScoredRow
     from fairlead.engine.queue.entry import Waiting
     from fairlead.framework.refusals import Refusals
     from fairlead.framework.verdicts import VerdictCodes
@@ -29,7 +29,7 @@ _KEPT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class AttemptRefusals:
     """The verdicts of one attempt, to be spelled out when somebody asks."""
 
     codes: NDArray[np.int32]
@@ -37,7 +37,7 @@ class Refused:
 
 
 @dataclass(slots=True)
-class Landed:
+class PlacedRecord:
     """A placement, to be spelled out when somebody asks: most never do."""
 
     pod: Pod
@@ -75,15 +75,15 @@ class Landed:
 class Explanations:
     def __init__(self, table: NodeTable) -> None:
         self._table = table
-        self._kept: OrderedDict[str, Landed | tuple[Explanation, Refused | None]] = OrderedDict()
-        self._last: Refused | None = None
+        self._kept: OrderedDict[str, PlacedRecord | tuple[Explanation, AttemptRefusals | None]] = OrderedDict()
+        self._last: AttemptRefusals | None = None
 
     def of(self, uid: str, waiting: Waiting | None = None) -> Explanation | None:
         """What is known of a pod, with where it waits now."""
         found = self._kept.get(uid)
         if found is None:
             return None
-        explanation, refused = (found.explanation(), None) if isinstance(found, Landed) else found
+        explanation, refused = (found.explanation(), None) if isinstance(found, PlacedRecord) else found
         if refused is not None:
             explanation = replace(explanation, blockers=explanation.blockers + self._blockers(refused))
         return replace(explanation, waiting=waiting_in(waiting)) if waiting is not None else explanation
@@ -93,7 +93,7 @@ class Explanations:
 
     def placed(self, pod: Pod, placed: Placed, *, now: float, attempts: int) -> None:
         other = placed.runner_up
-        landed = Landed(
+        landed = PlacedRecord(
             pod, placed, now, attempts,
             node=self._table.name(placed.row), other=self._table.name(other.row) if other else "",
             total=len(self._table),
@@ -103,7 +103,7 @@ class Explanations:
     def bound(self, uid: str) -> None:
         """A placement was confirmed."""
         found = self._kept.get(uid)
-        if isinstance(found, Landed):
+        if isinstance(found, PlacedRecord):
             found.bound = True
 
     def refused(
@@ -132,23 +132,23 @@ class Explanations:
         )
         self._keep(pod.uid, (explanation, self._shared(refusals) if refusals else None))
 
-    def _keep(self, uid: str, kept: Landed | tuple[Explanation, Refused | None]) -> None:
+    def _keep(self, uid: str, kept: PlacedRecord | tuple[Explanation, AttemptRefusals | None]) -> None:
         self._kept[uid] = kept
         self._kept.move_to_end(uid)
         if len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
 
-    def _shared(self, refusals: Refusals) -> Refused:
+    def _shared(self, refusals: Refusals) -> AttemptRefusals:
         last = self._last
         if (
             last is None
             or last.verdicts is not refusals.evaluator.codes
             or not np.array_equal(last.codes, refusals.codes)
         ):
-            self._last = last = Refused(refusals.codes, refusals.evaluator.codes)
+            self._last = last = AttemptRefusals(refusals.codes, refusals.evaluator.codes)
         return last
 
-    def _blockers(self, refused: Refused) -> tuple[Blocker, ...]:
+    def _blockers(self, refused: AttemptRefusals) -> tuple[Blocker, ...]:
         """Verdicts with their nodes, the most common first."""
         found = []
         for code in np.unique(refused.codes):
@@ -179,5 +179,5 @@ def waiting_in(waiting: Waiting) -> WaitingIn:
     )
 
 
-def _scored(node: str, candidate: Candidate) -> Scored:
-    return Scored(node, candidate.total, dict(candidate.scores))
+def _scored(node: str, candidate: ScoredRow) -> ScoredNode:
+    return ScoredNode(node, candidate.total, dict(candidate.scores))

@@ -26,7 +26,7 @@ PROPORTION = "proportion"
 ROOT = "root"
 
 
-class Account(Protocol):
+class QueueAccount(Protocol):
     """What a plugin that keeps accounts of queues knows of one."""
 
     name: str
@@ -40,11 +40,11 @@ class Account(Protocol):
     share: float
 
 
-class Books:
+class QueueAccounts:
     """A queue's account, those of the queues above it, and why it has none, from whichever plugin keeps accounts."""
 
     def __init__(self, round: Round, queue: str) -> None:
-        self.plugin, self.line, self.trouble = "", list[Account](), ""
+        self.plugin, self.line, self.trouble = "", list[QueueAccount](), ""
         for name, plugin in round.tiers.plugins.items():
             line = getattr(plugin, "accounts_up_from", None)
             if line is not None:
@@ -53,18 +53,18 @@ class Books:
                 return
 
     @property
-    def own(self) -> Account | None:
+    def own(self) -> QueueAccount | None:
         return self.line[0] if self.line else None
 
-    def ceiling(self, account: Account, resource: str) -> float:
+    def ceiling(self, account: QueueAccount, resource: str) -> float:
         """How much of a resource pods may have: proportion lets nobody have more than is deserved."""
         return (account.deserved if self.plugin == PROPORTION else account.limit).get(resource)
 
-    def left_for_pods(self, account: Account, resource: str) -> float:
+    def left_for_pods(self, account: QueueAccount, resource: str) -> float:
         ceiling = self.ceiling(account, resource)
         return ceiling if ceiling >= UNLIMITED else ceiling - account.allocated.get(resource)
 
-    def left_for_entry(self, account: Account, resource: str) -> float:
+    def left_for_entry(self, account: QueueAccount, resource: str) -> float:
         limit = account.limit.get(resource)
         entered = account.allocated.get(resource) + account.inqueue.get(resource) - account.elastic.get(resource)
         return limit if limit >= UNLIMITED else limit - entered
@@ -75,23 +75,23 @@ def explain_queue(driver: RoundDriver, name: str) -> QueueExplanation | None:
     queue = round.queues.get(name) if round is not None else None
     if round is None or queue is None:
         return None
-    books = Books(round, name)
+    accounts = QueueAccounts(round, name)
     jobs = [job for job in round.jobs.values() if job.queue == name]
     waiting = in_turn(round, jobs)
     ending = total(task.request for job in jobs for task in job.in_status(TaskStatus.RELEASING))
-    own = books.own
+    own = accounts.own
     return QueueExplanation(
         name=name,
         state=queue.queue.state,
-        plugin=books.plugin,
+        plugin=accounts.plugin,
         weight=queue.queue.weight,
         parent=queue.queue.parent,
         share=None if own is None else own.share,
         place=_place_of_queue(round, queue),
-        sums={} if own is None else {r: _lines(r, own, queue, ending, books) for r in _named(own, queue)},
+        sums={} if own is None else {r: _lines(r, own, queue, ending, accounts) for r in _named(own, queue)},
         holders=tuple(_holders(jobs)),
         waiting=tuple(job.uid for job in waiting[:NAMED]),
-        why=tuple(_reasons(queue, books, waiting)),
+        why=tuple(_reasons(queue, accounts, waiting)),
         owners=owners_of(jobs),
     )
 
@@ -103,7 +103,7 @@ def total(requests: Iterable[Amounts]) -> Amounts:
     return found
 
 
-def _named(account: Account, queue: QueueState) -> list[str]:
+def _named(account: QueueAccount, queue: QueueState) -> list[str]:
     """The resources that the queue has anything to do with."""
     names = ["cpu", "memory"]
     for amounts in (account.allocated, account.request, account.inqueue, account.guarantee, account.deserved):
@@ -112,7 +112,9 @@ def _named(account: Account, queue: QueueState) -> list[str]:
     return [name for name in dict.fromkeys(names) if name != PODS or PODS in (queue.queue.capability or ())]
 
 
-def _lines(name: str, account: Account, queue: QueueState, ending: Amounts, books: Books) -> dict[str, Amount]:
+def _lines(
+    name: str, account: QueueAccount, queue: QueueState, ending: Amounts, accounts: QueueAccounts
+) -> dict[str, Amount]:
     capability = (queue.queue.capability or {}).get(name)
     return {
         "capability": None if capability is None else format_quantity(capability, name),
@@ -124,8 +126,8 @@ def _lines(name: str, account: Account, queue: QueueState, ending: Amounts, book
         "inqueue": said(name, account.inqueue.get(name)),
         "elastic": said(name, account.elastic.get(name)),
         "ending": said(name, ending.get(name)),
-        "leftForEntry": said(name, min(books.left_for_entry(one, name) for one in books.line)),
-        "leftForPods": said(name, min(books.left_for_pods(one, name) for one in books.line)),
+        "leftForEntry": said(name, min(accounts.left_for_entry(one, name) for one in accounts.line)),
+        "leftForPods": said(name, min(accounts.left_for_pods(one, name) for one in accounts.line)),
     }
 
 
@@ -164,25 +166,25 @@ def owners_of(jobs: Iterable[Job]) -> Mapping[str, str]:
     return {job.uid: job.group.made_for for job in jobs if job.group.made_for}
 
 
-def _reasons(queue: QueueState, books: Books, waiting: Sequence[Job]) -> Iterator[str]:
+def _reasons(queue: QueueState, accounts: QueueAccounts, waiting: Sequence[Job]) -> Iterator[str]:
     """What stands out, the worst first, then how the last lines of the sum come about."""
     if not queue.queue.open:
         state = queue.queue.state or "not opened yet"
         yield f"the queue is {state}: nobody is let in and nothing is placed; what runs goes on"
-    if books.trouble:
-        yield f"the queue can have nothing: {books.trouble}"
-    own = books.own
-    if not books.plugin:
+    if accounts.trouble:
+        yield f"the queue can have nothing: {accounts.trouble}"
+    own = accounts.own
+    if not accounts.plugin:
         yield "no plugin keeps accounts of queues: nothing is limited"
     elif own is not None:
         yield from _standing(queue, own, waiting)
-        yield from _tight_above(books)
-        yield from _rules(books)
-    elif not books.trouble:
+        yield from _tight_above(accounts)
+        yield from _rules(accounts)
+    elif not accounts.trouble:
         yield "it has no groups, so nothing is counted for it"
 
 
-def _standing(queue: QueueState, account: Account, waiting: Sequence[Job]) -> Iterator[str]:
+def _standing(queue: QueueState, account: QueueAccount, waiting: Sequence[Job]) -> Iterator[str]:
     """How it stands with what it deserves and may have."""
     over = _exceeding(account.allocated, account.limit, account.allocated)
     if over:
@@ -204,31 +206,31 @@ def _exceeding(amounts: Amounts, bound: Amounts, named: Amounts) -> str:
     )
 
 
-def _tight_above(books: Books) -> Iterator[str]:
-    own = books.line[0]
+def _tight_above(accounts: QueueAccounts) -> Iterator[str]:
+    own = accounts.line[0]
     for resource in ("cpu", "memory", *own.request.scalars):
-        tightest = min(books.line, key=lambda one: books.left_for_pods(one, resource))
-        left = books.left_for_pods(tightest, resource)
-        if left < books.left_for_pods(own, resource) and left < own.request.get(resource):
-            limit = said(resource, books.ceiling(tightest, resource))
+        tightest = min(accounts.line, key=lambda one: accounts.left_for_pods(one, resource))
+        left = accounts.left_for_pods(tightest, resource)
+        if left < accounts.left_for_pods(own, resource) and left < own.request.get(resource):
+            limit = said(resource, accounts.ceiling(tightest, resource))
             has = said(resource, tightest.allocated.get(resource))
             yield f"queue {tightest.name} above it is what limits it: it has {has} of {limit} {resource}"
 
 
-def _rules(books: Books) -> Iterator[str]:
-    above = ", in it and in every queue above it" if len(books.line) > 1 else ""
+def _rules(accounts: QueueAccounts) -> Iterator[str]:
+    above = ", in it and in every queue above it" if len(accounts.line) > 1 else ""
     yield (
         "left to let groups in = limit - (allocated + kept - elastic): what the minimum of a group may ask for to be "
         f"let in{above}"
     )
-    if books.plugin == PROPORTION:
+    if accounts.plugin == PROPORTION:
         yield "left to place pods = deserved - allocated: proportion lets a queue have what it deserves and no more"
     else:
         yield (
             "left to place pods = limit - allocated: capacity lets a queue borrow beyond what it deserves, up to its "
             f"limit{above}"
         )
-    whole = "its parent" if len(books.line) > 1 else "the cluster"
+    whole = "its parent" if len(accounts.line) > 1 else "the cluster"
     yield f"limit = what the guarantees of the other queues leave of {whole}, and no more than the capability"
 
 

@@ -19,12 +19,12 @@ import numpy as np
 
 from fairlead.engine.cycle.attempt import Rescue, refused_on_node, rescue
 from fairlead.engine.cycle.outcome import Failure
-from fairlead.engine.cycle.placement import Blocked, Broken, Candidate, Placed, Search, place
+from fairlead.engine.cycle.placement import Blocked, Broken, Placed, ScoredRow, Search, place
 from fairlead.engine.gangs.domain_search import DomainSearch, none_of
-from fairlead.engine.gangs.result import Member, Result
+from fairlead.engine.gangs.result import MemberResult, Result
 from fairlead.errors import FairleadError
 from fairlead.framework.cycle import Cycle
-from fairlead.framework.gang import GangRescued, Placement
+from fairlead.framework.gang import GangDomain, GangRescued
 from fairlead.framework.points import merge_permits, merge_reserved
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.reasons import Code, Status, failed, unschedulable
@@ -120,7 +120,7 @@ class Assembly:
         """Who says which parts of the cluster there are."""
         return frozenset(plugin.name for plugin in self.profile.at("placements")[:1])
 
-    def _placements(self) -> Sequence[Placement] | Status | None:
+    def _placements(self) -> Sequence[GangDomain] | Status | None:
         for plugin in self.profile.at("placements"):
             try:
                 return plugin.placements(self.gang, self.cluster)
@@ -130,7 +130,7 @@ class Assembly:
 
     # ---- all members, one after the other ----
 
-    def assemble(self, placement: Placement | None) -> Result:
+    def assemble(self, placement: GangDomain | None) -> Result:
         """Put members on rows. A whole gang is left on the table; anything else is undone."""
         rows = placement.rows if placement is not None else None
         self._search.within = rows
@@ -152,7 +152,7 @@ class Assembly:
             self.undo(result.members)
         return result
 
-    def _agree(self, result: Result, member: Member) -> None:
+    def _agree(self, result: Result, member: MemberResult) -> None:
         """If everybody that permits consents, enough members have places."""
         permission = member.permission
         if permission is None or (permission.waits and self._rules.plugin in dict(permission.waits)):
@@ -162,8 +162,8 @@ class Assembly:
         else:
             result.status = None
 
-    def _put(self, pod: Pod, refused: dict[tuple[object, ...], tuple[int, Failure]]) -> Member:
-        member = Member(pod, self.cycle_of(pod))
+    def _put(self, pod: Pod, refused: dict[tuple[object, ...], tuple[int, Failure]]) -> MemberResult:
+        member = MemberResult(pod, self.cycle_of(pod))
         alike = (pod.shape, pod.namespace, id(pod.labels), pod.nominated_node)
         known = refused.get(alike)
         if known is not None and known[0] == self._statement.checkpoint() and not pod.shape.volumes:
@@ -196,7 +196,7 @@ class Assembly:
         except FairleadError:
             return None
 
-    def _refused(self, member: Member, refusals: Refusals) -> None:
+    def _refused(self, member: MemberResult, refusals: Refusals) -> None:
         """Nothing fits. Where members are rescued one by one, a node that will be free counts as a place."""
         if not self._rescuing:
             message = refusals.diagnosis.message
@@ -206,11 +206,11 @@ class Assembly:
         if isinstance(outcome, Rescue):
             row = self.cluster.table.row_of[outcome.rescued.nominated or ""]
             member.rescued, member.failure = outcome.rescued, outcome.failure
-            member.placed = Placed(row, feasible=0, judged=0, chosen=Candidate(row, 0))
+            member.placed = Placed(row, feasible=0, judged=0, chosen=ScoredRow(row, 0))
         else:
             member.failure = outcome
 
-    def _claim(self, member: Member) -> None:
+    def _claim(self, member: MemberResult) -> None:
         """Assign, reserve, permit; a refusal leaves no trace."""
         assert member.placed is not None
         cycle, row = member.cycle, member.placed.row
@@ -231,7 +231,7 @@ class Assembly:
             member.placed, member.permission, member.rescued = None, None, None
             member.failure = refused_on_node(refused)
 
-    def undo(self, members: Sequence[Member]) -> None:
+    def undo(self, members: Sequence[MemberResult]) -> None:
         """Take all of it back, latest first. The members still say where they would have been."""
         for member in reversed(members):
             if member.placed is not None:
@@ -239,7 +239,7 @@ class Assembly:
         self._statement.rollback()
         self.gang.proposed = 0
 
-    def _unreserve(self, member: Member) -> None:
+    def _unreserve(self, member: MemberResult) -> None:
         assert member.placed is not None
         for plugin in reversed(self.profile.at("reserve")):
             plugin.unreserve(member.cycle, member.placed.row)
@@ -276,7 +276,7 @@ class Assembly:
         rows = {pod.uid: row for pod, row in nominations}
         for member in result.members:
             row = rows.get(member.pod.uid)
-            member.placed = Placed(row, feasible=0, judged=0, chosen=Candidate(row, 0)) if row is not None else None
+            member.placed = Placed(row, feasible=0, judged=0, chosen=ScoredRow(row, 0)) if row is not None else None
 
     def fits(self) -> Sequence[tuple[Pod, int]] | Status:
         self._rescuing = False

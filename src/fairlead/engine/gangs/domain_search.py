@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.engine.gangs.result import Result, Tried
-from fairlead.framework.gang import Placement, Proposal
+from fairlead.framework.gang import GangDomain, Proposal
 from fairlead.framework.sums import free_of, rooms
 from fairlead.model.reasons import Status, failed, unschedulable
 
@@ -42,13 +42,13 @@ def none_of(placements: int, first: Status) -> Status:
 
 
 class DomainSearch:
-    def __init__(self, assembly: Assembly, placements: Sequence[Placement]) -> None:
+    def __init__(self, assembly: Assembly, placements: Sequence[GangDomain]) -> None:
         self._assembly = assembly
         self._placements = placements
-        self._results: dict[Placement, Result] = {}
+        self._results: dict[GangDomain, Result] = {}
         gang = assembly.gang
         self._needed = max(1, gang.minimum - gang.scheduled)
-        self._room = Room.of(assembly)
+        self._room = DomainCapacity.of(assembly)
 
     def run(self) -> Result:
         """A gang that is whole, or waits for its victims, or why it is neither."""
@@ -69,17 +69,17 @@ class DomainSearch:
         self._assembly.trials += len(self._results)
         return result
 
-    def _tried(self, placement: Placement) -> Tried:
+    def _tried(self, placement: GangDomain) -> Tried:
         result = self._results.get(placement)
         fits = len(result.placed) if result is not None else self._most(placement)
         return Tried(placement.level, placement.name, fits, exact=result is not None)
 
     # ---- one rank ----
 
-    def _among(self, placements: list[Placement]) -> Result | None:
+    def _among(self, placements: list[GangDomain]) -> Result | None:
         """The best of some placements; None if none fits. The first that takes everybody and promised most is it."""
         promising, certain = self._by_promise(placements)
-        fitting: list[Placement] = []
+        fitting: list[GangDomain] = []
         for placement in promising:
             if placement.rows is not None and self._most(placement) < self._needed:
                 continue
@@ -97,18 +97,18 @@ class DomainSearch:
         chosen = fitting[0] if len(fitting) == 1 else self._best(fitting)
         return Result(status=chosen) if isinstance(chosen, Status) else self._assembly.assemble(chosen)
 
-    def _try(self, placement: Placement) -> Result:
+    def _try(self, placement: GangDomain) -> Result:
         result = self._results[placement] = self._assembly.assemble(placement)
         return result
 
-    def _most(self, placement: Placement) -> int:
+    def _most(self, placement: GangDomain) -> int:
         """How many members a placement could take at most."""
         everybody = len(self._assembly.pods)
         if self._room is None or placement.rows is None:
             return everybody
         return min(everybody, self._room.within(placement.rows))
 
-    def _by_promise(self, placements: list[Placement]) -> tuple[list[Placement], bool]:
+    def _by_promise(self, placements: list[GangDomain]) -> tuple[list[GangDomain], bool]:
         """Placements in the order of the score they would get if they took everybody; and whether that is the most they
         can get, so that nobody needs to look further once it is true."""
         plugins = self._assembly.profile.at("score_placements")
@@ -121,7 +121,7 @@ class DomainSearch:
         order.sort(key=lambda at: -int(totals[at]))
         return [placements[at] for at in order], True
 
-    def _best(self, fitting: list[Placement]) -> Placement | Status:
+    def _best(self, fitting: list[GangDomain]) -> GangDomain | Status:
         """The placement with the highest weighted total; among equals the seeded rng decides."""
         totals = self._totals([
             Proposal(
@@ -174,7 +174,7 @@ class DomainSearch:
         return frozenset(plugins).union(*(failure.unschedulable_plugins for failure in failures))
 
 
-class Room:
+class DomainCapacity:
     """At most how many members a part of the cluster holds, by what they ask for and what is free. Members of one shape
     are counted together: how many of them a node holds is worked out once, for all domains. Where shapes compete, the
     members that ask for least are the most that the free amounts in sum could hold."""
@@ -195,7 +195,7 @@ class Room:
         return most
 
     @classmethod
-    def of(cls, assembly: Assembly) -> Room | None:
+    def of(cls, assembly: Assembly) -> DomainCapacity | None:
         """None if sums say nothing: nobody counts, or members may be put where room is yet to be made."""
         profile = assembly.profile
         if any(plugin.frees_room and plugin not in profile.at("rescue_gang") for plugin in profile.at("rescue")):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fairlead.engine.cycle.attempt import Committed, refused_on_node
-from fairlead.engine.cycle.binding import Binding, Stage
+from fairlead.engine.cycle.binding import Binding, BindingStage
 from fairlead.engine.cycle.outcome import Failure, group_patch
 from fairlead.engine.gangs.assembly import UNSCHEDULABLE, Assembly
 from fairlead.engine.queue.entry import Entry
@@ -26,16 +26,16 @@ from fairlead.framework.points import PERMITTED, Permission
 from fairlead.model.group import GroupPolicy
 from fairlead.model.pod import NATIVE_GROUP_API
 from fairlead.model.reasons import Status, failed, unschedulable
-from fairlead.state.seats import Place
+from fairlead.state.pod_states import PodPlace
 
 if TYPE_CHECKING:
     from random import Random
 
-    from fairlead.engine.cycle.events import Recorder
+    from fairlead.engine.cycle.events import EventRecorder
     from fairlead.engine.cycle.evictions import Evictions
     from fairlead.engine.cycle.placement import Search
     from fairlead.engine.explain.gang import GangExplanations
-    from fairlead.engine.gangs.result import Member, Result
+    from fairlead.engine.gangs.result import MemberResult, Result
     from fairlead.engine.queue.backlog import Backlog
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.evaluate import Evaluator
@@ -58,7 +58,7 @@ class Desk:
     cluster: Cluster
     backlog: Backlog
     bindings: Mapping[str, Binding]
-    recorder: Recorder
+    recorder: EventRecorder
     evictions: Evictions
     explanations: GangExplanations
     search: Search
@@ -147,7 +147,7 @@ class GangDriver:
         self._starting = False
         self._put_back(entry, [member for member in result.members if member.placed is None])
 
-    def _waits(self, gang: Gang, placed: Sequence[Member], rules: GangRules) -> tuple[tuple[str, float], ...]:
+    def _waits(self, gang: Gang, placed: Sequence[MemberResult], rules: GangRules) -> tuple[tuple[str, float], ...]:
         """While other plugins keep so many members waiting that the minimum is not permitted, all members wait; those
         that were placed earlier and still wait count too."""
         waiting = sum(1 for member in placed if member.permission and _others(member.permission, rules.plugin))
@@ -189,7 +189,7 @@ class GangDriver:
     def _waiting(self, gang: Gang) -> list[Binding]:
         """Members that have a place and are not permitted yet."""
         members = [b for uid in gang.members if (b := self._desk.bindings.get(uid)) is not None]
-        return [b for b in members if b.stage is Stage.WAITING and b.waiting_for]
+        return [b for b in members if b.stage is BindingStage.WAITING and b.waiting_for]
 
     def refused(self, binding: Binding) -> None:
         """A member was refused while it waited for permission: without it the others may wait in vain."""
@@ -219,7 +219,7 @@ class GangDriver:
         if gang.is_half_bound:
             self._incomplete.setdefault(gang.key, self._now)
 
-    def _failure_of(self, member: Member, result: Result, status: Status) -> Failure:
+    def _failure_of(self, member: MemberResult, result: Result, status: Status) -> Failure:
         """What one member is told: its own refusal, the gang's, or where it will go when its victims are gone."""
         if not status.code.rejected:
             own = member.failure
@@ -241,13 +241,13 @@ class GangDriver:
         distinct = {victim.uid: victim for victim in victims}
         self._writes += self._desk.evictions.begin_for_gang(gang, pod, list(distinct.values()), self._now)
         for binding in [b for uid in distinct if (b := self._desk.bindings.get(uid)) is not None]:
-            if binding.stage is Stage.ENDED:
+            if binding.stage is BindingStage.ENDED:
                 self._desk.end(binding)
 
     def _put_back(
         self,
         entry: Entry,
-        members: Sequence[Member],
+        members: Sequence[MemberResult],
         failure: Failure | None = None,
         *,
         blamed: frozenset[str] = frozenset(),
@@ -295,13 +295,13 @@ class GangDriver:
             return False
         if not _could_be_whole(gang):
             return False
-        seat = self._desk.cluster.pods.get(binding.pod.uid)
-        if seat is None or seat.place is not Place.ASSUMED or seat.seen.terminating:
+        pod_state = self._desk.cluster.pods.get(binding.pod.uid)
+        if pod_state is None or pod_state.place is not PodPlace.ASSUMED or pod_state.seen.terminating:
             return False
         entry = binding.entry
         entry.error_count += 1
         delay = min(LAST_RETRY, FIRST_RETRY * 2 ** (entry.error_count - 1))
-        self._desk.report(entry, seat.seen, replace(refused_on_node(binding.status), nominated=None))
+        self._desk.report(entry, pod_state.seen, replace(refused_on_node(binding.status), nominated=None))
         binding.hold(now + delay)
         self._incomplete.setdefault(gang.key, now)
         return True
@@ -340,9 +340,9 @@ class GangDriver:
         return min(moments, default=None)
 
     def _time_is_up(self, gang: Gang, rules: GangRules) -> None:
-        bound = [seat.seen for seat in gang.seated() if seat.place is Place.BOUND]
+        bound = [pod_state.seen for pod_state in gang.seated() if pod_state.place is PodPlace.BOUND]
         words = f"{len(bound)} of {gang.minimum} members started, and no more within {self._timeout(gang, rules):g}s"
-        waiting = [seat.seen for seat in gang.members.values() if not seat.seen.node_name]
+        waiting = [pod_state.seen for pod_state in gang.members.values() if not pod_state.seen.node_name]
         for pod in bound if rules.evicts else waiting:
             self._writes += self._desk.recorder.record(
                 pod, now=self._now, controller=pod.scheduler_name, kind="Warning", reason="GangIncomplete",
@@ -370,7 +370,7 @@ class GangDriver:
 
     def _held(self, gang: Gang) -> list[Binding]:
         bindings = (self._desk.bindings.get(uid) for uid in gang.members)
-        return [binding for binding in bindings if binding is not None and binding.stage is Stage.HELD]
+        return [binding for binding in bindings if binding is not None and binding.stage is BindingStage.HELD]
 
     def _let_go(self, gang: Gang, why: Status) -> None:
         """Give up places that are kept for members."""
@@ -380,8 +380,8 @@ class GangDriver:
 
     def _is_complete(self, gang: Gang) -> bool:
         """Whether enough members run, or none does and none is about to."""
-        bound = gang.counts[Place.BOUND]
-        return bound >= gang.minimum or (bound == 0 and not gang.counts[Place.ASSUMED])
+        bound = gang.counts[PodPlace.BOUND]
+        return bound >= gang.minimum or (bound == 0 and not gang.counts[PodPlace.ASSUMED])
 
     # ---- rules ----
 
@@ -392,14 +392,14 @@ class GangDriver:
         return self._desk.cluster.gangs.of(binding.pod), binding.cycle.profile.gangs
 
     def _rules(self, gang: Gang) -> GangRules | None:
-        seat = next(iter(gang.members.values()), None)
-        profile = self._desk.profile(seat.seen.scheduler_name) if seat is not None else None
+        pod_state = next(iter(gang.members.values()), None)
+        profile = self._desk.profile(pod_state.seen.scheduler_name) if pod_state is not None else None
         return profile.gangs if profile is not None else None
 
 
 def _could_be_whole(gang: Gang) -> bool:
     """Whether those that run and those that keep a place are enough."""
-    return gang.counts[Place.BOUND] + gang.counts[Place.ASSUMED] - len(gang.sent_away) >= gang.minimum
+    return gang.counts[PodPlace.BOUND] + gang.counts[PodPlace.ASSUMED] - len(gang.sent_away) >= gang.minimum
 
 
 def _others(permission: Permission, plugin: str) -> bool:

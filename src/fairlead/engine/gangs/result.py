@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from fairlead.engine.cycle.outcome import Failure
     from fairlead.engine.cycle.placement import Placed
     from fairlead.framework.cycle import Cycle
-    from fairlead.framework.gang import GangRescued, Placement
+    from fairlead.framework.gang import GangDomain, GangRescued
     from fairlead.framework.plugin import Rescued
     from fairlead.framework.points import Permission
     from fairlead.model.pod import Pod
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class Member:
+class MemberResult:
     """One member in one attempt: where it was put, or why not. With `rescued`, room has to be made there first."""
 
     pod: Pod
@@ -43,15 +43,15 @@ class Result:
     """`status` is None if the gang is whole. `waiting`: it will be when its victims are gone. `blamed` are plugins
     that refused it besides those that refused its members."""
 
-    members: list[Member] = field(default_factory=list)
+    members: list[MemberResult] = field(default_factory=list)
     status: Status | None = None
     waiting: bool = False
     needs_room: bool = False
     tried: tuple[Tried, ...] = ()
-    placement: Placement | None = None
+    placement: GangDomain | None = None
     rescue: GangRescued | None = None
     blamed: frozenset[str] = frozenset()
 
     @property
-    def placed(self) -> list[Member]:
+    def placed(self) -> list[MemberResult]:
         return [member for member in self.members if member.placed is not None]

@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.engine.queue import standing
-from fairlead.engine.queue.backoff import Backoff
-from fairlead.engine.queue.entry import Entry, Place, Waiting
+from fairlead.engine.queue.backoff import PodBackoff
+from fairlead.engine.queue.entry import Entry, QueueName, Waiting
 from fairlead.engine.queue.gang_entries import GangEntries
 from fairlead.engine.queue.gates import Gates
 from fairlead.engine.queue.gatewatch import GateWatch, Note
@@ -55,7 +55,7 @@ POP_FROM_BACKOFF = "PopFromBackoffQ"
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 _NOMINATING = frozenset({UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label})
 REMEMBERED_COMPLAINTS = 1000
-_QUEUE_NAMES = {Place.PARKED: "unschedulable", Place.ACTIVE: "the active", Place.BACKOFF: "the backoff"}
+_QUEUE_NAMES = {QueueName.PARKED: "unschedulable", QueueName.ACTIVE: "the active", QueueName.BACKOFF: "the backoff"}
 
 
 class Backlog:
@@ -74,7 +74,7 @@ class Backlog:
         self._sweeps = Sweeps(unschedulable_limit)
         self._extra = extra_interests or {}
         self._arrivals = 0
-        self._queues = Queues(self._order, Backoff(initial_backoff, max_backoff))
+        self._queues = Queues(self._order, PodBackoff(initial_backoff, max_backoff))
         self.gangs = GangEntries(profiles, cluster)
         self.in_flight = InFlight()
         self.nominator = Nominator(self._seen, self._waiting_pod)
@@ -124,7 +124,7 @@ class Backlog:
             return
         self._queues.replace_pod(entry, new)
         self.nominator.update(old, new)
-        if entry.place is Place.PARKED:
+        if entry.place is QueueName.PARKED:
             self._reconsider(entry, events, old, new, now=now)
 
     def _reconsider(self, entry: Entry, events: Iterable[ClusterEvent], old: Pod, new: Pod, *, now: float) -> None:
@@ -177,7 +177,7 @@ class Backlog:
     def _member_changed(self, entry: Entry, events: Sequence[ClusterEvent], old: Pod, new: Pod, *, now: float) -> None:
         self.nominator.update(old, new)
         self._rearrange(entry, now)
-        if entry.place is Place.PARKED and not entry.gated:
+        if entry.place is QueueName.PARKED and not entry.gated:
             self._reconsider(entry, events, old, new, now=now)
 
     def _rearrange(self, entry: Entry, now: float) -> None:
@@ -189,7 +189,7 @@ class Backlog:
         self._queues.replace_pod(entry, pod)
         if entry.gated:
             self._to_active(entry, UNSCHEDULABLE_POD_UPDATE.label, now)
-        elif entry.place is not Place.PARKED and not self._admit(entry):
+        elif entry.place is not QueueName.PARKED and not self._admit(entry):
             self._park(entry, UNSCHEDULABLE_POD_UPDATE.label)
 
     # ---- attempts ----
@@ -204,8 +204,8 @@ class Backlog:
         one that met an error does."""
         self._settle()
         while (entry := self._queues.first()) is not None:
-            if entry.place is Place.BACKOFF:
-                self.incoming[Place.ACTIVE.value, POP_FROM_BACKOFF] += 1
+            if entry.place is QueueName.BACKOFF:
+                self.incoming[QueueName.ACTIVE.value, POP_FROM_BACKOFF] += 1
             if self._depart(entry):
                 return entry
         return None
@@ -214,7 +214,7 @@ class Backlog:
         """One pod in particular, wherever it waits; None if it does not wait, or is gated."""
         self._activate(pod, now)
         entry = self._queues.get(self.gangs.key(pod))
-        if entry is None or entry.place is not Place.ACTIVE or not self._depart(entry):
+        if entry is None or entry.place is not QueueName.ACTIVE or not self._depart(entry):
             return None
         return entry
 
@@ -225,7 +225,7 @@ class Backlog:
         if entry.uid in self.in_flight:
             self.complaints.append(f"the same pod is tracked in multiple places in the scheduler: {entry.key}")
             return False
-        entry.place = Place.IN_FLIGHT
+        entry.place = QueueName.IN_FLIGHT
         self.in_flight.begin(entry)
         self.cycle += 1
         return True
@@ -322,9 +322,9 @@ class Backlog:
 
     def _activate(self, pod: Pod, now: float) -> bool:
         entry = self._queues.get(self.gangs.key(pod))
-        if entry is None or entry.place is Place.ACTIVE:
+        if entry is None or entry.place is QueueName.ACTIVE:
             return False
-        admitted = entry.place is Place.BACKOFF
+        admitted = entry.place is QueueName.BACKOFF
         return self._to_active(entry, FORCE_ACTIVATE.label, now, admitted=admitted)
 
     # ---- time passes ----
@@ -365,7 +365,7 @@ class Backlog:
         the parked get another chance, since nobody knows what the new plugins would have said."""
         backoff = self._queues.backoff
         initial = backoff.backoff.initial if initial_backoff is None else initial_backoff
-        backoff.backoff = Backoff(initial, backoff.backoff.max if max_backoff is None else max_backoff)
+        backoff.backoff = PodBackoff(initial, backoff.backoff.max if max_backoff is None else max_backoff)
         self._sweeps.limit = self._sweeps.limit if unschedulable_limit is None else unschedulable_limit
         self._extra = self._extra if extra_interests is None else extra_interests
         self._sorter = sorter_of(profiles)
@@ -373,7 +373,7 @@ class Backlog:
         self.hints = self._requeuing.hints = Hints(profiles, self._extra)
         self._gates.profiles = profiles
         for entry in sorted(self._queues, key=lambda entry: entry.serial):
-            if entry.place is Place.PARKED or not self._admit(entry):
+            if entry.place is QueueName.PARKED or not self._admit(entry):
                 self._park(entry, CONFIGURATION_CHANGE.label)
             else:
                 self._queues.reorder(entry)
@@ -399,7 +399,7 @@ class Backlog:
             entry.first_attempt = now
         self._make_room(entry)
         self._queues.put_active(entry)
-        self.incoming[Place.ACTIVE.value, label] += 1
+        self.incoming[QueueName.ACTIVE.value, label] += 1
         if label in _NOMINATING:
             self.nominator.nominate(entry.pod)
         return True
@@ -409,7 +409,7 @@ class Backlog:
             self._park(entry, label)
             return False
         self._queues.put_backoff(entry)
-        self.incoming[Place.BACKOFF.value, label] += 1
+        self.incoming[QueueName.BACKOFF.value, label] += 1
         return True
 
     def _park(self, entry: Entry, label: str) -> None:
@@ -420,8 +420,8 @@ class Backlog:
         if entry.gated:
             entry.flushed = False
         self._make_room(entry)
-        if entry.place is not Place.PARKED:
-            self.incoming[Place.PARKED.value, label] += 1
+        if entry.place is not QueueName.PARKED:
+            self.incoming[QueueName.PARKED.value, label] += 1
         self._queues.park(entry, orphan=not self.hints.knows(entry.pod.scheduler_name))
 
     def _make_room(self, entry: Entry) -> None:
@@ -466,8 +466,10 @@ class Backlog:
         self._settle()
         if (flying := self.in_flight.get(uid)) is not None:
             return standing.in_flight(flying)
-        seat = self._cluster.pods.get(uid)
-        entry = self._queues.by_uid(uid) or (self._queues.get(self.gangs.key(seat.seen)) if seat is not None else None)
+        pod_state = self._cluster.pods.get(uid)
+        entry = self._queues.by_uid(uid) or (
+            self._queues.get(self.gangs.key(pod_state.seen)) if pod_state is not None else None
+        )
         if entry is None or not entry.stands_for(uid):
             return None
         return standing.in_queue(entry, self._queues.backoff.backoff, self.hints, self._sweeps)
@@ -491,8 +493,8 @@ class Backlog:
         assert self.blamed == blamed, "the gauge of blamed plugins is not the sum of the entries"
 
     def _seen(self, uid: str) -> Pod | None:
-        seat = self._cluster.pods.get(uid)
-        return None if seat is None else seat.seen
+        pod_state = self._cluster.pods.get(uid)
+        return None if pod_state is None else pod_state.seen
 
     def _waiting_pod(self, key: str) -> Pod | None:
         entry = self._queues.get(key)

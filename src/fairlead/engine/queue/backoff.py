@@ -23,7 +23,7 @@ GANG_LIMIT = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Backoff:
+class PodBackoff:
     """How long: `initial` seconds, doubled with every failure, at most `max`. A `max` of 0 is no backoff at all. An
     attempt at a gang costs as much as one at each of its members, so a gang that was refused may be put off for as
     many times `max` as it has members; one that has started is not."""
@@ -57,7 +57,7 @@ class Backoff:
 
 
 class BackoffQueue:
-    def __init__(self, backoff: Backoff) -> None:
+    def __init__(self, backoff: PodBackoff) -> None:
         self.backoff = backoff
         self._refused: KeyedHeap[Entry] = KeyedHeap()
         self._failed: KeyedHeap[Entry] = KeyedHeap()

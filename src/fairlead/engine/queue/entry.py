@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NOBODY: frozenset[str] = frozenset()
 
 
-class Place(Enum):
+class QueueName(Enum):
     """Where an entry is. The values are what users read."""
 
     ACTIVE = "active"
@@ -54,7 +54,7 @@ class Entry:
     flushed: bool = False
     """Whether it is where it is only because it had been parked for too long."""
     flushed_at: float | None = None
-    place: Place = field(default=Place.NOWHERE)
+    place: QueueName = field(default=QueueName.NOWHERE)
     began: float = 0.0
     """When the current attempt began, by the meter's clock."""
     gang: Gang | None = None
@@ -101,7 +101,7 @@ class Entry:
             unschedulable |= other.unschedulable_plugins
             pending |= other.pending_plugins
         return replace(
-            self, gang=gang, place=Place.NOWHERE, unschedulable_plugins=unschedulable, pending_plugins=pending
+            self, gang=gang, place=QueueName.NOWHERE, unschedulable_plugins=unschedulable, pending_plugins=pending
         )
 
     def refuse(

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from fairlead.engine.queue.backoff import Backoff, BackoffQueue
-from fairlead.engine.queue.entry import Entry, Place
+from fairlead.engine.queue.backoff import BackoffQueue, PodBackoff
+from fairlead.engine.queue.entry import Entry, QueueName
 from fairlead.engine.queue.heap import KeyedHeap, Order
 from fairlead.engine.queue.parked import Parked
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Queues:
-    def __init__(self, order: Callable[[Entry], Order], backoff: Backoff) -> None:
+    def __init__(self, order: Callable[[Entry], Order], backoff: PodBackoff) -> None:
         self._order = order
         self._entries: dict[str, Entry] = {}
         self._keys: dict[str, str] = {}
@@ -54,18 +54,18 @@ class Queues:
         return self.active.peek() or self.backoff.first()
 
     def put_active(self, entry: Entry) -> None:
-        self._settle(entry, Place.ACTIVE)
+        self._settle(entry, QueueName.ACTIVE)
         self.active.put(entry.key, self._order(entry), entry)
 
     def put_backoff(self, entry: Entry) -> None:
-        self._settle(entry, Place.BACKOFF)
+        self._settle(entry, QueueName.BACKOFF)
         self.backoff.put(entry, self._order(entry))
 
     def park(self, entry: Entry, *, orphan: bool) -> None:
-        self._settle(entry, Place.PARKED)
+        self._settle(entry, QueueName.PARKED)
         self.parked.put(entry, orphan=orphan)
 
-    def _settle(self, entry: Entry, place: Place) -> None:
+    def _settle(self, entry: Entry, place: QueueName) -> None:
         present = self._entries.get(entry.key)
         if present is not None:
             self.remove(present)
@@ -75,13 +75,13 @@ class Queues:
 
     def remove(self, entry: Entry) -> None:
         """Take an entry out of its queue."""
-        if entry.place is Place.ACTIVE:
+        if entry.place is QueueName.ACTIVE:
             self.active.remove(entry.key)
-        elif entry.place is Place.BACKOFF:
+        elif entry.place is QueueName.BACKOFF:
             self.backoff.remove(entry.key)
         else:
             self.parked.remove(entry.key)
-        entry.place = Place.NOWHERE
+        entry.place = QueueName.NOWHERE
         del self._entries[entry.key]
         del self._keys[entry.uid]
 
@@ -95,9 +95,9 @@ class Queues:
 
     def reorder(self, entry: Entry) -> None:
         """The entry's order may have changed; it stays in the queue it is in."""
-        if entry.place is Place.ACTIVE:
+        if entry.place is QueueName.ACTIVE:
             self.active.put(entry.key, self._order(entry), entry)
-        elif entry.place is Place.BACKOFF:
+        elif entry.place is QueueName.BACKOFF:
             self.backoff.reorder(entry, self._order(entry))
 
     def counts(self) -> dict[str, int]:
@@ -119,7 +119,7 @@ class Queues:
 
     def check(self) -> None:
         """Recount; an AssertionError says what is in the wrong place."""
-        queues = ((Place.ACTIVE, self.active), (Place.BACKOFF, self.backoff), (Place.PARKED, self.parked))
+        queues = ((QueueName.ACTIVE, self.active), (QueueName.BACKOFF, self.backoff), (QueueName.PARKED, self.parked))
         for place, queue in queues:
             listed = {entry.key: entry for entry in queue}
             assert len(listed) == len(queue), f"somebody is twice in {place.value}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from fairlead.engine.queue.entry import Entry, Place, Waiting
+from fairlead.engine.queue.entry import Entry, QueueName, Waiting
 
 if TYPE_CHECKING:
-    from fairlead.engine.queue.backoff import Backoff
+    from fairlead.engine.queue.backoff import PodBackoff
     from fairlead.engine.queue.hints import Hints
     from fairlead.engine.queue.sweeps import Sweeps
 
@@ -17,7 +17,7 @@ def in_flight(entry: Entry) -> Waiting:
     return Waiting(entry.place.value, entry.since, entry.attempts, message=entry.message)
 
 
-def in_queue(entry: Entry, backoff: Backoff, hints: Hints, sweeps: Sweeps) -> Waiting:
+def in_queue(entry: Entry, backoff: PodBackoff, hints: Hints, sweeps: Sweeps) -> Waiting:
     until = backoff.until(entry)
     return Waiting(
         queue="gated" if entry.gated else entry.place.value,
@@ -25,7 +25,7 @@ def in_queue(entry: Entry, backoff: Backoff, hints: Hints, sweeps: Sweeps) -> Wa
         attempts=entry.attempts,
         plugins=tuple(sorted(entry.blamed)),
         gated_by=entry.gated_by,
-        backoff_until=None if until == -inf or entry.place is Place.ACTIVE else until,
+        backoff_until=None if until == -inf or entry.place is QueueName.ACTIVE else until,
         wakes_on=_wakes_on(entry, hints),
         retried_at=_retried_at(entry, until, sweeps),
         message=entry.message,
@@ -33,13 +33,13 @@ def in_queue(entry: Entry, backoff: Backoff, hints: Hints, sweeps: Sweeps) -> Wa
 
 
 def _wakes_on(entry: Entry, hints: Hints) -> tuple[str, ...]:
-    if entry.place is not Place.PARKED:
+    if entry.place is not QueueName.PARKED:
         return ()
     plugins = frozenset({entry.gated_by}) if entry.gated else entry.blamed
     return hints.labels(entry.pod.scheduler_name, plugins)
 
 
 def _retried_at(entry: Entry, until: float, sweeps: Sweeps) -> float | None:
-    if entry.place is Place.BACKOFF:
+    if entry.place is QueueName.BACKOFF:
         return until + 1.0
-    return sweeps.of(entry, entry.parked_since) if entry.place is Place.PARKED else None
+    return sweeps.of(entry, entry.parked_since) if entry.place is QueueName.PARKED else None

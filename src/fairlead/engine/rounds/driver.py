@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from fairlead.engine.rounds.action_table import run_actions
 from fairlead.engine.rounds.closing import close_round
 from fairlead.engine.rounds.opening import open_round
-from fairlead.engine.rounds.requests import Requests
+from fairlead.engine.rounds.requests import TaskRequests
 from fairlead.engine.rounds.shards import NodeShards
-from fairlead.engine.rounds.tally import Tally, assumed
+from fairlead.engine.rounds.tally import RoundTally, assumed
 from fairlead.engine.rounds.writes import RoundWriter
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.job import Task
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections import deque
     from random import Random
 
-    from fairlead.engine.cycle.events import Recorder
+    from fairlead.engine.cycle.events import EventRecorder
     from fairlead.engine.rounds.closing import Closing, PodReport
     from fairlead.framework.meter import Meter
     from fairlead.framework.profile import Profile, Rounds
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 class RoundDriver:
     def __init__(
-        self, profile: Profile, cluster: Cluster, recorder: Recorder, rng: Random, complaints: deque[str]
+        self, profile: Profile, cluster: Cluster, recorder: EventRecorder, rng: Random, complaints: deque[str]
     ) -> None:
         """`complaints` is where it is said that a round broke off, and why."""
         assert profile.rounds is not None
@@ -55,9 +55,9 @@ class RoundDriver:
         self._writer = RoundWriter(profile.name, recorder)
         self.meter: Meter | None = None
         """Whoever wants times measured brings a clock."""
-        self._tally = Tally()
+        self._tally = RoundTally()
         self._spent = 0.0
-        self._shards = NodeShards(cluster.shelves.of(kinds.VC_NODE_SHARD), self.rounds.territory, complaints)
+        self._shards = NodeShards(cluster.object_index.of(kinds.VC_NODE_SHARD), self.rounds.partition, complaints)
         self.round: Round | None = None
         self._closed: Round | None = None
         self.last: Closing | None = None
@@ -95,7 +95,7 @@ class RoundDriver:
         """Another configuration, from the next round on."""
         assert profile.rounds is not None
         self.profile, self.rounds = profile, profile.rounds
-        self._shards.territory = profile.rounds.territory
+        self._shards.partition = profile.rounds.partition
         self._changed = True
 
     def why(self, uid: str) -> PodReport | None:
@@ -195,7 +195,7 @@ class RoundDriver:
         self._running = None
         self._changed = True
         if self.round is not None:
-            self.round.sandbox.lift()
+            self.round.overlay.lift()
         return []
 
     def _close(self, round: Round) -> list[Write]:
@@ -204,7 +204,7 @@ class RoundDriver:
         self._promised = _promises_of(round)
         self.last = close_round(round)
         self._tally.closed(round)
-        round.sandbox.lift()
+        round.overlay.lift()
         return self._writer.closing(round, self.last)
 
     def cycle_of(self, task: Task, cluster: Cluster, now: float, rng: Random) -> Cycle:
@@ -222,7 +222,7 @@ class RoundDriver:
     # ---- interruptions ----
 
     def _suspend(self, round: Round) -> None:
-        round.sandbox.lift()
+        round.overlay.lift()
         self._content_mark = self._cluster.table.content.mark
 
     def _resume(self) -> None:
@@ -230,12 +230,12 @@ class RoundDriver:
         round = self.round
         assert round is not None
         touched = self._cluster.table.content.since(self._content_mark)
-        rows = set(range(len(round.books.on))) if touched is None else set(touched)
-        requests = Requests(self._cluster, self.rounds)
+        rows = set(range(len(round.resources.on))) if touched is None else set(touched)
+        requests = TaskRequests(self._cluster, self.rounds)
         for row in rows:
-            if row < len(round.books.on):
+            if row < len(round.resources.on):
                 _bring_up_to_date(round, row, requests)
-        round.sandbox.lay()
+        round.overlay.lay()
 
 
 _END = object()
@@ -251,14 +251,14 @@ def _promises_of(round: Round) -> dict[str, str]:
     }
 
 
-def _bring_up_to_date(round: Round, row: int, requests: Requests) -> None:
+def _bring_up_to_date(round: Round, row: int, requests: TaskRequests) -> None:
     """Pods that came to a row, or left it, while the round was not running."""
-    books, here = round.books, {pod.uid: pod for pod in round.cluster.table.pods[row]}
-    for task in books.tasks_on(row):
+    resources, here = round.resources, {pod.uid: pod for pod in round.cluster.table.pods[row]}
+    for task in resources.tasks_on(row):
         promised = task.status in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
         if task.uid not in here and not promised:
-            books.take_off(task, row)
-    known = {task.uid for task in books.tasks_on(row)}
+            resources.take_off(task, row)
+    known = {task.uid for task in resources.tasks_on(row)}
     for uid, pod in here.items():
         if uid not in known:
-            books.put(Task(pod, requests.of(pod), status_of(pod), row), row)
+            resources.put(Task(pod, requests.of(pod), status_of(pod), row), row)

@@ -159,10 +159,10 @@ class NodeSearch:
         round = self._round
         left = rows
         if fit:
-            fitting = round.books.fits_future(task.request, rows)
+            fitting = round.resources.fits_future(task.request, rows)
             short_rows, left = rows[~fitting], rows[fitting]
             if len(short_rows):
-                for resources, short in round.books.short_of(task.request, short_rows).items():
+                for resources, short in round.resources.short_of(task.request, short_rows).items():
                     errors.add(insufficient(resources), short_rows[short], final=False)
         hopeful: list[NDArray[np.int32]] = []
         for predicate in round.tiers.predicates(task):

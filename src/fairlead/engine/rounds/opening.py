@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.engine.rounds.requests import Requests
+from fairlead.engine.rounds.requests import TaskRequests
 from fairlead.framework.job import Job, SubJob, Task
+from fairlead.framework.partition import Sharding
 from fairlead.framework.round import Choices, QueueState, Round, Sampling, Shard, Witness
-from fairlead.framework.territory import Sharding
 from fairlead.framework.tiers import Tiers
 from fairlead.model import kinds
 from fairlead.model.amounts import Amounts
 from fairlead.model.pod import VOLCANO_GROUP_API
 from fairlead.model.round_figures import OPENED, Span
 from fairlead.model.tasks import ALLOCATED_CLASS, TaskStatus, status_of
-from fairlead.state.books import Books
-from fairlead.state.cluster import Place
+from fairlead.state.cluster import PodPlace
 from fairlead.state.network import network_of
-from fairlead.state.sandbox import Sandbox
+from fairlead.state.round_resources import RoundResources
+from fairlead.state.trial_overlay import TrialOverlay
 
 if TYPE_CHECKING:
     from random import Random
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fairlead.framework.round import HyperNodes
     from fairlead.model.group import NetworkTopology, SubGroupPolicy
     from fairlead.model.pod import Pod
-    from fairlead.state.cluster import Cluster, Seat
+    from fairlead.state.cluster import Cluster, PodState
 
 _LONGEST_SUB_JOB_VALUE = 128
 _FEW_TASKS = 1024
@@ -68,23 +68,23 @@ def open_round(
     cluster.begin_cycle()
     table = cluster.table
     rows = _rows(cluster, rounds)
-    books: Books[Task] = Books(table)
-    _add_oversubscription(cluster, books)
-    requests = Requests(cluster, rounds)
+    resources: RoundResources[Task] = RoundResources(table)
+    _add_oversubscription(cluster, resources)
+    requests = TaskRequests(cluster, rounds)
     for resource, column in requests.attachable.offered().items():
-        books.offer(resource, column)
+        resources.offer(resource, column)
     network = topology or network_of(cluster)
     round = Round(
         uid=uid,
         now=now,
         rng=rng,
         cluster=cluster,
-        books=books,
-        sandbox=Sandbox(cluster),
+        resources=resources,
+        overlay=TrialOverlay(cluster),
         jobs={},
-        queues={queue.name: QueueState(queue) for queue in cluster.shelves.of(kinds.VC_QUEUE).values()},
+        queues={queue.name: QueueState(queue) for queue in cluster.object_index.of(kinds.VC_QUEUE).values()},
         rows=rows,
-        total=_total(books, rows),
+        total=_total(resources, rows),
         tiers=Tiers(rounds.tiers, reseed_victims=rounds.compatible),
         topology=network,
         actions=rounds.actions,
@@ -121,15 +121,15 @@ def open_round(
 
 
 def _rows(cluster: Cluster, rounds: Rounds) -> NDArray[np.int32]:
-    table, territory = cluster.table, rounds.territory
-    if territory.whole:
+    table, partition = cluster.table, rounds.partition
+    if partition.whole:
         return np.fromiter(table.row_of.values(), dtype=np.int32, count=len(table))
     nodes = dict(table.alive_rows())
-    return np.array([row for row in table.row_of.values() if territory.has_node(nodes[row])], dtype=np.int32)
+    return np.array([row for row in table.row_of.values() if partition.has_node(nodes[row])], dtype=np.int32)
 
 
 def _shard(cluster: Cluster, rounds: Rounds, own_nodes: Collection[str]) -> Shard | None:
-    sharding = rounds.territory.sharding
+    sharding = rounds.partition.sharding
     if sharding is Sharding.NONE:
         return None
     own = np.zeros(cluster.table.capacity, dtype=np.bool_)
@@ -137,18 +137,18 @@ def _shard(cluster: Cluster, rounds: Rounds, own_nodes: Collection[str]) -> Shar
     return Shard(own, hard=sharding is Sharding.HARD)
 
 
-def _add_oversubscription(cluster: Cluster, books: Books[Task]) -> None:
+def _add_oversubscription(cluster: Cluster, resources: RoundResources[Task]) -> None:
     for row, node in cluster.table.alive_rows():
         for resource, annotation in _OVERSUBSCRIPTION:
             text = node.annotations.get(annotation, "")
             if text.isdigit():
-                books.allocatable[resource][row] += float(text)
-                books.idle[resource][row] += float(text)
+                resources.allocatable[resource][row] += float(text)
+                resources.idle[resource][row] += float(text)
 
 
-def _total(books: Books[Task], rows: NDArray[np.int32]) -> Amounts:
+def _total(resources: RoundResources[Task], rows: NDArray[np.int32]) -> Amounts:
     total = Amounts()
-    for resource, column in books.allocatable.items():
+    for resource, column in resources.allocatable.items():
         total.set(resource, float(column[rows].sum()))
     return total
 
@@ -157,18 +157,18 @@ def _total(books: Books[Task], rows: NDArray[np.int32]) -> Amounts:
 
 
 def _gather_jobs(round: Round, rounds: Rounds) -> None:
-    shelves = round.cluster.shelves
-    classes = shelves.of(kinds.PRIORITY_CLASS)
+    object_index = round.cluster.object_index
+    classes = object_index.of(kinds.PRIORITY_CLASS)
     default = next((known.value for known in classes.values() if known.global_default), 0)
-    for group in shelves.of(kinds.VC_POD_GROUP).values():
+    for group in object_index.of(kinds.VC_POD_GROUP).values():
         queue = group.queue or rounds.default_queue
-        if queue in round.queues and rounds.territory.has_group(group):
+        if queue in round.queues and rounds.partition.has_group(group):
             known = classes.get(group.priority_class)
             job = Job(group, queue=queue, priority=default if known is None else known.value)
             round.jobs[job.uid] = job
 
 
-def _gather_tasks(round: Round, rounds: Rounds, requests: Requests, known: dict[str, Task]) -> None:
+def _gather_tasks(round: Round, rounds: Rounds, requests: TaskRequests, known: dict[str, Task]) -> None:
     placed: list[tuple[Task, int]] = []
     for pod, status, row in _pods(round.cluster, rounds):
         task = known.get(pod.uid)
@@ -181,7 +181,7 @@ def _gather_tasks(round: Round, rounds: Rounds, requests: Requests, known: dict[
         job = _job_of(round, pod)
         if job is not None:
             job.add(task, sub_job_for(job, pod))
-    round.books.put_all(placed)
+    round.resources.put_all(placed)
     for job in round.jobs.values():
         if not job.sub_jobs:
             _default_sub_job(job)
@@ -197,22 +197,22 @@ def _forget_gone(cluster: Cluster, known: dict[str, Task]) -> None:
 def _pods(cluster: Cluster, rounds: Rounds) -> Iterator[tuple[Pod, TaskStatus, int]]:
     """Pods of the round with where they stand: those on nodes, whoever placed them, and the waiting ones that are
     ours; ended ones count for their groups."""
-    territory, alone = rounds.territory, rounds.territory.ring is None
-    for seat in cluster.pods.values():
-        if seat.place is not Place.PENDING:
-            if alone or territory.sees(seat.pod):
-                yield seat.pod, _seated_status(seat), seat.row
-        elif seat.pod.scheduler_name in rounds.scheduler_names and (alone or territory.schedules(seat.pod)):
-            yield seat.pod, status_of(seat.pod), -1
+    partition, alone = rounds.partition, rounds.partition.ring is None
+    for pod_state in cluster.pods.values():
+        if pod_state.place is not PodPlace.PENDING:
+            if alone or partition.sees(pod_state.pod):
+                yield pod_state.pod, _seated_status(pod_state), pod_state.row
+        elif pod_state.pod.scheduler_name in rounds.scheduler_names and (alone or partition.schedules(pod_state.pod)):
+            yield pod_state.pod, status_of(pod_state.pod), -1
     for pod in cluster.finished.values():
-        if alone or territory.sees(pod):
+        if alone or partition.sees(pod):
             yield pod, status_of(pod), -1
 
 
-def _seated_status(seat: Seat) -> TaskStatus:
-    if seat.place is Place.ASSUMED:
+def _seated_status(pod_state: PodState) -> TaskStatus:
+    if pod_state.place is PodPlace.ASSUMED:
         return TaskStatus.BINDING
-    return status_of(seat.pod)
+    return status_of(pod_state.pod)
 
 
 def _job_of(round: Round, pod: Pod) -> Job | None:

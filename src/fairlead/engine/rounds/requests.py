@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairlead.state.cluster import Cluster
 
 
-class Requests:
+class TaskRequests:
     def __init__(self, cluster: Cluster, rounds: Rounds) -> None:
         self.attachable = AttachableVolumes(cluster, rounds.ignored_provisioners, strict=rounds.compatible)
         self._uncounted = frozenset().union(*(one.plugin.uncounted for tier in rounds.tiers for one in tier))

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.framework.territory import Sharding
+from fairlead.framework.partition import Sharding
 from fairlead.model import kinds
 from fairlead.model.flow import Verb, Write
 
 if TYPE_CHECKING:
     from collections import deque
 
-    from fairlead.framework.territory import Territory
+    from fairlead.framework.partition import Partition
     from fairlead.model.topology import NodeShard
-    from fairlead.state.shelves import Shelf
+    from fairlead.state.object_index import Shelf
 
 _NO_SHARD = "sharding is enabled but there is no NodeShard {name} for this scheduler"
 
@@ -30,8 +30,8 @@ _NO_SHARD = "sharding is enabled but there is no NodeShard {name} for this sched
 class NodeShards:
     """`shelf` has all of them."""
 
-    def __init__(self, shelf: Shelf, territory: Territory, complaints: deque[str]) -> None:
-        self.territory = territory
+    def __init__(self, shelf: Shelf, partition: Partition, complaints: deque[str]) -> None:
+        self.partition = partition
         self._shelf = shelf
         self._complaints = complaints
         self._seen = -1
@@ -46,9 +46,9 @@ class NodeShards:
     def writes(self) -> list[Write]:
         """What our NodeShard does not say yet. To be asked between rounds."""
         self._catch_up()
-        if self.territory.sharding is Sharding.NONE:
+        if self.partition.sharding is Sharding.NONE:
             return []
-        shard: NodeShard | None = self._shelf.get(self.territory.shard)
+        shard: NodeShard | None = self._shelf.get(self.partition.shard)
         if shard is None or shard is self._written:
             return []
         self._written = shard
@@ -59,12 +59,12 @@ class NodeShards:
         return [Write(Verb.PATCH, kinds.VC_NODE_SHARD, "", shard.name, {"status": body}, subresource="status")]
 
     def _catch_up(self) -> None:
-        if self._seen == self._shelf.version or self.territory.sharding is Sharding.NONE:
+        if self._seen == self._shelf.version or self.partition.sharding is Sharding.NONE:
             return
         self._seen, self._written = self._shelf.version, None
-        shard: NodeShard | None = self._shelf.get(self.territory.shard)
+        shard: NodeShard | None = self._shelf.get(self.partition.shard)
         if shard is None:
-            self._complaints.append(_NO_SHARD.format(name=self.territory.shard))
+            self._complaints.append(_NO_SHARD.format(name=self.partition.shard))
             return
         others = (one.in_use for name, one in self._shelf.items() if name != shard.name)
         self._own = shard.desired.difference(*others)

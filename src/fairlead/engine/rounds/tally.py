@@ -32,7 +32,7 @@ from fairlead.model.tasks import ALLOCATED_CLASS, TaskStatus
 if TYPE_CHECKING:
     from fairlead.engine.cycle.binding import Binding
     from fairlead.framework.meter import Meter
-    from fairlead.framework.round import Job, Outcome, QueueState, Round, Task
+    from fairlead.framework.round import Job, QueueState, Round, RoundOutcome, Task
     from fairlead.framework.tiers import TierPlugin
     from fairlead.model.amounts import Amounts
     from fairlead.model.flow import Change
@@ -55,13 +55,13 @@ class _Shares(Protocol):
     def share(self, job: Job) -> float: ...
 
 
-class Tally(Witness):
+class RoundTally(Witness):
     def __init__(self) -> None:
         self.victims = 0
         self.preemptions = 0
         self.evicting: Counter[str] = Counter()
         """Transactions that were kept and evict somebody, by action."""
-        self._outcome: Outcome | None = None
+        self._outcome: RoundOutcome | None = None
         self._listed: tuple[int, int] = (0, 0)
         self._meter: Meter | None = None
         self._now = 0.0
@@ -71,7 +71,7 @@ class Tally(Witness):
 
     # ---- what happens ----
 
-    def begin(self, now: float, meter: Meter | None) -> Tally:
+    def begin(self, now: float, meter: Meter | None) -> RoundTally:
         """A round begins."""
         self._now, self._meter = now, meter
         return self
@@ -85,7 +85,7 @@ class Tally(Witness):
             if self._meter is not None:
                 self._meter.lapses.append(Lapse(Span.JOB, (), _age(task.job, self._now)))
 
-    def follow(self, outcome: Outcome) -> None:
+    def follow(self, outcome: RoundOutcome) -> None:
         """What the round that has begun comes to."""
         self._outcome = outcome
 

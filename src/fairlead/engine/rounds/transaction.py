@@ -19,7 +19,7 @@ from fairlead.framework.fit import one_of
 from fairlead.framework.job import LastAttempt
 from fairlead.model.amounts import within
 from fairlead.model.tasks import TaskStatus
-from fairlead.state.cluster import Place
+from fairlead.state.cluster import PodPlace
 
 if TYPE_CHECKING:
     from fairlead.framework.round import Round, Task
@@ -71,8 +71,8 @@ class Transaction:
         task.job.move(task, TaskStatus.PIPELINED if pipelined else TaskStatus.ALLOCATED)
         task.row = row
         task.eviction_occurred = operation.eviction_occurred
-        booked = round.books.put(task, row)
-        round.sandbox.occupy(task.pod, row)
+        booked = round.resources.put(task, row)
+        round.overlay.occupy(task.pod, row)
         refusal = round.tiers.allocated(task)
         if refusal is not None or not booked:
             self._undo_placement(operation)
@@ -86,8 +86,8 @@ class Transaction:
         round = self._round
         operation = Operation(EVICT, task, task.row, task.status, reason=reason)
         _set_status(task, TaskStatus.RELEASING)
-        round.books.update(task, task.row)
-        round.sandbox.vacate(task.pod, task.row)
+        round.resources.update(task, task.row)
+        round.overlay.vacate(task.pod, task.row)
         round.tiers.deallocated(task)
         self._operations.append(operation)
         round.witness.evicted(task, preemptor)
@@ -103,8 +103,8 @@ class Transaction:
     def _undo_placement(self, operation: Operation) -> None:
         round, task = self._round, operation.task
         _set_status(task, TaskStatus.PENDING)
-        round.books.take_off(task, operation.row)
-        round.sandbox.vacate(task.pod, operation.row)
+        round.resources.take_off(task, operation.row)
+        round.overlay.vacate(task.pod, operation.row)
         round.tiers.deallocated(task)
         task.row = -1
         task.hyper_node = ""
@@ -113,9 +113,9 @@ class Transaction:
         """The original makes every such task Running, even if it was only Bound."""
         round, task = self._round, operation.task
         _set_status(task, TaskStatus.RUNNING if round.compatible else operation.was)
-        round.books.update(task, operation.row)
+        round.resources.update(task, operation.row)
         if not (round.compatible and round.undone_evictions_stay_out):
-            round.sandbox.occupy(task.pod, operation.row)
+            round.overlay.occupy(task.pod, operation.row)
         round.tiers.allocated(task)
 
     def discard(self) -> None:
@@ -183,8 +183,8 @@ def allocate_now(round: Round, task: Task, row: int) -> str | None:
     assert job is not None
     job.move(task, TaskStatus.ALLOCATED)
     task.row = row
-    round.books.put(task, row)
-    round.sandbox.occupy(task.pod, row)
+    round.resources.put(task, row)
+    round.overlay.occupy(task.pod, row)
     round.tiers.allocated(task)
     round.witness.placed(task, pipelined=False)
     if round.tiers.job_ready(job):
@@ -199,8 +199,8 @@ def allocate_now(round: Round, task: Task, row: int) -> str | None:
 def evict_now(round: Round, task: Task, reason: str) -> None:
     """Session.Evict: evict without a transaction."""
     _set_status(task, TaskStatus.RELEASING)
-    round.books.update(task, task.row)
-    round.sandbox.vacate(task.pod, task.row)
+    round.resources.update(task, task.row)
+    round.overlay.vacate(task.pod, task.row)
     round.tiers.deallocated(task)
     round.outcome.evictions.append((task, reason))
     round.witness.evicted(task, None)
@@ -209,8 +209,8 @@ def evict_now(round: Round, task: Task, reason: str) -> None:
 def unpipeline(round: Round, task: Task) -> None:
     """Take back a promise of room."""
     _set_status(task, TaskStatus.PENDING)
-    round.books.take_off(task, task.row)
-    round.sandbox.vacate(task.pod, task.row)
+    round.resources.take_off(task, task.row)
+    round.overlay.vacate(task.pod, task.row)
     round.tiers.deallocated(task)
     task.row = -1
     task.hyper_node = ""
@@ -220,13 +220,13 @@ def bind(round: Round, task: Task) -> str | None:
     """An allocated task is to be bound. If its pod or its node has gone while the round went on it is not, and what is
     returned says so."""
     cluster = round.cluster
-    seat = cluster.pods.get(task.uid)
-    if seat is None or seat.place is not Place.PENDING or not cluster.table.alive[task.row]:
+    pod_state = cluster.pods.get(task.uid)
+    if pod_state is None or pod_state.place is not PodPlace.PENDING or not cluster.table.alive[task.row]:
         return f"task <{task.key}> or its node has gone"
     refusal = lack_of_room(round, task) if round.compatible else None
     if refusal is None:
         _set_status(task, TaskStatus.BINDING)
-        round.sandbox.keep(task.pod)
+        round.overlay.keep(task.pod)
         round.outcome.binds.append((task, task.row))
     return refusal
 
@@ -236,8 +236,8 @@ def lack_of_room(round: Round, task: Task) -> str | None:
     that asks for nothing, where a node has shrunk below what lies on it; the original does not bind it then."""
     node = round.cluster.table.nodes[task.row]
     assert node is not None
-    lying = round.books.tasks_on(task.row)
-    idle = round.books.at(round.books.idle, task.row)
+    lying = round.resources.tasks_on(task.row)
+    idle = round.resources.at(round.resources.idle, task.row)
     for other in lying:
         if other.status is TaskStatus.ALLOCATED:
             idle.add(other.request)

@@ -14,7 +14,7 @@ from fairlead.model.flow import Happened, PatchType, Verb, Write
 from fairlead.model.quantity import format_quantity
 
 if TYPE_CHECKING:
-    from fairlead.engine.cycle.events import Recorder
+    from fairlead.engine.cycle.events import EventRecorder
     from fairlead.engine.rounds.closing import Closing, GroupReport, PodReport
     from fairlead.framework.round import Job, Round, Task
     from fairlead.model.flow import Change, Doc
@@ -27,7 +27,7 @@ _WAITING_PHASES = ("Unknown", "Pending", "Inqueue")
 class RoundWriter:
     """`name` is the scheduler's, as events give it."""
 
-    def __init__(self, name: str, recorder: Recorder) -> None:
+    def __init__(self, name: str, recorder: EventRecorder) -> None:
         self._name = name
         self._recorder = recorder
 
@@ -63,18 +63,22 @@ class RoundWriter:
         )
 
     def _pod(self, round: Round, report: PodReport) -> list[Write]:
-        seat = round.cluster.pods.get(report.task.uid)
-        if seat is None or seat.seen.node_name:
+        pod_state = round.cluster.pods.get(report.task.uid)
+        if pod_state is None or pod_state.seen.node_name:
             return []
         patch = status_patch(
-            seat.seen, now=round.now, reason=report.reason, message=report.message, nominated=report.nominated or None
+            pod_state.seen,
+            now=round.now,
+            reason=report.reason,
+            message=report.message,
+            nominated=report.nominated or None,
         )
         if patch is None:
             return []
         return [
             patch,
             *self._recorder.record(
-                seat.seen,
+                pod_state.seen,
                 now=round.now,
                 controller=self._name,
                 kind="Warning",

@@ -38,23 +38,23 @@ class BinPack(TierPlugin):
         return cls(weight=arguments.whole("binpack.weight", 1), weights=resource_weights(arguments, "binpack"))
 
     def open(self, round: Round) -> None:
-        self._books = round.books
+        self._books = round.resources
         self._known: dict[int, _Known] = {}
 
     def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
         """Alike tasks share one request, so after each placement a single row is looked at."""
-        books, rows = self._books, nodes.row_numbers()
+        resources, rows = self._books, nodes.row_numbers()
         if len(rows) <= _FEW_ROWS:
             return self._scores(task.request, rows)
         known = self._known.get(id(task.request))
         if known is None:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            everywhere = np.arange(len(books.allocatable["cpu"]), dtype=np.int32)
+            everywhere = np.arange(len(resources.allocatable["cpu"]), dtype=np.int32)
             known = self._known[id(task.request)] = _Known(task.request, self._scores(task.request, everywhere))
-        elif touched := books.touched_since(known.mark):
+        elif touched := resources.touched_since(known.mark):
             self._score_again(known, touched)
-        known.mark = books.mark
+        known.mark = resources.mark
         return known.scores[rows]
 
     def _score_again(self, known: _Known, rows: set[int]) -> None:
@@ -68,16 +68,16 @@ class BinPack(TierPlugin):
 
     def _score_at(self, request: Amounts, row: int) -> float:
         """As `_scores` has it."""
-        books, score, weighed = self._books, 0.0, 0
+        resources, score, weighed = self._books, 0.0, 0
         for name, amount in request.items():
             weight = self._weights.get(name)
             if weight is None or amount < EPSILON:
                 continue
             weighed += weight
-            column = books.allocatable.get(name)
+            column = resources.allocatable.get(name)
             room = 0.0 if column is None else column.item(row)
             if room and weight:
-                used = books.used[name].item(row) + amount
+                used = resources.used[name].item(row) + amount
                 if used > room:
                     return 0.0
                 score += used * weight / room
@@ -85,7 +85,7 @@ class BinPack(TierPlugin):
 
     def _scores(self, request: Amounts, rows: NDArray[np.int32]) -> NDArray[np.float64]:
         """A node that has none of a resource gets nothing for it, and one that has too little gets nothing at all."""
-        books = self._books
+        resources = self._books
         score = np.zeros(len(rows), dtype=np.float64)
         too_small = np.zeros(len(rows), dtype=np.bool_)
         weighed = 0
@@ -94,9 +94,9 @@ class BinPack(TierPlugin):
             if weight is None:
                 continue
             weighed += weight
-            room = books.column(books.allocatable, name)[rows]
+            room = resources.column(resources.allocatable, name)[rows]
             counts = (room != 0) & (weight != 0)
-            used = books.column(books.used, name)[rows] + request.get(name)
+            used = resources.column(resources.used, name)[rows] + request.get(name)
             too_small |= counts & (used > room)
             score += np.divide(used * weight, room, out=np.zeros_like(score), where=counts)
         if weighed > 0:

@@ -10,7 +10,7 @@ from fairlead.plugins.volcano.binpack import BinPack
 from fairlead.plugins.volcano.cdp import CooldownProtection
 from fairlead.plugins.volcano.conformance import Conformance
 from fairlead.plugins.volcano.devices.deviceshare import DeviceShare
-from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.nodegroup import NodeGroup
 from fairlead.plugins.volcano.nodeorder import NodeOrder
 from fairlead.plugins.volcano.numa.numa_aware import NumaAware
@@ -23,12 +23,12 @@ from fairlead.plugins.volcano.queues.overcommit import Overcommit
 from fairlead.plugins.volcano.queues.proportion import Proportion
 from fairlead.plugins.volcano.rescheduling import Rescheduling
 from fairlead.plugins.volcano.resource_strategy_fit import ResourceStrategyFit
-from fairlead.plugins.volcano.resourcequota import ResourceQuotas
+from fairlead.plugins.volcano.resourcequota import ResourceQuotaPlugin
 from fairlead.plugins.volcano.sla import Sla
 from fairlead.plugins.volcano.tdm import TimeDivision
 from fairlead.plugins.volcano.topology.network_topology import NetworkTopologyAware
 from fairlead.plugins.volcano.topology.task_topology import TaskTopology
-from fairlead.plugins.volcano.usage import Usage
+from fairlead.plugins.volcano.usage import UsagePlugin
 
 if TYPE_CHECKING:
     from fairlead.framework.tiers import TierPlugin
@@ -41,7 +41,7 @@ _PLAIN: Mapping[str, Callable[[Arguments], TierPlugin]] = {
     "binpack": BinPack.of,
     "cdp": lambda _: CooldownProtection(),
     "conformance": lambda _: Conformance(),
-    "gang": lambda _: Gang(),
+    "gang": lambda _: GangTierPlugin(),
     "network-topology-aware": NetworkTopologyAware.of,
     "nodeorder": NodeOrder.of,
     "numa-aware": NumaAware.of,
@@ -51,7 +51,7 @@ _PLAIN: Mapping[str, Callable[[Arguments], TierPlugin]] = {
     "priority": lambda _: Priority(),
     "proportion": Proportion.of,
     "resource-strategy-fit": ResourceStrategyFit.of,
-    "resourcequota": lambda _: ResourceQuotas(),
+    "resourcequota": lambda _: ResourceQuotaPlugin(),
     "sla": Sla.of,
     "task-topology": TaskTopology.of,
     "tdm": TimeDivision.of,
@@ -61,7 +61,7 @@ _HIERARCHICAL: Mapping[str, Callable[..., TierPlugin]] = {"capacity": capacity, 
 
 _MEASURING: Mapping[str, Callable[[Arguments, UsageBoard | None], TierPlugin]] = {
     "rescheduling": Rescheduling.of,
-    "usage": Usage.of,
+    "usage": UsagePlugin.of,
 }
 """Those that go by how busy nodes are."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.framework.tiers import Eviction, TierPlugin
+from fairlead.framework.tiers import GangEvictionContext, TierPlugin
 
 if TYPE_CHECKING:
     from fairlead.framework.round import Task
@@ -26,7 +26,7 @@ class Conformance(TierPlugin):
     def reclaimable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
         return _evictable(candidates)
 
-    def unified_evictable(self, eviction: Eviction, candidates: Sequence[Task]) -> list[Task]:
+    def unified_evictable(self, eviction: GangEvictionContext, candidates: Sequence[Task]) -> list[Task]:
         return _evictable(candidates)
 
 

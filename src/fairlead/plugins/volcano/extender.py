@@ -36,7 +36,7 @@ _UNSCHEDULABLE = 2
 """The one code of a refusal that an eviction could turn around."""
 
 
-class Wire(Protocol):
+class ExtenderPost(Protocol):
     def post(self, verb: str, body: object) -> Any:
         """The answer to a verb; raises ExtenderError if there is none."""
         ...
@@ -61,11 +61,11 @@ class ExtenderRules:
         )
 
 
-class Extender(TierPlugin):
+class VolcanoExtender(TierPlugin):
     name = "extender"
     timed = True
 
-    def __init__(self, wire: Wire, rules: ExtenderRules, documents: Documents = no_documents) -> None:
+    def __init__(self, wire: ExtenderPost, rules: ExtenderRules, documents: Documents = no_documents) -> None:
         self._wire = wire
         self._rules = rules
         self._documents = documents

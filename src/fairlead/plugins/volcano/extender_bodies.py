@@ -73,21 +73,21 @@ class Bodies:
         return {task.uid: self.of_task(task) for task in tasks}
 
     def of_node(self, row: int) -> Body:
-        books, table = self._round.books, self._round.cluster.table
+        resources, table = self._round.resources, self._round.cluster.table
         name, node = table.name(row), table.nodes[row]
-        allocatable = of_amounts(books.at(books.allocatable, row))
+        allocatable = of_amounts(resources.at(resources.allocatable, row))
         return {
             "Name": name,
             "Node": self._documents(kinds.NODE, "", name) or {"metadata": {"name": name}},
             "State": {"Phase": 1, "Reason": ""},
             "Allocatable": allocatable,
             "Capacity": allocatable,
-            "Idle": of_amounts(books.at(books.idle, row)),
-            "Used": of_amounts(books.at(books.used, row)),
-            "Releasing": of_amounts(books.at(books.releasing, row)),
-            "Pipelined": of_amounts(books.at(books.pipelined, row)),
+            "Idle": of_amounts(resources.at(resources.idle, row)),
+            "Used": of_amounts(resources.at(resources.used, row)),
+            "Releasing": of_amounts(resources.at(resources.releasing, row)),
+            "Pipelined": of_amounts(resources.at(resources.pipelined, row)),
             "RevocableZone": node.labels.get(_ZONE, "") if node is not None else "",
-            "Tasks": self.of_tasks(books.tasks_on(row)),
+            "Tasks": self.of_tasks(resources.tasks_on(row)),
         }
 
     def of_job(self, job: Job) -> Body:

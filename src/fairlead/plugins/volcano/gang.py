@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.framework.tiers import Eviction, Invalid, TierPlugin, Vote
+from fairlead.framework.tiers import GangEvictionContext, InvalidJob, TierPlugin, Vote
 from fairlead.model.group import GroupCondition
 from fairlead.model.tasks import ALLOCATED_CLASS, TaskStatus
 
@@ -17,17 +17,17 @@ NOT_ENOUGH_PODS_OF_TASK = "NotEnoughPodsOfTask"
 NOT_ENOUGH_RESOURCES = "NotEnoughResources"
 
 
-class Gang(TierPlugin):
+class GangTierPlugin(TierPlugin):
     name = "gang"
 
-    def job_valid(self, job: Job) -> Invalid | None:
+    def job_valid(self, job: Job) -> InvalidJob | None:
         if not job.roles_valid():
-            return Invalid(NOT_ENOUGH_PODS_OF_TASK, "Not enough valid pods of each task for gang-scheduling")
+            return InvalidJob(NOT_ENOUGH_PODS_OF_TASK, "Not enough valid pods of each task for gang-scheduling")
         if not job.sub_groups_valid():
-            return Invalid(NOT_ENOUGH_PODS_OF_TASK, "Not enough valid sub-groups for gang-scheduling")
+            return InvalidJob(NOT_ENOUGH_PODS_OF_TASK, "Not enough valid sub-groups for gang-scheduling")
         if job.counts.valid < job.min_available:
             numbers = f"valid: {job.counts.valid}, min: {job.min_available}"
-            return Invalid(NOT_ENOUGH_TASKS, f"Not enough valid tasks for gang-scheduling, {numbers}")
+            return InvalidJob(NOT_ENOUGH_TASKS, f"Not enough valid tasks for gang-scheduling, {numbers}")
         return None
 
     # ---- order ----
@@ -76,7 +76,7 @@ class Gang(TierPlugin):
     def reclaimable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
         return self.preemptable(evictor, candidates)
 
-    def unified_evictable(self, eviction: Eviction, candidates: Sequence[Task]) -> list[Task]:
+    def unified_evictable(self, eviction: GangEvictionContext, candidates: Sequence[Task]) -> list[Task]:
         """Whole gangs look after minimums themselves."""
         return list(candidates)
 

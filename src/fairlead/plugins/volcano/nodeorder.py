@@ -13,7 +13,7 @@ from fairlead.framework.plugin import Plugin, takes_part
 from fairlead.framework.profile import Profile
 from fairlead.framework.tiers import TierPlugin
 from fairlead.plugins.images import ImageLocality
-from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.node_affinity import NodeAffinityPlugin
 from fairlead.plugins.pod_affinity import InterPodAffinity
 from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
 from fairlead.plugins.spread import PodTopologySpread
@@ -68,7 +68,7 @@ def _scorers() -> Iterator[tuple[str, Plugin, int]]:
     """Names in the configuration, scorers and default weights."""
     yield "leastrequested", NodeResourcesFit(resources=(("cpu", 50), ("memory", 50))), 1
     yield "mostrequested", _named(NodeResourcesFit(strategy="MostAllocated"), "NodeResourcesMostAllocated"), 0
-    yield "nodeaffinity", NodeAffinity(), 2
+    yield "nodeaffinity", NodeAffinityPlugin(), 2
     yield "podaffinity", InterPodAffinity(hard_pod_affinity_weight=0), 2
     yield "balancedresource", NodeResourcesBalancedAllocation(resources=_BALANCED, by_gain=False), 1
     yield "tainttoleration", TaintToleration(), 3

@@ -21,7 +21,9 @@ class DisruptionBudgets(TierPlugin):
 
     def open(self, round: Round) -> None:
         self._compatible = round.compatible
-        self._budgets: list[DisruptionBudget] = list(round.cluster.shelves.of(kinds.POD_DISRUPTION_BUDGET).values())
+        self._budgets: list[DisruptionBudget] = list(
+            round.cluster.object_index.of(kinds.POD_DISRUPTION_BUDGET).values()
+        )
 
     def preemptable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
         return self._within_budget(candidates)

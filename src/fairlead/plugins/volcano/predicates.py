@@ -18,7 +18,7 @@ from fairlead.framework.profile import profile_of
 from fairlead.framework.tiers import TierPlugin
 from fairlead.model.reasons import Code, Reason, Reject, Status, unresolvable
 from fairlead.plugins.devices import NOT_BUILT, DynamicResources
-from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.node_affinity import NodeAffinityPlugin
 from fairlead.plugins.node_basics import NodeUnschedulable
 from fairlead.plugins.node_ports import NodePorts
 from fairlead.plugins.pod_affinity import InterPodAffinity
@@ -175,7 +175,7 @@ class Predicates(TierPlugin):
 def _filters(volumes: VolumeBinding) -> Iterator[tuple[str, Plugin]]:
     """The filters in order, each with the argument that can leave it out."""
     yield "", NodeUnschedulable()
-    yield "NodeAffinityEnable", NodeAffinity()
+    yield "NodeAffinityEnable", NodeAffinityPlugin()
     yield "TaintTolerationEnable", TaintToleration()
     yield "NodePortsEnable", NodePorts()
     yield "PodAffinityEnable", InterPodAffinity()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.framework.tiers import Eviction, TierPlugin
+from fairlead.framework.tiers import GangEvictionContext, TierPlugin
 
 if TYPE_CHECKING:
     from fairlead.framework.round import Job, SubJob, Task
@@ -34,7 +34,7 @@ class Priority(TierPlugin):
             and (task.priority < evictor.priority if task.job is own else task.job.priority < own.priority)
         ]
 
-    def unified_evictable(self, eviction: Eviction, candidates: Sequence[Task]) -> list[Task]:
+    def unified_evictable(self, eviction: GangEvictionContext, candidates: Sequence[Task]) -> list[Task]:
         if eviction.kind == "gangreclaim":
             return list(candidates)
         return [task for task in candidates if task.job is not None and task.job.priority < eviction.job.priority]

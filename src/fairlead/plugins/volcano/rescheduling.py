@@ -131,17 +131,17 @@ class Rescheduling(TierPlugin):
         if not self._round.compatible:
             return sorted((task for task in tasks if task.row == row), key=_worth)
         first = {task.name: task for task in reversed(tasks)}
-        here = sorted(self._round.books.tasks_on(row), key=_worth)
+        here = sorted(self._round.resources.tasks_on(row), key=_worth)
         return [first[task.name] for task in here if task.name in first]
 
     def _utilisation(self) -> NDArray[np.float64]:
         """Percent by node and dimension; not a number for nodes that nothing is known of."""
-        table, books, rows = self._round.cluster.table, self._round.books, self._round.rows
+        table, resources, rows = self._round.cluster.table, self._round.resources, self._round.rows
         used = np.full((table.capacity, len(_DIMENSIONS)), 0.0 if self._round.compatible else np.nan)
         for name, known in self._measured().items():
             if name in table.row_of:
                 used[table.row_of[name]] = known.cpu, known.memory, 0.0
-        room, taken = books.column(books.allocatable, "pods"), books.column(books.used, "pods")
+        room, taken = resources.column(resources.allocatable, "pods"), resources.column(resources.used, "pods")
         pods = np.divide(taken * 100.0, room, out=np.zeros_like(room), where=room > 0)
         used[:, 2] = np.where(np.isnan(used[:, 0]), np.nan, pods)
         return used[rows]
@@ -153,8 +153,8 @@ class Rescheduling(TierPlugin):
         return {name: known for name, known in usage.items() if known.is_fresh(now)}
 
     def _allocatable(self) -> NDArray[np.float64]:
-        books, rows = self._round.books, self._round.rows
-        return np.stack([books.column(books.allocatable, name)[rows] for name in _DIMENSIONS], axis=1)
+        resources, rows = self._round.resources, self._round.rows
+        return np.stack([resources.column(resources.allocatable, name)[rows] for name in _DIMENSIONS], axis=1)
 
 
 def _thresholds(given: Mapping[str, float] | None) -> NDArray[np.float64]:

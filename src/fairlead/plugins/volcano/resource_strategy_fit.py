@@ -78,19 +78,19 @@ class ResourceStrategyFit(TierPlugin):
         )
 
     def open(self, round: Round) -> None:
-        self._books = round.books
+        self._books = round.resources
 
     # ---- leaving enough beside what is scarce ----
 
     def predicate(self, task: Task, nodes: Nodes) -> Iterator[Reject]:
         if any(task.request.scalars.get(name, 0.0) > 0 for name in self._proportions):
             return
-        books, rows = self._books, nodes.row_numbers()
-        cpu = books.idle["cpu"][rows] - task.request.cpu
-        memory = books.idle["memory"][rows] - task.request.memory
+        resources, rows = self._books, nodes.row_numbers()
+        cpu = resources.idle["cpu"][rows] - task.request.cpu
+        memory = resources.idle["memory"][rows] - task.request.memory
         for name, (cpus, memories) in self._proportions.items():
-            idle = books.column(books.idle, name)[rows]
-            has = books.column(books.allocatable, name)[rows] > 0
+            idle = resources.column(resources.idle, name)[rows]
+            has = resources.column(resources.allocatable, name)[rows] > 0
             short = has & ((cpu < idle * cpus) | (memory < idle * memories * _MEGA))
             yield Reject(Reason(self.name, f"proportional of resource {name} check failed", final=True), short)
 
@@ -106,13 +106,13 @@ class ResourceStrategyFit(TierPlugin):
         return score
 
     def _fit(self, task: Task, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        books = self._books
+        resources = self._books
         score, too_small = np.zeros(len(rows), dtype=np.float64), np.zeros(len(rows), dtype=np.bool_)
         weighed = 0
         for name, strategy in self._strategies_for(task):
             weighed += strategy.weight
-            room = books.column(books.allocatable, name)[rows]
-            used = books.column(books.used, name)[rows] + task.request.get(name)
+            room = resources.column(resources.allocatable, name)[rows]
+            used = resources.column(resources.used, name)[rows] + task.request.get(name)
             counts = (room != 0) & (strategy.weight != 0)
             too_small |= counts & (used > room)
             part = used if strategy.kind == _MOST else room - used
@@ -140,13 +140,13 @@ class ResourceStrategyFit(TierPlugin):
 
     def _sparing(self, task: Task, rows: NDArray[np.int32]) -> NDArray[np.float64]:
         """The less that is scarce a node has, the better; nothing for one that lacks what is asked for."""
-        books = self._books
+        resources = self._books
         has_all = np.ones(len(rows), dtype=np.bool_)
         for name in task.request.names():
-            has_all &= books.column(books.allocatable, name)[rows] != 0
+            has_all &= resources.column(resources.allocatable, name)[rows] != 0
         present = np.zeros(len(rows), dtype=np.float64)
         for name, weight in self._scarce.weights.items():
-            present += weight * (books.column(books.allocatable, name)[rows] > 0)
+            present += weight * (resources.column(resources.allocatable, name)[rows] > 0)
         total = sum(self._scarce.weights.values())
         spared = 1.0 - present / total if total > 0 else present
         return np.where(has_all, spared * _BEST * self._scarce.weight, 0.0)

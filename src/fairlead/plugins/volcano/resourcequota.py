@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from fairlead.model.policy import NamespaceQuota
 
 
-class ResourceQuotas(TierPlugin):
+class ResourceQuotaPlugin(TierPlugin):
     name = "resourcequota"
 
     def open(self, round: Round) -> None:
         self._round = round
         self._quotas: dict[str, list[NamespaceQuota]] = {}
-        for quota in round.cluster.shelves.of(kinds.RESOURCE_QUOTA).values():
+        for quota in round.cluster.object_index.of(kinds.RESOURCE_QUOTA).values():
             self._quotas.setdefault(quota.namespace, []).append(quota)
         self._promised: dict[str, dict[str, int]] = {}
 

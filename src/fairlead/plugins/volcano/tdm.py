@@ -141,7 +141,7 @@ class TimeDivision(TierPlugin):
         return _some_of_each_job(
             task
             for row in rows.tolist()
-            for task in self._round.books.tasks_on(row)
+            for task in self._round.resources.tasks_on(row)
             if task.preemptable and task.status is TaskStatus.RUNNING
         )
 

@@ -27,7 +27,7 @@ _BUSY_CPU = Reason("usage", "the CPU load of the node exceeds the upper limit.",
 _BUSY_MEMORY = Reason("usage", "the memory load of the node exceeds the upper limit.", final=True)
 
 
-class Usage(TierPlugin):
+class UsagePlugin(TierPlugin):
     """Above a threshold, in percent, a node is refused; below, the weights say how much each kind of load counts."""
 
     name = "usage"
@@ -47,7 +47,7 @@ class Usage(TierPlugin):
         self._thresholds = thresholds
 
     @classmethod
-    def of(cls, arguments: Arguments, board: UsageBoard | None = None) -> Usage:
+    def of(cls, arguments: Arguments, board: UsageBoard | None = None) -> UsagePlugin:
         thresholds = arguments.mapping("thresholds")
         return cls(
             board,

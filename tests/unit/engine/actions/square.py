@@ -23,7 +23,7 @@ from fairlead.model.kinds import Kind
 from fairlead.model.tasks import TaskStatus
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.conformance import Conformance
-from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.nodeorder import NodeOrder
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
@@ -147,7 +147,7 @@ class Square:
         """What was evicted is gone, what was bound runs."""
         bound = {task.name: self.cluster.table.name(row) for task, row in round.outcome.binds}
         gone = evicted(round)
-        round.sandbox.lift()
+        round.overlay.lift()
         for name, node in bound.items():
             doc = self._docs[name]
             doc = self._docs[name] = {**doc, "spec": {**doc["spec"], "nodeName": node}, "status": {"phase": "Running"}}
@@ -160,7 +160,7 @@ class Square:
 def default_tiers() -> list[list[TierPlugin | Enabled]]:
     none = Arguments()
     return [
-        [Priority(), Enabled(Gang(), {"enablePreemptable": False}), Conformance()],
+        [Priority(), Enabled(GangTierPlugin(), {"enablePreemptable": False}), Conformance()],
         [Predicates.of(none), Proportion.of(none), NodeOrder.of(none)],
     ]
 

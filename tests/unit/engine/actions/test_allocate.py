@@ -9,7 +9,7 @@ from fairlead.engine.rounds.closing import close_round
 from fairlead.framework.fit import FitErrors, OneOf, insufficient
 from fairlead.framework.round import Round
 from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.priority import Priority
 from fairlead.plugins.volcano.queues.capacity import HierarchicalCapacity
 from fairlead.plugins.volcano.topology.network_topology import NetworkTopologyAware
@@ -106,5 +106,5 @@ def test_queues_that_make_no_tree_have_no_order_by_priority() -> None:
     """§6.7: a plugin that is not ready registers no order."""
     plugin = HierarchicalCapacity()
     square = Square(a="1").queue("root").queue("low").queue("zhigh", priority=5).queue("lost", parent="nowhere")
-    round = square.round(tiers=[[Priority(), Gang(), plugin]], compatible=True)
+    round = square.round(tiers=[[Priority(), GangTierPlugin(), plugin]], compatible=True)
     assert plugin.queue_order(round.queues["low"], round.queues["zhigh"]) == 0

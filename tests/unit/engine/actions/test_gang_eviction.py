@@ -9,7 +9,7 @@ from fairlead.framework.round import Round
 from fairlead.framework.tiers import Enabled, TierPlugin
 from fairlead.model.amounts import Amounts
 from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.nodeorder import NodeOrder
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
@@ -20,7 +20,7 @@ from tests.unit.engine.actions.square import Diary, Square, evicted, promised
 
 def tiers(*plugins: TierPlugin) -> list[list[TierPlugin | Enabled]]:
     none = Arguments()
-    return [[Priority(), Gang()], [Predicates.of(none), *plugins, NodeOrder.of(none)]]
+    return [[Priority(), GangTierPlugin()], [Predicates.of(none), *plugins, NodeOrder.of(none)]]
 
 
 def gangpreempt(square: Square, *plugins: TierPlugin, **configurations: Any) -> Round:

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.framework.tiers import Enabled
 from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
 from tests.unit.engine.actions.square import Diary, Square, default_tiers, evicted, promised
@@ -84,7 +84,7 @@ def test_who_asks_for_nothing_evicts_nobody_who_asks_for_something() -> None:
 def test_within_a_job_more_important_tasks_evict_less_important_ones() -> None:
     square = Square(a="8").queue("default").job("mixed", least=2)
     square.runs("mixed", "a", "a", cpu="4").waits("mixed", 1, cpu="4", priority=50)
-    tiers = [[Priority(), Enabled(Gang(), {"enablePreemptable": False, "enableJobStarving": False})]]
+    tiers = [[Priority(), Enabled(GangTierPlugin(), {"enablePreemptable": False, "enableJobStarving": False})]]
     tiers += [[Predicates.of(Arguments())]]
     round = square.round("preempt", tiers=tiers)
     assert evicted(round) == ["mixed-1"]
@@ -159,7 +159,7 @@ def test_a_pod_whose_victims_are_still_leaving_evicts_nobody_else() -> None:
 
 def test_gang_protects_minimums_where_it_has_a_say() -> None:
     tiers = default_tiers()
-    tiers[0][1] = Gang()
+    tiers[0][1] = GangTierPlugin()
     square = Square(a="8").queue("default").job("low", least=2).runs("low", "a", "a", cpu="4")
     square.job("high", priority=100).waits("high", 1, cpu="4")
     assert evicted(square.round("preempt", tiers=tiers)) == []

@@ -62,9 +62,9 @@ def test_thinking_leaves_no_trace() -> None:
     round = preempted(square)
     assert evicted(round) == []
     assert names_by_row(square) == before
-    assert [len(round.books.tasks_on(row)) for row in range(2)] == [2, 2]
-    assert round.books.idle["cpu"][:2].tolist() == [0.0, 0.0]
-    assert round.books.releasing["cpu"][:2].tolist() == [0.0, 0.0]
+    assert [len(round.resources.tasks_on(row)) for row in range(2)] == [2, 2]
+    assert round.resources.idle["cpu"][:2].tolist() == [0.0, 0.0]
+    assert round.resources.releasing["cpu"][:2].tolist() == [0.0, 0.0]
 
 
 def names_by_row(square: Square) -> list[list[str]]:

@@ -7,7 +7,7 @@ import pytest
 from fairlead.framework.tiers import Enabled, TierPlugin
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.conformance import Conformance
-from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.nodeorder import NodeOrder
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
@@ -19,7 +19,7 @@ from tests.unit.engine.actions.square import Square, evicted, promised
 
 def tiers_with(*plugins: TierPlugin) -> list[list[TierPlugin | Enabled]]:
     none = Arguments()
-    return [[Priority(), Gang(), Conformance()], [Predicates.of(none), *plugins, NodeOrder.of(none)]]
+    return [[Priority(), GangTierPlugin(), Conformance()], [Predicates.of(none), *plugins, NodeOrder.of(none)]]
 
 
 def proportion() -> list[list[TierPlugin | Enabled]]:
@@ -37,7 +37,7 @@ def greedy_square(**first: object) -> Square:
 def test_a_queue_gets_its_share_back_and_reclaiming_stops_there() -> None:
     square = greedy_square().job("wants", queue="owed", least=1).waits("wants", 6, cpu="2")
     tiers = proportion()
-    tiers[0][1] = Enabled(Gang(), {"enableJobStarving": False})
+    tiers[0][1] = Enabled(GangTierPlugin(), {"enableJobStarving": False})
     gone: list[str] = []
     for _ in range(5):
         round = square.round("allocate", "reclaim", tiers=tiers)
@@ -51,7 +51,7 @@ def test_capacity_gives_back_what_is_beyond_the_deserved() -> None:
     square = greedy_square(deserved={"cpu": "10"}).queue("third", deserved={"cpu": "6"})
     square.job("wants", queue="third", least=1).waits("wants", 5, cpu="2")
     tiers = tiers_with(Capacity())
-    tiers[0][1] = Enabled(Gang(), {"enableJobStarving": False})
+    tiers[0][1] = Enabled(GangTierPlugin(), {"enableJobStarving": False})
     gone: list[str] = []
     for _ in range(5):
         round = square.round("allocate", "reclaim", tiers=tiers)
@@ -101,7 +101,7 @@ def test_minimums_of_others_are_kept_by_gang() -> None:
     square = Square(a="8").queue("greedy").queue("owed")
     square.job("g", queue="greedy", least=4).runs("g", *"aaaa", cpu="2")
     square.job("wants", queue="owed").waits("wants", 1, cpu="2")
-    tiers = [[Priority(), Gang()], [Predicates.of(Arguments()), NodeOrder.of(Arguments())]]
+    tiers = [[Priority(), GangTierPlugin()], [Predicates.of(Arguments()), NodeOrder.of(Arguments())]]
     assert evicted(square.round("reclaim", tiers=tiers)) == []
 
 

@@ -45,7 +45,7 @@ def test_6_10_a_resource_that_a_node_lacks_counts_as_empty() -> None:
 def test_6_10_pods_only_promised_to_a_node_do_not_fill_it() -> None:
     plugin = BinPack()
     round = half_full().pod("new", "job", asks={"cpu": "1", "memory": "4"}).round(plugin)
-    round.books.pipelined["cpu"][:] = 4000
+    round.resources.pipelined["cpu"][:] = 4000
     assert scores(plugin, round, "new") == {"n": pytest.approx(37.5)}
 
 
@@ -64,6 +64,6 @@ def test_6_10_scores_follow_what_is_booked(busy: int) -> None:
     before = scores(plugin, round, "p0")
     tasks = [one for one in round.jobs["default/job"].tasks.values() if one.name != "p0"]
     for row, one in enumerate(tasks):
-        round.books.put(one, row)
+        round.resources.put(one, row)
     afresh.open(round)
     assert scores(plugin, round, "p0") == scores(afresh, round, "p0") != before

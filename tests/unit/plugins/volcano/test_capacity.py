@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.tiers import Eviction, Vote
+from fairlead.framework.tiers import GangEvictionContext, Vote
 from fairlead.plugins.volcano.queues.capacity import Capacity, HierarchicalCapacity
 from tests.unit.plugins.volcano.yard import Yard, task
 
@@ -90,8 +90,8 @@ def test_6_7_whole_gangs_are_preempted_freely_and_reclaimed_by_the_rules() -> No
     plugin = Capacity()
     round = yard.round(plugin)
     job, candidates = round.jobs["default/two"], [task(round, "w")]
-    assert plugin.unified_evictable(Eviction("gangpreempt", job, "root"), candidates) == candidates
-    assert plugin.unified_evictable(Eviction("gangreclaim", job, "root"), candidates) == []
+    assert plugin.unified_evictable(GangEvictionContext("gangpreempt", job, "root"), candidates) == candidates
+    assert plugin.unified_evictable(GangEvictionContext("gangreclaim", job, "root"), candidates) == []
 
 
 # ---- trees ----

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.queues.drf import Drf, HierarchicalDrf
 from tests.unit.plugins.volcano.yard import Yard, binds, task
 
@@ -50,7 +50,7 @@ def test_two_jobs_grow_in_step() -> None:
     yard = Yard().node("n", cpu="4", memory="32Gi").queue("default").group("one").group("two")
     for number in range(4):
         yard.pod(f"a{number}", "one").pod(f"b{number}", "two")
-    assert sorted(name[0] for name in binds(yard.run(Gang(), Drf()))) == ["a", "a", "b", "b"]
+    assert sorted(name[0] for name in binds(yard.run(GangTierPlugin(), Drf()))) == ["a", "a", "b", "b"]
 
 
 # ---- hierarchy ----

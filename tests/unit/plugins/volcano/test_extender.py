@@ -9,7 +9,7 @@ import pytest
 from fairlead.errors import ExtenderError
 from fairlead.framework.tiers import Vote
 from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.extender import VERBS, Extender, ExtenderRules
+from fairlead.plugins.volcano.extender import VERBS, ExtenderRules, VolcanoExtender
 from tests.unit.plugins.volcano.yard import Yard, refusals, scores, task
 
 
@@ -28,10 +28,10 @@ class Told:
         return answer(body) if callable(answer) else answer
 
 
-def extender(wire: Told, *verbs: str, **arguments: Any) -> Extender:
+def extender(wire: Told, *verbs: str, **arguments: Any) -> VolcanoExtender:
     given = {f"extender.{verb}Verb": verb for verb in verbs or VERBS}
     given |= {f"extender.{name}": value for name, value in arguments.items()}
-    return Extender(wire, ExtenderRules.of(Arguments(given)))
+    return VolcanoExtender(wire, ExtenderRules.of(Arguments(given)))
 
 
 def yard() -> Yard:

@@ -16,7 +16,7 @@ from fairlead.model.topology import (
     compile_numa_topology,
     parse_cpu_set,
 )
-from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.topology.network_topology import NetworkTopologyAware
 from tests.unit.plugins.volcano.yard import Yard, binds, scores, task
 
@@ -251,7 +251,7 @@ def test_a_job_goes_into_one_rack_as_a_whole() -> None:
     yard = yard_of_racks(mode="hard", highestTierAllowed=1).pod("there", on="n0", asks={"cpu": "3"})
     for number in range(2):
         yard.pod(f"x{number}", "job", asks={"cpu": "3"})
-    placed = binds(yard.run(Gang(), NetworkTopologyAware()))
+    placed = binds(yard.run(GangTierPlugin(), NetworkTopologyAware()))
     assert len(placed) == 2
     assert set(placed.values()) in ({"n2", "n3"}, {"n4", "n5"})
 
@@ -262,4 +262,4 @@ def test_a_job_that_fits_no_rack_waits() -> None:
     )
     for number in range(3):
         yard.pod(f"x{number}", "job", asks={"cpu": "3"})
-    assert binds(yard.run(Gang(), NetworkTopologyAware())) == {}
+    assert binds(yard.run(GangTierPlugin(), NetworkTopologyAware())) == {}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from fairlead.framework.tiers import Eviction
+from fairlead.framework.tiers import GangEvictionContext
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.conformance import Conformance
 from fairlead.plugins.volcano.nodegroup import NodeGroup
@@ -97,5 +97,5 @@ def test_section_6_3_conformance_protects_what_the_cluster_needs() -> None:
     candidates = [task(round, name) for name in ("plain", "dns", "high", "cluster", "node")]
     for ask in (plugin.preemptable, plugin.reclaimable):
         assert [victim.name for victim in ask(task(round, "x"), candidates)] == ["plain", "high"]
-    eviction = Eviction("gangpreempt", round.jobs["default/job"], "")
+    eviction = GangEvictionContext("gangpreempt", round.jobs["default/job"], "")
     assert [victim.name for victim in plugin.unified_evictable(eviction, candidates)] == ["plain", "high"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fairlead.framework.round import Choices
 from fairlead.framework.tiers import Vote
 from fairlead.plugins.volcano.arguments import Arguments
-from fairlead.plugins.volcano.gang import Gang
+from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.queues.overcommit import Overcommit
 from fairlead.plugins.volcano.queues.proportion import Proportion, fill
 from tests.unit.plugins.volcano.yard import Yard, binds, task
@@ -215,7 +215,7 @@ def test_two_queues_end_with_half_the_cluster_each() -> None:
     yard = two_queues()
     for number in range(10):
         yard.pod(f"w{number}", "one", asks={"cpu": "1"}).pod(f"v{number}", "two", asks={"cpu": "1"})
-    placed = binds(yard.run(Gang(), Proportion()))
+    placed = binds(yard.run(GangTierPlugin(), Proportion()))
     assert sorted(name[0] for name in placed) == ["v"] * 5 + ["w"] * 5
 
 

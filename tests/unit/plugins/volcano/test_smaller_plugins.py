@@ -14,8 +14,8 @@ from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.catalogue import NAMES, tier_plugin
 from fairlead.plugins.volcano.pdb import DisruptionBudgets
 from fairlead.plugins.volcano.resource_strategy_fit import ResourceStrategyFit
-from fairlead.plugins.volcano.resourcequota import ResourceQuotas
-from fairlead.plugins.volcano.usage import Usage
+from fairlead.plugins.volcano.resourcequota import ResourceQuotaPlugin
+from fairlead.plugins.volcano.usage import UsagePlugin
 from tests.unit.plugins.volcano.yard import NOW, Yard, refusals, scores, task
 
 # ---- pdb ----
@@ -56,7 +56,7 @@ def quotas() -> Yard:
 
 
 def test_6_21_a_namespace_lets_in_what_its_quota_has_room_for() -> None:
-    plugin = ResourceQuotas()
+    plugin = ResourceQuotaPlugin()
     round = quotas().round(plugin)
     jobs = round.jobs
     assert plugin.job_enqueueable(jobs["default/large"]) is Vote.REJECT
@@ -67,7 +67,7 @@ def test_6_21_a_namespace_lets_in_what_its_quota_has_room_for() -> None:
 
 
 def test_compatible_rounds_count_who_is_only_asked_about() -> None:
-    plugin = ResourceQuotas()
+    plugin = ResourceQuotaPlugin()
     jobs = quotas().round(plugin, compatible=True).jobs
     assert plugin.job_enqueueable(jobs["default/one"]) is Vote.PERMIT
     assert plugin.job_enqueueable(jobs["default/two"]) is Vote.REJECT
@@ -91,7 +91,7 @@ def busy_yard() -> Yard:
 
 def test_12_usage_is_scored_by_what_is_left() -> None:
     source = measured(idle=NodeUsage(40, 60, NOW), stale=NodeUsage(0, 0, NOW - 301))
-    plugin = Usage.of(Arguments(), source)
+    plugin = UsagePlugin.of(Arguments(), source)
     round = busy_yard().round(plugin)
     assert scores(plugin, round, "x")["idle"] == pytest.approx(250)
     assert scores(plugin, round, "x")["stale"] == 0
@@ -100,7 +100,7 @@ def test_12_usage_is_scored_by_what_is_left() -> None:
 
 def test_6_16_nodes_above_a_threshold_are_refused() -> None:
     source = measured(idle=NodeUsage(70, 50, NOW), busy=NodeUsage(71, 90, NOW), full=NodeUsage(0, 51, NOW))
-    plugin = Usage.of(Arguments({"thresholds": {"cpu": 70, "mem": 50}}), source)
+    plugin = UsagePlugin.of(Arguments({"thresholds": {"cpu": 70, "mem": 50}}), source)
     refused = refusals(plugin, busy_yard().round(plugin), "x")
     assert refused.keys() == {"busy", "full"}
     assert "CPU" in refused["busy"][0]

@@ -124,7 +124,7 @@ def task(round: Round, name: str) -> Task:
     for job in round.jobs.values():
         if name in job.tasks:
             return job.tasks[name]
-    return next(one for on in round.books.on for one in on.values() if one.uid == name)
+    return next(one for on in round.resources.on for one in on.values() if one.uid == name)
 
 
 def scores(plugin: TierPlugin, round: Round, name: str) -> dict[str, float]:

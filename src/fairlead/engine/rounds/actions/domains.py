@@ -181,6 +181,6 @@ def _place_as_promised(round: Round, task: Task, hyper_node: str, transaction: T
     if not len(rows):
         return False
     round.scores = None
-    if round.books.fits_idle_at(task.request, row):
+    if round.resources.fits_idle_at(task.request, row):
         return transaction.allocate(task, row)
     return transaction.pipeline(task, row, eviction_occurred=False)

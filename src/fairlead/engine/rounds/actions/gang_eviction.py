@@ -20,7 +20,7 @@ from fairlead.engine.rounds.actions.worksheet import Worksheet, worksheet_of
 from fairlead.engine.rounds.node_search import NodeSearch, best, by_preference, without_final
 from fairlead.engine.rounds.transaction import Operation, Transaction
 from fairlead.framework.goheap import Heap
-from fairlead.framework.tiers import Eviction, Purpose
+from fairlead.framework.tiers import GangEvictionContext, Purpose
 from fairlead.model.amounts import Amounts, total_of
 
 if TYPE_CHECKING:
@@ -130,10 +130,10 @@ class GangEviction(ABC):
 
     def _room_in(self, domain: str) -> Amounts:
         """What is idle or about to be, over all nodes of a hypernode."""
-        books, rows = self._round.books, self._round.rows_of(domain)
+        resources, rows = self._round.resources, self._round.rows_of(domain)
         room = Amounts()
-        for name in books.idle:
-            room.set(name, float((books.idle[name][rows] + books.releasing[name][rows]).sum()))
+        for name in resources.idle:
+            room.set(name, float((resources.idle[name][rows] + resources.releasing[name][rows]).sum()))
         return room
 
     # ---- whom ----
@@ -147,14 +147,16 @@ class GangEviction(ABC):
         if not ordered:
             return []
         listed = [task for bundle in ordered for task in bundle.tasks]
-        allowed = {task.uid for task in round.tiers.unified_evictable(Eviction(self.name, job, domain), listed)}
+        allowed = {
+            task.uid for task in round.tiers.unified_evictable(GangEvictionContext(self.name, job, domain), listed)
+        }
         left = in_order(allowed_only(ordered, allowed), need, before)
         return [bundle for bundle in left if bundle.safe or self._allow_whole]
 
     def _candidates(self, job: Job, domain: str) -> Iterable[tuple[Job, list[Task]]]:
         by_job: dict[str, tuple[Job, list[Task]]] = {}
         for row in self._round.rows_of(domain).tolist():
-            for task in self._round.books.tasks_on(row):
+            for task in self._round.resources.tasks_on(row):
                 victim = task.job
                 if victim is not None and task.preemptable and _lets_go(victim) and self._may_go(task, victim, job):
                     by_job.setdefault(victim.uid, (victim, []))[1].append(task)
@@ -232,7 +234,7 @@ class GangEviction(ABC):
         rows, _ = search.find(task, rows, fit=True, for_preemption=True)
         if not len(rows):
             return False
-        idle = round.books.fits_idle(task.request, rows)
+        idle = round.resources.fits_idle(task.request, rows)
         row = best(round, task, by_preference(round, rows[idle] if idle.any() else rows)[0])
         return trial.pipeline(task, row, eviction_occurred=True)
 

@@ -100,7 +100,7 @@ class Evictable:
             self._numbers[:, row] = 0
             for column in self._sums.values():
                 column[:, row] = 0.0
-            for task in self._round.books.tasks_on(row):
+            for task in self._round.resources.tasks_on(row):
                 self._count(task)
         self._stale.clear()
 
@@ -110,12 +110,12 @@ class Evictable:
         """Which rows could have room for a request if all that counts of some queues were evicted there."""
         self._refresh()
         picked = np.array([self._index[name] for name in queues], dtype=np.intp)
-        books = self._round.books
+        resources = self._round.resources
         hopeful = np.ones(len(rows), dtype=np.bool_)
         if at_least_one:
             hopeful &= _summed(self._numbers, picked, rows) > 0
         for name, amount in request.items():
-            room = books.future_on(name, rows)
+            room = resources.future_on(name, rows)
             if name in self._sums:
                 room = room + _summed(self._sums[name], picked, rows)
             hopeful &= amount <= room + _SLACK
@@ -130,7 +130,7 @@ def _summed(columns: NDArray[_Number], picked: NDArray[np.intp], rows: NDArray[n
     return found
 
 
-class Refused:
+class RefusedRows:
     """Rows on which tasks of one job have come to nothing, by what those tasks are like. Forgotten on any change."""
 
     def __init__(self, rows: int) -> None:
@@ -156,7 +156,7 @@ class Prospects:
     def __init__(self, round: Round, counted: Callable[[Task], bool]) -> None:
         self._round = round
         self._counted = counted
-        self._refused = Refused(round.cluster.table.high)
+        self._refused = RefusedRows(round.cluster.table.high)
         self._evictable: Evictable | None = None
 
     def start_over(self) -> None:
@@ -194,7 +194,7 @@ class Prospects:
 
 def suffice(round: Round, task: Task, row: int, victims: Sequence[Task]) -> bool:
     """ValidateVictims: whether there will be room once these are gone. Nobody may be enough."""
-    room = round.books.future_idle_at(row)
+    room = round.resources.future_idle_at(row)
     for victim in victims:
         room.add(victim.request)
     return task.request.less_equal(room)

@@ -99,7 +99,7 @@ class _Placing:
 
     def _feasible(self, task: Task) -> tuple[NDArray[np.int32], FitErrors]:
         promised = self._round.cluster.table.row_of.get(task.pod.nominated_node, -1)
-        if promised >= 0 and promised in self._rows and self._round.books.fits_future_at(task.request, promised):
+        if promised >= 0 and promised in self._rows and self._round.resources.fits_future_at(task.request, promised):
             rows, errors = self._search.find(task, np.array([promised], dtype=np.int32), fit=True)
             if len(rows):
                 return rows, errors
@@ -107,10 +107,10 @@ class _Placing:
 
     def _put(self, task: Task, rows: NDArray[np.int32]) -> bool:
         """Onto the best row that has room now, else onto the best that will have."""
-        round, books = self._round, self._round.books
+        round, resources = self._round, self._round.resources
         if self._sub_job.topology is not None:
             task.hyper_node = self._near
-        idle = books.fits_idle(task.request, rows)
+        idle = resources.fits_idle(task.request, rows)
         if idle.any() and may_be_held(round, task):
             row = best(round, task, by_preference(round, rows[idle])[0])
             placed = self.transaction.allocate(task, row)

@@ -157,7 +157,7 @@ class _Preemption:
     def _try_row(self, task: Task, row: int, transaction: Transaction, may_go: Callable[[Task], bool]) -> bool:
         """Evict from one row, least important first, until the task fits. All is taken back if it does not."""
         round = self._round
-        suspects = [other for other in round.books.tasks_on(row) if may_go(other)]
+        suspects = [other for other in round.resources.tasks_on(row) if may_go(other)]
         victims = round.tiers.preemptable(task, round.choices.suspects(task, row, suspects))
         if not suffice(round, task, row, victims):
             self._prospects.refuse(task, row)
@@ -184,7 +184,7 @@ class _Preemption:
         assert task.job is not None
         if not round.tiers.allocatable(round.queues[task.job.queue], task):
             return False
-        if not round.books.fits_future_at(task.request, row):
+        if not round.resources.fits_future_at(task.request, row):
             return False
         if round.compatible:
             return True

@@ -109,7 +109,7 @@ class _OneRow:
     def victims(self, may_go: Callable[[Task], bool]) -> tuple[Task, ...]:
         """Who would have to go; nobody if that would not help, or is not needed."""
         round, task = self._round, self._task
-        suspects = [other for other in round.books.tasks_on(self._row) if may_go(other)]
+        suspects = [other for other in round.resources.tasks_on(self._row) if may_go(other)]
         offered = round.tiers.preemptable(task, round.choices.suspects(task, self._row, suspects))
         if not offered or not suffice(round, task, self._row, offered):
             return ()
@@ -146,18 +146,18 @@ class _OneRow:
         assert task.job is not None
         return (
             round.tiers.simulate_allocatable(round.queues[task.job.queue], task)
-            and round.books.fits_future_at(task.request, self._row)
+            and round.resources.fits_future_at(task.request, self._row)
             and round.tiers.simulate_predicate(task, self._row)
         )
 
     def _take_out(self, victim: Task) -> None:
         self._round.tiers.simulate_remove_task(self._task, victim, self._row)
-        self._round.books.take_off(victim, self._row)
-        self._round.sandbox.vacate(victim.pod, self._row)
+        self._round.resources.take_off(victim, self._row)
+        self._round.overlay.vacate(victim.pod, self._row)
         self._out.append(victim)
 
     def _put_back(self, victim: Task) -> None:
         self._round.tiers.simulate_add_task(self._task, victim, self._row)
-        self._round.books.put(victim, self._row)
-        self._round.sandbox.occupy(victim.pod, self._row)
+        self._round.resources.put(victim, self._row)
+        self._round.overlay.occupy(victim.pod, self._row)
         self._out.remove(victim)

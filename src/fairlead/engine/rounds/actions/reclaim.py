@@ -97,7 +97,7 @@ class _Reclaiming:
 
     def _try_row(self, task: Task, row: int, queue: QueueState, transaction: Transaction) -> bool:
         round = self._round
-        suspects = [other for other in round.books.tasks_on(row) if self._gives(other, queue)]
+        suspects = [other for other in round.resources.tasks_on(row) if self._gives(other, queue)]
         if not suspects:
             return False
         victims = round.tiers.reclaimable(task, round.choices.suspects(task, row, suspects))
@@ -105,7 +105,7 @@ class _Reclaiming:
             self._prospects.refuse(task, row)
             return False
         heap = round.victims_heap(victims, task)
-        room = round.books.future_idle_at(row)
+        room = round.resources.future_idle_at(row)
         trial = Transaction(round)
         while heap and not task.request.less_equal(room):
             victim = heap.pop()

@@ -45,13 +45,13 @@ class AscendCard:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class AscendUsage:
     number: int = 0
     memory: int = 0
     cores: int = 0
 
-    def plus(self, held: AscendHolding, sign: int) -> Usage:
-        return Usage(self.number + sign, self.memory + sign * held.memory, self.cores + sign * held.cores)
+    def plus(self, held: AscendHolding, sign: int) -> AscendUsage:
+        return AscendUsage(self.number + sign, self.memory + sign * held.memory, self.cores + sign * held.cores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class AscendCards(DevicePool[AscendHolding]):
             cards = registered_cards(node.annotations.get(register, "")) if self._is_offered(node.allocatable) else ()
             if cards:
                 self._cards[row] = {card.name: card for card in cards}
-        self._used = {row: dict.fromkeys(cards, Usage()) for row, cards in self._cards.items()}
+        self._used = {row: dict.fromkeys(cards, AscendUsage()) for row, cards in self._cards.items()}
         self._known: dict[int, dict[tuple[CardRequest, ...], list[AscendHolding] | None]] = {}
         """By row, what requests would get there; forgotten when anything of the row is taken or given back."""
         return self._cards
@@ -173,7 +173,7 @@ class AscendCards(DevicePool[AscendHolding]):
     def _has_networks(self, cards: Sequence[AscendCard]) -> bool:
         return self._config.word.startswith(_NETWORKED) and all(card.network is not None for card in cards)
 
-    def _score(self, used: Usage, card: AscendCard) -> float:
+    def _score(self, used: AscendUsage, card: AscendCard) -> float:
         if self._policy == _BINPACK:
             return _BEST * used.memory / card.memory if card.memory else 0.0
         liked = 1 if self.round.compatible else 0
@@ -231,7 +231,7 @@ def _runtime(held: AscendHolding, template: str) -> dict[str, str]:
     return {"UUID": held.card, **({"temp": template} if template else {})}
 
 
-def _fits(request: CardRequest, card: AscendCard, used: Usage) -> bool:
+def _fits(request: CardRequest, card: AscendCard, used: AscendUsage) -> bool:
     if used.number >= card.slots or card.memory - used.memory < request.memory:
         return False
     if card.cores - used.cores < request.cores or (card.cores == 100 == request.cores and used.number > 0):

@@ -39,7 +39,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class CardHolding:
     """What a pod has of a card: the whole of it shared, or one part. `told` is how its annotations call it."""
 
     row: int
@@ -129,7 +129,7 @@ class CardTable:
         cards = self.rows[row].cards if row in self.rows else ()
         return next((card for card in cards if card.name and card.name in name), None)
 
-    def take(self, holdings: Iterable[Holding], sign: int = 1) -> None:
+    def take(self, holdings: Iterable[CardHolding], sign: int = 1) -> None:
         for held in holdings:
             self.used_number[held.row, held.place] += sign
             self.used_memory[held.row, held.place] += sign * held.memory

@@ -48,7 +48,7 @@ class DevicePool(ABC, Generic[Held]):
         self.ending: dict[str, list[Held]] = {}
         told, self._told = self._told, {}
         for row in self.build():
-            for task in round.books.tasks_on(row):
+            for task in round.resources.tasks_on(row):
                 said = told.get(task.uid, EMPTY)
                 if not said.keys() <= task.pod.annotations.keys():
                     self._told[task.uid] = said

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.model.reasons import Reason, Reject
-from fairlead.plugins.volcano.devices.cards import GPU_MEMORY, GPU_NUMBER, CardTable, Holding, numbered_cards
+from fairlead.plugins.volcano.devices.cards import GPU_MEMORY, GPU_NUMBER, CardHolding, CardTable, numbered_cards
 from fairlead.plugins.volcano.devices.device_pools import DevicePool
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _INDEX, _PREDICATE_TIME = "volcano.sh/gpu-index", "volcano.sh/predicate-time"
 
 
-class NumberedGpus(DevicePool[Holding]):
+class NumberedGpus(DevicePool[CardHolding]):
     """`whole`: cards are not shared."""
 
     def __init__(self, *, whole: bool) -> None:
@@ -79,22 +79,22 @@ class NumberedGpus(DevicePool[Holding]):
     def locked(self, task: Task, why: str) -> str:
         return f"node {self.round.cluster.table.name(task.row)} locked for lockname gpushare {why}"
 
-    def choose(self, task: Task, row: int) -> list[Holding] | None:
+    def choose(self, task: Task, row: int) -> list[CardHolding] | None:
         asked = self._asked(task)
         places = np.flatnonzero(self._usable(asked)[row]).tolist()
         number, memory = (asked, 0) if self._whole else (1, asked)
-        return [Holding(row, place, memory, 0) for place in places[:number]] if len(places) >= number else None
+        return [CardHolding(row, place, memory, 0) for place in places[:number]] if len(places) >= number else None
 
-    def recall(self, task: Task, row: int) -> list[Holding]:
+    def recall(self, task: Task, row: int) -> list[CardHolding]:
         asked, text = self._asked(task), self.said_to(task, _INDEX)
         places = {int(index) for index in text.split(",") if index.isdigit()} if asked else set()
         memory = 0 if self._whole else asked
         on_row = {card.place for card in self._cards.rows[row].cards}
-        return [Holding(row, place, memory, 0) for place in sorted(places & on_row)]
+        return [CardHolding(row, place, memory, 0) for place in sorted(places & on_row)]
 
-    def take(self, held: Sequence[Holding], sign: int = 1) -> None:
+    def take(self, held: Sequence[CardHolding], sign: int = 1) -> None:
         self._cards.take(held, sign)
 
-    def annotations(self, task: Task, held: Sequence[Holding]) -> dict[str, str]:
+    def annotations(self, task: Task, held: Sequence[CardHolding]) -> dict[str, str]:
         indices = ",".join(str(one.place) for one in held)
         return {_INDEX: indices, _PREDICATE_TIME: str(int(self.round.now) * 10**9)}

@@ -18,7 +18,7 @@ import numpy as np
 
 from fairlead.model.reasons import Reason, Reject
 from fairlead.plugins.volcano.devices.card_requests import CardRequest, card_requests
-from fairlead.plugins.volcano.devices.cards import HAMI_CORE, MIG, Card, CardTable, Holding, offered_cards
+from fairlead.plugins.volcano.devices.cards import HAMI_CORE, MIG, Card, CardHolding, CardTable, offered_cards
 from fairlead.plugins.volcano.devices.device_pools import DevicePool
 from fairlead.plugins.volcano.devices.mig import Part, memory_of, part_in, pick
 
@@ -51,7 +51,7 @@ class Trial:
     parts: dict[int, list[Part]]
 
 
-class Vgpus(DevicePool[Holding]):
+class Vgpus(DevicePool[CardHolding]):
     """`policy` is binpack, spread or empty: which cards are taken first, and what makes a node good."""
 
     lock = "hamivgpu"
@@ -70,7 +70,7 @@ class Vgpus(DevicePool[Holding]):
         self._cards = CardTable({row: cards for row, cards in found.items() if cards.cards}, table.capacity)
         self._is_cut = np.zeros(table.capacity, dtype=np.bool_)
         self._is_cut[[row for row, on in self._cards.rows.items() if on.mode == MIG]] = True
-        self._holders: dict[int | str, dict[str, list[Holding]]] = {}
+        self._holders: dict[int | str, dict[str, list[CardHolding]]] = {}
         """By rule and by group, which pods of it hold what."""
         self._endings_count = False
         return self._cards.rows
@@ -144,7 +144,7 @@ class Vgpus(DevicePool[Holding]):
                 if held.memory or held.cores:
                     yield held.row, held.place
 
-    def _holdings_under(self, key: int | str) -> Iterator[Holding]:
+    def _holdings_under(self, key: int | str) -> Iterator[CardHolding]:
         for uid, holdings in self._holders.get(key, {}).items():
             if self._endings_count or uid not in self.ending:
                 yield from holdings
@@ -157,11 +157,11 @@ class Vgpus(DevicePool[Holding]):
 
     # ---- choosing ----
 
-    def choose(self, task: Task, row: int) -> list[Holding] | None:
+    def choose(self, task: Task, row: int) -> list[CardHolding] | None:
         chosen = self._try(task, row, self._open_to(task)[row])
         return None if chosen is None else [held for container in chosen for held in container]
 
-    def choose_now(self, task: Task) -> list[Holding] | None:
+    def choose_now(self, task: Task) -> list[CardHolding] | None:
         self._endings_count = True
         try:
             return super().choose_now(task)
@@ -195,7 +195,7 @@ class Vgpus(DevicePool[Holding]):
         chosen: NDArray[np.float64] = np.take_along_axis(liked, ranked, axis=1).sum(axis=1)
         return chosen
 
-    def _score(self, chosen: Sequence[Sequence[Holding]]) -> float:
+    def _score(self, chosen: Sequence[Sequence[CardHolding]]) -> float:
         """Fuller cards, or with spread cards that nobody uses; the original counts the pod itself there already."""
         used: Counter[int] = Counter()
         memory: Counter[int] = Counter()
@@ -211,13 +211,13 @@ class Vgpus(DevicePool[Holding]):
                 score += _BEST
         return score
 
-    def _try(self, task: Task, row: int, open_to: NDArray[np.bool_]) -> list[list[Holding]] | None:
+    def _try(self, task: Task, row: int, open_to: NDArray[np.bool_]) -> list[list[CardHolding]] | None:
         """By container, the cards that a task would get on a row."""
         cards = {card.place: card for card in self._cards.rows[row].cards}
         trial = self._trial(row)
         chosen = []
         for request in self._requests(task):
-            picked: list[Holding] = []
+            picked: list[CardHolding] = []
             for place in self._in_order(trial):
                 if len(picked) == request.number:
                     break
@@ -246,7 +246,7 @@ class Vgpus(DevicePool[Holding]):
             return sorted(trial.number, key=lambda place: (trial.number[place], place))
         return sorted(trial.number, reverse=True)
 
-    def _fit(self, card: Card, row: int, request: CardRequest, trial: Trial) -> Holding | None:
+    def _fit(self, card: Card, row: int, request: CardRequest, trial: Trial) -> CardHolding | None:
         """Give a request a card, if it has what is wanted."""
         place, asked = card.place, request.memory_of(card.memory)
         used, cores = trial.number[place], trial.cores[place]
@@ -265,7 +265,7 @@ class Vgpus(DevicePool[Holding]):
         trial.memory[place] += memory
         trial.cores[place] += request.cores
         told = f"{card.name}{part or ''},{_KIND},{asked},{request.cores}:"
-        return Holding(row, place, memory, request.cores, part, told)
+        return CardHolding(row, place, memory, request.cores, part, told)
 
     def _part(self, card: Card, memory: int, used: list[Part]) -> tuple[Part, int] | None:
         factor = max(1, self._config.memory_factor)
@@ -274,10 +274,10 @@ class Vgpus(DevicePool[Holding]):
 
     # ---- what happens ----
 
-    def take(self, held: Sequence[Holding], sign: int = 1) -> None:
+    def take(self, held: Sequence[CardHolding], sign: int = 1) -> None:
         self._cards.take(held, sign)
 
-    def allocate(self, task: Task) -> list[Holding] | None:
+    def allocate(self, task: Task) -> list[CardHolding] | None:
         chosen = super().allocate(task)
         if chosen is not None:
             self._remember(task, chosen)
@@ -289,7 +289,7 @@ class Vgpus(DevicePool[Holding]):
             for key in self._keys(task):
                 self._holders.get(key, {}).pop(task.uid, None)
 
-    def _remember(self, task: Task, holdings: list[Holding]) -> None:
+    def _remember(self, task: Task, holdings: list[CardHolding]) -> None:
         for key in self._keys(task):
             self._holders.setdefault(key, {})[task.uid] = holdings
 
@@ -299,7 +299,7 @@ class Vgpus(DevicePool[Holding]):
 
     # ---- annotations ----
 
-    def annotations(self, task: Task, held: Sequence[Holding]) -> dict[str, str]:
+    def annotations(self, task: Task, held: Sequence[CardHolding]) -> dict[str, str]:
         now = str(int(self.round.now))
         ids = ";".join("".join(one.told for one in container) for container in self._by_container(task, held))
         return {
@@ -311,15 +311,15 @@ class Vgpus(DevicePool[Holding]):
             "volcano.sh/bind-time": now,
         }
 
-    def _by_container(self, task: Task, held: Sequence[Holding]) -> Iterator[Sequence[Holding]]:
+    def _by_container(self, task: Task, held: Sequence[CardHolding]) -> Iterator[Sequence[CardHolding]]:
         start = 0
         for request in self._requests(task):
             yield held[start : start + request.number]
             start += request.number
 
-    def recall(self, task: Task, row: int) -> list[Holding]:
+    def recall(self, task: Task, row: int) -> list[CardHolding]:
         """The original takes a pod to be on a card once, however many of its containers are."""
-        found: list[Holding] = []
+        found: list[CardHolding] = []
         for text in self.said_to(task, _IDS).replace(";", ":").split(":"):
             held = self._parse(text, row)
             if held is not None and not (self.round.compatible and any(held.place == one.place for one in found)):
@@ -328,7 +328,7 @@ class Vgpus(DevicePool[Holding]):
             self._remember(task, found)
         return found
 
-    def _parse(self, text: str, row: int) -> Holding | None:
+    def _parse(self, text: str, row: int) -> CardHolding | None:
         fields = text.split(",")
         card = self._cards.named(row, fields[0])
         if len(fields) != 4 or card is None or not (fields[2].isdigit() and fields[3].isdigit()):
@@ -336,7 +336,7 @@ class Vgpus(DevicePool[Holding]):
         part, memory = None, int(fields[2])
         if self._cards.rows[row].mode == MIG and (part := part_in(fields[0])) is not None:
             memory = memory_of(card.geometries, part) // max(1, self._config.memory_factor)
-        return Holding(row, card.place, memory, int(fields[3]), part)
+        return CardHolding(row, card.place, memory, int(fields[3]), part)
 
 
 def _group(task: Task) -> str:

@@ -21,12 +21,12 @@ _POLICIES = _STRICT | {"best-effort"}
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
+class NumaHint:
     nodes: frozenset[int]
     preferred: bool
 
 
-def hints(layout: NumaTopology, free: frozenset[int], count: int) -> list[Hint]:
+def hints(layout: NumaTopology, free: frozenset[int], count: int) -> list[NumaHint]:
     """Sets of NUMA nodes with enough free CPUs, smaller ones first."""
     of_machine = Counter(cpu.numa for cpu in layout.cpus.values())
     of_free = Counter(layout.cpus[cpu].numa for cpu in free if cpu in layout.cpus)
@@ -37,7 +37,7 @@ def hints(layout: NumaTopology, free: frozenset[int], count: int) -> list[Hint]:
             smallest = min(smallest, len(nodes))
         if sum(of_free[node] for node in nodes) >= count:
             found.append(nodes)
-    return [Hint(nodes, len(nodes) == smallest) for nodes in found]
+    return [NumaHint(nodes, len(nodes) == smallest) for nodes in found]
 
 
 def _sets(nodes: list[int]) -> Iterator[frozenset[int]]:
@@ -45,20 +45,20 @@ def _sets(nodes: list[int]) -> Iterator[frozenset[int]]:
         yield from (frozenset(some) for some in combinations(nodes, size))
 
 
-def chosen(policy: str, offered: list[Hint]) -> Hint | None:
+def chosen(policy: str, offered: list[NumaHint]) -> NumaHint | None:
     """The hint that a policy settles for: a preferred one before others, then the narrower, of equals that of the lower
     numbers; None if it admits none. A policy that is not known admits everything and prefers nothing."""
     if policy not in _POLICIES:
-        return Hint(frozenset(), preferred=False)
+        return NumaHint(frozenset(), preferred=False)
     if policy == "single-numa-node":
         offered = [hint for hint in offered if len(hint.nodes) == 1]
     best = min(offered, key=_worth, default=None)
     if policy in _STRICT and (best is None or not best.preferred):
         return None
-    return best or Hint(frozenset(), preferred=False)
+    return best or NumaHint(frozenset(), preferred=False)
 
 
-def _worth(hint: Hint) -> tuple[bool, int, int]:
+def _worth(hint: NumaHint) -> tuple[bool, int, int]:
     return not hint.preferred, len(hint.nodes), sum(1 << node for node in hint.nodes)
 
 
@@ -67,7 +67,7 @@ def reserved(layout: NumaTopology) -> frozenset[int]:
     return take(layout.cpus, frozenset(layout.cpus), ceil(layout.reserved.get("cpu", 0) / 1000)) or frozenset()
 
 
-def assigned(layout: NumaTopology, free: frozenset[int], count: int, hint: Hint) -> frozenset[int] | None:
+def assigned(layout: NumaTopology, free: frozenset[int], count: int, hint: NumaHint) -> frozenset[int] | None:
     """The CPUs to have: of the hint's NUMA nodes as far as they go, then any. None if there are too few."""
     near = frozenset(cpu for cpu in free if layout.cpus[cpu].numa in hint.nodes)
     first = take(layout.cpus, near, min(count, len(near))) or frozenset()

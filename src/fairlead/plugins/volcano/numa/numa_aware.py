@@ -52,13 +52,13 @@ class NumaAware(TierPlugin):
     def open(self, round: Round) -> None:
         self._round = round
         table = round.cluster.table
-        reports = round.cluster.shelves.of(kinds.VC_NUMATOPOLOGY)
+        reports = round.cluster.object_index.of(kinds.VC_NUMATOPOLOGY)
         self._known.keep_only(reports)
         self._views: dict[int, View] = {}
         for name, report in reports.items():
             row = table.row_of.get(name)
             if row is not None:
-                self._views[row] = self._known.see(report, {task.uid for task in round.books.tasks_on(row)})
+                self._views[row] = self._known.see(report, {task.uid for task in round.resources.tasks_on(row)})
         self._reserved = {row: reserved(view.report) for row, view in self._views.items()}
         self._plans: dict[str, dict[int, frozenset[int]]] = {}
 

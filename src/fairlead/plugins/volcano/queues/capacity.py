@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.framework.job import QUEUE_GATE
-from fairlead.framework.tiers import Eviction, TierPlugin, Vote
+from fairlead.framework.tiers import GangEvictionContext, TierPlugin, Vote
 from fairlead.model.amounts import INFINITY, Amounts, common_names, larger, total_of
 from fairlead.model.tasks import TaskStatus
 from fairlead.plugins.volcano.queues.ledger import INSUFFICIENT, Endings, WhatIf, flat_accounts, sentence, share_of
@@ -19,7 +19,7 @@ from fairlead.plugins.volcano.queues.queue_tree import ROOT, Tree, TreeAccount
 if TYPE_CHECKING:
     from fairlead.framework.round import Job, QueueState, Round, Task
     from fairlead.plugins.volcano.arguments import Arguments
-    from fairlead.plugins.volcano.queues.ledger import Account
+    from fairlead.plugins.volcano.queues.ledger import LedgerAccount
 
 
 class Capacity(TierPlugin):
@@ -40,23 +40,23 @@ class Capacity(TierPlugin):
         self._reserved: dict[str, dict[str, Task]] = {}
         if self._gated:
             self._recall_reservations()
-        self._accounts: dict[str, Account] | None = self._open_accounts(round)
+        self._accounts: dict[str, LedgerAccount] | None = self._open_accounts(round)
         for account in (self._accounts or {}).values():
             _set_share(account)
         self._endings = Endings(round, self._names_above)
 
-    def _open_accounts(self, round: Round) -> dict[str, Account] | None:
+    def _open_accounts(self, round: Round) -> dict[str, LedgerAccount] | None:
         accounts = flat_accounts(round)
         for account in accounts.values():
             deserved = Amounts.of(account.queue.queue.deserved).cap(account.limit, INFINITY)
             account.deserved = larger(deserved, account.guarantee)
         return accounts
 
-    def account(self, queue: str) -> Account | None:
+    def account(self, queue: str) -> LedgerAccount | None:
         """What a queue has and deserves; None while it has no place among the queues."""
         return (self._accounts or {}).get(queue)
 
-    def accounts_up_from(self, queue: str) -> list[Account]:
+    def accounts_up_from(self, queue: str) -> list[LedgerAccount]:
         """Those that bind a queue: its own, and of the queues above it, nearest first."""
         account = self.account(queue)
         return [] if account is None else list(self._line(account))
@@ -65,7 +65,7 @@ class Capacity(TierPlugin):
         """Why a queue can have nothing, if it cannot."""
         return ""
 
-    def _line(self, account: Account) -> Iterator[Account]:
+    def _line(self, account: LedgerAccount) -> Iterator[LedgerAccount]:
         """The accounts that a queue's tasks count for, nearest first."""
         yield account
 
@@ -73,7 +73,7 @@ class Capacity(TierPlugin):
         account = self.account(queue)
         return [] if account is None else [one.name for one in self._line(account)]
 
-    def _account_of(self, task: Task) -> Account | None:
+    def _account_of(self, task: Task) -> LedgerAccount | None:
         return self.account(task.job.queue) if task.job is not None else None
 
     # ---- order ----
@@ -87,7 +87,7 @@ class Capacity(TierPlugin):
         one, other = self.account(left.name), self.account(right.name)
         return 0 if one is None or other is None else self._compare(one, other)
 
-    def _compare(self, left: Account, right: Account) -> float:
+    def _compare(self, left: LedgerAccount, right: LedgerAccount) -> float:
         return compare_shares(left, right)
 
     # ---- queues ----
@@ -124,11 +124,11 @@ class Capacity(TierPlugin):
             return False
         return any(_stays_within(one, request) for one in self._owed(account))
 
-    def _owed(self, account: Account) -> Iterator[Account]:
+    def _owed(self, account: LedgerAccount) -> Iterator[LedgerAccount]:
         """Whose deserved amount gives a queue a claim on others."""
         yield account
 
-    def _takes_jobs(self, account: Account) -> bool:
+    def _takes_jobs(self, account: LedgerAccount) -> bool:
         return True
 
     # ---- victims ----
@@ -154,7 +154,7 @@ class Capacity(TierPlugin):
         return victims
 
     def _gives(
-        self, task: Task, account: Account, reclaimer: Account, evictor: Task, left: dict[str, Amounts]
+        self, task: Task, account: LedgerAccount, reclaimer: LedgerAccount, evictor: Task, left: dict[str, Amounts]
     ) -> list[Amounts] | None:
         """The running sums that losing a task lowers; None if it is not to be lost."""
         allocated = left.setdefault(account.name, account.allocated.copy())
@@ -162,7 +162,7 @@ class Capacity(TierPlugin):
             return None
         return [allocated] if _has_too_much(allocated, account, task) else None
 
-    def unified_evictable(self, eviction: Eviction, candidates: Sequence[Task]) -> list[Task]:
+    def unified_evictable(self, eviction: GangEvictionContext, candidates: Sequence[Task]) -> list[Task]:
         if eviction.kind == "gangpreempt":
             return list(candidates)
         left: dict[str, Amounts] = {}
@@ -201,7 +201,7 @@ class Capacity(TierPlugin):
         if not self._round.compatible and account is not None and job.min_resources is not None:
             self._promise(job, account)
 
-    def _promise(self, job: Job, account: Account) -> None:
+    def _promise(self, job: Job, account: LedgerAccount) -> None:
         for one in self._line(account):
             one.inqueue.add(job.without_gated(job.minimum()))
 
@@ -213,7 +213,7 @@ class Capacity(TierPlugin):
                 if not task.gated and _waits_for_gate(task):
                     self._reserved.setdefault(job.queue, {})[task.uid] = task
 
-    def _reserved_in(self, account: Account, task: Task) -> Amounts:
+    def _reserved_in(self, account: LedgerAccount, task: Task) -> Amounts:
         others = self._reserved.get(account.name, {}).values()
         return total_of(other.request for other in others if other is not task)
 
@@ -267,7 +267,7 @@ class Capacity(TierPlugin):
         if self._gated and _waits_for_gate(task):
             self._reserved.setdefault(account.name, {})[task.uid] = task
 
-    def _refresh(self, account: Account) -> None:
+    def _refresh(self, account: LedgerAccount) -> None:
         """The original leaves ancestors' shares as they were when the round began."""
         for one in [account] if self._round.compatible else self._line(account):
             _set_share(one)
@@ -277,27 +277,27 @@ def _waits_for_gate(task: Task) -> bool:
     return task.pod.annotations.get(QUEUE_GATE) == "true"
 
 
-def _set_share(account: Account) -> None:
+def _set_share(account: LedgerAccount) -> None:
     """A queue that deserves nothing comes after all that have less than they deserve."""
     account.share = 1.0 if account.deserved.empty else share_of(account.allocated, account.deserved)
 
 
-def compare_shares(left: Account, right: Account) -> float:
+def compare_shares(left: LedgerAccount, right: LedgerAccount) -> float:
     """The smaller share first; alike, who deserves anything before who does not."""
     return left.share - right.share or int(left.deserved.empty) - int(right.deserved.empty)
 
 
-def _stays_within(account: Account, request: Amounts) -> bool:
+def _stays_within(account: LedgerAccount, request: Amounts) -> bool:
     used = account.allocated + request
     return bool(used.within_some_requested(account.deserved, request, ignore_zeros=True))
 
 
-def _shares_nothing(task: Task, account: Account) -> bool:
+def _shares_nothing(task: Task, account: LedgerAccount) -> bool:
     """Whether what a task has is nothing that its queue deserves any of."""
     return not common_names(task.request, account.deserved)
 
 
-def _has_too_much(allocated: Amounts, account: Account, task: Task) -> bool:
+def _has_too_much(allocated: Amounts, account: LedgerAccount, task: Task) -> bool:
     return _shares_nothing(task, account) or bool(allocated.above_some_relevant(account.deserved, task.request))
 
 
@@ -309,7 +309,7 @@ class HierarchicalCapacity(Capacity):
         super().__init__(gated=gated)
         self._level = max(0, reclaim_level)
 
-    def _open_accounts(self, round: Round) -> dict[str, Account] | None:
+    def _open_accounts(self, round: Round) -> dict[str, LedgerAccount] | None:
         tree = Tree(round)
         self._troubles = tree.troubles
         return None if tree.troubles and round.compatible else dict(tree.accounts)
@@ -317,13 +317,13 @@ class HierarchicalCapacity(Capacity):
     def trouble(self, queue: str) -> str:
         return self._troubles.get(queue, "")
 
-    def _line(self, account: Account) -> Iterator[Account]:
+    def _line(self, account: LedgerAccount) -> Iterator[LedgerAccount]:
         return _branch(account).line()
 
-    def _takes_jobs(self, account: Account) -> bool:
+    def _takes_jobs(self, account: LedgerAccount) -> bool:
         return _branch(account).is_leaf
 
-    def _compare(self, left: Account, right: Account) -> float:
+    def _compare(self, left: LedgerAccount, right: LedgerAccount) -> float:
         """Leaves first; two leaves by the branches in which they part."""
         one, other = _branch(left), _branch(right)
         if one.is_leaf != other.is_leaf:
@@ -340,7 +340,7 @@ class HierarchicalCapacity(Capacity):
             return 0
         return common_depth(_branch(other), _branch(own)) - common_depth(_branch(one), _branch(own))
 
-    def _owed(self, account: Account) -> Iterator[Account]:
+    def _owed(self, account: LedgerAccount) -> Iterator[LedgerAccount]:
         yield account
         for level in range(1, self._level + 1):
             ancestor = _branch(account).ancestor_at(level)
@@ -348,7 +348,7 @@ class HierarchicalCapacity(Capacity):
                 yield ancestor
 
     def _gives(
-        self, task: Task, account: Account, reclaimer: Account, evictor: Task, left: dict[str, Amounts]
+        self, task: Task, account: LedgerAccount, reclaimer: LedgerAccount, evictor: Task, left: dict[str, Amounts]
     ) -> list[Amounts] | None:
         touched = super()._gives(task, account, reclaimer, evictor, left)
         if touched is None or not self._level:
@@ -365,14 +365,14 @@ class HierarchicalCapacity(Capacity):
             touched.append(allocated)
         return touched
 
-    def _are_kin(self, one: Account, other: Account) -> bool:
+    def _are_kin(self, one: LedgerAccount, other: LedgerAccount) -> bool:
         """Whether two queues share an ancestor within the levels that count, the root aside."""
         theirs = [_branch(other).ancestor_at(level) for level in range(1, self._level + 1)]
         own = [_branch(one).ancestor_at(level) for level in range(1, self._level + 1)]
         return any(ancestor in theirs for ancestor in own if ancestor is not None and ancestor.name != ROOT)
 
 
-def _branch(account: Account) -> TreeAccount:
+def _branch(account: LedgerAccount) -> TreeAccount:
     assert isinstance(account, TreeAccount)
     return account
 

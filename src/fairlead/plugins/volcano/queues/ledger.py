@@ -53,7 +53,7 @@ def sentence(prefix: str, verb: str, names: Iterable[str]) -> str:
     return f"{prefix}: {parts}" if parts else prefix
 
 
-class Account:
+class LedgerAccount:
     """One queue's sums. `limit` is how far it may grow: its capability, and what others' guarantees leave."""
 
     __slots__ = (
@@ -114,15 +114,15 @@ class Account:
         return bool(used.exceeding_requested(what, request))
 
 
-def flat_accounts(round: Round) -> dict[str, Account]:
+def flat_accounts(round: Round) -> dict[str, LedgerAccount]:
     """Accounts of the queues that have jobs, each on its own."""
     guarantees = total_of(Amounts.of(queue.queue.guarantee) for queue in round.queues.values())
     left = round.total.exceeded_part(guarantees)
-    accounts: dict[str, Account] = {}
+    accounts: dict[str, LedgerAccount] = {}
     for job in round.jobs.values():
         account = accounts.get(job.queue)
         if account is None:
-            account = accounts[job.queue] = Account(round.queues[job.queue])
+            account = accounts[job.queue] = LedgerAccount(round.queues[job.queue])
             account.set_limit(left)
         account.count(job)
     return accounts

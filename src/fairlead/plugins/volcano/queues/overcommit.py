@@ -29,7 +29,7 @@ class Overcommit(TierPlugin):
         self._round = round
         self._idle = round.total * self._factor
         used = Amounts()
-        for name, column in round.books.used.items():
+        for name, column in round.resources.used.items():
             used.set(name, float(column[round.rows].sum()))
         self._idle.subtract(used)
         self._inqueue = Amounts()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fairlead.framework.round import Job, QueueState, Round, Task
     from fairlead.plugins.volcano.arguments import Arguments
-    from fairlead.plugins.volcano.queues.ledger import Account
+    from fairlead.plugins.volcano.queues.ledger import LedgerAccount
 
 
 class Proportion(TierPlugin):
@@ -39,11 +39,11 @@ class Proportion(TierPlugin):
         for account in self._accounts.values():
             account.share = share_of(account.allocated, account.deserved)
 
-    def account(self, queue: str) -> Account | None:
+    def account(self, queue: str) -> LedgerAccount | None:
         """What a queue with jobs has and deserves."""
         return self._accounts.get(queue)
 
-    def accounts_up_from(self, queue: str) -> list[Account]:
+    def accounts_up_from(self, queue: str) -> list[LedgerAccount]:
         """The one that binds a queue: those above it do not."""
         account = self.account(queue)
         return [] if account is None else [account]
@@ -166,7 +166,7 @@ def _requests(tasks: Iterable[Task]) -> Amounts:
 # ---- filling ----
 
 
-def share_out(total: Amounts, accounts: Sequence[Account]) -> None:
+def share_out(total: Amounts, accounts: Sequence[LedgerAccount]) -> None:
     """Set what each queue deserves."""
     if not accounts:
         return
@@ -186,7 +186,7 @@ def share_out(total: Amounts, accounts: Sequence[Account]) -> None:
                 account.deserved.set(name, amount)
 
 
-def _names(total: Amounts, accounts: Sequence[Account]) -> list[str]:
+def _names(total: Amounts, accounts: Sequence[LedgerAccount]) -> list[str]:
     names = dict.fromkeys(["cpu", "memory", *total.scalars])
     for account in accounts:
         names |= dict.fromkeys([*account.request.scalars, *account.guarantee.scalars])

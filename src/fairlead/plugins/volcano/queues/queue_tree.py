@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.model.amounts import INFINITY, UNLIMITED, Amounts, larger, total_of
-from fairlead.plugins.volcano.queues.ledger import Account
+from fairlead.plugins.volcano.queues.ledger import LedgerAccount
 
 if TYPE_CHECKING:
     from fairlead.framework.round import QueueState, Round
@@ -23,7 +23,7 @@ ROOT = "root"
 _MOST_OF_A_SCALAR = float(2**63 - 1)
 
 
-class TreeAccount(Account):
+class TreeAccount(LedgerAccount):
     """`ancestors` are from the root down to the parent."""
 
     __slots__ = ("ancestors", "children")

@@ -27,7 +27,7 @@ class HyperNodeSums:
     in; `leaves` has that of the lowest tier as a place in `leaf_names`. -1 is none."""
 
     def __init__(self, round: Round) -> None:
-        network, table, books = round.topology, round.cluster.table, round.books
+        network, table, resources = round.topology, round.cluster.table, round.resources
         self.index = {name: place for place, name in enumerate(network)}
         rows = {name: _rows(round, name) for name in self.index}
         self.in_tier = {tier: np.full(table.capacity, _NOBODY, dtype=np.int32) for tier in network.tiers}
@@ -37,14 +37,14 @@ class HyperNodeSums:
             self._holds[rows[name], place] = True
         self.leaf_names = list(self.index)
         self.leaves = self.in_tier[network.tiers[0]]
-        self._idle = {name: _sum(books.idle, at) for name, at in rows.items()}
-        self._future = {name: self._idle[name] + _sum(books.releasing, at) for name, at in rows.items()}
+        self._idle = {name: _sum(resources.idle, at) for name, at in rows.items()}
+        self._future = {name: self._idle[name] + _sum(resources.releasing, at) for name, at in rows.items()}
         for name, at in rows.items():
-            self._future[name].subtract(_sum(books.pipelined, at))
-        self._allocatable = {name: _sum(books.allocatable, at) for name, at in rows.items()}
-        resources = set(books.allocatable)
-        self._room = {r: np.array([self._allocatable[name].get(r) for name in self.index]) for r in resources}
-        self._used = {r: np.array([books.used[r][rows[name]].sum() for name in self.index]) for r in resources}
+            self._future[name].subtract(_sum(resources.pipelined, at))
+        self._allocatable = {name: _sum(resources.allocatable, at) for name, at in rows.items()}
+        names = set(resources.allocatable)
+        self._room = {r: np.array([self._allocatable[name].get(r) for name in self.index]) for r in names}
+        self._used = {r: np.array([resources.used[r][rows[name]].sum() for name in self.index]) for r in names}
 
     def has_room(self, name: str, need: Amounts, purpose: Purpose) -> bool:
         """Whether a HyperNode as a whole has room, or could be given it."""

@@ -103,10 +103,10 @@ class TaskTopology(TierPlugin):
 
     def _fits(self, request: Amounts, rows: NDArray[np.int32], tolerance: float = 0.0) -> NDArray[np.bool_]:
         """Where a request fits what is idle or about to be."""
-        books = self._round.books
+        resources = self._round.resources
         fitting = np.ones(len(rows), dtype=np.bool_)
         for name, amount in request.items():
-            room = books.column(books.idle, name)[rows] + books.column(books.releasing, name)[rows]
+            room = resources.column(resources.idle, name)[rows] + resources.column(resources.releasing, name)[rows]
             fitting &= (amount <= room) | (np.abs(amount - room) < tolerance)
         return fitting
 

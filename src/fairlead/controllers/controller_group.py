@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Member = Reconciler[Any]
 
 
-class Committee:
+class ControllerGroup:
     def __init__(self, name: str, members: Sequence[Member]) -> None:
         self.name = name
         self.members = list(members)

@@ -1,4 +1,4 @@
-"""Outlook: what evictions would bring on each row, for pods of one signature, kept as columns.
+"""VictimCache: what evictions would bring on each row, for pods of one signature, kept as columns.
 
 Every pod that finds no room asks the same of row after row: who would have to go, and what would that cost? The answer
 depends on the node, on what lies there, on who is promised the node and on the budgets of the pods there. Rows where
@@ -20,7 +20,7 @@ from fairlead.framework.plugin import Scope
 from fairlead.framework.sums import sums_alone
 from fairlead.model import kinds
 from fairlead.model.reasons import Verdict
-from fairlead.plugins.victims import Candidate, budgets_of, select_victims
+from fairlead.plugins.victims import VictimNode, budgets_of, select_victims
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,11 +40,11 @@ _AT_ONCE = 64
 """Rows asked before looking whether enough is known. Answers that do not last are asked for one by one."""
 
 
-class Outlook:
+class VictimCache:
     def __init__(self, capacity: int) -> None:
         self._state: NDArray[np.int8] = np.zeros(capacity, dtype=np.int8)
         self._refusal: NDArray[np.int32] = np.zeros(capacity, dtype=np.int32)
-        self._candidates: dict[int, Candidate] = {}
+        self._candidates: dict[int, VictimNode] = {}
         self._violations: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
         self._first_priority: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
         self._priority_sum: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
@@ -88,7 +88,7 @@ class Outlook:
         for row in rows:
             self._state[row] = UNKNOWN
 
-    def note(self, row: int, answer: Candidate | Verdict, codes: VerdictCodes, *, guarded: bool, lasts: bool) -> None:
+    def note(self, row: int, answer: VictimNode | Verdict, codes: VerdictCodes, *, guarded: bool, lasts: bool) -> None:
         """Keep an answer. One that depends on the time of day is good for this search only."""
         self._guarded[row] = guarded
         if not lasts:
@@ -135,7 +135,7 @@ class Outlook:
         latest: NDArray[np.int32] = rows[started == started.max()]
         return latest
 
-    def candidate(self, row: int) -> Candidate:
+    def candidate(self, row: int) -> VictimNode:
         return self._candidates[row]
 
     def refusals(self, rows: NDArray[np.int32]) -> Iterable[tuple[int, int]]:
@@ -146,8 +146,10 @@ class Outlook:
 class Survey:
     """The rows that a search looked at."""
 
-    def __init__(self, outlook: Outlook, rows: NDArray[np.int32], states: NDArray[np.int8], wanted: int) -> None:
-        self._outlook = outlook
+    def __init__(
+        self, victim_cache: VictimCache, rows: NDArray[np.int32], states: NDArray[np.int8], wanted: int
+    ) -> None:
+        self._cache = victim_cache
         self._rows = rows
         self._states = states
         self.found: NDArray[np.int32] = np.concatenate(
@@ -155,40 +157,40 @@ class Survey:
         )
         """Rows where room can be made, those that violate no budget first."""
 
-    def candidates(self) -> Sequence[Candidate]:
-        return Candidates(self._outlook, self.found)
+    def candidates(self) -> Sequence[VictimNode]:
+        return Candidates(self._cache, self.found)
 
-    def best(self, now: float) -> Sequence[Candidate]:
-        return Candidates(self._outlook, self._outlook.best(self.found, now))
+    def best(self, now: float) -> Sequence[VictimNode]:
+        return Candidates(self._cache, self._cache.best(self.found, now))
 
     def in_vain(self, codes: VerdictCodes) -> list[tuple[Verdict, int]]:
         """Why evictions do not help, and on how many rows."""
         refused = self._rows[self._states == IN_VAIN]
-        return [(codes.verdict(code), count) for code, count in self._outlook.refusals(refused)]
+        return [(codes.verdict(code), count) for code, count in self._cache.refusals(refused)]
 
     def needing_nobody(self) -> list[int]:
         """Rows that refused the pod and yet would take it as they are."""
         return [int(row) for row in self._rows[self._states == NOBODY]]
 
 
-class Candidates(Sequence[Candidate]):
+class Candidates(Sequence[VictimNode]):
     """Candidates by row, looked up when somebody wants to see one: of five hundred that are as good, one is chosen."""
 
-    def __init__(self, outlook: Outlook, rows: NDArray[np.int32]) -> None:
-        self._outlook = outlook
+    def __init__(self, victim_cache: VictimCache, rows: NDArray[np.int32]) -> None:
+        self._cache = victim_cache
         self._rows = rows
 
     def __len__(self) -> int:
         return len(self._rows)
 
     @overload
-    def __getitem__(self, at: int) -> Candidate: ...
+    def __getitem__(self, at: int) -> VictimNode: ...
     @overload
-    def __getitem__(self, at: slice) -> Sequence[Candidate]: ...
-    def __getitem__(self, at: int | slice) -> Candidate | Sequence[Candidate]:
+    def __getitem__(self, at: slice) -> Sequence[VictimNode]: ...
+    def __getitem__(self, at: int | slice) -> VictimNode | Sequence[VictimNode]:
         if isinstance(at, slice):
-            return Candidates(self._outlook, self._rows[at])
-        return self._outlook.candidate(int(self._rows[at]))
+            return Candidates(self._cache, self._rows[at])
+        return self._cache.candidate(int(self._rows[at]))
 
 
 def survey(cycle: Cycle, refusals: Refusals, rows: NDArray[np.int32], wanted: int) -> Survey:
@@ -201,34 +203,34 @@ def survey(cycle: Cycle, refusals: Refusals, rows: NDArray[np.int32], wanted: in
     cycle.remembered.catch_up(cycle)
     promises = () if refusals.promises is None else (refusals.promises,)
     logs = (table.static, table.content, table.seen, *promises)
-    outlook = Outlook(table.capacity)
+    victim_cache = VictimCache(table.capacity)
     if lasting:
-        outlook = _remembered(cycle, refusals, filters)
-        outlook.follow(logs)
-        outlook.follow_budgets(cycle.cluster.shelves.of(kinds.POD_DISRUPTION_BUDGET).version, budgets)
-        outlook.forget(_not_to_be_kept(cycle, refusals))
+        victim_cache = _remembered(cycle, refusals, filters)
+        victim_cache.follow(logs)
+        victim_cache.follow_budgets(cycle.cluster.object_index.of(kinds.POD_DISRUPTION_BUDGET).version, budgets)
+        victim_cache.forget(_not_to_be_kept(cycle, refusals))
 
     def ask(row: int) -> None:
         answer = select_victims(cycle, refusals, row, budgets, sums)
         pods = table.pods[row]
         guarded = any(budget.covers(pod.namespace, pod.labels) for budget in budgets for pod in pods)
         lasts = not any(pod.start_time is not None and pod.start_time > now for pod in pods)
-        outlook.note(row, answer, codes, guarded=guarded, lasts=lasts)
+        victim_cache.note(row, answer, codes, guarded=guarded, lasts=lasts)
 
-    found = outlook.search(rows, wanted, ask, at_once=_AT_ONCE if lasting else 1)
+    found = victim_cache.search(rows, wanted, ask, at_once=_AT_ONCE if lasting else 1)
     if lasting:
-        outlook.forget(_not_to_be_kept(cycle, refusals))
-        outlook.overlook(logs)
+        victim_cache.forget(_not_to_be_kept(cycle, refusals))
+        victim_cache.overlook(logs)
     return found
 
 
-def _remembered(cycle: Cycle, refusals: Refusals, filters: Sequence[Plugin]) -> Outlook:
-    """The outlook of pods like this one. Where nobody keeps count of promises there is another."""
+def _remembered(cycle: Cycle, refusals: Refusals, filters: Sequence[Plugin]) -> VictimCache:
+    """The VictimCache of pods like this one. Where nobody keeps count of promises there is another."""
     assert cycle.remembered is not None
     capacity = cycle.cluster.table.capacity
-    question = "outlook" if refusals.promises is not None else "outlook while many are in flight"
+    question = "victims" if refusals.promises is not None else "victims while many are in flight"
     premises = (capacity, tuple([plugin.epoch(cycle.cluster) for plugin in filters]))
-    return cycle.remembered.what_if(question, -1, premises, lambda: Outlook(capacity))
+    return cycle.remembered.what_if(question, -1, premises, lambda: VictimCache(capacity))
 
 
 def _not_to_be_kept(cycle: Cycle, refusals: Refusals) -> Iterable[int]:

@@ -47,7 +47,7 @@ HALF, _TWO, _FIFTY = np.array(0.5), np.array(2.0), np.array(50.0)
 """Of few rows, half the cost of an operation with a plain number is to make an array of it."""
 
 
-class Room:
+class FreeAmounts:
     def __init__(self, cluster: Cluster) -> None:
         self._table = cluster.table
         self._lines: NDArray[np.float64] = np.zeros((_LINES, 0))
@@ -155,5 +155,5 @@ def evenness(taken: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[
     return np.trunc(apart, out=apart)
 
 
-def room_of(cluster: Cluster) -> Room:
-    return cluster.index(Room, Room)
+def room_of(cluster: Cluster) -> FreeAmounts:
+    return cluster.index(FreeAmounts, FreeAmounts)

@@ -1,4 +1,4 @@
-"""Shelves: the objects besides pods and nodes that policies read, compiled, by kind and name.
+"""ObjectIndex: the objects besides pods and nodes that policies read, compiled, by kind and name.
 
 Which kinds are kept, and what compiles each, is one table. A kind that is not in it is none of scheduling's business.
 A shelf's `version` moves with every change, so that whoever derives something from it knows when to derive it anew, and
@@ -73,16 +73,16 @@ class Shelf(dict[str, Any]):
         return self._touched[-missed:] if missed else []
 
 
-class Shelves:
+class ObjectIndex:
     def __init__(self) -> None:
-        self._shelves: dict[Kind, Shelf] = {kind: Shelf() for kind in COMPILERS}
+        self._by_kind: dict[Kind, Shelf] = {kind: Shelf() for kind in COMPILERS}
 
     def of(self, kind: Kind) -> Shelf:
-        return self._shelves[kind]
+        return self._by_kind[kind]
 
     def apply(self, change: Change) -> tuple[Any, Any]:
         """Take in a change; returns the records before and after."""
-        shelf = self._shelves[change.kind]
+        shelf = self._by_kind[change.kind]
         key = key_of(change.doc)
         old = shelf.get(key)
         if change.happened is Happened.DELETED:

@@ -1,4 +1,4 @@
-"""Seat: a pod and where it is. The cluster's books are kept in seats, and so are a gang's."""
+"""PodState: a pod and where it is: pending, assumed or bound. The Cluster and each Gang keep one per pod."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fairlead.state.gangs import Gang
 
 
-class Place(Enum):
+class PodPlace(Enum):
     __hash__ = object.__hash__
     """Members are counted by place all the time, and an Enum's own hash is slow."""
     PENDING = "pending"
@@ -21,13 +21,13 @@ class Place(Enum):
 
 
 @dataclass(slots=True)
-class Seat:
+class PodState:
     """A pod and where it is. `row` is -1 while it is pending. `pod` is the copy that the table counts, `seen` the
     newest that the API showed; they differ only while a pod is assumed and changes meanwhile. `gang` is the group it
     belongs to, if any."""
 
     pod: Pod
     seen: Pod
-    place: Place
+    place: PodPlace
     row: int = -1
     gang: Gang | None = None

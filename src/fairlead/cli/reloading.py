@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from fairlead.config.watcher import Outcome
+from fairlead.config.watcher import ReloadOutcome
 from fairlead.model import kinds
-from fairlead.state.cluster import Place
+from fairlead.state.cluster import PodPlace
 
 if TYPE_CHECKING:
     from fairlead.config.kube_records import KubeConfig
@@ -32,10 +32,10 @@ LOOK_EVERY = 1.0
 class Watcher(Protocol):
     current: KubeConfig
 
-    def look(self) -> Outcome: ...
+    def look(self) -> ReloadOutcome: ...
 
 
-class Attended:
+class ReloadingScheduler:
     def __init__(
         self,
         scheduler: Scheduler,
@@ -91,7 +91,7 @@ class Attended:
 
     def _look(self) -> None:
         try:
-            if self._watcher is not None and self._watcher.look() is Outcome.CHANGED:
+            if self._watcher is not None and self._watcher.look() is ReloadOutcome.CHANGED:
                 self._reload(self._watcher.current)
             for look in self._also_look:
                 look()
@@ -123,7 +123,7 @@ def compare(scheduler: Scheduler, view: DocView) -> bool:
     agree &= _told("nodes", missed=nodes - set(cluster.table.row_of), redundant=set(cluster.table.row_of) - nodes)
     pods = {doc["metadata"]["uid"]: doc["spec"].get("nodeName", "") for doc in view.list(kinds.POD)}
     placed = {uid for uid, node in pods.items() if node}
-    held = {uid for uid, seat in cluster.pods.items() if seat.place in (Place.BOUND, Place.RELEASING)}
+    held = {uid for uid, pod_state in cluster.pods.items() if pod_state.place in (PodPlace.BOUND, PodPlace.RELEASING)}
     agree &= _told("pods", missed=placed - held, redundant=held - placed)
     try:
         cluster.check()

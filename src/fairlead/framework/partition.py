@@ -1,4 +1,4 @@
-"""Territory: the part of a cluster that a scheduler in rounds answers for, and the nodes it prefers or keeps to.
+"""Partition: the part of a cluster that a scheduler in rounds answers for, and the nodes it prefers or keeps to.
 
 Three ways to divide a cluster, Volcano's all: nodes by labels; nodes, groups and pods by a ring of replicas; and nodes
 by NodeShards, objects that somebody else writes and that move while everything runs. What is outside by the first two
@@ -28,7 +28,7 @@ class Sharding(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Territory:
+class Partition:
     """`labels` are `key:value`; a node needs one of them, if there are any. `replica` is this scheduler's name on the
     ring; `shard` is the NodeShard that is its own."""
 
@@ -63,7 +63,7 @@ class Territory:
         return self.ring is None or self.ring.owner(name) == self.replica
 
 
-WHOLE = Territory()
+WHOLE = Partition()
 
 
 def node_labels(entries: Iterable[str]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Books: what Volcano adds to a row. Four columns per resource: idle, used, releasing and pipelined.
+"""RoundResources: what Volcano adds to a row. Four columns per resource: idle, used, releasing and pipelined.
 
     status added   idle    used    releasing   pipelined
     Releasing      -req    +req    +req
@@ -40,7 +40,7 @@ AnyBooked = TypeVar("AnyBooked", bound=Booked)
 Column = "NDArray[np.float64]"
 
 
-class Books(Generic[AnyBooked]):
+class RoundResources(Generic[AnyBooked]):
     def __init__(self, table: NodeTable) -> None:
         self._size = table.capacity
         self.allocatable: dict[str, NDArray[np.float64]] = {}

@@ -1,10 +1,10 @@
-"""Sandbox: what a round pretends about the node table, lifted off again whenever somebody else needs the truth.
+"""TrialOverlay: what a round pretends about the node table, lifted off again whenever somebody else needs the truth.
 
 A round takes minutes of decisions and is interrupted between them. While it runs, the table shows what it tried: pods
 placed or pipelined that are not, and pods gone that are there. `lift` takes all that away, `lay` puts it back; what is
 committed becomes part of the table through `keep`.
 
-Invariant: after `lift`, the table is as if the sandbox had never been, the pods of each row in their old order, and
+Invariant: after `lift`, the table is as if the overlay had never been, the pods of each row in their old order, and
 those committed meanwhile at the end.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlead.state.cluster import Cluster
 
 
-class Sandbox:
+class TrialOverlay:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._placed: dict[str, tuple[Pod, int]] = {}

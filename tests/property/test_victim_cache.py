@@ -20,11 +20,11 @@ from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.model.pod import Pod
 from fairlead.model.reasons import Reason, Reject, Verdict
-from fairlead.plugins import outlook
-from fairlead.plugins.outlook import survey
+from fairlead.plugins import victim_cache
 from fairlead.plugins.preemption import best_candidates
 from fairlead.plugins.resources import NodeResourcesFit, Request
-from fairlead.plugins.victims import Candidate, budgets_of, select_victims
+from fairlead.plugins.victim_cache import survey
+from fairlead.plugins.victims import VictimNode, budgets_of, select_victims
 from fairlead.state.cluster import Cluster
 from fairlead.state.nodes import Nodes
 from fairlead.state.touchlog import TouchLog
@@ -90,7 +90,7 @@ class Town:
             labels={"app": draw(st.sampled_from(["web", "db"]))},
         )
         self.seated.append(doc)
-        self.arena.seat(doc)
+        self.arena.pod_state(doc)
 
     def goes(self, draw: st.DrawFn) -> None:
         if self.seated:
@@ -127,10 +127,10 @@ class Town:
         return found
 
 
-def one_by_one(cycle: Cycle, refusals: Refusals, rows: list[int], wanted: int) -> tuple[list[Candidate], list[str]]:
+def one_by_one(cycle: Cycle, refusals: Refusals, rows: list[int], wanted: int) -> tuple[list[VictimNode], list[str]]:
     """The walk in so many words: candidates that violate no budget first, and what was said of other rows."""
-    peaceful: list[Candidate] = []
-    violating: list[Candidate] = []
+    peaceful: list[VictimNode] = []
+    violating: list[VictimNode] = []
     said: list[str] = []
     for row in rows:
         answer = select_victims(cycle, refusals, row, budgets_of(cycle.cluster), sums_alone(cycle))
@@ -143,13 +143,13 @@ def one_by_one(cycle: Cycle, refusals: Refusals, rows: list[int], wanted: int) -
     return peaceful[:wanted] + violating[:wanted], said
 
 
-def named(candidates: list[Candidate]) -> list[tuple[int, list[str], int]]:
+def named(candidates: list[VictimNode]) -> list[tuple[int, list[str], int]]:
     return [(c.row, [victim.name for victim in c.victims], c.violations) for c in candidates]
 
 
 @given(st.data())
 @settings(max_examples=50)
-def test_a_remembered_outlook_is_what_a_new_look_finds(data: st.DataObject) -> None:
+def test_a_victim_cache_is_what_a_new_look_finds(data: st.DataObject) -> None:
     draw = data.draw
     curfew = draw(st.sampled_from([None, Scope.STATIC, Scope.ROW]))
     town = Town(counted=draw(st.booleans()), curfew=None if curfew is None else Curfew(curfew))
@@ -182,14 +182,14 @@ def test_a_remembered_outlook_is_what_a_new_look_finds(data: st.DataObject) -> N
 def test_equal_pods_ask_only_rows_that_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[int]] = []
 
-    def counting(cycle: Cycle, refusals: Refusals, row: int, *rest: Any) -> Candidate | Verdict:
+    def counting(cycle: Cycle, refusals: Refusals, row: int, *rest: Any) -> VictimNode | Verdict:
         asked[-1].append(row)
         return select_victims(cycle, refusals, row, *rest)
 
-    monkeypatch.setattr(outlook, "select_victims", counting)
+    monkeypatch.setattr(victim_cache, "select_victims", counting)
     town = Town(counted=True)
     for i in range(NODES):
-        town.arena.seat(pod(f"low{i}", cpu="4", on=f"n{i}", priority=i))
+        town.arena.pod_state(pod(f"low{i}", cpu="4", on=f"n{i}", priority=i))
     for _ in range(3):
         found = town.challenge(port=0)
         assert found is not None
@@ -202,7 +202,7 @@ def test_equal_pods_ask_only_rows_that_changed(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_budget_that_was_spent_is_noticed() -> None:
     town = Town(counted=True)
-    town.arena.seat(*(pod(f"low{i}", cpu="4", on=f"n{i}", labels={"app": "web"}) for i in range(NODES)))
+    town.arena.pod_state(*(pod(f"low{i}", cpu="4", on=f"n{i}", labels={"app": "web"}) for i in range(NODES)))
     violations = []
     for allowed in (1, 0):
         town.arena.put(kinds.POD_DISRUPTION_BUDGET, budget("b", {"app": "web"}, allowed=allowed))
@@ -216,7 +216,7 @@ def test_a_budget_that_was_spent_is_noticed() -> None:
 def test_an_epoch_that_moves_voids_what_evictions_would_bring() -> None:
     curfew = Curfew()
     town = Town(counted=True, curfew=curfew)
-    town.arena.seat(*(pod(f"low{i}", cpu="4", on=f"n{i}") for i in range(NODES)))
+    town.arena.pod_state(*(pod(f"low{i}", cpu="4", on=f"n{i}") for i in range(NODES)))
     rows = []
     for closed in (-1, 1, 2, 2):
         curfew.close(closed)
@@ -230,8 +230,10 @@ def test_an_epoch_that_moves_voids_what_evictions_would_bring() -> None:
 def test_a_pod_that_starts_by_a_clock_ahead_of_ours_is_looked_at_again() -> None:
     """Who has not started counts as starting now: before such a pod today, after it tomorrow."""
     town = Town(counted=True)
-    town.arena.seat(pod("ahead", cpu="2", on="n0", started="2026-01-01T01:30:00Z"), pod("waiting", cpu="2", on="n0"))
-    town.arena.seat(*(pod(f"other{i}", cpu="4", on=f"n{i}", priority=9) for i in range(1, NODES)))
+    town.arena.pod_state(
+        pod("ahead", cpu="2", on="n0", started="2026-01-01T01:30:00Z"), pod("waiting", cpu="2", on="n0")
+    )
+    town.arena.pod_state(*(pod(f"other{i}", cpu="4", on=f"n{i}", priority=9) for i in range(1, NODES)))
     victims = []
     for later in (0, 86_400):
         found = town.challenge(port=0, cpu="2")
