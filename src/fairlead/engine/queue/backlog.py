@@ -34,6 +34,7 @@ from fairlead.engine.queue.nominator import Nominator
 from fairlead.engine.queue.queues import Queues, sorter_of
 from fairlead.engine.queue.requeue import Requeue, Requeuing
 from fairlead.engine.queue.sweeps import Sweeps
+from fairlead.engine.queue.transitions import Transitions
 from fairlead.model.events import (
     FORCE_ACTIVATE,
     UNSCHEDULABLE_POD_ADD,
@@ -53,7 +54,6 @@ CONFIGURATION_CHANGE = ClusterEvent(FORCE_ACTIVATE.resource, FORCE_ACTIVATE.acti
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF = "PopFromBackoffQ"
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
-_NOMINATING = frozenset({UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label})
 REMEMBERED_COMPLAINTS = 1000
 _QUEUE_NAMES = {QueueName.PARKED: "unschedulable", QueueName.ACTIVE: "the active", QueueName.BACKOFF: "the backoff"}
 
@@ -80,15 +80,14 @@ class Backlog:
         self.nominator = Nominator(self._seen, self._waiting_pod)
         self.cycle = 0
         """How many pods have been popped."""
-        self.incoming: Counter[tuple[str, str]] = Counter()
-        """(queue, event label): what `queue_incoming_pods_total` counts."""
-        self.blamed: Counter[tuple[str, str]] = Counter()
-        """(plugin, profile): waiting pods that the plugin refused, the gauge `unschedulable_pods`."""
         self.complaints: deque[str] = deque(maxlen=REMEMBERED_COMPLAINTS)
         """What went wrong without stopping anything, for the log. Whoever reads them takes them off."""
         self.hints = Hints(profiles, self._extra)
         self._gates = Gates(profiles, cluster, self.complaints)
         self._gate_watch = GateWatch()
+        self._transitions = Transitions(self._queues, self._gates, self.nominator)
+        self.incoming = self._transitions.incoming
+        self.blamed = self._transitions.blamed
         self.hints_asked: Counter[tuple[str, str, str]] = Counter()
         """(plugin, event label, `Queue`, `QueueSkip` or `Error`): how often a hint said what."""
         self._requeuing = Requeuing(self.hints, self.hints_asked, self.complaints)
@@ -99,7 +98,7 @@ class Backlog:
         entry = self._entry_for(pod, now)
         if entry.gated and entry.gang is not None and len(entry.gang) < entry.gang.minimum:
             return  # one more member that waits for the others
-        self._to_active(entry, UNSCHEDULABLE_POD_ADD.label, now)
+        self._transitions.to_active(entry, UNSCHEDULABLE_POD_ADD.label, now)
         if entry.gang is not None and not entry.gated:
             self.nominator.nominate(pod)
 
@@ -120,7 +119,7 @@ class Backlog:
             return
         if entry is None or entry.pod.uid != new.uid:
             self.nominator.clear(old.uid)
-            self._to_active(self._entry_for(new, now), UNSCHEDULABLE_POD_UPDATE.label, now)
+            self._transitions.to_active(self._entry_for(new, now), UNSCHEDULABLE_POD_UPDATE.label, now)
             return
         self._queues.replace_pod(entry, new)
         self.nominator.update(old, new)
@@ -130,15 +129,14 @@ class Backlog:
     def _reconsider(self, entry: Entry, events: Iterable[ClusterEvent], old: Pod, new: Pod, *, now: float) -> None:
         for event in events:
             strategy = self._requeuing.judge(entry, event, old, new)
-            if self._requeue(entry, strategy, event.label, now):
+            if self._transitions.requeue(entry, strategy, event.label, now):
                 return
 
     def delete(self, pod: Pod, now: float) -> None:
         self.nominator.clear(pod.uid)
         entry = self._queues.get(self.gangs.key(pod))
         if entry is not None and (entry.gang is None or not entry.gang.pending()):
-            self._blame(entry, -1)
-            self._queues.remove(entry)
+            self._transitions.remove(entry)
         elif entry is not None:
             self._rearrange(entry, now)
         self.gangs.left(pod)
@@ -188,9 +186,9 @@ class Backlog:
             return
         self._queues.replace_pod(entry, pod)
         if entry.gated:
-            self._to_active(entry, UNSCHEDULABLE_POD_UPDATE.label, now)
-        elif entry.place is not QueueName.PARKED and not self._admit(entry):
-            self._park(entry, UNSCHEDULABLE_POD_UPDATE.label)
+            self._transitions.to_active(entry, UNSCHEDULABLE_POD_UPDATE.label, now)
+        elif entry.place is not QueueName.PARKED and not self._transitions.admit(entry):
+            self._transitions.park(entry, UNSCHEDULABLE_POD_UPDATE.label)
 
     # ---- attempts ----
 
@@ -219,8 +217,7 @@ class Backlog:
         return entry
 
     def _depart(self, entry: Entry) -> bool:
-        self._queues.remove(entry)
-        self._blame(entry, -1)
+        self._transitions.remove(entry)
         entry.attempts += 1
         if entry.uid in self.in_flight:
             self.complaints.append(f"the same pod is tracked in multiple places in the scheduler: {entry.key}")
@@ -242,10 +239,10 @@ class Backlog:
         if present is not None:
             self.complaints.append(f"Pod {entry.key} is already present in {_QUEUE_NAMES[present.place]} queue")
         elif entry.gang is None or entry.gang.pending():
-            self._count_failure(entry, now)
-            self._blame(entry, 1)
+            entry.count_failure(now)
+            self._transitions.count_blame(entry)
             strategy = self._requeuing.judge_all(entry, self.in_flight.since(departed))
-            self._requeue(entry, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
+            self._transitions.requeue(entry, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
         self.done(departed)
 
     def _as_gang(self, entry: Entry) -> Entry:
@@ -255,20 +252,8 @@ class Backlog:
             return entry
         present = self._queues.get(gang.key)
         if present is not None:
-            self._blame(present, -1)
-            self._queues.remove(present)
+            self._transitions.remove(present)
         return entry.with_gang(gang, present)
-
-    def _count_failure(self, entry: Entry, now: float) -> None:
-        if entry.blamed:
-            entry.unschedulable_count += 1
-            entry.error_count = 0
-        else:
-            entry.error_count += 1
-        entry.since = now
-        entry.backoff_until = None
-        entry.flushed = False
-        entry.flushed_at = None
 
     # ---- what wakes parked pods ----
 
@@ -301,7 +286,7 @@ class Backlog:
             strategy = self._requeuing.judge(entry, event, old, new)
             if strategy is not Requeue.SKIP:
                 self._queues.remove(entry)
-                moved += self._requeue(entry, strategy, event.label, now)
+                moved += self._transitions.requeue(entry, strategy, event.label, now)
         self.in_flight.note(event, old, new)
         return moved
 
@@ -312,7 +297,7 @@ class Backlog:
             watch = self._gate_watch.opened(self._queues.parked, self._gates, self.hints, self._requeuing)
             for entry, strategy, label in watch:
                 self._queues.remove(entry)
-                self._requeue(entry, strategy, label, now)
+                self._transitions.requeue(entry, strategy, label, now)
 
     def activate(self, pods: Iterable[Pod], now: float) -> None:
         """Do not let these wait any longer. One in flight is remembered; a gated one stays gated."""
@@ -325,7 +310,7 @@ class Backlog:
         if entry is None or entry.place is QueueName.ACTIVE:
             return False
         admitted = entry.place is QueueName.BACKOFF
-        return self._to_active(entry, FORCE_ACTIVATE.label, now, admitted=admitted)
+        return self._transitions.to_active(entry, FORCE_ACTIVATE.label, now, admitted=admitted)
 
     # ---- time passes ----
 
@@ -333,7 +318,7 @@ class Backlog:
         """Let those go whose backoff is over or who have been parked for too long."""
         self._settle()
         for entry in self._queues.backoff.due(now):
-            self._to_active(entry, BACKOFF_COMPLETE, now, admitted=True)
+            self._transitions.to_active(entry, BACKOFF_COMPLETE, now, admitted=True)
         cutoff = self._sweeps.cutoff(now)
         overdue = self._queues.parked.parked_before(cutoff) if cutoff is not None else []
         for entry in overdue:
@@ -373,63 +358,11 @@ class Backlog:
         self.hints = self._requeuing.hints = Hints(profiles, self._extra)
         self._gates.profiles = profiles
         for entry in sorted(self._queues, key=lambda entry: entry.serial):
-            if entry.place is QueueName.PARKED or not self._admit(entry):
-                self._park(entry, CONFIGURATION_CHANGE.label)
+            if entry.place is QueueName.PARKED or not self._transitions.admit(entry):
+                self._transitions.park(entry, CONFIGURATION_CHANGE.label)
             else:
                 self._queues.reorder(entry)
         self.move(CONFIGURATION_CHANGE, None, None, now)
-
-    # ---- from queue to queue ----
-
-    def _requeue(self, entry: Entry, strategy: Requeue, label: str, now: float) -> bool:
-        """Where a strategy leads. True if that is the active or the backoff queue."""
-        if strategy is Requeue.SKIP:
-            self._park(entry, label)
-            return False
-        if strategy is Requeue.AFTER_BACKOFF and self._queues.backoff.backoff.lasts(entry, now):
-            return self._to_backoff(entry, label)
-        return self._to_active(entry, label, now)
-
-    def _to_active(self, entry: Entry, label: str, now: float, *, admitted: bool = False) -> bool:
-        """Into the active queue, if the gates are open. Who comes from backoff was admitted there."""
-        if not admitted and not self._admit(entry):
-            self._park(entry, label)
-            return False
-        if entry.first_attempt is None:
-            entry.first_attempt = now
-        self._make_room(entry)
-        self._queues.put_active(entry)
-        self.incoming[QueueName.ACTIVE.value, label] += 1
-        if label in _NOMINATING:
-            self.nominator.nominate(entry.pod)
-        return True
-
-    def _to_backoff(self, entry: Entry, label: str) -> bool:
-        if not self._admit(entry):
-            self._park(entry, label)
-            return False
-        self._queues.put_backoff(entry)
-        self.incoming[QueueName.BACKOFF.value, label] += 1
-        return True
-
-    def _park(self, entry: Entry, label: str) -> None:
-        present = self._queues.get(entry.key)
-        if present is not None and present is not entry and present.uid == entry.uid:
-            self._blame(entry, -1)
-            return
-        if entry.gated:
-            entry.flushed = False
-        self._make_room(entry)
-        if entry.place is not QueueName.PARKED:
-            self.incoming[QueueName.PARKED.value, label] += 1
-        self._queues.park(entry, orphan=not self.hints.knows(entry.pod.scheduler_name))
-
-    def _make_room(self, entry: Entry) -> None:
-        """A namesake that still waits is a pod that went away unnoticed."""
-        present = self._queues.get(entry.key)
-        if present is not None and present is not entry:
-            self._blame(present, -1)
-            self._queues.remove(present)
 
     def _order(self, entry: Entry) -> Order:
         """The order of the active queue: gangs that have started and lack members, then the one rule that all profiles
@@ -438,26 +371,6 @@ class Backlog:
         if self._sorter is None:
             return urgency, -entry.pod.priority, entry.since, entry.serial
         return (urgency, *self._sorter.queue_key(entry.pod, entry.since), entry.serial)
-
-    def _admit(self, entry: Entry) -> bool:
-        refusal = self._gates.ask(entry)
-        if refusal is None:
-            entry.message = "" if entry.gated else entry.message
-            entry.gated_by = ""
-            return True
-        if refusal.plugin not in entry.blamed:
-            self.blamed[refusal.plugin, entry.pod.scheduler_name] += 1
-        entry.unschedulable_plugins |= {refusal.plugin}
-        entry.gated_by = refusal.plugin
-        entry.message = refusal.message
-        return False
-
-    def _blame(self, entry: Entry, change: int) -> None:
-        for plugin in entry.blamed:
-            key = (plugin, entry.pod.scheduler_name)
-            self.blamed[key] += change
-            if not self.blamed[key]:
-                del self.blamed[key]
 
     # ---- reading ----
 
@@ -489,8 +402,7 @@ class Backlog:
         """Recount; an AssertionError says what is wrong. A pod is in one queue, or in flight; the gauge is true."""
         self._queues.check()
         assert not any(entry.uid in self.in_flight for entry in self._queues), "a pod in flight waits in a queue"
-        blamed = Counter((plugin, entry.pod.scheduler_name) for entry in self._queues for plugin in entry.blamed)
-        assert self.blamed == blamed, "the gauge of blamed plugins is not the sum of the entries"
+        self._transitions.check()
 
     def _seen(self, uid: str) -> Pod | None:
         pod_state = self._cluster.pods.get(uid)

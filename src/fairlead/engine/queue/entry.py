@@ -113,6 +113,18 @@ class Entry:
         self.gated_by = ""
         self.message = message
 
+    def count_failure(self, now: float) -> None:
+        """Count a failed attempt. Only an attempt that no plugin is to blame for counts as an error."""
+        if self.blamed:
+            self.unschedulable_count += 1
+            self.error_count = 0
+        else:
+            self.error_count += 1
+        self.since = now
+        self.backoff_until = None
+        self.flushed = False
+        self.flushed_at = None
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
