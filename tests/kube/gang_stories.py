@@ -154,7 +154,7 @@ def _scheduled(doc: Mapping[str, Any], type_: str) -> tuple[str, str, str]:
 
 
 async def members_and_groups_appear(cluster: Cluster) -> list[Any]:
-    """§7.3: members wait for their group and for each other; a basic group waits for nobody."""
+    """Members wait for their group and for each other; a basic group waits for nobody."""
     await cluster.gang("whole", minimum=3, members=3)
     await cluster.gang("too-large", minimum=13, members=13)
     await cluster.gang("lonely", minimum=4, members=2)
@@ -167,7 +167,7 @@ async def members_and_groups_appear(cluster: Cluster) -> list[Any]:
 
 
 async def members_beyond_the_minimum(cluster: Cluster) -> list[Any]:
-    """§7.5, §7.8: those that fit start, the others later; a group that was scheduled stays so."""
+    """Those that fit start, the others later; a group that was scheduled stays so."""
     await cluster.gang("elastic", minimum=2, members=14)
     first = await cluster.look()
     bound = [doc["metadata"]["name"] for doc in (await cluster.api.list(POD, namespace="default")).items
@@ -178,7 +178,7 @@ async def members_beyond_the_minimum(cluster: Cluster) -> list[Any]:
 
 
 async def the_most_important_members_first(cluster: Cluster) -> list[Any]:
-    """§7.4: members are placed by priority, whoever came first."""
+    """Members are placed by priority, whoever came first."""
     await cluster.members("ranked", 10)
     await cluster.members("ranked", 4, first=10, priorityClassName="high")
     await cluster.group("ranked", 4)
@@ -189,7 +189,7 @@ async def the_most_important_members_first(cluster: Cluster) -> list[Any]:
 
 
 async def members_behind_gates_and_of_others(cluster: Cluster) -> list[Any]:
-    """§7.3, §7.4: a gated member is known and not placed; one of another scheduler is neither ours nor nobody's."""
+    """A gated member is known and not placed; one of another scheduler is neither ours nor nobody's."""
     await cluster.group("gated", 3)
     await cluster.members("gated", 2)
     await cluster.members("gated", 1, first=2, schedulingGates=[{"name": "example.com/later"}])
@@ -204,7 +204,7 @@ async def members_behind_gates_and_of_others(cluster: Cluster) -> list[Any]:
 
 
 async def one_rack(cluster: Cluster) -> list[Any]:
-    """§7.6: in one rack or not at all; later members follow, and wait for room there."""
+    """In one rack or not at all; later members follow, and wait for room there."""
     await cluster.gang("racked", minimum=5, members=5, key=RACK)
     await cluster.gang("no-rack", minimum=9, members=9, key=RACK)
     await cluster.gang("no-label", minimum=1, members=1, key="example.com/row")
@@ -216,7 +216,7 @@ async def one_rack(cluster: Cluster) -> list[Any]:
 
 
 async def room_is_made_for_all(cluster: Cluster) -> list[Any]:
-    """§7.7: as many as it takes are evicted, and nobody where it would not help."""
+    """As many as it takes are evicted, and nobody where it would not help."""
     for number in range(3):
         await cluster.pod(f"low-{number}", cpu="4", priorityClassName="low")
     before = await cluster.look()
@@ -230,7 +230,7 @@ async def room_is_made_for_all(cluster: Cluster) -> list[Any]:
 
 
 async def who_never_preempts(cluster: Cluster) -> list[Any]:
-    """§7.7: one member that preempts nobody is enough, and equal priority is no reason."""
+    """One member that preempts nobody is enough, and equal priority is no reason."""
     for number in range(3):
         await cluster.pod(f"low-{number}", cpu="4", priorityClassName="low")
     await cluster.look()
@@ -243,7 +243,7 @@ async def who_never_preempts(cluster: Cluster) -> list[Any]:
 
 
 async def a_group_goes_as_a_whole(cluster: Cluster) -> list[Any]:
-    """§7.7: of a group with disruptionMode PodGroup all go, or none."""
+    """Of a group with disruptionMode PodGroup all go, or none."""
     whole: Any = "PodGroup" if cluster.groups is POD_GROUP else {"all": {}}
     await cluster.group("cheap", 2, priorityClassName="low", disruptionMode=whole)
     await cluster.members("cheap", 3, cpu="4", priorityClassName="low")

@@ -1,4 +1,4 @@
-"""Core §7 on a real kube-apiserver with the gang features on: the same groups start under both schedulers. So they do
+"""Gangs on a real kube-apiserver with the gang features on: the same groups start under both schedulers. So they do
 on the next Kubernetes, whose groups are v1beta1."""
 
 from __future__ import annotations

@@ -112,35 +112,35 @@ def cases(measurements: str) -> dict[str, Case]:
     guarded = tuple(running(f"l{at}", {"app": "low"}) for at in range(3))
     sharing = "predicates; deviceshare arguments: {deviceshare.GPUSharingEnable: true}"
     return {
-        "6.18 cdp": Case(
+        "cdp": Case(
             conf(PREEMPTING, f"{SPARING}; cdp", "predicates"), [node("n0")], [pod("high", 19, {"cpu": "16"})],
             (running("l0", cooling, since=60), running("l1", cooling, since=60, started=60),
              running("l2", cooling, started=60), running("l3", since=60)),
         ),
-        "6.3 conformance": Case(
+        "conformance": Case(
             conf(PREEMPTING, f"{SPARING}; conformance", "predicates"), [node("n0")], [pod("high", 19, {"cpu": "16"})],
             (running("l0", class_name="system-node-critical"), running("l1"),
              running("l2", class_name="system-cluster-critical"), running("l3")),
         ),
-        "6.19 pdb": Case(
+        "pdb": Case(
             conf(PREEMPTING, f"{SPARING}; pdb", "predicates"), [node("n0")], [pod("high", 19, {"cpu": "8"})],
             (*guarded, running("l3")), (budget(0),),
         ),
-        "6.19 pdb, too little": Case(
+        "pdb, too little": Case(
             conf(PREEMPTING, f"{SPARING}; pdb", "predicates"), [node("n0")], [pod("high", 19, {"cpu": "16"})],
             (*guarded, running("l3")), (budget(0),),
         ),
-        "6.16 usage": Case(
+        "usage": Case(
             conf(PLACING, "priority; gang", "predicates; usage")
             + f"metrics: {{type: prometheus, address: '{measurements}', interval: 1s}}\n",
             [node("u0"), node("u1"), node("u2")], [pod("a", 19, {"cpu": "4"}), pod("b", 18, {"cpu": "4"})],
         ),
-        "6.23 resource-strategy-fit": Case(
+        "resource-strategy-fit": Case(
             conf(PLACING, "priority; gang", f"predicates; resource-strategy-fit arguments: {fit}"),
             [node("g0", **{gpu: "8"}), node("g1", **{gpu: "4"}), node("p0")],
             [pod(f"a{at}", 19 - at, {"cpu": "2", **({gpu: "1"} if at % 2 else {})}) for at in range(6)],
         ),
-        "6.20 deviceshare": Case(
+        "deviceshare": Case(
             conf(PLACING, "priority; gang", sharing), [node("n0", **cards), node("n1")],
             [pod(f"m{at}", 19 - at, {memory: size}) for at, size in enumerate(("10", "7", "6", "17", "9"))],
         ),
@@ -246,7 +246,7 @@ async def _clear(api: KubeApi, case: Case) -> None:
             continue
 
 
-def test_section_6_the_same_pods_are_placed_told_and_evicted_by_policies(tmp_path: Path) -> None:
+def test_the_same_pods_are_placed_told_and_evicted_by_policies(tmp_path: Path) -> None:
     plane = ControlPlane(tmp_path / "plane")
     differing = []
     try:

@@ -24,7 +24,7 @@ TELLINGS = 3
 """How often a story that ended differently is told in all, before that counts."""
 
 
-def test_section_5_the_same_gangs_and_queues_run_under_both_schedulers(tmp_path: Path) -> None:
+def test_the_same_gangs_and_queues_run_under_both_schedulers(tmp_path: Path) -> None:
     stories = [story for setting in SETTINGS for story in stories_without_chance(setting, STORIES)]
     planes = {name: ControlPlane(tmp_path / name) for name in (VOLCANO, FAIRLEAD)}
     try:

@@ -259,7 +259,7 @@ def needed(pod: Doc) -> set[str]:
 
 @given(worlds())
 @settings(max_examples=40)
-def test_3_3_cordoned_nodes(world: World) -> None:
+def test_cordoned_nodes_are_refused_unless_tolerated(world: World) -> None:
     listed = world.newcomer["spec"]["tolerations"]
     passes = any(tolerates(toleration, CORDON, "", "NoSchedule") for toleration in listed)
     cordoned = {name for name, node in world.nodes.items() if node["spec"]["unschedulable"]}
@@ -268,14 +268,14 @@ def test_3_3_cordoned_nodes(world: World) -> None:
 
 @given(worlds())
 @settings(max_examples=40)
-def test_3_4_a_named_node(world: World) -> None:
+def test_a_pod_that_names_a_node_fits_only_there(world: World) -> None:
     wanted = world.newcomer["spec"]["nodeName"]
     assert world.refused(NodeName()) == {name for name in world.nodes if wanted and name != wanted}
 
 
 @given(worlds())
 @settings(max_examples=60)
-def test_3_5_taints(world: World) -> None:
+def test_taints_refuse_and_score_as_a_plain_loop_says(world: World) -> None:
     listed = world.newcomer["spec"]["tolerations"]
     hard = {
         name
@@ -295,7 +295,7 @@ def test_3_5_taints(world: World) -> None:
 
 @given(worlds())
 @settings(max_examples=100)
-def test_3_6_wishes_for_nodes(world: World) -> None:
+def test_node_affinity_refuses_and_scores_as_a_plain_loop_says(world: World) -> None:
     unsuited = {name for name, node in world.nodes.items() if not suits(world.newcomer, node)}
     assert world.refused(NodeAffinityPlugin()) == unsuited
     affinity = (world.newcomer["spec"].get("affinity") or {}).get("nodeAffinity") or {}
@@ -317,7 +317,7 @@ def test_3_6_wishes_for_nodes(world: World) -> None:
 
 @given(worlds())
 @settings(max_examples=40)
-def test_3_6_the_names_that_narrow_the_search(world: World) -> None:
+def test_node_affinity_narrows_the_search_to_the_named_nodes(world: World) -> None:
     affinity = (world.newcomer["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     listed = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
     by_term = [
@@ -335,7 +335,7 @@ def test_3_6_the_names_that_narrow_the_search(world: World) -> None:
 
 @given(worlds())
 @settings(max_examples=40)
-def test_3_7_host_ports(world: World) -> None:
+def test_host_ports_conflict_as_a_plain_loop_says(world: World) -> None:
     used: dict[str, set[tuple[str, str, int]]] = {name: set() for name in world.nodes}
     for pod in world.seated:
         used[pod["spec"]["nodeName"]] |= host_ports(pod)
@@ -345,7 +345,7 @@ def test_3_7_host_ports(world: World) -> None:
 
 @given(worlds())
 @settings(max_examples=40)
-def test_3_8_features_on_nodes_that_list_them_in_order(world: World) -> None:
+def test_declared_features_match_on_nodes_that_list_them_in_order(world: World) -> None:
     wanted = needed(world.newcomer)
     ordered = {name for name, node in world.nodes.items() if _is_ordered(node["status"]["declaredFeatures"])}
     lacking = {n for n, node in world.nodes.items() if not wanted <= set(node["status"]["declaredFeatures"])}

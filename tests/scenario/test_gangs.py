@@ -1,4 +1,4 @@
-"""Gangs on the embedded API, from users' documents to running pods: the rules of core §7 that show from outside."""
+"""Gangs on the embedded API, from users' documents to running pods."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _scheduled(cluster: Harness, name: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("version", ["v1alpha2", "v1beta1"])
-def test_7_5_a_native_gang_starts_when_there_is_room_for_all(version: str) -> None:
+def test_a_native_gang_starts_when_there_is_room_for_all(version: str) -> None:
     cluster = Harness(nodes=1)
     cluster.apply(_group("g", 3, version=version), *_members("g", 3))
     cluster.run(30)
@@ -55,7 +55,7 @@ def test_7_5_a_native_gang_starts_when_there_is_room_for_all(version: str) -> No
     assert _scheduled(cluster, "g") == ("True", "Scheduled")
 
 
-def test_7_3_members_without_their_group_wait_for_it() -> None:
+def test_members_without_their_group_wait_for_it() -> None:
     cluster = Harness(nodes=2)
     cluster.apply(*_members("g", 2))
     cluster.run(10)
@@ -79,7 +79,7 @@ def test_groups_of_three_apis_start_whole() -> None:
     assert len(cluster.bindings()) == 2
 
 
-def test_7_6_a_gang_in_one_rack_is_explained_when_there_is_none() -> None:
+def test_a_gang_in_one_rack_is_explained_when_there_is_none() -> None:
     cluster = Harness(nodes=[node(f"r{i}").labelled({RACK: f"r{i}"}) for i in range(3)])
     cluster.apply(_group("g", 4, key=RACK), *_members("g", 4))
     cluster.run(10)
@@ -92,7 +92,7 @@ def test_7_6_a_gang_in_one_rack_is_explained_when_there_is_none() -> None:
 
 
 @pytest.mark.parametrize("version", ["v1alpha2", "v1beta1"])
-def test_7_7_a_more_important_gang_makes_room_for_itself(version: str) -> None:
+def test_a_more_important_gang_makes_room_for_itself(version: str) -> None:
     """The class is enough: the API puts its priority on the group."""
     cluster = Harness(nodes=2)
     cluster.apply(*(pod(f"low-{i}").asks(cpu="4") for i in range(4)))
@@ -111,7 +111,7 @@ def test_7_7_a_more_important_gang_makes_room_for_itself(version: str) -> None:
 
 
 @pytest.mark.parametrize(("version", "mode"), [("v1alpha2", "PodGroup"), ("v1beta1", {"all": {}})])
-def test_7_7_a_group_that_goes_as_a_whole_says_so_in_either_version(version: str, mode: Any) -> None:
+def test_a_group_that_goes_as_a_whole_says_so_in_either_version(version: str, mode: Any) -> None:
     cluster = Harness(nodes=2)
     cluster.apply({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"},
                    "value": 1000})  # fmt: skip
@@ -223,7 +223,7 @@ def test_an_owner_of_a_kind_that_users_define_is_read(order: str) -> None:
     assert len(cluster.bindings()) == 4
 
 
-def test_7_6_with_all_plugins_racks_without_room_are_not_tried() -> None:
+def test_with_all_plugins_racks_without_room_are_not_tried() -> None:
     cluster = Harness(nodes=[node(f"n{i}").labelled({RACK: f"r{i}"}) for i in range(12)])
     cluster.apply(_group("g", 4, key=RACK), *_members("g", 4))
     cluster.run(1)

@@ -30,7 +30,7 @@ def is_placed(made: VolcanoWorld, name: str) -> bool:
     return bool(made.pod(f"{name}-w-0")["spec"].get("nodeName"))
 
 
-def test_section_5_2_3_a_pod_that_its_queue_has_room_for_is_let_through() -> None:
+def test_a_pod_that_its_queue_has_room_for_is_let_through() -> None:
     made = world()
     made.apply(waiting(made, "one"))
     made.run(5)
@@ -38,7 +38,7 @@ def test_section_5_2_3_a_pod_that_its_queue_has_room_for_is_let_through() -> Non
     assert is_placed(made, "one")
 
 
-def test_section_5_2_3_one_that_it_has_no_room_for_stays_behind_the_gate() -> None:
+def test_a_pod_that_its_queue_has_no_room_for_stays_behind_the_gate() -> None:
     """So that nobody adds nodes for a pod that may not start."""
     made = world()
     made.apply(waiting(made, "first"))
@@ -52,7 +52,7 @@ def test_section_5_2_3_one_that_it_has_no_room_for_stays_behind_the_gate() -> No
     assert is_placed(made, "second")
 
 
-def test_section_6_7_who_was_let_through_holds_the_room_until_it_is_placed() -> None:
+def test_a_pod_that_was_let_through_holds_its_quota_until_it_is_placed() -> None:
     """No node has room for it: it waits in the open, and the queue's room is its own."""
     made = world(cpu="6")
     made.apply(waiting(made, "large", asks="5"))

@@ -1,4 +1,4 @@
-"""Queues that may have only so much of a group of nodes (section 9.1)."""
+"""Queues that may have only so much of a group of nodes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def said(made: VolcanoWorld, name: str) -> str:
     return next(c["message"] for c in made.pod(name)["status"]["conditions"] if c["type"] == "PodScheduled")
 
 
-def test_section_9_1_a_queue_has_no_more_of_a_group_than_it_may() -> None:
+def test_a_queue_has_no_more_of_a_group_than_it_may() -> None:
     made = world(json.dumps({"gpu": {"cpu": "4"}, "cpu": {"cpu": "6"}}))
     made.gang("job", 1, members=8, queue="a", asks={"cpu": "2"})
     made.run(5)
@@ -51,21 +51,21 @@ def test_section_9_1_a_queue_has_no_more_of_a_group_than_it_may() -> None:
     assert by_group(made) == {"gpu": 2, "cpu": 3}, "what is given back can be had again"
 
 
-def test_section_9_1_a_group_without_a_limit_has_none() -> None:
+def test_a_group_without_a_limit_has_none() -> None:
     made = world(json.dumps({"gpu": {"cpu": "2"}}))
     made.gang("job", 1, members=6, queue="a", asks={"cpu": "2"})
     made.run(5)
     assert by_group(made) == {"gpu": 1, "cpu": 4}
 
 
-def test_section_9_1_a_gang_that_would_exceed_it_does_not_start() -> None:
+def test_a_gang_that_would_exceed_the_limit_of_a_node_group_does_not_start() -> None:
     made = world(json.dumps({"gpu": {"cpu": "4"}, "cpu": {"cpu": "0"}}))
     made.gang("job", 3, queue="a", asks={"cpu": "2"})
     made.run(5)
     assert made.bindings() == {}
 
 
-def test_section_9_1_limits_that_cannot_be_read_leave_nothing() -> None:
+def test_limits_that_cannot_be_read_leave_nothing() -> None:
     for text in ("{", "[1]", '{"gpu": {"cpu": "many"}}'):
         made = world(text)
         made.gang("job", 1, queue="a", asks={"cpu": "1"})

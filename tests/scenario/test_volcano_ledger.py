@@ -44,7 +44,7 @@ def test_pods_that_ask_for_nothing_count_against_a_limit_on_pods(ledger: str) ->
 
 
 @pytest.mark.parametrize("ledger", LEDGERS)
-def test_section_11_the_original_lets_pods_that_ask_for_nothing_pass(ledger: str) -> None:
+def test_the_original_lets_pods_that_ask_for_nothing_pass(ledger: str) -> None:
     world = VolcanoWorld(LEDGERS[ledger], nodes(1), queues=[queue("q").capped_at(pods="3")], compatible=True)
     for at in range(6):
         world.gang(f"idle{at}", 1, queue="q")
@@ -81,7 +81,7 @@ def test_a_pod_that_is_still_ending_counts(ledger: str) -> None:
 
 
 @pytest.mark.parametrize("ledger", LEDGERS)
-def test_section_11_8_the_original_frees_the_quota_of_a_pod_that_is_still_ending(ledger: str) -> None:
+def test_the_original_frees_the_quota_of_a_pod_that_is_still_ending(ledger: str) -> None:
     world = _slowly_ending(ledger, compatible=True)
     assert world.running() == {"second": 1}
     assert over_the_limit(world) == ["q holds 4000.0 of 2000.0 cpu"]

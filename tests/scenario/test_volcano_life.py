@@ -11,7 +11,7 @@ from fairlead.testing.builders import pod, podgroup, replica_set
 from tests.scenario.volcano_world import VolcanoWorld, nodes
 
 
-def test_section_0_4_the_life_of_a_job() -> None:
+def test_a_job_is_let_in_placed_run_and_completed() -> None:
     """Created, let in before it has pods, placed as a whole, finished; and queued again when its pods disappear."""
     world = VolcanoWorld(PRESETS["shipped"], nodes(2))
     world.apply(podgroup("train", 3).having(minResources={"cpu": "6"}))
@@ -137,7 +137,7 @@ def test_a_long_round_never_delays_a_service_beyond_one_slice() -> None:
 
 
 @pytest.mark.parametrize("compatible", [False, True])
-def test_section_9_2_a_job_runs_while_a_pod_of_it_takes_its_time_to_end(compatible: bool) -> None:
+def test_a_job_runs_while_a_pod_of_it_takes_its_time_to_end(compatible: bool) -> None:
     """In the original the job falls back at once, and is told that it cannot be scheduled."""
     world = VolcanoWorld(PRESETS["default"], nodes(2), compatible=compatible)
     world.apply(podgroup("train", 2))
@@ -152,7 +152,7 @@ def test_section_9_2_a_job_runs_while_a_pod_of_it_takes_its_time_to_end(compatib
     assert world.phase("train") != "Running", "once it is gone, the other one alone is not enough"
 
 
-def test_section_9_2_somebody_who_waits_is_heard_of_all_the_same() -> None:
+def test_a_waiting_pod_is_reported_while_another_of_its_job_is_ending() -> None:
     world = VolcanoWorld(PRESETS["default"], nodes(1))
     world.apply(podgroup("train", 2))
     world.apply(*(world.member("train", at, {"cpu": "2"}).ending_after("20s") for at in range(2)))
@@ -164,7 +164,7 @@ def test_section_9_2_somebody_who_waits_is_heard_of_all_the_same() -> None:
     assert "Unschedulable" in [c["type"] for c in world.group("train")["status"]["conditions"]]
 
 
-def test_section_2_6_the_numa_layout_of_a_node_goes_with_the_node() -> None:
+def test_the_numa_layout_of_a_node_goes_with_the_node() -> None:
     world = VolcanoWorld(PRESETS["default"], nodes(2))
     kind = kinds.VC_NUMATOPOLOGY
     for name in ("n0", "n1"):

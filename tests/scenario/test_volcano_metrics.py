@@ -1,4 +1,4 @@
-"""Volcano's own metrics, from a cluster that is scheduled in its manner (section 1.5)."""
+"""Volcano's own metrics, from a cluster that is scheduled in its manner."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def world() -> Watched:
     return made
 
 
-def test_section_1_5_rounds_actions_and_plugins_are_timed(world: Watched) -> None:
+def test_rounds_actions_and_plugins_are_timed(world: Watched) -> None:
     found = world.scraped()
     rounds = found["e2e_scheduling_latency_milliseconds_count"]
     assert rounds >= 2
@@ -57,7 +57,7 @@ def test_section_1_5_rounds_actions_and_plugins_are_timed(world: Watched) -> Non
         assert found[f'plugin_scheduling_latency_milliseconds_count{{OnSession="{moment}",plugin="gang"}}'] == rounds
 
 
-def test_section_1_5_tasks_and_their_stages_are_timed(world: Watched) -> None:
+def test_tasks_and_their_stages_are_timed(world: Watched) -> None:
     found = world.scraped()
     for stage in ("Watched", "Assumed", "PreBound", "Bound"):
         assert found[f'task_scheduling_latency_milliseconds_count{{stage="{stage}"}}'] == 3
@@ -67,7 +67,7 @@ def test_section_1_5_tasks_and_their_stages_are_timed(world: Watched) -> None:
     assert found['scheduling_stage_duration_milliseconds_count{stage="Scoring"}'] >= 1
 
 
-def test_section_1_5_jobs_come_and_go(world: Watched) -> None:
+def test_counts_of_jobs_follow_jobs_that_come_and_go(world: Watched) -> None:
     labels = '{job_name="train",job_namespace="default",queue="default"}'
     created = world.scheduler.cluster.object_index.of(kinds.VC_POD_GROUP)["default/train"].created
     found = world.scraped()
@@ -84,7 +84,7 @@ def test_section_1_5_jobs_come_and_go(world: Watched) -> None:
     assert not [name for name in world.scraped() if "train" in name]
 
 
-def test_section_1_5_gangs_that_lack_tasks() -> None:
+def test_gangs_that_lack_tasks_are_counted() -> None:
     world = Watched(conf("enqueue, allocate", "priority; gang", "predicates; nodeorder"))
     world.gang("huge", 5, asks={"cpu": "4"})
     world.run(5)
@@ -94,7 +94,7 @@ def test_section_1_5_gangs_that_lack_tasks() -> None:
     assert found['job_retry_counts{job_id="huge"}'] >= 1
 
 
-def test_section_1_5_queues_of_proportion(world: Watched) -> None:
+def test_proportion_reports_its_queues(world: Watched) -> None:
     world.apply(queue("idle").weighing(3))
     world.run(3)
     world.gang("more", 1, asks={"cpu": "1"})
@@ -112,7 +112,7 @@ def test_section_1_5_queues_of_proportion(world: Watched) -> None:
     assert not [name for name in found if name.startswith(("queue_capacity", "queue_real_capacity"))]
 
 
-def test_section_1_5_queues_of_capacity() -> None:
+def test_capacity_reports_its_queues() -> None:
     world = Watched(
         conf("enqueue, allocate", "priority; gang", "predicates; capacity; nodeorder"),
         queues=[queue("a").capped_at(cpu="6", memory="8Gi").deserving(cpu="2", memory="4Gi")],
@@ -130,7 +130,7 @@ def test_section_1_5_queues_of_capacity() -> None:
     assert 'queue_weight{queue_name="a"}' not in found
 
 
-def test_section_1_5_preemptions() -> None:
+def test_preemption_attempts_and_victims_are_counted() -> None:
     text = conf("allocate, preempt", "priority; gang enablePreemptable: false", "predicates; nodeorder")
     world = Watched(text)
     before = world.scraped()

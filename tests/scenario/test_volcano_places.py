@@ -1,7 +1,7 @@
 """Where jobs with a network topology are, and where room was made for them, from round to round and after a restart.
 
-Sections 2.11, 5.2.4, 5.2.5 and 11 (17): where a job is, is found again from its pods; where room was made for it is
-remembered, and after a restart read off the nodes that its pods were promised.
+The place of a job is found again from its pods. The place where room was made for it is kept, and after a restart read
+from the nodes that its pods were nominated to.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def crowded(*protection: str, cooldown: str = "0s", pod_class: str = "low") -> V
     return world
 
 
-def test_section_6_18_who_was_placed_lately_is_evicted_when_its_cooldown_is_over() -> None:
+def test_a_pod_placed_lately_is_evicted_when_its_cooldown_is_over() -> None:
     world = crowded("cdp", cooldown="5m")
     world.run(240)
     assert (world.running("low").total(), world.running("high")) == (2, {})
@@ -46,7 +46,7 @@ def test_section_6_18_who_was_placed_lately_is_evicted_when_its_cooldown_is_over
     assert (world.running("low").total(), world.running("high")) == (1, {"high": 1})
 
 
-def test_section_6_3_whatever_the_cluster_needs_is_never_evicted() -> None:
+def test_whatever_the_cluster_needs_is_never_evicted() -> None:
     world = crowded("conformance")
     world.run(60)
     assert world.running("low").total() == 1
@@ -69,7 +69,7 @@ def numa_topology(name: str, free: str) -> dict[str, Any]:
     }
 
 
-def test_section_6_13_pods_go_where_their_cpus_lie_together() -> None:
+def test_pods_go_where_their_cpus_lie_together() -> None:
     world = VolcanoWorld(
         conf("allocate, backfill", "gang", "predicates; numa-aware; nodeorder"),
         nodes(2, cpu="8", memory="8Gi", pods="9"),
@@ -92,7 +92,7 @@ def busy(world: VolcanoWorld, **cpu: float) -> None:
     world.usage.put({name: NodeUsage(percent, 10.0, world.now) for name, percent in cpu.items()})
 
 
-def test_section_6_16_pods_go_to_nodes_that_are_really_idle() -> None:
+def test_pods_go_to_nodes_that_are_really_idle() -> None:
     world = VolcanoWorld(conf("allocate, backfill", "gang", "predicates; usage"), nodes(3))
     busy(world, n0=95, n1=10, n2=60)
     world.gang("a", 4, asks={"cpu": "1"})
@@ -105,7 +105,7 @@ def test_section_6_16_pods_go_to_nodes_that_are_really_idle() -> None:
     assert world.running("b") == {"b": 8}, "numbers of more than five minutes ago say nothing"
 
 
-def test_section_6_17_pods_move_from_busy_nodes_to_idle_ones() -> None:
+def test_pods_move_from_busy_nodes_to_idle_ones() -> None:
     strategy = "strategies: [{name: lowNodeUtilization, params: {thresholds: {cpu: 30}, targetThresholds: {cpu: 60}}}]"
     world = VolcanoWorld(
         conf(
@@ -169,7 +169,7 @@ def cards_of(world: VolcanoWorld, group: str) -> Counter[str]:
     return Counter(one.split(",")[0] for one in ids if one)
 
 
-def test_section_6_20_pods_share_cards_as_far_as_their_memory_goes() -> None:
+def test_pods_share_cards_as_far_as_their_memory_goes() -> None:
     world = VolcanoWorld(sharing(), card_nodes("n0", "n1"))
     with_cards(world, "a", 4, "7000")
     with_cards(world, "b", 1, "3000")
@@ -192,7 +192,7 @@ def test_cards_are_not_given_twice_while_a_binding_is_under_way() -> None:
     assert given == {"n0-a": 1, "n0-b": 1}
 
 
-def test_section_6_20_a_gang_that_finds_no_cards_for_all_takes_none() -> None:
+def test_a_gang_that_finds_no_cards_for_all_takes_none() -> None:
     world = VolcanoWorld(sharing(), card_nodes("n0"))
     with_cards(world, "large", 3, "7000")
     with_cards(world, "small", 2, "7000")
@@ -200,7 +200,7 @@ def test_section_6_20_a_gang_that_finds_no_cards_for_all_takes_none() -> None:
     assert (cards_of(world, "large"), cards_of(world, "small")) == ({}, {"n0-a": 2})
 
 
-def test_section_6_20_pods_of_a_rule_have_cards_to_themselves() -> None:
+def test_pods_of_a_rule_have_cards_to_themselves() -> None:
     world = VolcanoWorld(sharing("GPUExclusiveRules: [{app: train}]"), card_nodes("n0", "n1"))
     with_cards(world, "x", 1, "1000", app="train")
     with_cards(world, "y", 1, "1000", app="train")
@@ -212,7 +212,7 @@ def test_section_6_20_pods_of_a_rule_have_cards_to_themselves() -> None:
     assert cards_of(world, "other").total() == 2
 
 
-def test_section_6_20_a_locked_node_gives_cards_to_one_pod_at_a_time() -> None:
+def test_a_locked_node_gives_cards_to_one_pod_at_a_time() -> None:
     world = VolcanoWorld(sharing("NodeLockEnable: true"), card_nodes("n0"))
     with_cards(world, "a", 1, "1000")
     with_cards(world, "b", 1, "1000")
@@ -226,7 +226,7 @@ def test_section_6_20_a_locked_node_gives_cards_to_one_pod_at_a_time() -> None:
     assert world.running() == {"a": 1, "b": 1}, "the device plugin took the lock away"
 
 
-def test_section_6_20_memory_of_ascend_cards_is_counted_by_cards_alone() -> None:
+def test_memory_of_ascend_cards_is_counted_by_cards_alone() -> None:
     listed = json.dumps([{"id": name, "count": 7, "devmem": 21527, "devcore": 8} for name in ("c0", "c1")])
     npus = node("npu").offers(cpu="16", memory="64Gi", pods="110").offers({"huawei.com/Ascend310P": "14"})
     world = VolcanoWorld(

@@ -1,4 +1,4 @@
-"""One policy at a time in a whole cluster: from objects to bindings and evictions, plugin by plugin (section 6)."""
+"""One policy at a time in a whole cluster: from objects to bindings and evictions, plugin by plugin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def places(world: VolcanoWorld, group: str) -> Counter[str]:
 # ---- who goes first, and who is let in ----
 
 
-def test_section_6_11_a_job_that_has_waited_as_long_as_was_promised_goes_before_more_important_ones() -> None:
+def test_a_job_that_has_waited_as_long_as_was_promised_goes_before_more_important_ones() -> None:
     world = VolcanoWorld(conf("enqueue, allocate, backfill", "sla; priority; gang", "overcommit; predicates"), nodes(1))
     world.gang("first", 1, asks={"cpu": "4"}, needs={"cpu": "4"}, run_time="4m")
     world.run(5)
@@ -42,7 +42,7 @@ def test_section_6_11_a_job_that_has_waited_as_long_as_was_promised_goes_before_
     assert world.running() == {"patient": 1}
 
 
-def test_section_6_4_groups_are_let_in_as_far_as_the_cluster_may_be_overbooked() -> None:
+def test_groups_are_let_in_as_far_as_the_cluster_may_be_overbooked() -> None:
     text = conf(
         "enqueue, allocate, backfill", "gang", "overcommit arguments: {overcommit-factor: 1.5}; predicates"
     )  # fmt: skip
@@ -54,7 +54,7 @@ def test_section_6_4_groups_are_let_in_as_far_as_the_cluster_may_be_overbooked()
     assert phases == {"Running": 2, "Inqueue": 1, "Pending": 1}
 
 
-def test_section_6_21_a_group_waits_until_its_namespace_has_quota() -> None:
+def test_a_group_waits_until_its_namespace_has_quota() -> None:
     world = VolcanoWorld(conf("enqueue, allocate, backfill", "gang; resourcequota", "predicates"), nodes(2))
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
     world.apply({**quota, "spec": {"hard": {"cpu": "4"}}})
@@ -73,7 +73,7 @@ def test_section_6_21_a_group_waits_until_its_namespace_has_quota() -> None:
 # ---- where pods go ----
 
 
-def test_section_6_10_binpack_fills_a_node_before_the_next() -> None:
+def test_binpack_fills_a_node_before_the_next() -> None:
     world = VolcanoWorld(conf(PLACING, "gang", "predicates; binpack"), nodes(3))
     for at in range(4):
         world.gang(f"g{at}", 1, asks={"cpu": "1"})
@@ -81,14 +81,14 @@ def test_section_6_10_binpack_fills_a_node_before_the_next() -> None:
     assert sorted(Counter(world.bindings().values()).values()) == [4]
 
 
-def test_section_6_9_nodeorder_spreads_load() -> None:
+def test_nodeorder_spreads_load() -> None:
     world = VolcanoWorld(conf(PLACING, "gang", "predicates; nodeorder"), nodes(3))
     world.gang("g", 3, asks={"cpu": "1"})
     world.run(5)
     assert sorted(places(world, "g").values()) == [1, 1, 1]
 
 
-def test_section_6_15_a_queue_uses_the_nodes_of_its_groups() -> None:
+def test_a_queue_uses_the_nodes_of_its_groups() -> None:
     fleet = [
         built.labelled({"volcano.sh/nodegroup-name": group})
         for built, group in zip(nodes(3), ("red", "blue", "blue"), strict=True)
@@ -103,7 +103,7 @@ def test_section_6_15_a_queue_uses_the_nodes_of_its_groups() -> None:
     assert world.running() == {"g": 4}, "the red node is for others"
 
 
-def test_section_6_23_gpus_are_packed_and_spared_by_those_who_need_none() -> None:
+def test_gpus_are_packed_and_spared_by_those_who_need_none() -> None:
     def built(name: str, **gpus: str) -> Any:
         return node(name).offers(cpu="8", memory="32Gi", pods="110").offers(gpus)
 
@@ -123,7 +123,7 @@ def test_section_6_23_gpus_are_packed_and_spared_by_those_who_need_none() -> Non
     assert places(world, "cpu0") + places(world, "cpu3") == {"plain": 2}
 
 
-def test_section_6_14_roles_that_attract_each_other_share_a_node() -> None:
+def test_roles_that_attract_each_other_share_a_node() -> None:
     world = VolcanoWorld(conf(PLACING, "gang", "predicates; task-topology"), nodes(2))
     wishes = {"volcano.sh/task-topology-affinity": "ps,worker", "volcano.sh/task-topology-anti-affinity": "ps"}
     world.apply(podgroup("job", 4).in_queue("default").annotated(wishes))
@@ -135,7 +135,7 @@ def test_section_6_14_roles_that_attract_each_other_share_a_node() -> None:
     assert pairs == [("n0", "ps"), ("n0", "worker"), ("n1", "ps"), ("n1", "worker")]
 
 
-def test_section_6_24_a_gang_stays_within_one_rack() -> None:
+def test_a_gang_stays_within_one_rack() -> None:
     def rack(name: str, *names: str) -> dict[str, Any]:
         kind = kinds.VC_HYPER_NODE
         members = [{"type": "Node", "selector": {"exactMatch": {"name": one}}} for one in names]
@@ -155,7 +155,7 @@ def test_section_6_24_a_gang_stays_within_one_rack() -> None:
 # ---- who is evicted ----
 
 
-def test_section_6_12_guests_leave_lent_nodes_when_the_hours_are_over() -> None:
+def test_guests_leave_lent_nodes_when_the_hours_are_over() -> None:
     """It is midnight when the story begins; the zone is lent for three minutes, whatever the time zone."""
     lent = node("lent").offers(cpu="4", memory="16Gi", pods="110").labelled({"volcano.sh/revocable-zone": "night"})
     zone = f"tdm.revocable-zone.night: '{_local(0)}-{_local(3)}'"
@@ -181,7 +181,7 @@ def _local(minutes: int) -> str:
     return datetime.fromtimestamp(START + 60 * minutes).astimezone().strftime("%H:%M")
 
 
-def test_section_6_19_no_more_pods_are_evicted_than_their_budget_allows() -> None:
+def test_no_more_pods_are_evicted_than_their_budget_allows() -> None:
     text = conf(f"{PLACING}, preempt", "priority; pdb", "predicates; proportion")
     world = VolcanoWorld(text, nodes(1))
     world.apply(*_classes())
@@ -213,7 +213,7 @@ def _classes() -> tuple[dict[str, Any], dict[str, Any]]:
 # ---- somebody else's policy ----
 
 
-def test_section_6_22_an_extender_decides_where_pods_go() -> None:
+def test_an_extender_decides_where_pods_go() -> None:
     def judge(asked: dict[str, Any]) -> dict[str, Any]:
         return {} if asked["node"]["Name"] == "n2" else {"status": "not there", "code": 3}
 
@@ -237,7 +237,7 @@ def hang_up(world: VolcanoWorld) -> None:
             enabled.plugin._wire.close()
 
 
-def test_section_6_22_an_answer_of_more_than_ten_megabytes_is_none() -> None:
+def test_an_answer_of_more_than_ten_megabytes_is_none() -> None:
     with ExtenderServer(ready=lambda _: {"status": True, "filler": "x" * (10 * 2**20)}) as server:
         arguments = f"extender.urlPrefix: '{server.url}', extender.jobReadyVerb: ready, extender.httpTimeout: 5s"
         world = VolcanoWorld(conf(PLACING, "gang", f"predicates; extender arguments: {{{arguments}}}"), nodes(1))
@@ -251,7 +251,7 @@ def test_section_6_22_an_answer_of_more_than_ten_megabytes_is_none() -> None:
 
 
 @pytest.mark.parametrize("claims", [False, True])
-def test_section_6_8_a_pod_with_resource_claims_is_told_that_it_cannot_be_served(claims: bool) -> None:
+def test_a_pod_with_resource_claims_is_told_that_it_cannot_be_served(claims: bool) -> None:
     world = VolcanoWorld(conf(PLACING, "gang", "predicates"), nodes(1))
     world.apply(podgroup("g", 1).in_queue("default"))
     named = [{"name": "gpu", "resourceClaimName": "mine"}] if claims else []

@@ -89,10 +89,10 @@ def hard(name: str) -> Partition:
 SOFT = Partition(sharding=Sharding.SOFT, shard="mine")
 
 
-# ---- section 1.1: --node-selector ----
+# ---- --node-selector ----
 
 
-def test_section_1_1_only_nodes_with_one_of_the_labels_exist() -> None:
+def test_only_nodes_with_one_of_the_selected_labels_are_used() -> None:
     wanted = Partition(node_labels(["role:train", " pool : b ", "nonsense", "empty:"]))
     nodes = [room("a", role="train"), room("b", pool="b"), room("c", role="serve"), room("d")]
     world = Shared(wanted, nodes=nodes, text=conf("enqueue, allocate", "priority; gang", "predicates; nodeorder"))
@@ -104,7 +104,7 @@ def test_section_1_1_only_nodes_with_one_of_the_labels_exist() -> None:
     assert world.said("more-w-0").startswith("0/2 nodes are unavailable"), "the others are not even counted"
 
 
-def test_section_11_22_a_node_that_loses_its_label_leaves() -> None:
+def test_a_node_that_loses_its_label_leaves() -> None:
     world = Shared(Partition(node_labels(["role:train"])), nodes=[room("a", role="train"), room("b", role="train")])
     world.patch(kinds.NODE, "a", {"metadata": {"labels": {"role": None}}})
     world.run(2)
@@ -113,7 +113,7 @@ def test_section_11_22_a_node_that_loses_its_label_leaves() -> None:
     assert world.nodes_of("job") == ["b", "b"]
 
 
-def test_section_1_1_queues_share_only_the_labelled_nodes() -> None:
+def test_queues_share_only_the_labelled_nodes() -> None:
     """What queues deserve is computed from this total: four cores, not eight."""
     world = Shared(Partition(node_labels(["role:train"])), nodes=[room("a", role="train"), room("b")])
     world.gang("first", 2)
@@ -123,10 +123,10 @@ def test_section_1_1_queues_share_only_the_labelled_nodes() -> None:
     assert latest.total.cpu == 4000
 
 
-# ---- section 1.6: replicas on a ring ----
+# ---- replicas on a ring ----
 
 
-def test_section_1_6_the_ring_is_volcanos() -> None:
+def test_the_ring_is_volcanos() -> None:
     """As its consistent hashing answers for three replicas."""
     ring = Ring(REPLICAS)
     asked = ("n0", "n1", "n2", "n3", "node-a", "job-1", "job-2", "", "train", "x" * 70)
@@ -134,7 +134,7 @@ def test_section_1_6_the_ring_is_volcanos() -> None:
     assert ring.owner(asked[9]) in REPLICAS
 
 
-def test_section_1_6_replicas_divide_nodes_and_groups_among_them() -> None:
+def test_replicas_divide_nodes_and_groups_among_them() -> None:
     ring = Ring(REPLICAS)
     names = [f"n{number}" for number in range(12)]
     world = Shared(*(Partition(ring=ring, replica=one) for one in REPLICAS), nodes=[room(name) for name in names])
@@ -149,7 +149,7 @@ def test_section_1_6_replicas_divide_nodes_and_groups_among_them() -> None:
     assert len({ring.owner(f"job-{number}") for number in range(6)}) > 1
 
 
-def test_section_1_6_other_replicas_pods_take_up_room_on_ones_own_nodes() -> None:
+def test_other_replicas_pods_take_up_room_on_ones_own_nodes() -> None:
     ring = Ring(REPLICAS)
     mine = ring.owner("job-1")
     name = next(f"n{number}" for number in range(20) if ring.owner(f"n{number}") == mine)
@@ -165,10 +165,10 @@ def test_section_1_6_other_replicas_pods_take_up_room_on_ones_own_nodes() -> Non
     assert "status" not in (world.get(kinds.VC_POD_GROUP, other) or {}), "the other's group is left alone"
 
 
-# ---- section 1.7: NodeShards ----
+# ---- NodeShards ----
 
 
-def test_section_1_7_hard_keeps_to_the_shard() -> None:
+def test_in_hard_mode_pods_stay_within_the_shard() -> None:
     world = Shared(hard("mine"), nodes=[room("a"), room("b")])
     world.assign("mine", "a")
     world.gang("fits", 2)
@@ -181,7 +181,7 @@ def test_section_1_7_hard_keeps_to_the_shard() -> None:
     assert world.used("mine") == ["a"]
 
 
-def test_section_1_7_without_a_shard_of_ones_own_nothing_is_placed() -> None:
+def test_without_a_shard_of_ones_own_nothing_is_placed() -> None:
     world = Shared(hard("mine"), nodes=[room("a")])
     world.gang("job", 1)
     world.run(5)
@@ -196,7 +196,7 @@ def test_section_1_7_without_a_shard_of_ones_own_nothing_is_placed() -> None:
     assert world.nodes_of("later") == ["a"], "a shard that goes leaves its nodes with whom they were"
 
 
-def test_section_1_7_nodes_change_hands_one_after_the_other() -> None:
+def test_nodes_change_hands_one_after_the_other() -> None:
     """What another still uses is not ours yet; the status says what is awaited."""
     world = Shared(hard("one"), hard("two"), nodes=[room("a"), room("b"), room("c")])
     world.assign("one", "a", "b")
@@ -213,7 +213,7 @@ def test_section_1_7_nodes_change_hands_one_after_the_other() -> None:
     assert world.shard("two")["status"]["nodesToAdd"] == []
 
 
-def test_section_1_7_nothing_is_written_that_is_there() -> None:
+def test_a_shard_status_that_did_not_change_is_not_written() -> None:
     world = Shared(hard("mine"), nodes=[room("a")])
     world.assign("mine", "a")
     world.run(3)
@@ -223,7 +223,7 @@ def test_section_1_7_nothing_is_written_that_is_there() -> None:
     assert world.shard("mine")["metadata"]["resourceVersion"] == before
 
 
-def test_section_1_7_soft_prefers_the_shard_and_goes_beyond_it() -> None:
+def test_in_soft_mode_pods_prefer_the_shard_and_go_beyond_it() -> None:
     """The others would score higher: they are empty."""
     world = Shared(SOFT, nodes=[room("a"), room("b", "32"), room("c", "32")])
     world.assign("mine", "a")
@@ -234,7 +234,7 @@ def test_section_1_7_soft_prefers_the_shard_and_goes_beyond_it() -> None:
     assert placed[2] in ("b", "c")
 
 
-def test_section_1_7_soft_prefers_idle_elsewhere_to_ending_at_home() -> None:
+def test_in_soft_mode_idle_nodes_outside_come_before_releasing_nodes_of_the_shard() -> None:
     """idle in the shard, idle elsewhere, then what will be idle."""
     world = Shared(SOFT, nodes=[room("a"), room("b")])
     world.assign("mine", "a")
@@ -247,7 +247,7 @@ def test_section_1_7_soft_prefers_idle_elsewhere_to_ending_at_home() -> None:
     assert world.nodes_of("job") == ["b"]
 
 
-def test_section_1_7_soft_backfill_prefers_the_shard() -> None:
+def test_in_soft_mode_backfill_prefers_the_shard() -> None:
     world = Shared(SOFT, nodes=[room("a"), *(room(f"b{number}", "64") for number in range(5))])
     world.assign("mine", "a")
     world.gang("light", 4, cpu="", minimum=1)
@@ -273,7 +273,7 @@ _GANG_PREEMPT = conf("allocate, gangpreempt", "priority; gang; conformance", "pr
 
 @pytest.mark.parametrize("text", [_PREEMPT, _TOPOLOGY_AWARE])
 @pytest.mark.parametrize("own", ["a", "b"])
-def test_section_1_7_soft_makes_room_in_the_shard_first(text: str, own: str) -> None:
+def test_in_soft_mode_preempt_makes_room_in_the_shard_first(text: str, own: str) -> None:
     """a and b are alike, but for whose they are."""
     world = Shared(SOFT, text=text, nodes=[room("a"), room("b")])
     world.apply(priority_class("low", 10), priority_class("high", 1000))
@@ -286,7 +286,7 @@ def test_section_1_7_soft_makes_room_in_the_shard_first(text: str, own: str) -> 
 
 
 @pytest.mark.parametrize("own", ["a", "b"])
-def test_section_1_7_a_gang_that_others_had_to_leave_for_prefers_the_shard(own: str) -> None:
+def test_in_soft_mode_gang_preemption_prefers_the_shard(own: str) -> None:
     """Whom gangpreempt evicts does not depend on shards; who comes in their place does."""
     world = Shared(SOFT, text=_GANG_PREEMPT, nodes=[room("a"), room("b")])
     world.apply(priority_class("low", 10), priority_class("high", 1000))
@@ -299,7 +299,7 @@ def test_section_1_7_a_gang_that_others_had_to_leave_for_prefers_the_shard(own: 
 
 
 @pytest.mark.parametrize("own", ["a", "b"])
-def test_section_1_7_soft_reclaims_in_the_shard_first(own: str) -> None:
+def test_in_soft_mode_reclaim_makes_room_in_the_shard_first(own: str) -> None:
     text = conf("allocate, reclaim", "priority; gang; conformance", "predicates; proportion; nodeorder")
     world = Shared(SOFT, text=text, nodes=[room("a"), room("b")])
     world.apply(priority_class("low", 10), queue("greedy"), queue("poor"))
@@ -311,7 +311,7 @@ def test_section_1_7_soft_reclaims_in_the_shard_first(own: str) -> None:
     assert world.nodes_of("owed") == [own]
 
 
-def test_section_1_7_hard_evicts_nobody_outside_of_the_shard() -> None:
+def test_in_hard_mode_nobody_outside_of_the_shard_is_evicted() -> None:
     world = Shared(hard("mine"), text=_PREEMPT, nodes=[room("a"), room("b")])
     world.apply(priority_class("low", 10), priority_class("high", 1000))
     world.assign("mine", "b")

@@ -141,7 +141,7 @@ def test_reclaim_does_not_break_a_gang_that_is_protected_in_the_same_tier() -> N
     assert world.evictions() == 0
 
 
-def test_section_4_4_a_higher_tier_that_names_nobody_protects_nobody() -> None:
+def test_a_higher_tier_that_names_nobody_protects_nobody() -> None:
     """The same with gang in a tier of its own: where it leaves no victims, the next tier is asked without it."""
     world = VolcanoWorld(WEIGHTS, nodes(3), queues=[queue("a"), queue("b")])
     world.gang("whole", 12, queue="a", asks={"cpu": "1"})

@@ -67,7 +67,7 @@ def _csi_node(name: str, count: int | None) -> Doc:
     }  # fmt: skip
 
 
-def test_section_2_5_a_node_takes_as_many_volumes_as_its_driver_can() -> None:
+def test_a_node_takes_as_many_volumes_as_its_driver_can() -> None:
     world = Storage(limits={"n0": 1, "n1": 2})
     for name in ("a", "b", "c", "d"):
         world.claim(name)
@@ -77,7 +77,7 @@ def test_section_2_5_a_node_takes_as_many_volumes_as_its_driver_can() -> None:
     assert world.said("d") == f"0/2 nodes are unavailable: 2 Insufficient {SCALAR}."
 
 
-def test_section_2_2_a_claim_that_is_used_twice_counts_twice() -> None:
+def test_a_claim_that_is_used_twice_counts_twice() -> None:
     """kube-scheduler would count one volume, and let it pass."""
     world = Storage(limits={"n0": 1, "n1": 1})
     world.claim("data")
@@ -86,7 +86,7 @@ def test_section_2_2_a_claim_that_is_used_twice_counts_twice() -> None:
     assert world.said("twice") == f"0/2 nodes are unavailable: 2 Insufficient {SCALAR}."
 
 
-def test_section_2_2_who_asks_for_a_volume_does_not_ask_for_nothing() -> None:
+def test_a_pod_that_asks_only_for_a_volume_is_not_best_effort() -> None:
     """So it is placed by allocate, and not by backfill."""
     world = Storage(PLAIN.replace(", backfill", ""), limits={"n0": None, "n1": None})
     world.claim("data")
@@ -96,7 +96,7 @@ def test_section_2_2_who_asks_for_a_volume_does_not_ask_for_nothing() -> None:
     assert not world.node_of("nothing")
 
 
-def test_section_2_5_a_driver_without_a_limit_takes_any_number() -> None:
+def test_a_driver_without_a_limit_takes_any_number() -> None:
     world = Storage(limits={"n0": None})
     for name in ("a", "b", "c"):
         world.claim(name)
@@ -115,7 +115,7 @@ def test_volumes_of_a_driver_that_no_node_has_are_not_counted(compatible: bool, 
         assert "Insufficient attachable-volumes-csi-nobody.example.com" in world.said("one")
 
 
-def test_section_1_1_ignored_provisioners_are_not_counted() -> None:
+def test_ignored_provisioners_are_not_counted() -> None:
     world = Storage(limits={}, compatible=True)
     world.apply(_storage_class("local", "rancher.io/local-path"))
     world.claim("data", of="local")
@@ -141,7 +141,7 @@ def test_a_class_may_name_a_driver_other_than_its_provisioner() -> None:
     assert task.request.scalars == {"pods": 1.0, SCALAR: 1.0}
 
 
-def test_section_2_6_a_claim_that_comes_later_is_counted_then() -> None:
+def test_a_claim_that_comes_later_is_counted_then() -> None:
     world = Storage(limits={"n0": 1, "n1": 1})
     world.consumer("early", "data")
     assert world.node_of("early") == ""
@@ -154,7 +154,7 @@ def test_section_2_6_a_claim_that_comes_later_is_counted_then() -> None:
     assert queue["status"]["allocated"][SCALAR] == "1"
 
 
-def test_section_2_5_volumes_of_ephemeral_claims_count_too() -> None:
+def test_volumes_of_ephemeral_claims_count_too() -> None:
     world = Storage(limits={"n0": 1, "n1": 0})
     spec = {
         "accessModes": ["ReadWriteOnce"],
@@ -177,7 +177,7 @@ def test_long_names_of_drivers_are_cut_and_hashed() -> None:
     assert len(named) == 62
 
 
-# ---- section 6.8: the score of volumes ----
+# ---- the score of volumes ----
 
 
 def _disk(name: str, at: str, size: str) -> Doc:
@@ -210,15 +210,15 @@ class Disks(Storage):
 SCORED = frozenset({"StorageCapacityScoring"})
 
 
-def test_section_6_8_volumes_are_not_scored_by_default() -> None:
+def test_volumes_are_not_scored_by_default() -> None:
     assert Disks().node_of("one") == "n0", "where there is more of everything else"
 
 
-def test_section_6_8_with_the_gate_nodes_score_by_the_storage_they_would_have_left() -> None:
+def test_with_the_gate_nodes_score_by_the_storage_they_would_have_left() -> None:
     assert Disks("arguments: {volumebinding.weight: 5}", gates=SCORED).node_of("one") == "n1"
 
 
-def test_section_6_8_the_score_has_a_weight_and_a_shape() -> None:
+def test_the_score_has_a_weight_and_a_shape() -> None:
     weightless = Disks("arguments: {volumebinding.weight: 0}", gates=SCORED)
     assert weightless.node_of("one") == "n0"
     shape = "volumebinding.shape: [{utilization: 0, score: 0}, {utilization: 100, score: 10}]"
@@ -229,7 +229,7 @@ def test_section_6_8_the_score_has_a_weight_and_a_shape() -> None:
 @pytest.mark.parametrize(
     ("compatible", "asked", "placed"), [(False, None, False), (True, None, True), (True, True, False)]
 )
-def test_section_1_1_csi_storage_heeds_the_room_of_drivers(compatible: bool, asked: bool | None, placed: bool) -> None:
+def test_csi_storage_heeds_the_room_of_drivers(compatible: bool, asked: bool | None, placed: bool) -> None:
     """The driver says that it has no room anywhere."""
     world = Storage(limits={"n0": 5, "n1": 5}, compatible=compatible, flags={"csi_storage": asked})
     world.apply(

@@ -1,7 +1,7 @@
 """Sorting as Go's `sort.Slice`, `sort.Sort` and `slices.SortFunc` do, for where decisions show how they treat equals.
 
-kube-scheduler sorts with them the potential victims on a node and those that remain (core §6.2), and the claims that a
-pod wants bound, by size (plugins §8.3). Up to twelve elements they are a plain insertion sort. Beyond that they are a
+kube-scheduler sorts with them the potential victims on a node and those that remain, and the claims that a
+pod wants bound, by size. Up to twelve elements they are a plain insertion sort. Beyond that they are a
 quicksort that looks for patterns first: whoever counts on nothing but the order would not notice, but among equals, and
 where the comparison is not a proper order (of two pods that have not started, kube-scheduler takes the one it looks at
 first for the older), the outcome depends on every step. So the steps here are the original's, one for one, as of

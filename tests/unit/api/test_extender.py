@@ -1,4 +1,4 @@
-"""HTTP extenders, section 10 of the kube-scheduler reference: what is sent, how answers count, what errors do."""
+"""HTTP extenders: what is sent, how answers count, what errors do."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def extender() -> Iterator[ExtenderServer]:
         yield server
 
 
-def test_10_2_a_filter_request_carries_whole_objects_under_the_original_names(extender: ExtenderServer) -> None:
+def test_a_filter_request_carries_whole_objects_under_the_original_names(extender: ExtenderServer) -> None:
     extender.answers["filter"] = lambda body: {"Nodes": {"items": body["Nodes"]["items"][1:2]}}
     placed = Extended(ExtenderSpec(extender.url, filter_verb="filter")).place()
     (asked,) = extender.requests("filter")
@@ -89,7 +89,7 @@ def test_10_2_a_filter_request_carries_whole_objects_under_the_original_names(ex
     assert extender.content_types == ["application/json"]
 
 
-def test_10_2_an_extender_that_knows_nodes_gets_names_only(extender: ExtenderServer) -> None:
+def test_an_extender_that_knows_nodes_gets_names_only(extender: ExtenderServer) -> None:
     extender.answers["filter"] = keep("node-2")
     spec = ExtenderSpec(extender.url + "/", filter_verb="filter", node_cache_capable=True)
     assert Extended(spec).place() == "node-2"
@@ -98,12 +98,12 @@ def test_10_2_an_extender_that_knows_nodes_gets_names_only(extender: ExtenderSer
     assert sorted(asked["NodeNames"]) == ["node-0", "node-1", "node-2"]
 
 
-def test_10_1_answers_are_read_whatever_the_case_of_their_names(extender: ExtenderServer) -> None:
+def test_answers_are_read_whatever_the_case_of_their_names(extender: ExtenderServer) -> None:
     extender.answers["filter"] = lambda body: {"nodenames": ["node-1"], "failednodes": {"node-0": "no"}}
     assert Extended(ExtenderSpec(extender.url, filter_verb="filter", node_cache_capable=True)).place() == "node-1"
 
 
-def test_10_3_refusals_by_an_extender_are_counted_like_those_of_a_plugin(extender: ExtenderServer) -> None:
+def test_refusals_by_an_extender_are_counted_like_those_of_a_plugin(extender: ExtenderServer) -> None:
     extender.answers["filter"] = lambda body: {
         "NodeNames": [],
         "FailedNodes": {"node-0": "licence in use", "node-1": "licence in use", "node-2": "soft"},
@@ -122,7 +122,7 @@ def test_10_3_refusals_by_an_extender_are_counted_like_those_of_a_plugin(extende
     assert explanation.waiting.plugins == ("Extender",)
 
 
-def test_10_3_a_pod_refused_by_an_extender_wakes_on_anything(extender: ExtenderServer) -> None:
+def test_a_pod_refused_by_an_extender_wakes_on_anything(extender: ExtenderServer) -> None:
     extender.answers["filter"] = keep()
     cluster = Extended(ExtenderSpec(extender.url, filter_verb="filter", node_cache_capable=True))
     assert cluster.place() == ""
@@ -132,7 +132,7 @@ def test_10_3_a_pod_refused_by_an_extender_wakes_on_anything(extender: ExtenderS
     assert cluster.harness.bindings() == {"p": "node-3"}
 
 
-def test_10_3_the_second_extender_sees_what_the_first_left_over(extender: ExtenderServer) -> None:
+def test_the_second_extender_sees_what_the_first_left_over(extender: ExtenderServer) -> None:
     extender.answers |= {"first": keep("node-0", "node-1"), "second": keep("node-1")}
     first = ExtenderSpec(extender.url, filter_verb="first", node_cache_capable=True)
     assert Extended(first, replace(first, filter_verb="second")).place() == "node-1"
@@ -151,19 +151,19 @@ def test_10_3_the_second_extender_sees_what_the_first_left_over(extender: Extend
         (lambda body: ["what"], "the extender's answer is not an object: ['what']"),
     ],
 )
-def test_10_3_an_error_of_a_filter_fails_the_attempt(extender: ExtenderServer, answer: Any, words: str) -> None:
+def test_an_error_of_a_filter_fails_the_attempt(extender: ExtenderServer, answer: Any, words: str) -> None:
     extender.answers["filter"] = answer
     cluster = Extended(ExtenderSpec(extender.url, filter_verb="filter", node_cache_capable=True))
     assert cluster.place() == ""
     assert (cluster.reason, cluster.message) == ("SchedulerError", words.format(url=extender.url))
 
 
-def test_10_3_an_ignorable_extender_that_fails_is_passed_over(extender: ExtenderServer) -> None:
+def test_an_ignorable_extender_that_fails_is_passed_over(extender: ExtenderServer) -> None:
     extender.answers["filter"] = lambda body: 503
     assert Extended(ExtenderSpec(extender.url, filter_verb="filter", ignorable=True)).place() != ""
 
 
-def test_10_3_an_extender_that_nobody_runs_is_an_error_with_its_address() -> None:
+def test_an_extender_that_nobody_runs_is_an_error_with_its_address() -> None:
     with ExtenderServer() as gone:
         url = gone.url
     cluster = Extended(ExtenderSpec(url, filter_verb="filter"))
@@ -171,7 +171,7 @@ def test_10_3_an_extender_that_nobody_runs_is_an_error_with_its_address() -> Non
     assert cluster.message.startswith(f'Post "{url}/filter": ')
 
 
-def test_10_1_a_slow_extender_is_given_up(extender: ExtenderServer) -> None:
+def test_a_slow_extender_is_given_up(extender: ExtenderServer) -> None:
     extender.answers["filter"] = keep("node-0")
     extender.delay = 0.3
     cluster = Extended(ExtenderSpec(extender.url, filter_verb="filter", node_cache_capable=True, timeout=0.02))
@@ -179,7 +179,7 @@ def test_10_1_a_slow_extender_is_given_up(extender: ExtenderServer) -> None:
     assert cluster.message == f'Post "{extender.url}/filter": no answer within 0.02s'
 
 
-def test_10_3_scores_are_weighted_and_count_ten_times(extender: ExtenderServer) -> None:
+def test_scores_are_weighted_and_count_ten_times(extender: ExtenderServer) -> None:
     extender.answers["prioritize"] = lambda body: [{"Host": "node-1", "Score": 7}, {"Host": "nowhere", "Score": 10}]
     cluster = Extended(ExtenderSpec(extender.url, prioritize_verb="prioritize", weight=3))
     assert cluster.place() == "node-1"
@@ -190,12 +190,12 @@ def test_10_3_scores_are_weighted_and_count_ten_times(extender: ExtenderServer) 
     assert explanation.chosen.total - explanation.runner_up.total == 7 * 3 * 10
 
 
-def test_10_3_an_error_of_prioritize_is_ignored(extender: ExtenderServer) -> None:
+def test_an_error_of_prioritize_is_ignored(extender: ExtenderServer) -> None:
     extender.answers["prioritize"] = lambda body: 500
     assert Extended(ExtenderSpec(extender.url, prioritize_verb="prioritize")).place() != ""
 
 
-def test_10_1_an_extender_is_asked_only_about_pods_that_use_what_it_manages(extender: ExtenderServer) -> None:
+def test_an_extender_is_asked_only_about_pods_that_use_what_it_manages(extender: ExtenderServer) -> None:
     extender.answers["filter"] = keep("node-0")
     spec = ExtenderSpec(
         extender.url, filter_verb="filter", node_cache_capable=True, managed_resources=frozenset({"example.com/fpga"})
@@ -209,7 +209,7 @@ def test_10_1_an_extender_is_asked_only_about_pods_that_use_what_it_manages(exte
     )
 
 
-def test_10_3_binding_is_left_to_the_extender_and_scheduling_goes_on(extender: ExtenderServer) -> None:
+def test_binding_is_left_to_the_extender_and_scheduling_goes_on(extender: ExtenderServer) -> None:
     cluster = Extended(ExtenderSpec(extender.url, bind_verb="bind"))
 
     def bind(body: dict[str, Any]) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def test_10_3_binding_is_left_to_the_extender_and_scheduling_goes_on(extender: E
     assert cluster.harness.bindings() == {}, "who binds is the extender; this one only says so"
 
 
-def test_10_3_a_failed_bind_gives_the_place_back_and_says_why(extender: ExtenderServer) -> None:
+def test_a_failed_bind_gives_the_place_back_and_says_why(extender: ExtenderServer) -> None:
     extender.answers["bind"] = lambda body: {"Error": "no, thanks"}
     cluster = Extended(ExtenderSpec(extender.url, bind_verb="bind"))
     cluster.harness.apply(pod("p").asks(cpu="1"))
@@ -236,7 +236,7 @@ def test_10_3_a_failed_bind_gives_the_place_back_and_says_why(extender: Extender
     assert not any(pod_state.row >= 0 for pod_state in cluster.scheduler.cluster.pods.values())
 
 
-def test_10_3_a_failed_bind_of_an_ignorable_extender_is_left_to_the_next(extender: ExtenderServer) -> None:
+def test_a_failed_bind_of_an_ignorable_extender_is_left_to_the_next(extender: ExtenderServer) -> None:
     extender.answers["bind"] = lambda body: 500
     cluster = Extended(ExtenderSpec(extender.url, bind_verb="bind", ignorable=True))
     cluster.harness.apply(pod("p").asks(cpu="1"))
@@ -264,7 +264,7 @@ class Preempting(Extended):
 
 
 @pytest.mark.parametrize("capable", [False, True])
-def test_10_2_preemption_offers_victims_and_takes_those_that_come_back(extender: ExtenderServer, capable: bool) -> None:
+def test_preemption_offers_victims_and_takes_those_that_come_back(extender: ExtenderServer, capable: bool) -> None:
     spec = ExtenderSpec(extender.url, preempt_verb="preempt", node_cache_capable=capable)
     cluster = Preempting(spec)
     victim = cluster.uid("low-b")
@@ -297,7 +297,7 @@ def test_10_2_preemption_offers_victims_and_takes_those_that_come_back(extender:
         ({"nowhere": {"Pods": [{"UID": "x"}]}}, 'nodeinfo not found for node name "nowhere"'),
     ],
 )
-def test_10_3_nobody_is_evicted_on_a_wrong_answer(extender: ExtenderServer, victims: Any, words: str) -> None:
+def test_nobody_is_evicted_on_a_wrong_answer(extender: ExtenderServer, victims: Any, words: str) -> None:
     cluster = Preempting(ExtenderSpec(extender.url, preempt_verb="preempt"))
     extender.answers["preempt"] = lambda body: {"NodeNameToMetaVictims": victims}
     cluster.harness.apply(cluster.high())

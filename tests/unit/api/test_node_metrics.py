@@ -44,7 +44,7 @@ def vector(**values: str) -> dict[str, Any]:
     return {"status": "success", "data": {"resultType": "vector", "result": result}}
 
 
-def test_section_7_3_prometheus_answers_for_all_nodes_at_once() -> None:
+def test_prometheus_answers_for_all_nodes_at_once() -> None:
     queries = []
 
     async def answer(request: web.Request) -> web.Response:
@@ -60,7 +60,7 @@ def test_section_7_3_prometheus_answers_for_all_nodes_at_once() -> None:
     assert [query.count("node_cpu_seconds_total") for query in queries] == [1, 0]
 
 
-def test_section_7_3_elasticsearch_is_asked_for_averages_by_host() -> None:
+def test_elasticsearch_is_asked_for_averages_by_host() -> None:
     seen = []
 
     async def answer(request: web.Request) -> web.Response:
@@ -86,7 +86,7 @@ def test_section_7_3_elasticsearch_is_asked_for_averages_by_host() -> None:
     assert body["aggs"]["nodes"]["aggs"]["cpu"] == {"avg": {"field": "host.cpu.usage"}}
 
 
-def test_section_7_3_the_adapter_is_read_from_the_custom_metrics_api() -> None:
+def test_the_adapter_is_read_from_the_custom_metrics_api() -> None:
     paths = []
 
     async def raw(path: str) -> bytes:

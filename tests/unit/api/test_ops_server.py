@@ -1,4 +1,4 @@
-"""The port on which a scheduler is watched, section 11.2: health, metrics, configuration, explanations, tokens."""
+"""The port on which a scheduler is watched: health, metrics, configuration, explanations, tokens."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def asked(**more: Any) -> AsyncIterator[Asked]:
         await one.server.stop()
 
 
-async def test_section_11_2_health_is_ok_in_one_word_or_told_in_full() -> None:
+async def test_health_is_ok_in_one_word_or_told_in_full() -> None:
     async with asked() as ops:
         assert await ops.get("/healthz") == (200, "ok")
         assert await ops.get("/livez") == (200, "ok")
@@ -68,7 +68,7 @@ async def test_section_11_2_health_is_ok_in_one_word_or_told_in_full() -> None:
         assert await ops.get("/readyz?verbose") == (200, told)
 
 
-async def test_section_11_2_a_failed_check_is_named_and_its_reason_withheld() -> None:
+async def test_a_failed_check_is_named_and_its_reason_withheld() -> None:
     async with asked() as ops:
         ops.ready = False
         told = "[+]shutdown ok\n[-]sched-handler-sync failed: reason withheld\nreadyz check failed\n"
@@ -77,7 +77,7 @@ async def test_section_11_2_a_failed_check_is_named_and_its_reason_withheld() ->
         assert (await ops.get("/healthz"))[0] == 200
 
 
-async def test_section_11_2_metrics_can_be_read_and_reset() -> None:
+async def test_metrics_can_be_read_and_reset() -> None:
     async with asked() as ops:
         assert await ops.get("/metrics") == (200, "metric 1.0\n")
         assert await ops.get("/metrics", method="DELETE") == (200, "metrics reset\n")
@@ -85,7 +85,7 @@ async def test_section_11_2_metrics_can_be_read_and_reset() -> None:
         assert (await ops.get("/metrics", method="POST"))[0] == 405
 
 
-async def test_section_11_2_configz_wraps_the_configuration() -> None:
+async def test_configz_wraps_the_configuration() -> None:
     async with asked() as ops:
         assert await ops.get("/configz") == (200, '{"componentconfig":{"kind":"X"}}')
         assert (await ops.get("/"))[0] == 404

@@ -1,4 +1,4 @@
-"""Queues, PodGroups and pods as Volcano's webhooks would have them (volcano-jobs, section 18.4 and 18.5)."""
+"""Queues, PodGroups and pods as Volcano's webhooks would have them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def guaranteed(name: str, cpu: str, **more: Any) -> Builder:
 # ---- what is made of them ----
 
 
-def test_section_18_4_a_new_queue_gets_defaults_and_its_path_begins_at_the_root(cluster: Harness) -> None:
+def test_a_new_queue_gets_defaults_and_its_path_begins_at_the_root(cluster: Harness) -> None:
     notes = {"volcano.sh/hierarchy": "sci/dev", "volcano.sh/hierarchy-weights": "2/8"}
     made = cluster.apply(queue("q").annotated(notes))
     assert made["spec"]["reclaimable"] is True
@@ -57,7 +57,7 @@ def test_section_18_4_a_new_queue_gets_defaults_and_its_path_begins_at_the_root(
     assert (kept["spec"]["reclaimable"], kept["spec"]["weight"]) == (False, 1)
 
 
-def test_section_18_5_a_group_without_a_queue_gets_its_namespaces(cluster: Harness) -> None:
+def test_a_group_without_a_queue_gets_its_namespaces(cluster: Harness) -> None:
     cluster.apply(namespace("team").annotated({"scheduling.volcano.sh/queue-name": "theirs"}), namespace("plain"))
     made = [
         cluster.apply(podgroup("a", 1, "team")), cluster.apply(podgroup("b", 1, "team").in_queue("own")),
@@ -69,7 +69,7 @@ def test_section_18_5_a_group_without_a_queue_gets_its_namespaces(cluster: Harne
 # ---- a queue by itself ----
 
 
-def test_section_18_4_guarantee_deserved_capability(cluster: Harness) -> None:
+def test_guarantee_is_within_deserved_and_deserved_within_capability(cluster: Harness) -> None:
     where = "requestBody.spec.deserved.cpu: Invalid value: "
     assert refusal(cluster, guaranteed("q", "4")) == where + '"<nil>": deserved[cpu] must be >= guarantee[cpu]=4'
     short = guaranteed("q", "4", deserved={"cpu": "2"})
@@ -79,7 +79,7 @@ def test_section_18_4_guarantee_deserved_capability(cluster: Harness) -> None:
     cluster.apply(guaranteed("q", "1", deserved={"cpu": "2"}, capability={"cpu": "3"}))
 
 
-def test_section_18_4_amounts(cluster: Harness) -> None:
+def test_amounts_of_a_queue_are_validated(cluster: Harness) -> None:
     found = refusal(cluster, queue("q").capped_at({"cpu": "-1", "nvidia.com/gpu": "500m"}))
     assert found == (
         '[requestBody.spec.capability.cpu: Invalid value: "-1": must be greater than or equal to 0, '
@@ -99,7 +99,7 @@ def test_section_18_4_amounts(cluster: Harness) -> None:
                             "of queue dev"),
     ],
 )  # fmt: skip
-def test_section_18_4_paths_of_the_older_hierarchy(cluster: Harness, path: str, weights: str, expected: str) -> None:
+def test_paths_of_the_older_hierarchy(cluster: Harness, path: str, weights: str, expected: str) -> None:
     dev = {"volcano.sh/hierarchy": "root/sci/dev", "volcano.sh/hierarchy-weights": "1/1/1"}
     notes = {"volcano.sh/hierarchy": path, "volcano.sh/hierarchy-weights": weights}
     found = refusal(cluster, queue("dev").annotated(dev), queue("q").annotated(notes))
@@ -113,20 +113,20 @@ def below(name: str, parent: str, **spec: Any) -> Builder:
     return queue(name).having(parent=parent, **spec)
 
 
-def test_section_18_4_a_parent_must_be_there_and_be_somebody_else(cluster: Harness) -> None:
+def test_a_parent_must_be_there_and_be_somebody_else(cluster: Harness) -> None:
     assert refusal(cluster, below("q", "q")) == "queue q cannot use itself as parent"
     missing = 'failed to get parent queue x of queue q: queue.scheduling.volcano.sh "x" not found'
     assert refusal(cluster, below("q", "x")) == missing
     cluster.apply(below("q", "root"))
 
 
-def test_section_18_4_trees_have_five_levels_and_no_circles(cluster: Harness) -> None:
+def test_trees_have_five_levels_and_no_circles(cluster: Harness) -> None:
     deep = [queue("a"), below("b", "a"), below("c", "b"), below("d", "c"), below("e", "d"), below("f", "e")]
     assert refusal(cluster, *deep) == "queue f exceeds the maximum allowed depth of 5"
     assert refusal(cluster, below("a", "e")) == "queue a exceeds the maximum allowed depth of 5"
 
 
-def test_section_18_4_a_queue_that_holds_pods_becomes_no_parent(cluster: Harness) -> None:
+def test_a_queue_that_holds_pods_becomes_no_parent(cluster: Harness) -> None:
     cluster.apply(queue("busy"))
     status = {"status": {"allocated": {"pods": "3"}}}
     cluster.perform(Write(Verb.PATCH, kinds.VC_QUEUE, "", "busy", status, subresource="status"))
@@ -134,7 +134,7 @@ def test_section_18_4_a_queue_that_holds_pods_becomes_no_parent(cluster: Harness
     assert found == "queue busy cannot be the parent queue of queue q because it has allocated Pods: 3"
 
 
-def test_section_18_4_a_capability_is_within_the_nearest_one_above(cluster: Harness) -> None:
+def test_a_capability_is_within_the_nearest_one_above(cluster: Harness) -> None:
     above = queue("top").capped_at(cpu="4", memory="8Gi")
     found = refusal(cluster, above, below("mid", "top"), below("q", "mid", capability={"cpu": "4500m"}))
     assert found == "queue q capability[cpu]=4500m exceeds its ancestor's capability=4"
@@ -143,7 +143,7 @@ def test_section_18_4_a_capability_is_within_the_nearest_one_above(cluster: Harn
     assert found == "queue top capability[memory]=5Gi is smaller than its descendants' max capability=6Gi"
 
 
-def test_section_18_4_children_together_have_no_more_than_their_parent(cluster: Harness) -> None:
+def test_children_together_have_no_more_than_their_parent(cluster: Harness) -> None:
     def child(name: str, guarantee: str, deserved: str) -> Builder:
         return guaranteed(name, guarantee, parent="top", deserved={"cpu": deserved})
 
@@ -163,12 +163,12 @@ def test_section_18_4_children_together_have_no_more_than_their_parent(cluster: 
     assert found.startswith("queue top validation failed: sum of children's guarantee (cpu 3000.00, memory 0.00)")
 
 
-def test_section_18_4_what_a_parent_does_not_name_is_none(cluster: Harness) -> None:
+def test_what_a_parent_does_not_name_is_none(cluster: Harness) -> None:
     found = refusal(cluster, queue("top"), below("a", "top", deserved={"cpu": "1"}))
     assert "exceeds parent's deserved limit (cpu 0.00, memory 0.00)" in found
 
 
-def test_section_18_4_the_roots_resources_stay(cluster: Harness) -> None:
+def test_the_roots_resources_stay(cluster: Harness) -> None:
     found = refusal(cluster, queue("root").capped_at(cpu="1"))
     assert found == "root queue's resource attributes (capability, deserved, guarantee) cannot be modified"
     cluster.apply(queue("root").weighing(5))
@@ -185,7 +185,7 @@ def test_an_old_queue_may_change_what_breaks_no_rule(cluster: Harness) -> None:
 # ---- the end ----
 
 
-def test_section_18_4_root_default_and_parents_are_not_deleted(cluster: Harness) -> None:
+def test_root_default_and_parents_are_not_deleted(cluster: Harness) -> None:
     cluster.apply(queue("top"), below("a", "top"), below("b", "top"))
     expected = {
         "root": "`root` queue can not be deleted",
@@ -215,7 +215,7 @@ def test_section_18_4_root_default_and_parents_are_not_deleted(cluster: Harness)
          "at same time"),
     ],
 )  # fmt: skip
-def test_section_18_5_budgets_of_pods_make_sense(cluster: Harness, notes: dict[str, str], expected: str) -> None:
+def test_budgets_of_pods_are_validated(cluster: Harness, notes: dict[str, str], expected: str) -> None:
     with pytest.raises(BadRequest) as refused:
         cluster.apply(pod("p").annotated(notes).scheduled_by("volcano"))
     assert refused.value.message == f'admission webhook "validatepod.volcano.sh" denied the request: {expected}'

@@ -1,4 +1,4 @@
-"""Reload between steps, and the dump that SIGUSR2 asks for (section 2.9)."""
+"""Reload between steps, and the dump that SIGUSR2 asks for."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_trouble_with_the_file_costs_no_step(caplog: pytest.LogCaptureFixture) -
     assert stage.harness.bindings().keys() == {"p"}
 
 
-def test_section_2_9_a_dump_tells_nodes_queue_and_the_comparison(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_dump_tells_nodes_queue_and_the_comparison(caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage()
     stage.harness.apply(pod("p"), pod("huge").asks(cpu="99"))
     stage.harness.run(1)
@@ -82,7 +82,7 @@ def test_section_2_9_a_dump_tells_nodes_queue_and_the_comparison(caplog: pytest.
     assert summary == "activeQ:0; backoffQ:0; unschedulablePods:1"
 
 
-def test_section_2_9_a_difference_between_memory_and_api_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_difference_between_memory_and_api_is_told(caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage()
     stage.harness.apply(pod("p"))
     stage.harness.run(1)

@@ -54,7 +54,7 @@ def test_a_queue_has_no_more_left_than_the_queue_above_it() -> None:
     assert checks(world, late)["quota"]["text"] == "asks for 4 cpu, and queue team has 4 of 6"
 
 
-def test_6_7_a_group_in_a_queue_with_children_stops_nobody_else() -> None:
+def test_a_group_in_a_queue_with_children_stops_nobody_else() -> None:
     world = world_of_trees()
     world.gang("lost", 1, queue="team", asks={"cpu": "1"}, needs={"cpu": "1"})
     world.gang("fine", 1, queue="a", asks={"cpu": "1"})
@@ -66,7 +66,7 @@ def test_6_7_a_group_in_a_queue_with_children_stops_nobody_else() -> None:
     assert f"queue team can have nothing: {because}" in checks(world, "lost")["enqueue"]["text"]
 
 
-def test_6_7_a_queue_without_its_parent_stops_nobody_else() -> None:
+def test_a_queue_without_its_parent_stops_nobody_else() -> None:
     """The API lets no such queue in; one may have been there before, or come from a snapshot."""
     world = world_of_trees()
     orphan = world.get(kinds.VC_QUEUE, "b") or {}

@@ -1,4 +1,4 @@
-"""The flags of `fairlead scheduler`, sections 9.4 and 11.3, as far as they are settled before anything starts."""
+"""The flags of `fairlead scheduler`, as far as they are settled before anything starts."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def written(tmp_path: Path, *options: object) -> dict[str, object]:
     return document
 
 
-def test_section_9_4_without_a_file_flags_change_the_default(tmp_path: Path) -> None:
+def test_without_a_file_flags_change_the_default(tmp_path: Path) -> None:
     config = written(tmp_path, "--kube-api-qps", 7, "--kube-api-burst", 9, "--leader-elect=false")
     assert config["clientConnection"]["qps"] == 7  # type: ignore[index]
     assert config["clientConnection"]["burst"] == 9  # type: ignore[index]
     assert config["leaderElection"]["leaderElect"] is False  # type: ignore[index]
 
 
-def test_section_9_4_with_a_file_only_flags_about_leading_count(tmp_path: Path, file: Path) -> None:
+def test_with_a_file_only_flags_about_leading_count(tmp_path: Path, file: Path) -> None:
     options = ("--config", file, "--kube-api-qps", 7, "--leader-elect-renew-deadline", "12s")
     config = written(tmp_path, *options, "--leader-elect-resource-name", "mine")
     assert config["clientConnection"]["qps"] == 11  # type: ignore[index]

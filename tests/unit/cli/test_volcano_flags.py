@@ -65,7 +65,7 @@ def test_kube_batch_goes_by_its_own_name() -> None:
     assert names(scheduler("--volcano-conf", "kube-batch")) == ["default-scheduler", "kube-batch"]
 
 
-def test_the_flags_of_section_1_1_reach_the_rounds() -> None:
+def test_volcanos_flags_reach_the_rounds() -> None:
     made = scheduler(
         "--volcano-conf", "shipped", "--volcano-compatible", "--schedule-period", "250ms", "--default-queue", "main",
         "--scheduler-name", "a", "--scheduler-name", "b", "--percentage-nodes-to-find", "40",

@@ -133,7 +133,7 @@ class TestReplicas:
         monkeypatch.setenv("SCHEDULER_POD_NAME", "volcano-scheduler-1")
         monkeypatch.setenv("SCHEDULER_NUM", "3")
 
-    def test_section_1_6_the_ring_is_that_of_the_stateful_set(self) -> None:
+    def test_the_ring_is_that_of_the_stateful_set(self) -> None:
         given = partition()
         assert given.ring is not None
         assert given.ring.members == ("volcano-scheduler-0", "volcano-scheduler-1", "volcano-scheduler-2")

@@ -1,4 +1,4 @@
-"""Feature gates, spec §12."""
+"""Feature gates: what they change in plugins and arguments, and which combinations are refused."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_wrong_gates_are_refused_in_the_words_of_the_original(text: str, words: 
     assert str(caught.value) == words
 
 
-def test_storage_capacity_scoring_gives_volume_binding_a_shape_9_3() -> None:
+def test_storage_capacity_scoring_gives_volume_binding_a_shape() -> None:
     config = load_kube_config(HEADER, gates=parse_feature_gates("StorageCapacityScoring=true"))
     shape = (ShapePoint(0, 10), ShapePoint(100, 0))
     assert config.profiles[0].args["VolumeBinding"] == VolumeBindingArgs(600, shape)
 
 
-def test_a_timeout_of_a_feature_that_is_off_is_forbidden_9_3() -> None:
+def test_a_timeout_of_a_feature_that_is_off_is_forbidden() -> None:
     gates = parse_feature_gates("DRASchedulerFilterTimeout=false")
     config = load_kube_config(HEADER, gates=gates)
     assert config.profiles[0].args["DynamicResources"] == DynamicResourcesArgs(None, 600.0)

@@ -1,4 +1,4 @@
-"""Merging and expansion of plugin sets, spec §8.5 and §9.2, on small sets of invented plugins."""
+"""Merging and expansion of plugin sets, on small sets of invented plugins."""
 
 from __future__ import annotations
 
@@ -39,33 +39,33 @@ def names(listed: Plugins, point: str = "filter") -> list[str]:
     return [name for name, _ in expand(listed, CAPABILITIES)[point]]
 
 
-def test_a_plugin_of_multi_point_runs_at_every_point_it_implements_8_5() -> None:
+def test_a_plugin_of_multi_point_runs_at_every_point_it_implements() -> None:
     points = expand(plugins(["A", "B:3"]), CAPABILITIES)
     assert points["filter"] == (("A", 0), ("B", 0))
     assert points["score"] == (("A", 1), ("B", 3))
     assert points["bind"] == ()
 
 
-def test_relisted_plugins_come_first_then_multi_point_then_the_points_own_8_5() -> None:
+def test_relisted_plugins_come_first_then_multi_point_then_the_points_own() -> None:
     assert names(plugins(["A", "B", "C"], filter=enabled("D", "C", "B"))) == ["C", "B", "A", "D"]
 
 
-def test_a_name_disabled_at_a_point_is_only_missing_there_8_5() -> None:
+def test_a_name_disabled_at_a_point_is_only_missing_there() -> None:
     listed = plugins(["A", "B"], filter=enabled(disabled=("A",)))
     assert names(listed) == ["B"]
     assert names(listed, "score") == ["A", "B"]
 
 
-def test_a_star_at_a_point_leaves_only_what_the_point_lists_8_5() -> None:
+def test_a_star_at_a_point_leaves_only_what_the_point_lists() -> None:
     assert names(plugins(["A", "B"], filter=enabled("B", "D", disabled=("*",)))) == ["B", "D"]
 
 
-def test_the_weight_of_the_point_counts_before_that_of_multi_point_and_none_is_one_8_5() -> None:
+def test_the_weight_of_the_point_counts_before_that_of_multi_point_and_none_is_one() -> None:
     listed = plugins(["A:5", "B:6", "C"], score=enabled("A:2", "B"))
     assert expand(listed, CAPABILITIES)["score"] == (("A", 2), ("B", 1), ("C", 1))
 
 
-def test_a_default_listed_again_keeps_its_place_and_takes_the_new_weight_9_2() -> None:
+def test_a_default_listed_again_keeps_its_place_and_takes_the_new_weight() -> None:
     merged = merge_plugins(
         read_plugins({"multiPoint": {"enabled": [{"name": "NodeAffinity", "weight": 9}]}}), DEFAULT_GATES
     )
@@ -74,7 +74,7 @@ def test_a_default_listed_again_keeps_its_place_and_takes_the_new_weight_9_2() -
     assert merged["multiPoint"].enabled == expected
 
 
-def test_a_disabled_default_goes_and_may_come_back_at_the_end_9_2() -> None:
+def test_a_disabled_default_goes_and_may_come_back_at_the_end() -> None:
     user = {"multiPoint": {"disabled": [{"name": "NodeName"}], "enabled": [{"name": "NodeName"}]}}
     merged = merge_plugins(read_plugins(user), DEFAULT_GATES)["multiPoint"]
     assert [each.name for each in merged.enabled].count("NodeName") == 1
@@ -82,12 +82,12 @@ def test_a_disabled_default_goes_and_may_come_back_at_the_end_9_2() -> None:
     assert merged.disabled == ("NodeName",)
 
 
-def test_a_star_in_multi_point_removes_every_default_9_2() -> None:
+def test_a_star_in_multi_point_removes_every_default() -> None:
     user = {"multiPoint": {"disabled": [{"name": "*"}], "enabled": [{"name": "ImageLocality"}]}}
     assert merge_plugins(read_plugins(user), DEFAULT_GATES)["multiPoint"].enabled == (PluginRef("ImageLocality"),)
 
 
-def test_feature_gates_decide_over_the_last_defaults_9_2() -> None:
+def test_feature_gates_decide_over_the_last_defaults() -> None:
     gates = parse_feature_gates(
         "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,NodeDeclaredFeatures=false"
     )

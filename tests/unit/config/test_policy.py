@@ -1,4 +1,4 @@
-"""The legacy Policy, spec §9.5: the mapping of 1.22, and what has no successor."""
+"""The legacy Policy: the mapping of 1.22, and what has no successor."""
 
 from __future__ import annotations
 

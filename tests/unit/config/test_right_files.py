@@ -30,7 +30,7 @@ def written_by_kube_scheduler(file: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("file", RIGHT, ids=lambda file: file.stem)
-def test_the_effective_document_is_the_one_that_kube_scheduler_writes_9_1(file: Path) -> None:
+def test_the_effective_document_is_the_one_that_kube_scheduler_writes(file: Path) -> None:
     document = to_document(load(file))
     if document["percentageOfNodesToScore"] is None:
         document["percentageOfNodesToScore"] = 0  # the one difference: not written means every node here
@@ -38,7 +38,7 @@ def test_the_effective_document_is_the_one_that_kube_scheduler_writes_9_1(file: 
 
 
 @pytest.mark.parametrize("file", RIGHT, ids=lambda file: file.stem)
-def test_the_plugins_of_every_point_have_the_order_and_weights_of_kube_scheduler_8_5(file: Path) -> None:
+def test_the_plugins_of_every_point_have_the_order_and_weights_of_kube_scheduler(file: Path) -> None:
     points = {
         str(at): {point: [list(ref) for ref in refs] for point, refs in profile.points.items()}
         for at, profile in enumerate(load(file).profiles)
@@ -74,13 +74,13 @@ def test_the_built_in_configuration_is_that_of_an_empty_file() -> None:
     assert default_kube_config() == load_kube_config(HEADER)
 
 
-def test_extenders_that_may_be_ignored_are_called_last_10_1() -> None:
+def test_extenders_that_may_be_ignored_are_called_last() -> None:
     config = load(HERE / "right" / "everything-else.yaml")
     assert [extender.url_prefix[-5:] for extender in config.extenders] == ["first", "econd"]
     assert [extender.url_prefix[-5:] for extender in config.extenders_in_order] == ["econd", "first"]
 
 
-def test_what_an_extender_manages_alone_replaces_the_ignored_resources_9_3() -> None:
+def test_what_an_extender_manages_alone_replaces_the_ignored_resources() -> None:
     config = load(HERE / "right" / "everything-else.yaml")
     args = config.profiles[0].args["NodeResourcesFit"]
     assert dataclasses.asdict(args)["ignored_resources"] == ("example.com/foo",)  # type: ignore[call-overload]

@@ -78,7 +78,7 @@ def test_every_switch_is_accepted_in_its_own_spelling(switch: str) -> None:
     assert plugin.switches == {switch: True}
 
 
-def test_the_section_1_4_default_and_shipped_configurations() -> None:
+def test_the_default_and_the_shipped_configuration_are_volcanos() -> None:
     default, shipped = preset_volcano_config("default"), preset_volcano_config("shipped")
     assert default.actions == shipped.actions == ("enqueue", "allocate", "backfill")
     names = ["overcommit", "drf", "predicates", "proportion", "nodeorder"]

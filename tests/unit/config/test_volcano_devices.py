@@ -34,7 +34,7 @@ def config_map(**data: str) -> dict[str, Any]:
     return {"metadata": {"namespace": "kube-system", "name": "volcano-vgpu-device-config"}, "data": data}
 
 
-def test_section_6_20_a_config_map_says_how_cards_may_be_cut() -> None:
+def test_a_config_map_says_how_cards_may_be_cut() -> None:
     found = device_config(config_map(**{"device-config.yaml": DOCUMENT}))
     assert found.nvidia.memory_factor == 1024
     assert found.nvidia.percentage == ""
@@ -58,7 +58,7 @@ def test_without_one_the_names_are_volcanos_own() -> None:
     assert [vnpu.word for vnpu in device_config(None).vnpus] == ["Ascend310P"]
 
 
-def test_section_6_20_which_config_map_it_is() -> None:
+def test_the_config_map_has_a_default_name_that_an_argument_replaces() -> None:
     text = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: {}\n'
     assert device_config_map(load_volcano_config(text.format("gang"))) is None
     cards = load_volcano_config(text.format("deviceshare"))

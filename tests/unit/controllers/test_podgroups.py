@@ -1,4 +1,4 @@
-"""PodGroups for plain pods of a Volcano scheduler (section 8.6)."""
+"""PodGroups for plain pods of a Volcano scheduler."""
 
 from __future__ import annotations
 

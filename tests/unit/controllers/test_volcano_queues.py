@@ -61,7 +61,7 @@ def group_in(cluster: Harness, name: str, queue_name: str, phase: str) -> None:
         ("Unknown", "CloseQueue", 2, "Closing"),
     ],
 )
-def test_the_state_machine_of_section_12(state: str, action: str, groups: int, becomes: str) -> None:
+def test_actions_change_the_state_of_a_queue(state: str, action: str, groups: int, becomes: str) -> None:
     assert next_state(state, action, groups=groups) == becomes
 
 

@@ -31,14 +31,14 @@ def listeners(plugin: Plugin, event: ClusterEvent) -> frozenset[str]:
         (("*", ActionType.ALL), ("Node", ActionType.DELETE), True),
     ],
 )
-def test_section_2_1_a_registration_matches_by_resource_and_bits_and_never_a_more_general_event(
+def test_a_registration_matches_by_resource_and_bits_and_never_a_more_general_event(
     registered: tuple[str, int], incoming: tuple[str, int], matches: bool
 ) -> None:
     found = listeners(Refuser("P", (on(*registered),)), ClusterEvent(*incoming))
     assert found == ({"P"} if matches else frozenset())
 
 
-def test_section_2_1_events_are_labelled_by_resource_and_action_and_two_are_wildcards() -> None:
+def test_events_are_labelled_by_resource_and_action_and_two_are_wildcards() -> None:
     assert ClusterEvent("AssignedPod", ActionType.DELETE).label == "AssignedPodDelete"
     assert ClusterEvent("Node", ActionType.UPDATE_NODE_TAINT).label == "NodeUpdateNodeTaint"
     assert ClusterEvent("storage.k8s.io/CSINode", ActionType.ADD).label == "storage.k8s.io/CSINodeAdd"
@@ -48,18 +48,18 @@ def test_section_2_1_events_are_labelled_by_resource_and_action_and_two_are_wild
 
 
 @pytest.mark.parametrize("point", ["admit", "prepare", "filter", "reserve", "permit"])
-def test_section_2_2_plugins_that_can_refuse_a_pod_are_asked_for_their_events(point: str) -> None:
+def test_plugins_that_can_refuse_a_pod_are_asked_for_their_events(point: str) -> None:
     plugin = type("Some", (Plugin,), {"name": "Some", point: lambda self, *args: None})()
     assert listeners(plugin, NODE_ADD) == {"Some"}
 
 
 @pytest.mark.parametrize("point", ["queue_key", "rescue", "score", "prebind", "bind"])
-def test_section_2_2_plugins_that_cannot_refuse_a_pod_are_not_asked(point: str) -> None:
+def test_plugins_that_cannot_refuse_a_pod_are_not_asked(point: str) -> None:
     plugin = type("Some", (Plugin,), {"name": "Some", point: lambda self, *args: None})()
     assert listeners(plugin, NODE_ADD) == frozenset()
 
 
-def test_section_2_2_a_plugin_that_names_no_events_listens_to_the_default_set_with_all_actions() -> None:
+def test_a_plugin_that_names_no_events_listens_to_the_default_set_with_all_actions() -> None:
     plugin = Refuser("Silent", None)
     resources = {
         "Pod", "Node", "PersistentVolume", "PersistentVolumeClaim", "storage.k8s.io/CSINode",
@@ -74,21 +74,21 @@ def test_section_2_2_a_plugin_that_names_no_events_listens_to_the_default_set_wi
     assert listeners(plugin, ClusterEvent("resource.k8s.io/ResourceSlice", ActionType.ADD)) == frozenset()
 
 
-def test_section_2_2_a_plugin_with_an_empty_list_is_never_woken_by_events() -> None:
+def test_a_plugin_with_an_empty_list_is_never_woken_by_events() -> None:
     room = Room(Refuser("Deaf", ()))
     pod = room.park("a", "Deaf")
     assert room.backlog.move(NODE_ADD, None, None, T0 + 60) == 0
     assert room.queue(pod) == "unschedulable"
 
 
-def test_section_2_2_extenders_listen_to_the_default_set_under_one_name() -> None:
+def test_extenders_listen_to_the_default_set_under_one_name() -> None:
     room = Room(extra_interests={EXTENDER: DEFAULT_INTERESTS})
     pod = room.park("a", "Extender")
     assert room.backlog.move(ClusterEvent("Node", ActionType.UPDATE_NODE_ANNOTATION), None, None, T0 + 60) == 1
     assert room.queue(pod) == "active"
 
 
-def test_section_2_2_who_listens_to_new_nodes_hears_of_changed_taints_whatever_its_hint_says() -> None:
+def test_who_listens_to_new_nodes_hears_of_changed_taints_whatever_its_hint_says() -> None:
     room = Room(Refuser("Skipper", (on("Node", ActionType.ADD, saying(Hint.SKIP)),)))
     pod = room.park("a", "Skipper")
     assert room.backlog.move(NODE_ADD, None, None, T0 + 60) == 0
@@ -96,14 +96,14 @@ def test_section_2_2_who_listens_to_new_nodes_hears_of_changed_taints_whatever_i
     assert room.queue(pod) == "active"
 
 
-def test_section_2_2_who_registered_for_taints_is_asked_by_its_own_hint_only() -> None:
+def test_who_registered_for_taints_is_asked_by_its_own_hint_only() -> None:
     both = ActionType.ADD | ActionType.UPDATE_NODE_TAINT
     room = Room(Refuser("Taints", (on("Node", both, saying(Hint.SKIP)),)))
     room.park("a", "Taints")
     assert room.backlog.move(ClusterEvent("Node", ActionType.UPDATE_NODE_TAINT), None, None, T0 + 60) == 0
 
 
-def test_section_2_2_a_hint_sees_the_pod_and_the_object_before_and_after() -> None:
+def test_a_hint_sees_the_pod_and_the_object_before_and_after() -> None:
     seen = []
     hint = lambda pod, old, new: seen.append((pod.name, old, new)) or Hint.SKIP  # noqa: E731
     room = Room(Refuser("Curious", (on("Node", ActionType.ADD, hint),)))
@@ -112,7 +112,7 @@ def test_section_2_2_a_hint_sees_the_pod_and_the_object_before_and_after() -> No
     assert seen == [("a", "before", "after")]
 
 
-def test_section_2_2_a_hint_that_raises_counts_as_queue_and_is_reported() -> None:
+def test_a_hint_that_raises_counts_as_queue_and_is_reported() -> None:
     def broken(pod: object, old: object, new: object) -> Hint:
         raise KeyError("zone")
 
@@ -125,7 +125,7 @@ def test_section_2_2_a_hint_that_raises_counts_as_queue_and_is_reported() -> Non
     assert "zone" in room.backlog.complaints[0]
 
 
-def test_section_2_2_an_error_while_registering_ends_the_start() -> None:
+def test_an_error_while_registering_ends_the_start() -> None:
     class Unready(Gate):
         def events(self) -> tuple[()]:
             raise RuntimeError("not configured")
@@ -134,7 +134,7 @@ def test_section_2_2_an_error_while_registering_ends_the_start() -> None:
         Room(Unready("Unready"))
 
 
-def test_section_2_2_profiles_have_hints_of_their_own() -> None:
+def test_profiles_have_hints_of_their_own() -> None:
     listening = profile_of("one", [ByPriority(), Refuser("P", (on("Node", ActionType.ADD),))])
     deaf = profile_of("two", [ByPriority(), Refuser("P", ())])
     room = Room()
@@ -145,7 +145,7 @@ def test_section_2_2_profiles_have_hints_of_their_own() -> None:
     assert (room.queue(first), room.queue(second)) == ("active", "unschedulable")
 
 
-def test_section_1_1_the_resources_to_watch_are_the_union_of_what_plugins_registered() -> None:
+def test_the_resources_to_watch_are_the_union_of_what_plugins_registered() -> None:
     room = Room(Refuser("More", (on("Node", ActionType.UPDATE_NODE_LABEL), on("storage.k8s.io/CSINode", 1))))
     registered = room.backlog.hints.registered()
     assert registered["Node"] == ActionType.ADD | ActionType.UPDATE_NODE_TAINT | ActionType.UPDATE_NODE_LABEL

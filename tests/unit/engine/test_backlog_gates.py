@@ -16,7 +16,7 @@ def gated(room: Room, name: str = "a", now: float = T0):
     return pod
 
 
-def test_section_2_6_a_gated_pod_does_not_enter_the_queue_and_blames_its_gate() -> None:
+def test_a_gated_pod_does_not_enter_the_queue_and_blames_its_gate() -> None:
     room = Room()
     pod = gated(room)
     waiting = room.backlog.where(pod.uid)
@@ -27,7 +27,7 @@ def test_section_2_6_a_gated_pod_does_not_enter_the_queue_and_blames_its_gate() 
     assert room.backlog.blamed == {("Gate", PROFILE): 1}
 
 
-def test_section_2_6_the_first_gate_that_is_shut_ends_the_round_and_is_asked_first_next_time() -> None:
+def test_the_first_gate_that_is_shut_ends_the_round_and_is_asked_first_next_time() -> None:
     second, third = Gate("Second"), Gate("Third")
     room = Room(second, third)
     second.shut = {"a"}
@@ -41,14 +41,14 @@ def test_section_2_6_the_first_gate_that_is_shut_ends_the_round_and_is_asked_fir
     assert room.queue(pod) == "active"
 
 
-def test_section_2_6_an_error_shuts_the_gate_and_is_reported() -> None:
+def test_an_error_shuts_the_gate_and_is_reported() -> None:
     room = Room()
     room.gate.answer = failed("cannot tell")
     gated(room)
     assert "cannot tell" in room.backlog.complaints[0]
 
 
-def test_section_2_6_a_gate_that_raises_shuts_itself_for_that_pod_only() -> None:
+def test_a_gate_that_raises_shuts_itself_for_that_pod_only() -> None:
     class Broken(Gate):
         def admit(self, pod, cluster):
             if pod.name in self.shut:
@@ -62,7 +62,7 @@ def test_section_2_6_a_gate_that_raises_shuts_itself_for_that_pod_only() -> None
     assert "oops" in room.backlog.complaints[0]
 
 
-def test_section_2_6_gates_are_asked_when_a_pod_goes_to_backoff_and_not_again_when_it_leaves_it() -> None:
+def test_gates_are_asked_when_a_pod_goes_to_backoff_and_not_again_when_it_leaves_it() -> None:
     room = Room()
     room.add("a")
     entry = room.pop()
@@ -75,7 +75,7 @@ def test_section_2_6_gates_are_asked_when_a_pod_goes_to_backoff_and_not_again_wh
     assert room.queue(entry.pod) == "active"
 
 
-def test_section_2_6_a_pod_may_be_gated_on_its_way_to_backoff() -> None:
+def test_a_pod_may_be_gated_on_its_way_to_backoff() -> None:
     room = Room()
     room.add("a")
     entry = room.pop()
@@ -84,7 +84,7 @@ def test_section_2_6_a_pod_may_be_gated_on_its_way_to_backoff() -> None:
     assert room.queue(entry.pod) == "gated"
 
 
-def test_section_2_6_a_pod_leaves_the_backoff_early_without_being_asked_again() -> None:
+def test_a_pod_leaves_the_backoff_early_without_being_asked_again() -> None:
     room = Room()
     pod = room.park("a", "Fit")
     room.backlog.move(NODE_ADD, None, None, T0)
@@ -92,7 +92,7 @@ def test_section_2_6_a_pod_leaves_the_backoff_early_without_being_asked_again() 
     assert room.pop(T0).pod is pod
 
 
-def test_section_2_6_the_pod_becomes_active_when_its_gates_are_gone() -> None:
+def test_the_pod_becomes_active_when_its_gates_are_gone() -> None:
     room = Room()
     old = gated(room)
     room.gate.shut.clear()
@@ -103,7 +103,7 @@ def test_section_2_6_the_pod_becomes_active_when_its_gates_are_gone() -> None:
     assert room.backlog.counts()["gated"] == 0
 
 
-def test_section_2_6_a_gated_pod_hears_only_what_its_gate_listens_to() -> None:
+def test_a_gated_pod_hears_only_what_its_gate_listens_to() -> None:
     room = Room()
     pod = gated(room)
     room.gate.asked.clear()
@@ -115,7 +115,7 @@ def test_section_2_6_a_gated_pod_hears_only_what_its_gate_listens_to() -> None:
     assert room.gate.asked == ["a"]
 
 
-def test_section_2_6_a_gate_is_asked_once_however_much_happens_before_the_queue_is_looked_at() -> None:
+def test_a_gate_is_asked_once_however_much_happens_before_the_queue_is_looked_at() -> None:
     room = Room()
     pod = gated(room)
     room.gate.asked.clear()
@@ -128,7 +128,7 @@ def test_section_2_6_a_gate_is_asked_once_however_much_happens_before_the_queue_
     assert room.pop().pod is pod
 
 
-def test_section_2_6_a_gated_pod_that_another_plugin_refused_before_ignores_that_plugins_events() -> None:
+def test_a_gated_pod_that_another_plugin_refused_before_ignores_that_plugins_events() -> None:
     room = Room()
     room.add("a")
     entry = room.pop()
@@ -142,7 +142,7 @@ def test_section_2_6_a_gated_pod_that_another_plugin_refused_before_ignores_that
     assert room.backlog.move(UNSCHEDULABLE_TIMEOUT, None, None, T0 + 60) == 1
 
 
-def test_section_2_6_the_events_of_a_gate_are_those_it_registered_in_any_profile() -> None:
+def test_the_events_of_a_gate_are_those_it_registered_in_any_profile() -> None:
     room = Room(Gate("Second", (on("Node", ActionType.ADD),)))
     second = room.plugins[-1]
     assert isinstance(second, Gate)
@@ -153,7 +153,7 @@ def test_section_2_6_the_events_of_a_gate_are_those_it_registered_in_any_profile
     assert room.queue(pod) == "active"
 
 
-def test_section_14_10_taking_away_one_of_several_gates_is_a_generic_update_that_wakes_nobody() -> None:
+def test_taking_away_one_of_several_gates_is_a_generic_update_that_wakes_nobody() -> None:
     room = Room()
     old = room.pod("a", gates=["one", "two"])
     room.gate.shut = {"a"}
@@ -166,7 +166,7 @@ def test_section_14_10_taking_away_one_of_several_gates_is_a_generic_update_that
     assert room.backlog.incoming["unschedulable", "UnschedulablePodUpdate"] == 0
 
 
-def test_section_2_6_the_plugin_that_gated_is_not_counted_twice() -> None:
+def test_the_plugin_that_gated_is_not_counted_twice() -> None:
     room = Room()
     pod = gated(room)
     for _ in range(3):

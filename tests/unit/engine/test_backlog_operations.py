@@ -15,20 +15,20 @@ NODE_LABEL = ClusterEvent("Node", ActionType.UPDATE_NODE_LABEL)
 # ---- add, update, delete ----
 
 
-def test_section_2_7_a_new_pod_is_active_and_counted() -> None:
+def test_a_new_pod_is_active_and_counted() -> None:
     room = Room()
     pod = room.add("a")
     assert room.queue(pod) == "active"
     assert room.backlog.incoming == {("active", "UnschedulablePodAdd"): 1}
 
 
-def test_section_2_7_a_new_pod_with_a_nominated_node_is_nominated() -> None:
+def test_a_new_pod_with_a_nominated_node_is_nominated() -> None:
     room = Room()
     pod = room.add("a", nominated="node-1")
     assert room.backlog.nominator.on_node("node-1") == [pod]
 
 
-def test_section_2_7_an_update_in_flight_is_replayed_when_the_pod_comes_back() -> None:
+def test_an_update_in_flight_is_replayed_when_the_pod_comes_back() -> None:
     room = Room(Refuser("Tolerant", (on("Pod", ActionType.UPDATE_POD_TOLERATION),)))
     old = room.add("a")
     entry = room.pop()
@@ -39,7 +39,7 @@ def test_section_2_7_an_update_in_flight_is_replayed_when_the_pod_comes_back() -
     assert room.queue(new) == "backoff"
 
 
-def test_section_2_7_an_update_in_the_backoff_queue_replaces_the_pod_there() -> None:
+def test_an_update_in_the_backoff_queue_replaces_the_pod_there() -> None:
     room = Room()
     old = room.park("a", "Fit")
     room.backlog.move(NODE_ADD, None, None, T0)
@@ -49,7 +49,7 @@ def test_section_2_7_an_update_in_the_backoff_queue_replaces_the_pod_there() -> 
     assert room.pop().pod is new
 
 
-def test_section_2_7_an_update_asks_the_plugins_of_a_parked_pod() -> None:
+def test_an_update_asks_the_plugins_of_a_parked_pod() -> None:
     room = Room(Refuser("Labels", (on("Pod", ActionType.UPDATE_POD_LABEL),)))
     old = room.park("a", "Labels")
     plain = room.pod("a", uid=old.uid, nominated="")
@@ -62,7 +62,7 @@ def test_section_2_7_an_update_asks_the_plugins_of_a_parked_pod() -> None:
     assert room.backlog.incoming["active", "UnschedulablePodUpdatePodLabel"] == 1
 
 
-def test_section_2_7_an_update_with_several_changes_stops_at_the_first_that_helps() -> None:
+def test_an_update_with_several_changes_stops_at_the_first_that_helps() -> None:
     asked = []
     interests = [
         on("Pod", action, lambda pod, old, new, action=action: asked.append(action) or Hint.QUEUE)
@@ -75,7 +75,7 @@ def test_section_2_7_an_update_with_several_changes_stops_at_the_first_that_help
     assert asked == [ActionType.UPDATE_POD_LABEL]
 
 
-def test_section_2_7_an_update_that_helps_during_backoff_leads_to_the_backoff_queue() -> None:
+def test_an_update_that_helps_during_backoff_leads_to_the_backoff_queue() -> None:
     room = Room(Refuser("Labels", (on("Pod", ActionType.UPDATE_POD_LABEL),)))
     old = room.park("a", "Labels")
     new = room.pod("a", uid=old.uid, labels={"x": "y"})
@@ -83,7 +83,7 @@ def test_section_2_7_an_update_that_helps_during_backoff_leads_to_the_backoff_qu
     assert room.queue(new) == "backoff"
 
 
-def test_section_2_7_an_update_of_an_unknown_pod_adds_it() -> None:
+def test_an_update_of_an_unknown_pod_adds_it() -> None:
     room = Room()
     pod = room.pod("a")
     room.backlog.update(pod, pod, T0)
@@ -92,7 +92,7 @@ def test_section_2_7_an_update_of_an_unknown_pod_adds_it() -> None:
 
 
 @pytest.mark.parametrize("queue", ["active", "backoff", "unschedulable", "gated"])
-def test_section_2_7_a_deleted_pod_leaves_its_queue_its_nomination_and_the_gauges(queue: str) -> None:
+def test_a_deleted_pod_leaves_its_queue_its_nomination_and_the_gauges(queue: str) -> None:
     room = Room()
     if queue == "gated":
         room.gate.shut = {"a"}
@@ -109,7 +109,7 @@ def test_section_2_7_a_deleted_pod_leaves_its_queue_its_nomination_and_the_gauge
     assert set(room.backlog.counts().values()) == {0}
 
 
-def test_section_2_7_deleting_an_unknown_pod_does_nothing() -> None:
+def test_deleting_an_unknown_pod_does_nothing() -> None:
     room = Room()
     room.backlog.delete(room.pod("a"), T0)
     room.backlog.check()
@@ -118,7 +118,7 @@ def test_section_2_7_deleting_an_unknown_pod_does_nothing() -> None:
 # ---- worth another attempt? ----
 
 
-def test_section_2_7_an_event_of_interest_leads_to_backoff_while_it_lasts_and_to_active_after() -> None:
+def test_an_event_of_interest_leads_to_backoff_while_it_lasts_and_to_active_after() -> None:
     room = Room()
     first, second = room.park("a", "Fit", now=T0), room.park("b", "Fit", now=T0 + 10)
     assert room.backlog.move(NODE_ADD, None, None, T0 + 10.5) == 2
@@ -126,14 +126,14 @@ def test_section_2_7_an_event_of_interest_leads_to_backoff_while_it_lasts_and_to
     assert room.backlog.incoming["active", "NodeAdd"] == room.backlog.incoming["backoff", "NodeAdd"] == 1
 
 
-def test_section_2_7_an_event_wakes_only_pods_whose_plugins_listen_to_it() -> None:
+def test_an_event_wakes_only_pods_whose_plugins_listen_to_it() -> None:
     room = Room()
     fit, ports = room.park("a", "Fit"), room.park("b", "Ports")
     assert room.backlog.move(POD_GONE, None, None, T0 + 60) == 1
     assert (room.queue(fit), room.queue(ports)) == ("unschedulable", "active")
 
 
-def test_section_2_7_an_event_that_nobody_listens_to_is_not_even_kept_for_pods_in_flight() -> None:
+def test_an_event_that_nobody_listens_to_is_not_even_kept_for_pods_in_flight() -> None:
     room = Room()
     room.add("a")
     entry = room.pop()
@@ -143,7 +143,7 @@ def test_section_2_7_an_event_that_nobody_listens_to_is_not_even_kept_for_pods_i
     assert room.queue(entry.pod) == "unschedulable"
 
 
-def test_section_2_7_one_plugin_that_says_queue_is_enough() -> None:
+def test_one_plugin_that_says_queue_is_enough() -> None:
     skip, queue = (Refuser(name, (on("Node", 1, saying(h)),)) for name, h in (("S", Hint.SKIP), ("Q", Hint.QUEUE)))
     room = Room(skip, queue)
     reluctant, both = room.park("a", "S"), room.park("b", "S", "Q")
@@ -151,49 +151,49 @@ def test_section_2_7_one_plugin_that_says_queue_is_enough() -> None:
     assert (room.queue(reluctant), room.queue(both)) == ("unschedulable", "active")
 
 
-def test_section_2_7_a_pending_plugin_that_says_queue_spares_the_backoff() -> None:
+def test_a_pending_plugin_that_says_queue_spares_the_backoff() -> None:
     room = Room()
     pod = room.park("a", "Fit", "Ports", pending=["Ports"])
     assert room.backlog.move(POD_GONE, None, None, T0) == 1
     assert room.queue(pod) == "active"
 
 
-def test_section_2_7_another_plugin_does_not_spare_a_pod_the_backoff_that_is_pending_elsewhere() -> None:
+def test_another_plugin_does_not_spare_a_pod_the_backoff_that_is_pending_elsewhere() -> None:
     room = Room()
     pod = room.park("a", "Fit", "Ports", pending=["Ports"])
     assert room.backlog.move(NODE_ADD, None, None, T0) == 1
     assert room.queue(pod) == "backoff"
 
 
-def test_section_2_7_all_plugins_are_asked_for_the_sake_of_a_pending_one_that_registered_later() -> None:
+def test_all_plugins_are_asked_for_the_sake_of_a_pending_one_that_registered_later() -> None:
     room = Room(Refuser("Late", (on("Node", ActionType.ADD | ActionType.DELETE),)))
     pod = room.park("a", "Fit", "Late", pending=["Late"])
     room.backlog.move(NODE_ADD, None, None, T0)
     assert room.queue(pod) == "active"
 
 
-def test_section_2_7_a_wildcard_event_wakes_everybody_even_those_whose_plugins_listen_to_nothing() -> None:
+def test_a_wildcard_event_wakes_everybody_even_those_whose_plugins_listen_to_nothing() -> None:
     room = Room(Refuser("Deaf"))
     pods = [room.park("a", "Fit"), room.park("b", "Deaf")]
     assert room.backlog.move(UNSCHEDULABLE_TIMEOUT, None, None, T0 + 60) == 2
     assert [room.queue(pod) for pod in pods] == ["active", "active"]
 
 
-def test_section_2_7_a_wildcard_event_for_one_pod_leaves_the_others() -> None:
+def test_a_wildcard_event_for_one_pod_leaves_the_others() -> None:
     room = Room()
     first, second = room.park("a", "Fit"), room.park("b", "Fit")
     assert room.backlog.move(UNSCHEDULABLE_TIMEOUT, None, second, T0 + 60) == 1
     assert (room.queue(first), room.queue(second)) == ("unschedulable", "active")
 
 
-def test_section_2_7_a_move_can_be_restricted_to_some_pods() -> None:
+def test_a_move_can_be_restricted_to_some_pods() -> None:
     room = Room()
     low, high = room.park("a", "Fit", priority=1), room.park("b", "Fit", priority=5)
     assert room.backlog.move(NODE_ADD, None, None, T0 + 60, only=lambda pod: pod.priority <= 1) == 1
     assert (room.queue(low), room.queue(high)) == ("active", "unschedulable")
 
 
-def test_section_14_11_a_pod_whose_profile_is_unknown_is_woken_by_any_event() -> None:
+def test_a_pod_whose_profile_is_unknown_is_woken_by_any_event() -> None:
     room = Room()
     pod = room.park("a", "Fit", schedulerName="somebody-else")
     assert room.backlog.move(POD_GONE, None, None, T0 + 60) == 1
@@ -203,7 +203,7 @@ def test_section_14_11_a_pod_whose_profile_is_unknown_is_woken_by_any_event() ->
 # ---- pop, done, put back ----
 
 
-def test_section_2_7_popping_registers_in_flight_counts_the_attempt_and_lowers_the_gauge() -> None:
+def test_popping_registers_in_flight_counts_the_attempt_and_lowers_the_gauge() -> None:
     room = Room()
     pod = room.park("a", "Fit")
     assert room.backlog.blamed == {("Fit", PROFILE): 1}
@@ -215,11 +215,11 @@ def test_section_2_7_popping_registers_in_flight_counts_the_attempt_and_lowers_t
     assert room.backlog.in_flight.counts == {"PodPopped": 1}
 
 
-def test_section_2_7_an_empty_queue_has_nothing_to_pop() -> None:
+def test_an_empty_queue_has_nothing_to_pop() -> None:
     assert Room().backlog.pop(T0) is None
 
 
-def test_section_14_7_when_nobody_is_active_a_refused_pod_is_popped_before_its_backoff_ends() -> None:
+def test_when_nobody_is_active_a_refused_pod_is_popped_before_its_backoff_ends() -> None:
     room = Room()
     pod = room.park("a", "Fit")
     room.backlog.move(NODE_ADD, None, None, T0)
@@ -229,7 +229,7 @@ def test_section_14_7_when_nobody_is_active_a_refused_pod_is_popped_before_its_b
     assert room.backlog.incoming["active", "PopFromBackoffQ"] == 1
 
 
-def test_section_14_5_a_pod_that_met_an_error_is_never_popped_early() -> None:
+def test_a_pod_that_met_an_error_is_never_popped_early() -> None:
     room = Room()
     room.add("a")
     entry = room.fail(room.pop())
@@ -238,7 +238,7 @@ def test_section_14_5_a_pod_that_met_an_error_is_never_popped_early() -> None:
     assert not room.backlog.has_active()
 
 
-def test_section_2_7_a_pod_that_is_in_flight_already_is_discarded_and_the_next_one_popped() -> None:
+def test_a_pod_that_is_in_flight_already_is_discarded_and_the_next_one_popped() -> None:
     room = Room()
     pod = room.add("a")
     room.pop()
@@ -250,7 +250,7 @@ def test_section_2_7_a_pod_that_is_in_flight_already_is_discarded_and_the_next_o
     ]
 
 
-def test_section_2_7_a_pod_in_particular_can_be_popped_from_wherever_it_waits() -> None:
+def test_a_pod_in_particular_can_be_popped_from_wherever_it_waits() -> None:
     room = Room()
     active, parked = room.add("active", priority=9), None
     room.add("first", priority=10)
@@ -265,7 +265,7 @@ def test_section_2_7_a_pod_in_particular_can_be_popped_from_wherever_it_waits() 
     assert room.backlog.take(room.pod("unknown"), T0) is None
 
 
-def test_section_2_7_events_are_kept_only_while_a_pod_that_needs_them_is_in_flight() -> None:
+def test_events_are_kept_only_while_a_pod_that_needs_them_is_in_flight() -> None:
     room = Room()
     room.backlog.move(NODE_ADD, None, None, T0)
     assert room.backlog.in_flight.events == 0
@@ -284,7 +284,7 @@ def test_section_2_7_events_are_kept_only_while_a_pod_that_needs_them_is_in_flig
     assert (room.backlog.in_flight.events, len(room.backlog.in_flight)) == (0, 0)
 
 
-def test_section_2_7_events_of_a_younger_pod_stay_for_an_older_one() -> None:
+def test_events_of_a_younger_pod_stay_for_an_older_one() -> None:
     room = Room()
     room.add("a")
     room.add("b")
@@ -296,7 +296,7 @@ def test_section_2_7_events_of_a_younger_pod_stay_for_an_older_one() -> None:
     assert room.queue(older.pod) == "backoff"
 
 
-def test_section_2_7_a_refused_pod_is_parked_if_nothing_happened_meanwhile() -> None:
+def test_a_refused_pod_is_parked_if_nothing_happened_meanwhile() -> None:
     room = Room()
     pod = room.park("a", "Fit")
     assert room.queue(pod) == "unschedulable"
@@ -304,7 +304,7 @@ def test_section_2_7_a_refused_pod_is_parked_if_nothing_happened_meanwhile() -> 
     assert len(room.backlog.in_flight) == 0
 
 
-def test_section_14_9_what_happened_before_the_pod_was_popped_does_not_count() -> None:
+def test_what_happened_before_the_pod_was_popped_does_not_count() -> None:
     room = Room()
     room.add("first")
     room.pop()
@@ -314,7 +314,7 @@ def test_section_14_9_what_happened_before_the_pod_was_popped_does_not_count() -
     assert room.queue(entry.pod) == "unschedulable"
 
 
-def test_section_2_7_a_pending_plugin_that_heard_something_meanwhile_makes_the_pod_active_at_once() -> None:
+def test_a_pending_plugin_that_heard_something_meanwhile_makes_the_pod_active_at_once() -> None:
     room = Room()
     room.add("a")
     entry = room.pop()
@@ -325,7 +325,7 @@ def test_section_2_7_a_pending_plugin_that_heard_something_meanwhile_makes_the_p
     assert room.backlog.incoming["active", "ScheduleAttemptFailure"] == 1
 
 
-def test_section_2_7_an_error_leads_to_backoff_without_looking_at_events() -> None:
+def test_an_error_leads_to_backoff_without_looking_at_events() -> None:
     room = Room()
     room.add("a")
     entry = room.fail(room.pop())
@@ -341,7 +341,7 @@ def test_section_2_7_an_error_leads_to_backoff_without_looking_at_events() -> No
         ("backoff", "Pod default/a is already present in the backoff queue"),
     ],
 )
-def test_section_2_7_an_entry_that_is_put_back_twice_is_reported_and_stays_where_it_is(queue: str, text: str) -> None:
+def test_an_entry_that_is_put_back_twice_is_reported_and_stays_where_it_is(queue: str, text: str) -> None:
     room = Room()
     pod = room.park("a", "Fit")
     if queue != "unschedulable":
@@ -353,7 +353,7 @@ def test_section_2_7_an_entry_that_is_put_back_twice_is_reported_and_stays_where
     room.backlog.check()
 
 
-def test_section_14_30_a_pod_made_anew_under_the_name_of_one_in_flight_waits_on_its_own() -> None:
+def test_a_pod_made_anew_under_the_name_of_one_in_flight_waits_on_its_own() -> None:
     room = Room()
     first = room.add("a")
     entry = room.pop()
@@ -364,7 +364,7 @@ def test_section_14_30_a_pod_made_anew_under_the_name_of_one_in_flight_waits_on_
     assert (room.queue(first), room.queue(second)) == ("gone", "active")
 
 
-def test_section_14_30_a_pod_that_replaced_its_namesake_unnoticed_takes_its_place_as_a_new_one() -> None:
+def test_a_pod_that_replaced_its_namesake_unnoticed_takes_its_place_as_a_new_one() -> None:
     room = Room()
     first = room.park("a", "Fit", nominated="node-1")
     room.gone(first)
@@ -378,7 +378,7 @@ def test_section_14_30_a_pod_that_replaced_its_namesake_unnoticed_takes_its_plac
 # ---- activate, flush, wake ----
 
 
-def test_section_2_7_activation_brings_parked_and_backing_off_pods_to_the_active_queue() -> None:
+def test_activation_brings_parked_and_backing_off_pods_to_the_active_queue() -> None:
     room = Room()
     parked, resting = room.park("a", "Fit"), room.park("b", "Ports")
     room.backlog.move(POD_GONE, None, None, T0)
@@ -388,7 +388,7 @@ def test_section_2_7_activation_brings_parked_and_backing_off_pods_to_the_active
     assert room.backlog.incoming["active", "ForceActivate"] == 2
 
 
-def test_section_2_7_activation_does_not_ask_the_gates_again_about_a_pod_that_backs_off() -> None:
+def test_activation_does_not_ask_the_gates_again_about_a_pod_that_backs_off() -> None:
     room = Room()
     pod = room.park("a", "Fit")
     room.backlog.move(NODE_ADD, None, None, T0)
@@ -397,7 +397,7 @@ def test_section_2_7_activation_does_not_ask_the_gates_again_about_a_pod_that_ba
     assert room.queue(pod) == "active"
 
 
-def test_section_2_7_activation_of_a_pod_in_flight_is_remembered_for_that_pod_alone() -> None:
+def test_activation_of_a_pod_in_flight_is_remembered_for_that_pod_alone() -> None:
     room = Room()
     first, second = room.add("a"), room.add("b")
     entries = [room.pop(), room.pop()]
@@ -407,7 +407,7 @@ def test_section_2_7_activation_of_a_pod_in_flight_is_remembered_for_that_pod_al
     assert (room.queue(first), room.queue(second)) == ("unschedulable", "backoff")
 
 
-def test_section_2_7_activation_does_not_open_gates_and_leaves_active_pods_alone() -> None:
+def test_activation_does_not_open_gates_and_leaves_active_pods_alone() -> None:
     room = Room()
     room.gate.shut = {"a"}
     shut, active = room.add("a"), room.add("b")
@@ -416,7 +416,7 @@ def test_section_2_7_activation_does_not_open_gates_and_leaves_active_pods_alone
     assert room.backlog.incoming["active", "ForceActivate"] == 0
 
 
-def test_section_2_7_the_flush_of_the_backoff_queue_takes_both_heaps() -> None:
+def test_the_flush_of_the_backoff_queue_takes_both_heaps() -> None:
     room = Room()
     refused = room.park("a", "Fit")
     room.backlog.move(NODE_ADD, None, None, T0)
@@ -427,7 +427,7 @@ def test_section_2_7_the_flush_of_the_backoff_queue_takes_both_heaps() -> None:
     assert room.backlog.incoming["active", "BackoffComplete"] == 2
 
 
-def test_section_2_7_pods_parked_for_more_than_five_minutes_are_tried_again_at_the_next_sweep() -> None:
+def test_pods_parked_for_more_than_five_minutes_are_tried_again_at_the_next_sweep() -> None:
     room = Room()
     room.backlog.flush(T0)
     pod = room.park("a", "Fit", now=T0)
@@ -443,7 +443,7 @@ def test_section_2_7_pods_parked_for_more_than_five_minutes_are_tried_again_at_t
     assert (entry.flushed, entry.flushed_at) == (False, None)
 
 
-def test_section_2_7_a_gated_pod_that_is_flushed_is_asked_again_and_then_left_for_another_five_minutes() -> None:
+def test_a_gated_pod_that_is_flushed_is_asked_again_and_then_left_for_another_five_minutes() -> None:
     room = Room()
     room.backlog.flush(T0)
     room.gate.shut = {"a"}
@@ -456,7 +456,7 @@ def test_section_2_7_a_gated_pod_that_is_flushed_is_asked_again_and_then_left_fo
     assert room.queue(pod) == "gated"
 
 
-def test_section_2_7_a_flush_is_told_to_pods_in_flight_as_well() -> None:
+def test_a_flush_is_told_to_pods_in_flight_as_well() -> None:
     room = Room()
     room.backlog.flush(T0)
     room.park("a", "Fit", now=T0)
@@ -467,7 +467,7 @@ def test_section_2_7_a_flush_is_told_to_pods_in_flight_as_well() -> None:
     assert room.queue(entry.pod) == "backoff"
 
 
-def test_section_2_7_the_time_that_pods_may_be_parked_is_configurable() -> None:
+def test_the_time_that_pods_may_be_parked_is_configurable() -> None:
     room = Room(unschedulable_limit=60.0)
     room.backlog.flush(T0)
     pod = room.park("a", "Fit", now=T0)
@@ -512,7 +512,7 @@ def test_every_waiting_pod_says_where_it_waits_since_when_for_whom_and_what_woul
     assert room.backlog.where("nobody") is None
 
 
-def test_section_2_9_the_summary_for_debugging_counts_the_three_queues() -> None:
+def test_the_summary_for_debugging_counts_the_three_queues() -> None:
     room = Room()
     room.park("a", "Fit")
     room.add("b")

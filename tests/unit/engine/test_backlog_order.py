@@ -8,7 +8,7 @@ from fairlead.engine.queue.backoff import PodBackoff
 from tests.unit.engine.waiting_room import NODE_ADD, T0, Room
 
 
-def test_section_2_3_an_entry_counts_attempts_and_remembers_when_it_first_became_active() -> None:
+def test_an_entry_counts_attempts_and_remembers_when_it_first_became_active() -> None:
     room = Room()
     room.add("a", T0)
     entry = room.pop(T0 + 1)
@@ -19,7 +19,7 @@ def test_section_2_3_an_entry_counts_attempts_and_remembers_when_it_first_became
     assert (entry.since, entry.attempts, entry.first_attempt) == (T0 + 2, 2, T0)
 
 
-def test_section_2_3_the_first_attempt_of_a_gated_pod_is_counted_from_when_it_entered_the_active_queue() -> None:
+def test_the_first_attempt_of_a_gated_pod_is_counted_from_when_it_entered_the_active_queue() -> None:
     room = Room()
     room.gate.shut = {"a"}
     old = room.add("a", T0, gates=["wait"])
@@ -28,7 +28,7 @@ def test_section_2_3_the_first_attempt_of_a_gated_pod_is_counted_from_when_it_en
     assert room.pop().first_attempt == T0 + 50
 
 
-def test_section_2_3_an_update_swaps_the_pod_and_keeps_the_rest() -> None:
+def test_an_update_swaps_the_pod_and_keeps_the_rest() -> None:
     room = Room()
     old = room.add("a", T0)
     new = room.pod("a", uid=old.uid, labels={"x": "y"})
@@ -38,7 +38,7 @@ def test_section_2_3_an_update_swaps_the_pod_and_keeps_the_rest() -> None:
     assert entry.since == T0
 
 
-def test_section_2_4_the_active_queue_is_ordered_by_priority_then_by_time() -> None:
+def test_the_active_queue_is_ordered_by_priority_then_by_time() -> None:
     room = Room()
     room.add("late", T0 + 2)
     room.add("early", T0 + 1)
@@ -47,7 +47,7 @@ def test_section_2_4_the_active_queue_is_ordered_by_priority_then_by_time() -> N
     assert room.drain() == ["important", "early", "late", "unimportant"]
 
 
-def test_section_2_4_equals_leave_in_the_order_they_came() -> None:
+def test_equals_leave_in_the_order_they_came() -> None:
     room = Room()
     names = [f"pod-{number}" for number in range(20)]
     for name in names:
@@ -55,7 +55,7 @@ def test_section_2_4_equals_leave_in_the_order_they_came() -> None:
     assert room.drain() == names
 
 
-def test_section_2_4_an_update_that_changes_the_order_is_followed_at_once() -> None:
+def test_an_update_that_changes_the_order_is_followed_at_once() -> None:
     room = Room()
     room.add("a", T0)
     old = room.add("b", T0 + 1)
@@ -63,7 +63,7 @@ def test_section_2_4_an_update_that_changes_the_order_is_followed_at_once() -> N
     assert room.drain() == ["b", "a"]
 
 
-def test_section_2_4_pods_that_back_off_are_ordered_by_expiry_and_within_a_second_by_priority() -> None:
+def test_pods_that_back_off_are_ordered_by_expiry_and_within_a_second_by_priority() -> None:
     room = Room()
     entries = {}
     for name, priority in (("low", 0), ("high", 9), ("later", 99)):
@@ -76,7 +76,7 @@ def test_section_2_4_pods_that_back_off_are_ordered_by_expiry_and_within_a_secon
     assert room.drain(T0 + 1.2) == ["high", "low", "later"]
 
 
-def test_section_2_4_errors_and_refusals_wait_in_separate_heaps() -> None:
+def test_errors_and_refusals_wait_in_separate_heaps() -> None:
     room = Room()
     room.add("refused")
     room.add("failed")
@@ -90,16 +90,16 @@ def test_section_2_4_errors_and_refusals_wait_in_separate_heaps() -> None:
 
 
 @pytest.mark.parametrize(("failures", "seconds"), [(1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (6, 10), (2000, 10)])
-def test_section_2_5_the_backoff_doubles_up_to_its_maximum(failures: int, seconds: float) -> None:
+def test_the_backoff_doubles_up_to_its_maximum(failures: int, seconds: float) -> None:
     assert PodBackoff(1.0, 10.0).duration(failures) == seconds
 
 
-def test_section_2_5_a_doubling_that_meets_the_maximum_exactly_is_not_cut() -> None:
+def test_a_doubling_that_meets_the_maximum_exactly_is_not_cut() -> None:
     assert [PodBackoff(2.0, 16.0).duration(n) for n in (1, 2, 3, 4, 5)] == [2, 4, 8, 16, 16]
     assert PodBackoff(20.0, 10.0).duration(1) == 10
 
 
-def test_section_2_5_expiry_is_cut_to_the_second_and_that_second_still_backs_off() -> None:
+def test_expiry_is_cut_to_the_second_and_that_second_still_backs_off() -> None:
     room = Room()
     room.add("a")
     entry = room.fail(room.pop(), now=T0 + 0.7)
@@ -111,7 +111,7 @@ def test_section_2_5_expiry_is_cut_to_the_second_and_that_second_still_backs_off
     assert room.queue(entry.pod) == "active"
 
 
-def test_section_2_5_an_error_counts_by_itself_and_a_refusal_ends_the_count_of_errors() -> None:
+def test_an_error_counts_by_itself_and_a_refusal_ends_the_count_of_errors() -> None:
     room = Room()
     room.add("a")
     entry = room.pop()
@@ -125,7 +125,7 @@ def test_section_2_5_an_error_counts_by_itself_and_a_refusal_ends_the_count_of_e
     assert counted == [(1, 0, T0 + 1), (2, 0, T0 + 12), (0, 1, T0 + 21), (0, 2, T0 + 32), (1, 2, T0 + 41)]
 
 
-def test_section_2_5_the_expiry_is_computed_anew_only_after_an_attempt() -> None:
+def test_the_expiry_is_computed_anew_only_after_an_attempt() -> None:
     room = Room()
     pod = room.park("a", "Fit")
     first = room.backlog.where(pod.uid)
@@ -136,14 +136,14 @@ def test_section_2_5_the_expiry_is_computed_anew_only_after_an_attempt() -> None
     assert first.backoff_until == second.backoff_until == T0 + 1
 
 
-def test_section_2_5_a_maximum_of_zero_disables_backoff() -> None:
+def test_a_maximum_of_zero_disables_backoff() -> None:
     room = Room(max_backoff=0.0)
     room.add("a")
     entry = room.fail(room.pop())
     assert room.queue(entry.pod) == "active"
 
 
-def test_section_2_5_initial_and_maximum_are_configurable() -> None:
+def test_initial_and_maximum_are_configurable() -> None:
     room = Room(initial_backoff=3.0, max_backoff=5.0)
     room.add("a")
     entry = room.fail(room.pop())

@@ -1,4 +1,4 @@
-"""From a choice to the API, and back when something fails: sections 5.1 to 5.8 of kube-scheduler's rules."""
+"""From a chosen node to the API, and back when something fails, by kube-scheduler's rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.state.cluster import PodPlace
 from tests.unit.engine.stage import T0, Rescuer, Scripted, Stage, node, pod, standard
 
 
-def test_section_5_1_a_refusal_by_reserve_is_undone_and_speaks_of_one_node() -> None:
+def test_a_refusal_by_reserve_is_undone_and_speaks_of_one_node() -> None:
     log: list[str] = []
     first, second = Scripted("First", log), Scripted("Second", log)
     second.reserved = unschedulable("taken")
@@ -24,7 +24,7 @@ def test_section_5_1_a_refusal_by_reserve_is_undone_and_speaks_of_one_node() -> 
     assert stage.backlog.where("uid-a").plugins == ("Second",)
 
 
-def test_section_5_1_a_refusal_by_permit_is_undone_too() -> None:
+def test_a_refusal_by_permit_is_undone_too() -> None:
     permit = Scripted("Permit")
     permit.permitted = unschedulable("not you")
     stage = Stage(permit, nodes=1)
@@ -34,7 +34,7 @@ def test_section_5_1_a_refusal_by_permit_is_undone_too() -> None:
     assert int(stage.cluster.table.requested["cpu"].sum()) == 0
 
 
-def test_section_5_2_a_waiting_pod_keeps_its_room_until_it_is_allowed() -> None:
+def test_a_waiting_pod_keeps_its_room_until_it_is_allowed() -> None:
     permit = Scripted("Permit")
     permit.permitted = Wait(60.0)
     stage = Stage(permit, nodes=1)
@@ -49,7 +49,7 @@ def test_section_5_2_a_waiting_pod_keeps_its_room_until_it_is_allowed() -> None:
     assert stage.scheduler.bindings["uid-a"].past_permit
 
 
-def test_section_5_2_waiting_too_long_is_a_refusal_that_names_the_plugin() -> None:
+def test_waiting_too_long_is_a_refusal_that_names_the_plugin() -> None:
     permit = Scripted("Permit")
     permit.permitted = Wait(30.0)
     stage = Stage(permit, nodes=1)
@@ -63,7 +63,7 @@ def test_section_5_2_waiting_too_long_is_a_refusal_that_names_the_plugin() -> No
     )
 
 
-def test_section_5_2_no_permit_waits_longer_than_a_quarter_of_an_hour() -> None:
+def test_no_permit_waits_longer_than_a_quarter_of_an_hour() -> None:
     permit = Scripted("Permit")
     permit.permitted = Wait(3600.0)
     stage = Stage(permit, nodes=1)
@@ -71,7 +71,7 @@ def test_section_5_2_no_permit_waits_longer_than_a_quarter_of_an_hour() -> None:
     assert stage.scheduler.wake_at() == T0 + 900.0
 
 
-def test_section_5_3_a_pod_that_waits_for_permission_shows_the_node_it_expects() -> None:
+def test_a_pod_that_waits_for_permission_shows_the_node_it_expects() -> None:
     permit = Scripted("Permit")
     permit.permitted = Wait(60.0)
     stage = Stage(permit, nodes=1)
@@ -80,7 +80,7 @@ def test_section_5_3_a_pod_that_waits_for_permission_shows_the_node_it_expects()
     assert patches == [{"nominatedNodeName": "n0"}]
 
 
-def test_section_5_3_a_bound_pod_costs_a_binding_and_an_event() -> None:
+def test_a_bound_pod_costs_a_binding_and_an_event() -> None:
     stage = Stage(nodes=1)
     stage.tell(pod("a"))
     stage.answer()
@@ -96,7 +96,7 @@ def test_section_5_3_a_bound_pod_costs_a_binding_and_an_event() -> None:
     assert (event["type"], event["action"], event["reportingController"]) == ("Normal", "Binding", "default-scheduler")
 
 
-def test_section_5_3_everybody_hears_of_a_bound_pod() -> None:
+def test_everybody_hears_of_a_bound_pod() -> None:
     log = Scripted("Log")
     stage = Stage(log, nodes=1)
     stage.tell(pod("a"))
@@ -105,7 +105,7 @@ def test_section_5_3_everybody_hears_of_a_bound_pod() -> None:
     assert "Log.postbind" in log.log
 
 
-def test_section_5_4_a_refused_binding_leaves_no_trace_and_is_retried_after_a_backoff() -> None:
+def test_a_refused_binding_leaves_no_trace_and_is_retried_after_a_backoff() -> None:
     reserve = Scripted("Reserve")
     stage = Stage(reserve, nodes=1)
     stage.tell(pod("a"))
@@ -119,7 +119,7 @@ def test_section_5_4_a_refused_binding_leaves_no_trace_and_is_retried_after_a_ba
     assert len([w for w in stage.writes if w.subresource == "binding"]) == 2
 
 
-def test_section_5_4_a_refused_binding_is_news_for_pods_that_found_no_room() -> None:
+def test_a_refused_binding_is_news_for_pods_that_found_no_room() -> None:
     stage = Stage(nodes=1)
     stage.tell(pod("a", cpu="4"))
     stage.tell(pod("b", cpu="4"))
@@ -129,7 +129,7 @@ def test_section_5_4_a_refused_binding_is_news_for_pods_that_found_no_room() -> 
     assert "b" in stage.binds()
 
 
-def test_section_5_5_texts_of_rescues_follow_the_refusal() -> None:
+def test_texts_of_rescues_follow_the_refusal() -> None:
     first = Rescuer("One", lambda: Rescued(unschedulable("nothing to give")))
     second = Rescuer("Two", lambda: Rescued(unschedulable("nobody to evict")))
     stage = Stage(profiles=[profile_of("default-scheduler", standard(first, second))], nodes=1)
@@ -140,7 +140,7 @@ def test_section_5_5_texts_of_rescues_follow_the_refusal() -> None:
     )
 
 
-def test_section_5_5_a_rescue_that_fails_ends_the_chain() -> None:
+def test_a_rescue_that_fails_ends_the_chain() -> None:
     first = Rescuer("One", lambda: Rescued(failed("not found")))
     second = Rescuer("Two", lambda: Rescued(unschedulable("never asked")))
     stage = Stage(profiles=[profile_of("default-scheduler", standard(first, second))], nodes=1)
@@ -149,7 +149,7 @@ def test_section_5_5_a_rescue_that_fails_ends_the_chain() -> None:
     assert stage.conditions("a")[0]["reason"] == "Unschedulable"
 
 
-def test_section_5_6_a_pod_that_is_gone_is_not_put_back() -> None:
+def test_a_pod_that_is_gone_is_not_put_back() -> None:
     stage = Stage(nodes=1)
     stage.tell(pod("a"))
     stage.gone(pod("a"))
@@ -158,7 +158,7 @@ def test_section_5_6_a_pod_that_is_gone_is_not_put_back() -> None:
     assert stage.events("FailedScheduling") == []
 
 
-def test_section_5_6_a_condition_that_says_it_already_is_not_written_again() -> None:
+def test_a_condition_that_says_it_already_is_not_written_again() -> None:
     stage = Stage(nodes=1)
     stage.tell(pod("a", cpu="9"))
     condition = stage.conditions("a")[0]
@@ -172,7 +172,7 @@ def test_section_5_6_a_condition_that_says_it_already_is_not_written_again() -> 
     assert len(messages) == len(set(messages))
 
 
-def test_section_5_7_counts_sort_as_strings() -> None:
+def test_counts_sort_as_strings() -> None:
     first, second = Scripted("First"), Scripted("Second")
     first.refused = {f"n{i}": ("y", False) for i in range(2)}
     second.refused = {f"n{i}": ("x", False) for i in range(2, 12)}
@@ -181,7 +181,7 @@ def test_section_5_7_counts_sort_as_strings() -> None:
     assert stage.conditions("a")[0]["message"] == "0/12 nodes are available: 10 x, 2 y."
 
 
-def test_section_5_6_the_note_of_an_event_is_cut_and_the_condition_is_not() -> None:
+def test_the_note_of_an_event_is_cut_and_the_condition_is_not() -> None:
     long = Scripted("Long")
     long.refused = {"n0": ("x" * 2000, False)}
     stage = Stage(long, nodes=1)
@@ -192,7 +192,7 @@ def test_section_5_6_the_note_of_an_event_is_cut_and_the_condition_is_not() -> N
     assert len(stage.conditions("a")[0]["message"]) > 2000
 
 
-def test_section_5_8_a_second_event_of_the_same_kind_becomes_a_series() -> None:
+def test_a_second_event_of_the_same_kind_becomes_a_series() -> None:
     stage = Stage(nodes=1)
     stage.tell(pod("a", cpu="9"))
     for _ in range(3):

@@ -38,7 +38,7 @@ COMPLAINT = (
 )
 
 
-def test_14_3_a_broken_preference_fails_only_where_there_is_something_to_choose() -> None:
+def test_a_broken_preference_fails_only_where_there_is_something_to_choose() -> None:
     pod = wishing(preferredDuringSchedulingIgnoredDuringExecution=[BROKEN])
     full = node_doc("full", allocatable={"pods": "0"})
     assert differences({"pod": pod, "node": None, "message": COMPLAINT}, node_doc("a"), node_doc("b")) == []
@@ -48,7 +48,7 @@ def test_14_3_a_broken_preference_fails_only_where_there_is_something_to_choose(
     assert differences({"pod": pod, "node": None, "message": message.replace(" for scheduling", "")}, full) == []
 
 
-def test_4_3_the_nominated_node_is_looked_at_even_where_others_are_not() -> None:
+def test_the_nominated_node_is_looked_at_even_where_others_are_not() -> None:
     named = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gone"]}]}
     pod = wishing(requiredDuringSchedulingIgnoredDuringExecution={"nodeSelectorTerms": [named]})
     pod["status"] = {"nominatedNodeName": "b"}
@@ -76,7 +76,7 @@ STORAGE = (
 )  # fmt: skip
 
 
-def test_8_2_a_failing_filter_is_not_asked_about_nodes_that_others_refused_before_it() -> None:
+def test_a_failing_filter_is_not_asked_about_nodes_that_others_refused_before_it() -> None:
     """What `e` attaches cannot be told, as its claim is not its own."""
     stranger = pod_doc("e", nodeName="a", volumes=[{"name": "v0", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}])
     user = pod_doc("u", nodeName="a", volumes=[{"name": "v0", "persistentVolumeClaim": {"claimName": "mine"}}])
@@ -97,7 +97,7 @@ def test_8_2_a_failing_filter_is_not_asked_about_nodes_that_others_refused_befor
     assert differences(before, node_doc("a"), objects=STORAGE, existing=(stranger, user)) == []
 
 
-def test_4_3_who_refused_the_nominated_node_is_named_with_those_who_narrowed_the_search() -> None:
+def test_who_refused_the_nominated_node_is_named_with_those_who_narrowed_the_search() -> None:
     named = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gone"]}]}
     pod = wishing(requiredDuringSchedulingIgnoredDuringExecution={"nodeSelectorTerms": [named]})
     pod["status"] = {"nominatedNodeName": "b"}

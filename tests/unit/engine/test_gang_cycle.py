@@ -1,4 +1,4 @@
-"""Core §7.3 to §7.8: gangs are admitted, placed, bound and refused as wholes."""
+"""Gangs are admitted, placed, bound and refused as wholes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def _nothing_is_held(stage: Stage) -> None:
     stage.backlog.check()
 
 
-# ---- §7.3 PreEnqueue ----
+# ---- PreEnqueue: waiting for enough members ----
 
 
-def test_7_3_a_member_waits_for_its_group_to_appear() -> None:
+def test_a_member_waits_for_its_group_to_appear() -> None:
     stage = gang_stage(nodes=1)
     stage.tell(*members("g", 2))
     waiting = stage.backlog.where("uid-g-0")
@@ -31,7 +31,7 @@ def test_7_3_a_member_waits_for_its_group_to_appear() -> None:
     assert sorted(stage.binds()) == ["g-0", "g-1"]
 
 
-def test_7_3_members_wait_until_enough_of_them_are_known() -> None:
+def test_members_wait_until_enough_of_them_are_known() -> None:
     stage = gang_stage(nodes=2)
     stage.tell(group("g", 3), *members("g", 2))
     waiting = stage.backlog.where("uid-g-1")
@@ -41,23 +41,23 @@ def test_7_3_members_wait_until_enough_of_them_are_known() -> None:
     assert sorted(stage.binds()) == ["g-0", "g-1", "g-2"]
 
 
-def test_7_3_a_basic_group_asks_for_nothing() -> None:
+def test_a_basic_group_asks_for_nothing() -> None:
     stage = gang_stage(nodes=1)
     stage.tell(group("g"), *members("g", 1))
     assert stage.binds() == {"g-0": "n0"}
 
 
-# ---- §7.4 and §7.5 ----
+# ---- one attempt for all members ----
 
 
-def test_7_5_a_gang_that_does_not_fit_holds_nothing() -> None:
+def test_a_gang_that_does_not_fit_holds_nothing() -> None:
     stage = gang_stage(nodes=1)
     stage.tell(group("g", 5), *members("g", 5))
     assert not stage.binds()
     _nothing_is_held(stage)
 
 
-def test_7_5_members_beyond_the_minimum_are_placed_if_they_fit() -> None:
+def test_members_beyond_the_minimum_are_placed_if_they_fit() -> None:
     stage = gang_stage(nodes=1)
     docs = members("g", 6)
     stage.tell(group("g", 2), *docs)
@@ -69,13 +69,13 @@ def test_7_5_members_beyond_the_minimum_are_placed_if_they_fit() -> None:
     assert len(stage.binds()) == 6
 
 
-def test_7_4_members_of_higher_priority_are_placed_first() -> None:
+def test_members_of_higher_priority_are_placed_first() -> None:
     stage = gang_stage(nodes=1)
     stage.tell(group("g", 1), member("low", "g", cpu="3"), member("high", "g", cpu="3", priority=5))
     assert list(stage.binds()) == ["high"]
 
 
-def test_7_4_all_members_must_have_the_same_scheduler() -> None:
+def test_all_members_must_have_the_same_scheduler() -> None:
     profiles = [profile_of(name, standard(GangScheduling())) for name in ("default-scheduler", "other")]
     stage = Stage(nodes=2, profiles=profiles)
     other = member("b", "g")
@@ -89,7 +89,7 @@ def test_7_4_all_members_must_have_the_same_scheduler() -> None:
     assert not stage.binds()
 
 
-def test_7_4_members_of_another_scheduler_count_but_are_not_ours_to_place() -> None:
+def test_members_of_another_scheduler_count_but_are_not_ours_to_place() -> None:
     stage = gang_stage(nodes=2)
     other = member("b", "g")
     other["spec"]["schedulerName"] = "other"
@@ -104,10 +104,10 @@ def test_one_unschedulable_group_stalls_nobody() -> None:
     assert sorted(stage.binds()) == ["single", "small-0", "small-1"]
 
 
-# ---- §7.8 ----
+# ---- what members and groups are told ----
 
 
-def test_7_8_every_member_of_a_refused_gang_is_told_why() -> None:
+def test_every_member_of_a_refused_gang_is_told_why() -> None:
     stage = gang_stage(nodes=1)
     stage.tell(group("g", 6), *members("g", 6))
     fitted, refused = stage.conditions("g-0")[-1], stage.conditions("g-5")[-1]
@@ -121,7 +121,7 @@ def test_7_8_every_member_of_a_refused_gang_is_told_why() -> None:
     assert len(stage.events("FailedScheduling")) == 6
 
 
-def test_7_8_a_member_behind_gates_is_told_nothing_when_its_gang_is_refused() -> None:
+def test_a_member_behind_gates_is_told_nothing_when_its_gang_is_refused() -> None:
     stage = gang_stage(nodes=1)
     held = member("held", "g", schedulingGates=[{"name": "later"}])
     stage.tell(group("g", 6), *members("g", 6), held)
@@ -134,7 +134,7 @@ def _group_conditions(stage: Stage) -> list[dict[str, object]]:
     return [w.body["status"]["conditions"][0] for w in stage.writes if w.kind is kinds.POD_GROUP]
 
 
-def test_7_8_the_group_is_told_and_never_told_less() -> None:
+def test_the_group_is_told_and_never_told_less() -> None:
     stage = gang_stage(nodes=1)
     stage.tell(group("g", 2), *members("g", 2))
     condition = _group_conditions(stage)[-1]
@@ -146,7 +146,7 @@ def test_7_8_the_group_is_told_and_never_told_less() -> None:
     assert len(_group_conditions(stage)) == 1
 
 
-def test_7_8_members_that_do_not_fit_take_nothing_back_before_the_watch_has_shown_that_the_group_was_told() -> None:
+def test_members_that_do_not_fit_take_nothing_back_before_the_watch_has_shown_that_the_group_was_told() -> None:
     stage = gang_stage(nodes=1)
     stage.tell(group("g", 2), *members("g", 2))
     stage.tell(member("late", "g", cpu="9"))
@@ -154,7 +154,7 @@ def test_7_8_members_that_do_not_fit_take_nothing_back_before_the_watch_has_show
     assert [condition["status"] for condition in _group_conditions(stage)] == ["True"]
 
 
-def test_7_8_a_refused_group_is_told_that_it_is_unschedulable() -> None:
+def test_a_refused_group_is_told_that_it_is_unschedulable() -> None:
     stage = gang_stage(nodes=1)
     stage.tell(group("g", 9), *members("g", 9))
     condition = _group_conditions(stage)[-1]
@@ -164,10 +164,10 @@ def test_7_8_a_refused_group_is_told_that_it_is_unschedulable() -> None:
     )
 
 
-# ---- §7.6 topology ----
+# ---- topology: a gang within one rack ----
 
 
-def test_7_6_a_gang_goes_into_one_rack() -> None:
+def test_a_gang_goes_into_one_rack() -> None:
     stage = gang_stage()
     stage.tell(*racks(3, 2, cpu="4"))
     stage.tell(group("g", 8, key=RACK), *members("g", 8))
@@ -175,7 +175,7 @@ def test_7_6_a_gang_goes_into_one_rack() -> None:
     assert len(stage.binds()) == 8
 
 
-def test_7_6_no_rack_is_large_enough() -> None:
+def test_a_gang_that_no_rack_can_take_is_refused() -> None:
     stage = gang_stage()
     stage.tell(*racks(3, 2, cpu="4"))
     stage.tell(group("g", 9, key=RACK), *members("g", 9))
@@ -189,7 +189,7 @@ def test_7_6_no_rack_is_large_enough() -> None:
     _nothing_is_held(stage)
 
 
-def test_7_6_a_preferred_rack_is_a_wish() -> None:
+def test_a_preferred_rack_is_a_wish() -> None:
     wish = group("g", 9, key=RACK)
     wish["metadata"]["annotations"] = {"scheduling.fairlead.io/topology-mode": "Preferred"}
     stage = gang_stage()
@@ -198,7 +198,7 @@ def test_7_6_a_preferred_rack_is_a_wish() -> None:
     assert len(stage.binds()) == 9
 
 
-def test_7_6_later_members_follow_the_first_ones_into_their_rack() -> None:
+def test_later_members_follow_the_first_ones_into_their_rack() -> None:
     stage = gang_stage()
     stage.tell(*racks(3, 2, cpu="4"))
     docs = members("g", 2)
@@ -209,7 +209,7 @@ def test_7_6_later_members_follow_the_first_ones_into_their_rack() -> None:
     assert stage.binds()["late"][:2] == rack
 
 
-def test_7_6_the_rack_that_takes_more_members_wins() -> None:
+def test_the_rack_that_takes_more_members_wins() -> None:
     stage = gang_stage()
     stage.tell(*racks(2, 1, cpu="4"), node("r2n0", cpu="8"))
     large = node("r9n0", cpu="8")

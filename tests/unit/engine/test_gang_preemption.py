@@ -1,4 +1,4 @@
-"""Core §7.7: room is made for a whole gang or for none of it."""
+"""Preemption for gangs: room is made for a whole gang or for none of it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _all_victims_go(stage: Stage, docs: list[dict[str, Any]]) -> None:
     stage.run(after=15.0)
 
 
-def test_7_7_the_fewest_necessary_are_evicted_and_every_member_is_promised_a_node() -> None:
+def test_the_fewest_necessary_are_evicted_and_every_member_is_promised_a_node() -> None:
     stage = gang_stage(nodes=2)
     small = [pod(f"small-{i}", cpu="2", on=f"n{i % 2}") for i in range(4)]
     stage.tell(*small)
@@ -42,7 +42,7 @@ def test_7_7_the_fewest_necessary_are_evicted_and_every_member_is_promised_a_nod
     assert sorted(stage.binds()) == ["g-0", "g-1"]
 
 
-def test_7_7_nobody_is_evicted_for_a_gang_that_would_still_not_fit() -> None:
+def test_nobody_is_evicted_for_a_gang_that_would_still_not_fit() -> None:
     stage = gang_stage(nodes=2)
     stage.tell(*(pod(f"small-{i}", cpu="2", on=f"n{i % 2}") for i in range(4)))
     stage.tell(group("g", 5, priority=10), *members("g", 5, cpu="2"))
@@ -54,7 +54,7 @@ def test_7_7_nobody_is_evicted_for_a_gang_that_would_still_not_fit() -> None:
     assert int(stage.cluster.table.pod_count.sum()) == 4
 
 
-def test_7_7_whoever_has_the_port_that_a_member_needs_is_the_one_to_go() -> None:
+def test_whoever_has_the_port_that_a_member_needs_is_the_one_to_go() -> None:
     stage = gang_stage(NodePorts(), nodes=1)
     bystander, holder = pod("bystander", cpu="1", on="n0"), _with_port(pod("holder", cpu="1", on="n0"))
     stage.tell(bystander, holder, pod("third", cpu="2", on="n0"))
@@ -69,7 +69,7 @@ def _with_port(doc: dict[str, Any]) -> dict[str, Any]:
     return doc
 
 
-def test_7_7_pods_of_the_same_priority_are_safe() -> None:
+def test_pods_of_the_same_priority_are_safe() -> None:
     stage = gang_stage(nodes=1)
     stage.tell(pod("peer", cpu="4", on="n0", priority=10))
     stage.tell(group("g", 1, priority=10), *members("g", 1, cpu="2"))
@@ -79,7 +79,7 @@ def test_7_7_pods_of_the_same_priority_are_safe() -> None:
     assert [(c.name, c.rule) for c in explanation.considered] == [("default/peer", "its priority is not lower than 10")]
 
 
-def test_7_7_a_group_that_is_disrupted_as_a_whole_goes_as_a_whole() -> None:
+def test_a_group_that_is_disrupted_as_a_whole_goes_as_a_whole() -> None:
     stage = gang_stage(nodes=2)
     victims = [member(f"v-{i}", "v", cpu="2", on=f"n{i % 2}") for i in range(4)]
     stage.tell(group("v", 4, whole=True), *victims)
@@ -88,7 +88,7 @@ def test_7_7_a_group_that_is_disrupted_as_a_whole_goes_as_a_whole() -> None:
     assert sorted(_deleted(stage)) == ["v-0", "v-1", "v-2", "v-3"]
 
 
-def test_7_7_a_pod_in_a_budget_is_spared_if_another_will_do() -> None:
+def test_a_pod_in_a_budget_is_spared_if_another_will_do() -> None:
     budget = {
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
         "metadata": {"name": "b", "namespace": "default", "uid": "uid-b"},
@@ -102,7 +102,7 @@ def test_7_7_a_pod_in_a_budget_is_spared_if_another_will_do() -> None:
     assert _deleted(stage) == ["plain"]
 
 
-def test_7_7_preemption_policy_never_of_one_member_is_enough() -> None:
+def test_preemption_policy_never_of_one_member_is_enough() -> None:
     stage = gang_stage(nodes=1)
     stage.tell(pod("low", cpu="4", on="n0"))
     polite = member("g-0", "g", preemptionPolicy="Never")
@@ -110,7 +110,7 @@ def test_7_7_preemption_policy_never_of_one_member_is_enough() -> None:
     assert not _deleted(stage)
 
 
-def test_7_7_members_wait_while_the_victims_go() -> None:
+def test_members_wait_while_the_victims_go() -> None:
     stage = gang_stage(nodes=1)
     low = pod("low", cpu="4", on="n0")
     stage.tell(low)
@@ -120,7 +120,7 @@ def test_7_7_members_wait_while_the_victims_go() -> None:
     assert len(_deleted(stage)) == 1
 
 
-def test_7_7_victims_are_told_by_whom() -> None:
+def test_victims_are_told_by_whom() -> None:
     stage = gang_stage(nodes=1)
     stage.tell(pod("low", cpu="4", on="n0"))
     stage.tell(group("g", 1, priority=10, uid="group-uid"), *members("g", 1))
@@ -132,7 +132,7 @@ def test_7_7_victims_are_told_by_whom() -> None:
     )
 
 
-def test_7_7_groups_with_topology_constraints_do_not_preempt() -> None:
+def test_groups_with_topology_constraints_do_not_preempt() -> None:
     stage = gang_stage(nodes=1)
     stage.tell(pod("low", cpu="4", on="n0"))
     stage.tell(group("g", 1, priority=10, key="kubernetes.io/hostname"), *members("g", 1))
@@ -199,7 +199,7 @@ def test_members_that_run_say_in_which_rack_room_is_made() -> None:
     assert stage.binds()["g-1"] == "r1n1"
 
 
-def test_7_5_members_may_also_be_rescued_one_by_one() -> None:
+def test_members_may_also_be_rescued_one_by_one() -> None:
     stage = gang_stage(nodes=2, gang=GangScheduling(rescues_whole=False))
     low = [pod(f"low-{i}", cpu="4", on=f"n{i}") for i in range(2)]
     stage.tell(*low)

@@ -1,4 +1,4 @@
-"""What a change of the cluster means for those who wait: sections 1.2 to 1.6 of kube-scheduler's rules."""
+"""What a change of the cluster means for waiting pods, by kube-scheduler's rules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fairlead.state.cluster import PodPlace
 from tests.unit.engine.stage import Scripted, Stage, deleting, node, pod
 
 
-def test_section_1_1_a_pod_that_ended_is_as_good_as_deleted() -> None:
+def test_a_pod_that_ended_is_as_good_as_deleted() -> None:
     stage = Stage(nodes=1)
     running = pod("a", cpu="4", on="n0")
     stage.tell(running)
@@ -19,7 +19,7 @@ def test_section_1_1_a_pod_that_ended_is_as_good_as_deleted() -> None:
     assert stage.binds() == {"b": "n0"}
 
 
-def test_section_1_2_pods_of_other_schedulers_take_room_and_are_not_scheduled() -> None:
+def test_pods_of_other_schedulers_take_room_and_are_not_scheduled() -> None:
     stage = Stage(nodes=1)
     stage.tell(pod("theirs", schedulerName="another"), pod("there", cpu="3", on="n0", schedulerName="another"))
     stage.tell(pod("mine", cpu="2"))
@@ -28,7 +28,7 @@ def test_section_1_2_pods_of_other_schedulers_take_room_and_are_not_scheduled() 
     assert stage.backlog.where("uid-mine").plugins == ("NodeResourcesFit",)
 
 
-def test_section_1_3_a_pod_that_somebody_else_bound_leaves_the_queue() -> None:
+def test_a_pod_that_somebody_else_bound_leaves_the_queue() -> None:
     stage = Stage()
     waiting = pod("a")
     stage.tell(waiting)
@@ -40,7 +40,7 @@ def test_section_1_3_a_pod_that_somebody_else_bound_leaves_the_queue() -> None:
     assert stage.backlog.where("uid-a") is None
 
 
-def test_section_1_3_a_deleted_pod_frees_its_room_for_a_parked_one() -> None:
+def test_a_deleted_pod_frees_its_room_for_a_parked_one() -> None:
     stage = Stage(nodes=1)
     there = pod("there", cpu="4", on="n0")
     stage.tell(there)
@@ -51,7 +51,7 @@ def test_section_1_3_a_deleted_pod_frees_its_room_for_a_parked_one() -> None:
     assert stage.binds() == {"waiting": "n0"}
 
 
-def test_section_1_4_the_same_version_twice_does_nothing() -> None:
+def test_the_same_version_twice_does_nothing() -> None:
     stage = Stage()
     stage.tell(pod("a"))
     before = stage.backlog.where("uid-a")
@@ -59,7 +59,7 @@ def test_section_1_4_the_same_version_twice_does_nothing() -> None:
     assert stage.backlog.where("uid-a").attempts == before.attempts
 
 
-def test_section_1_4_an_assumed_pod_that_is_being_deleted_gives_its_room_back() -> None:
+def test_an_assumed_pod_that_is_being_deleted_gives_its_room_back() -> None:
     stage = Stage(nodes=1)
     first = pod("first", cpu="4")
     stage.tell(first)
@@ -70,7 +70,7 @@ def test_section_1_4_an_assumed_pod_that_is_being_deleted_gives_its_room_back() 
     assert stage.binds() == {"first": "n0", "second": "n0"}
 
 
-def test_section_1_4_other_changes_of_an_assumed_pod_are_ignored() -> None:
+def test_other_changes_of_an_assumed_pod_are_ignored() -> None:
     stage = Stage(nodes=1)
     first = pod("first", cpu="1")
     stage.tell(first)
@@ -79,7 +79,7 @@ def test_section_1_4_other_changes_of_an_assumed_pod_are_ignored() -> None:
     assert len(stage.binds()) == 1
 
 
-def test_section_1_5_deleting_a_pod_that_waits_for_permission_refuses_it() -> None:
+def test_deleting_a_pod_that_waits_for_permission_refuses_it() -> None:
     permit = Scripted("Permit")
     permit.permitted = Wait(60.0)
     stage = Stage(permit, nodes=1)
@@ -93,7 +93,7 @@ def test_section_1_5_deleting_a_pod_that_waits_for_permission_refuses_it() -> No
     assert stage.cluster.pods["uid-second"].place is PodPlace.ASSUMED
 
 
-def test_section_1_5_a_deleted_pod_gives_up_its_nomination_for_pods_of_no_higher_priority() -> None:
+def test_a_deleted_pod_gives_up_its_nomination_for_pods_of_no_higher_priority() -> None:
     stage = Stage(nodes=1)
     nominated = {**pod("nominated", cpu="3", priority=5, schedulingGates=[{"name": "g"}]),
                  "status": {"phase": "Pending", "nominatedNodeName": "n0"}}  # fmt: skip
@@ -105,7 +105,7 @@ def test_section_1_5_a_deleted_pod_gives_up_its_nomination_for_pods_of_no_higher
     assert stage.backlog.where("uid-high").attempts == 1
 
 
-def test_section_1_6_a_new_node_wakes_the_pods_that_fit_on_it() -> None:
+def test_a_new_node_wakes_the_pods_that_fit_on_it() -> None:
     stage = Stage(nodes=1)
     stage.tell(pod("big", cpu="6"), pod("huge", cpu="20"))
     stage.tell(node("large", cpu="8"))
@@ -114,7 +114,7 @@ def test_section_1_6_a_new_node_wakes_the_pods_that_fit_on_it() -> None:
     assert stage.backlog.where("uid-huge").queue == "unschedulable"
 
 
-def test_section_1_6_a_node_that_changed_in_nothing_that_matters_wakes_nobody() -> None:
+def test_a_node_that_changed_in_nothing_that_matters_wakes_nobody() -> None:
     stage = Stage(nodes=1)
     stage.tell(pod("big", cpu="6"))
     attempts = stage.backlog.where("uid-big").attempts
@@ -123,7 +123,7 @@ def test_section_1_6_a_node_that_changed_in_nothing_that_matters_wakes_nobody() 
     assert stage.backlog.where("uid-big").attempts == attempts
 
 
-def test_section_1_6_pods_on_a_deleted_node_are_kept_until_they_are_deleted_themselves() -> None:
+def test_pods_on_a_deleted_node_are_kept_until_they_are_deleted_themselves() -> None:
     stage = Stage(nodes=2)
     stage.tell(pod("there", on="n0"))
     stage.gone(node("n0"))

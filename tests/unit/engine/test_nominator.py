@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.engine.waiting_room import NODE_ADD, T0, Room
 
 
-def test_section_2_8_a_pod_is_nominated_to_one_node_at_a_time() -> None:
+def test_a_pod_is_nominated_to_one_node_at_a_time() -> None:
     room = Room()
     pod = room.add("a")
     nominator = room.backlog.nominator
@@ -17,7 +17,7 @@ def test_section_2_8_a_pod_is_nominated_to_one_node_at_a_time() -> None:
     assert list(nominator.nodes) == ["node-2"]
 
 
-def test_section_2_8_nominated_pods_come_in_the_order_of_their_nomination() -> None:
+def test_nominated_pods_come_in_the_order_of_their_nomination() -> None:
     room = Room()
     pods = [room.add(name) for name in "abc"]
     for pod in (*pods, pods[0]):
@@ -25,7 +25,7 @@ def test_section_2_8_nominated_pods_come_in_the_order_of_their_nomination() -> N
     assert [pod.name for pod in room.backlog.nominator.on_node("node-1")] == ["b", "c", "a"]
 
 
-def test_section_2_8_without_a_node_the_pods_own_status_decides() -> None:
+def test_without_a_node_the_pods_own_status_decides() -> None:
     room = Room()
     nominator = room.backlog.nominator
     pod = room.pod("a", nominated="node-1")
@@ -37,7 +37,7 @@ def test_section_2_8_without_a_node_the_pods_own_status_decides() -> None:
     assert nominator.node_of(bare.uid) == ""
 
 
-def test_section_2_8_and_14_15_the_empty_name_takes_a_nomination_back() -> None:
+def test_the_empty_name_takes_a_nomination_back() -> None:
     room = Room()
     pod = room.add("a", nominated="node-1")
     nominator = room.backlog.nominator
@@ -47,7 +47,7 @@ def test_section_2_8_and_14_15_the_empty_name_takes_a_nomination_back() -> None:
     assert len(nominator) == 0
 
 
-def test_section_2_8_a_pod_that_is_gone_or_has_a_node_is_not_nominated() -> None:
+def test_a_pod_that_is_gone_or_has_a_node_is_not_nominated() -> None:
     room = Room()
     nominator = room.backlog.nominator
     gone = room.pod("a")
@@ -59,7 +59,7 @@ def test_section_2_8_a_pod_that_is_gone_or_has_a_node_is_not_nominated() -> None
     assert len(nominator) == 0
 
 
-def test_section_2_8_a_nomination_in_memory_outlives_updates_that_do_not_know_of_it() -> None:
+def test_a_nomination_in_memory_outlives_updates_that_do_not_know_of_it() -> None:
     room = Room()
     old = room.add("a")
     room.backlog.nominator.nominate(old, "node-1")
@@ -68,7 +68,7 @@ def test_section_2_8_a_nomination_in_memory_outlives_updates_that_do_not_know_of
     assert room.backlog.nominator.on_node("node-1") == [new]
 
 
-def test_section_2_8_an_update_that_names_another_node_or_none_any_more_is_followed() -> None:
+def test_an_update_that_names_another_node_or_none_any_more_is_followed() -> None:
     room = Room()
     first = room.add("a", nominated="node-1")
     second = room.pod("a", uid=first.uid, nominated="node-2")
@@ -79,7 +79,7 @@ def test_section_2_8_an_update_that_names_another_node_or_none_any_more_is_follo
     assert room.backlog.nominator.node_of(first.uid) == ""
 
 
-def test_section_2_8_a_nominated_pod_is_shown_as_it_waits_now_in_whichever_queue() -> None:
+def test_a_nominated_pod_is_shown_as_it_waits_now_in_whichever_queue() -> None:
     room = Room()
     pod = room.park("a", "Fit", priority=7)
     room.backlog.nominator.nominate(pod, "node-1")
@@ -88,7 +88,7 @@ def test_section_2_8_a_nominated_pod_is_shown_as_it_waits_now_in_whichever_queue
         room.backlog.move(NODE_ADD, None, None, moment)
 
 
-def test_section_2_8_and_14_4_a_nominated_pod_in_flight_is_a_stub_of_priority_0_that_asks_for_nothing() -> None:
+def test_a_nominated_pod_in_flight_is_a_stub_of_priority_0_that_asks_for_nothing() -> None:
     room = Room()
     containers = [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]
     pod = room.add("a", nominated="node-1", priority=7, containers=containers)
@@ -100,7 +100,7 @@ def test_section_2_8_and_14_4_a_nominated_pod_in_flight_is_a_stub_of_priority_0_
     assert room.backlog.nominator.on_node("node-1")[0].priority == 7
 
 
-def test_section_2_8_a_gated_pod_is_not_nominated_by_its_status_until_it_is_active() -> None:
+def test_a_gated_pod_is_not_nominated_by_its_status_until_it_is_active() -> None:
     room = Room()
     room.gate.shut = {"a"}
     pod = room.add("a", nominated="node-1")

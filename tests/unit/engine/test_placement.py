@@ -1,4 +1,4 @@
-"""Choosing a node: sections 4.1 to 4.8 of kube-scheduler's rules, on a Scheduler with scripted plugins."""
+"""Choosing a node by kube-scheduler's rules, on a Scheduler with scripted plugins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.model.reasons import SKIP, failed, unresolvable, unschedulable
 from tests.unit.engine.stage import Scripted, Stage, deleting, node, pod, standard
 
 
-def test_section_4_1_a_pod_that_is_being_deleted_is_skipped_with_a_warning() -> None:
+def test_a_pod_that_is_being_deleted_is_skipped_with_a_warning() -> None:
     stage = Stage()
     stage.tell(pod("a"))
     stage.tell(deleting(pod("a")), happened=Happened.MODIFIED)
@@ -22,7 +22,7 @@ def test_section_4_1_a_pod_that_is_being_deleted_is_skipped_with_a_warning() -> 
     assert stage.binds() == {}
 
 
-def test_section_4_2_without_nodes_a_pod_is_retried_as_after_an_error() -> None:
+def test_without_nodes_a_pod_is_retried_as_after_an_error() -> None:
     stage = Stage()
     stage.tell(pod("a"))
     assert stage.conditions("a")[0]["message"] == "no nodes available to schedule pods"
@@ -30,7 +30,7 @@ def test_section_4_2_without_nodes_a_pod_is_retried_as_after_an_error() -> None:
     assert stage.backlog.where("uid-a").queue == "backoff"
 
 
-def test_section_4_2_a_single_feasible_node_is_not_scored() -> None:
+def test_a_single_feasible_node_is_not_scored() -> None:
     scores = Scripted("Scores")
     scores.refused = {"n1": ("no", True)}
     stage = Stage(scores, nodes=2)
@@ -39,7 +39,7 @@ def test_section_4_2_a_single_feasible_node_is_not_scored() -> None:
     assert "Scores.score" not in scores.log
 
 
-def test_section_4_3_a_final_refusal_in_prefilter_ends_the_search() -> None:
+def test_a_final_refusal_in_prefilter_ends_the_search() -> None:
     first, second = Scripted("First"), Scripted("Second")
     first.prepared = unresolvable("not at all")
     stage = Stage(first, second, nodes=2)
@@ -49,7 +49,7 @@ def test_section_4_3_a_final_refusal_in_prefilter_ends_the_search() -> None:
     assert "Second.prepare" not in second.log
 
 
-def test_section_4_3_names_from_prefilter_narrow_the_nodes_and_speak_for_the_others() -> None:
+def test_names_from_prefilter_narrow_the_nodes_and_speak_for_the_others() -> None:
     narrow = Scripted("Narrow")
     narrow.prepared = frozenset({"n1"})
     narrow.refused = {"n1": ("not that one", False)}
@@ -61,7 +61,7 @@ def test_section_4_3_names_from_prefilter_narrow_the_nodes_and_speak_for_the_oth
     )
 
 
-def test_section_4_3_a_nominated_node_that_still_fits_ends_the_search_unscored() -> None:
+def test_a_nominated_node_that_still_fits_ends_the_search_unscored() -> None:
     scores = Scripted("Scores")
     scores.points = {"n0": 100}
     stage = Stage(scores, nodes=3)
@@ -70,7 +70,7 @@ def test_section_4_3_a_nominated_node_that_still_fits_ends_the_search_unscored()
     assert "Scores.score" not in scores.log
 
 
-def test_section_4_3_a_nominated_node_that_does_not_fit_any_more_is_passed_over() -> None:
+def test_a_nominated_node_that_does_not_fit_any_more_is_passed_over() -> None:
     stage = Stage(nodes=2)
     stage.tell(pod("there", cpu="4", on="n1"))
     stage.tell({**pod("a"), "status": {"phase": "Pending", "nominatedNodeName": "n1"}})
@@ -80,9 +80,7 @@ def test_section_4_3_a_nominated_node_that_does_not_fit_any_more_is_passed_over(
 @pytest.mark.parametrize(
     ("nodes", "percentage", "wanted"), [(50, 10, 50), (200, 0, 100), (200, 80, 160), (400, 0, 188), (400, 10, 100)]
 )
-def test_section_4_4_as_many_feasible_nodes_as_the_percentage_says_are_looked_for(
-    nodes: int, percentage: int, wanted: int
-) -> None:
+def test_as_many_feasible_nodes_as_the_percentage_says_are_looked_for(nodes: int, percentage: int, wanted: int) -> None:
     scores = Scripted("Scores")
     profile = profile_of("default-scheduler", standard(scores), percentage=percentage)
     stage = Stage(profiles=[profile], nodes=nodes)
@@ -92,7 +90,7 @@ def test_section_4_4_as_many_feasible_nodes_as_the_percentage_says_are_looked_fo
     assert explanation.feasible_nodes == wanted
 
 
-def test_section_4_4_the_next_search_begins_where_the_last_one_ended() -> None:
+def test_the_next_search_begins_where_the_last_one_ended() -> None:
     profile = profile_of("default-scheduler", standard(Scripted("Scores")), percentage=50, deterministic_ties=True)
     stage = Stage(profiles=[profile], nodes=200)
     stage.tell(pod("a"))
@@ -103,7 +101,7 @@ def test_section_4_4_the_next_search_begins_where_the_last_one_ended() -> None:
     assert positions[0] < 100 <= positions[1]
 
 
-def test_section_4_5_room_promised_to_a_pod_of_equal_priority_is_not_taken() -> None:
+def test_room_promised_to_a_pod_of_equal_priority_is_not_taken() -> None:
     stage = Stage()
     stage.tell({**pod("nominated", cpu="3", priority=5, schedulingGates=[{"name": "wait"}]),
                 "status": {"phase": "Pending", "nominatedNodeName": "n0"}})  # fmt: skip
@@ -115,7 +113,7 @@ def test_section_4_5_room_promised_to_a_pod_of_equal_priority_is_not_taken() -> 
     assert stage.binds() == {"higher": "n0"}
 
 
-def test_section_4_6_weighted_scores_add_up() -> None:
+def test_weighted_scores_add_up() -> None:
     one, two = Scripted("One"), Scripted("Two")
     one.points = {"n0": 60, "n1": 50}
     two.points = {"n0": 0, "n1": 10}
@@ -130,7 +128,7 @@ def test_section_4_6_weighted_scores_add_up() -> None:
     assert explanation.chosen.total - explanation.runner_up.total == 10
 
 
-def test_section_4_6_a_score_out_of_range_fails_the_attempt() -> None:
+def test_a_score_out_of_range_fails_the_attempt() -> None:
     scores = Scripted("Scores")
     scores.points = {"n0": 101}
     stage = Stage(scores, nodes=2)
@@ -140,7 +138,7 @@ def test_section_4_6_a_score_out_of_range_fails_the_attempt() -> None:
     )
 
 
-def test_section_4_7_ties_fall_to_the_seeded_generator() -> None:
+def test_ties_fall_to_the_seeded_generator() -> None:
     def chosen(seed: int) -> list[str]:
         stage = Stage(nodes=20, seed=seed)
         for number in range(10):
@@ -151,14 +149,14 @@ def test_section_4_7_ties_fall_to_the_seeded_generator() -> None:
     assert chosen(1) != chosen(2)
 
 
-def test_section_4_7_the_deterministic_order_of_equals_is_that_of_a_heap() -> None:
+def test_the_deterministic_order_of_equals_is_that_of_a_heap() -> None:
     assert heap_preorder(5).tolist() == [0, 1, 3, 4, 2]
     totals = [1, 3, 3, 2, 3]
     order = heap_preorder(5)
     assert max(order.tolist(), key=lambda position: totals[position]) == 1
 
 
-def test_section_4_8_equal_pods_are_placed_from_one_ranking_and_only_changed_rows_are_judged_again() -> None:
+def test_equal_pods_are_placed_from_one_ranking_and_only_changed_rows_are_judged_again() -> None:
     stage = Stage(nodes=50)
     stage.tell(pod("first"))
     evaluator = stage.scheduler.evaluators["default-scheduler"]
@@ -179,7 +177,7 @@ def test_a_plugin_that_raises_fails_its_own_attempt_only_and_is_named() -> None:
     assert stage.binds() == {"b": "n0"}
 
 
-def test_section_8_4_an_unschedulable_prefilter_lets_the_others_look_too() -> None:
+def test_an_unschedulable_prefilter_lets_the_others_look_too() -> None:
     first, second = Scripted("First"), Scripted("Second")
     first.prepared, second.prepared = unschedulable("one"), unschedulable("two")
     stage = Stage(first, second, nodes=1)
@@ -188,7 +186,7 @@ def test_section_8_4_an_unschedulable_prefilter_lets_the_others_look_too() -> No
     assert stage.backlog.where("uid-a").plugins == ("Second",)
 
 
-def test_section_8_4_a_prefilter_error_fails_the_attempt_with_the_plugin_named() -> None:
+def test_a_prefilter_error_fails_the_attempt_with_the_plugin_named() -> None:
     first = Scripted("First")
     first.prepared = failed("no idea")
     stage = Stage(first, nodes=1)
@@ -197,7 +195,7 @@ def test_section_8_4_a_prefilter_error_fails_the_attempt_with_the_plugin_named()
     assert stage.backlog.where("uid-a").queue == "backoff"
 
 
-def test_section_8_4_disjoint_names_are_a_refusal_by_everybody_who_narrowed() -> None:
+def test_disjoint_names_are_a_refusal_by_everybody_who_narrowed() -> None:
     first, second = Scripted("B"), Scripted("A")
     first.prepared, second.prepared = frozenset({"n0"}), frozenset({"n1"})
     stage = Stage(first, second, nodes=2)
@@ -208,7 +206,7 @@ def test_section_8_4_disjoint_names_are_a_refusal_by_everybody_who_narrowed() ->
     )
 
 
-def test_section_8_4_a_plugin_that_steps_aside_is_not_asked_to_filter() -> None:
+def test_a_plugin_that_steps_aside_is_not_asked_to_filter() -> None:
     aside = Scripted("Aside")
     aside.prepared = SKIP
     aside.refused = {"n0": ("no", True)}
@@ -218,7 +216,7 @@ def test_section_8_4_a_plugin_that_steps_aside_is_not_asked_to_filter() -> None:
     assert "Aside.filter" not in aside.log
 
 
-def test_section_8_4_only_the_first_refusing_plugin_of_a_node_is_heard() -> None:
+def test_only_the_first_refusing_plugin_of_a_node_is_heard() -> None:
     first, second = Scripted("First"), Scripted("Second")
     first.refused = {"n0": ("first says no", False)}
     second.refused = {"n0": ("second says no", True), "n1": ("second says no", True)}

@@ -100,7 +100,7 @@ def test_a_saved_transaction_can_be_done_again() -> None:
 
 
 def test_what_is_done_again_is_remembered_as_it_was_saved() -> None:
-    """§4.6: a saved step is a copy, and with it comes how far the task had come before."""
+    """A saved step is a copy, and with it comes how far the task had come before."""
     round = round_over(cluster_with(room("a"), room("b"), *gang("job", 1, at_least=1, cpu="1")))
     job_0 = task(round, "job-0")
     saved = []

@@ -1,4 +1,4 @@
-"""DynamicResources as far as it is built: plugins §9.5 for pods without claims, and a plain refusal for the others."""
+"""DynamicResources as far as it is built: nothing for pods without claims, and a plain refusal for the others."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def test_a_pod_without_claims_is_not_looked_at_and_scores_nothing() -> None:
     assert stage.binds() == {"a": "n0"}
 
 
-def test_9_5_every_refusal_ends_with_its_word() -> None:
+def test_a_refused_pod_is_told_that_there_are_no_new_claims_to_deallocate() -> None:
     stage = Stage(NodeUnschedulable(), DynamicResources())
     stage.tell(node("n0"))
     stage.tell(pod("a", cpu="5"))
     assert message(stage) == "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate"
 
 
-def test_14_23_where_the_search_ended_before_its_turn_it_finds_no_state() -> None:
+def test_where_the_search_ended_before_its_turn_it_finds_no_state() -> None:
     conflicting = {
         "requiredDuringSchedulingIgnoredDuringExecution": {
             "nodeSelectorTerms": [

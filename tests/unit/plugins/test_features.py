@@ -1,4 +1,4 @@
-"""NodeDeclaredFeatures: plugins §3.8 and its hints of §12."""
+"""NodeDeclaredFeatures: which features a pod needs, which nodes have them, and which events wake a pod."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ def street(**features: list[str]) -> Street:
         (pod_doc(hostNetwork=True, hostUsers=False, containers=[RESTARTING]), {RESTART, NETWORK}),
     ],
 )
-def test_3_8_what_a_pod_needs_follows_from_its_spec(document: Doc, expected: set[str]) -> None:
+def test_what_a_pod_needs_follows_from_its_spec(document: Doc, expected: set[str]) -> None:
     assert compiled(document).shape.required_features == expected
 
 
-def test_3_8_a_pod_that_needs_nothing_is_not_looked_at() -> None:
+def test_a_pod_that_needs_nothing_is_not_looked_at() -> None:
     assert street(n=[]).prepared(PLUGIN, pod_doc())[2] is SKIP
 
 
-def test_3_8_nodes_must_declare_all_that_is_needed() -> None:
+def test_nodes_must_declare_all_that_is_needed() -> None:
     where = street(none=[], one=[RESTART], both=[RESTART, NETWORK], more=["A", RESTART, NETWORK, "Z"])
     both = pod_doc(hostNetwork=True, hostUsers=False, containers=[RESTARTING])
     assert where.refusals(PLUGIN, both) == {"none": REFUSED, "one": REFUSED}
     assert where.refusals(PLUGIN, pod_doc(containers=[RESTARTING])) == {"none": REFUSED}
 
 
-def test_3_8_a_list_that_is_not_sorted_may_miss_some() -> None:
+def test_a_list_that_is_not_sorted_may_miss_some() -> None:
     assert declared([RESTART, NETWORK]) == {RESTART, NETWORK}
     assert declared([NETWORK, RESTART]) == {NETWORK}
     assert declared(["Zzz", RESTART]) == set()
@@ -62,7 +62,7 @@ def test_3_8_a_list_that_is_not_sorted_may_miss_some() -> None:
     assert declared(["Heard", RESTART]) == {RESTART}
 
 
-def test_12_nodes_wake_when_they_come_or_declare_something_else() -> None:
+def test_nodes_wake_when_they_come_or_declare_something_else() -> None:
     needy, bare, able = a_pod(containers=[RESTARTING]), a_node(), a_node(features=[RESTART])
     assert hint(PLUGIN, NODE, ActionType.ADD, needy, new=bare) is Hint.QUEUE
     changed = ActionType.UPDATE_NODE_DECLARED_FEATURE
@@ -73,7 +73,7 @@ def test_12_nodes_wake_when_they_come_or_declare_something_else() -> None:
 
 
 @pytest.mark.parametrize("action", [ActionType.UPDATE, ActionType.UPDATE_POD_LABEL, ActionType.UPDATE_POD_SCALE_DOWN])
-def test_12_any_update_of_the_pod_wakes_it_if_its_needs_changed(action: ActionType) -> None:
+def test_any_update_of_the_pod_wakes_it_if_its_needs_changed(action: ActionType) -> None:
     plain, needy = a_pod("a"), a_pod("a", containers=[RESTARTING])
     assert hint(PLUGIN, POD, action, needy, old=needy, new=plain) is Hint.QUEUE
     assert hint(PLUGIN, POD, action, needy, old=needy, new=needy) is Hint.SKIP

@@ -1,4 +1,4 @@
-"""Which units go first for a gang's sake: core §7.7."""
+"""Which units are evicted first to make room for a gang."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ def order(*units: Unit) -> list[str]:
     return [one.pods[0][0].name.rstrip("0123456789") for one in by_importance(units, NOW)]
 
 
-def test_7_7_priority_then_groups_then_size_then_age() -> None:
+def test_units_are_ordered_by_priority_then_groups_then_size_then_age() -> None:
     small, large = unit("small", EARLY, group=True), unit("large", LATE, LATE, group=True)
     late, early, high = unit("late", LATE), unit("early", EARLY), unit("high", priority=1)
     assert order(late, early, small, large, high) == ["high", "large", "small", "early", "late"]
 
 
-def test_7_7_a_pod_of_a_group_that_goes_alone_is_a_group_of_one() -> None:
+def test_a_pod_of_a_group_that_goes_alone_is_a_group_of_one() -> None:
     """It comes before pods without a group, however old they are, and after any group that goes as a whole."""
     alone, whole = unit("alone", EARLY), unit("whole", LATE, LATE, group=True)
     ones = [replace(unit(name, start, group=True), group="") for name, start in (("late", LATE), ("early", EARLY))]
     assert order(alone, *ones, whole) == ["whole", "early", "late", "alone"]
 
 
-def test_7_7_of_any_number_that_have_not_started_the_first_met_counts_as_the_oldest() -> None:
+def test_of_any_number_that_have_not_started_the_first_met_counts_as_the_oldest() -> None:
     names = [chr(ord("a") + i) for i in range(20)]
     assert order(*(unit(name) for name in names)) == names
 
 
-def test_7_7_a_group_is_as_old_as_the_first_of_its_pods_that_is_met() -> None:
+def test_a_group_is_as_old_as_the_first_of_its_pods_that_is_met() -> None:
     assert order(unit("a", LATE, EARLY, group=True), unit("b", EARLY, LATE, group=True)) == ["b", "a"]

@@ -1,4 +1,4 @@
-"""Go's sort.Slice, core §6.2: what it makes of equals, and of a comparison that calls the first of two equals less.
+"""Go's sort.Slice: what it makes of equals, and of a comparison that calls the first of two equals less.
 
 The expected orders are what Go 1.26 made of the same numbers.
 """
@@ -24,11 +24,11 @@ def sorted_places(numbers: list[int], *, eager_up_to: int = -1) -> list[int]:
     return go_sort(list(range(len(numbers))), less)
 
 
-def test_6_2_up_to_twelve_eager_equals_end_up_in_reverse() -> None:
+def test_up_to_twelve_eager_equals_end_up_in_reverse() -> None:
     assert sorted_places([0] * 12, eager_up_to=0) == list(range(11, -1, -1))
 
 
-def test_6_2_beyond_twelve_eager_equals_end_up_where_the_quicksort_leaves_them() -> None:
+def test_beyond_twelve_eager_equals_end_up_where_the_quicksort_leaves_them() -> None:
     assert sorted_places([0] * 13, eager_up_to=0) == [11, 10, 9, 8, 7, 0, 5, 4, 3, 2, 1, 12, 6]
     numbers = [i * 7 % 5 for i in range(20)]
     expected = [0, 15, 5, 10, 13, 8, 18, 3, 1, 6, 11, 16, 14, 9, 4, 19, 12, 2, 17, 7]
@@ -43,7 +43,7 @@ def test_6_2_beyond_twelve_eager_equals_end_up_where_the_quicksort_leaves_them()
         (120, 1, 3, 1, "024f26d4f871d01f"),
     ],
 )
-def test_6_2_long_lists_too(size: int, step: int, modulus: int, eager: int, digest: str) -> None:
+def test_long_lists_are_sorted_as_go_sorts_them(size: int, step: int, modulus: int, eager: int, digest: str) -> None:
     places = sorted_places([i * step % modulus for i in range(size)], eager_up_to=eager)
     assert hashlib.sha256(orjson.dumps(places)).hexdigest().startswith(digest)
 

@@ -1,4 +1,4 @@
-"""NodeAffinity: plugins §3.6, the selectors of §2.4 and §2.5, its traps of §14 and hints of §12."""
+"""NodeAffinity: selectors, the nodes that they name, scores, and which events wake a pod."""
 
 from __future__ import annotations
 
@@ -69,47 +69,47 @@ def fitting(document: Doc, plugin: NodeAffinityPlugin = PLUGIN) -> set[str]:
         (expression("size", "Lt", "10"), set()),
     ],
 )
-def test_2_4_and_14_20_operators_on_labels(wish: Doc, expected: set[str]) -> None:
+def test_operators_compare_labels(wish: Doc, expected: set[str]) -> None:
     assert fitting(requiring(on_labels(wish))) == expected
 
 
-def test_2_4_values_must_be_label_values_so_there_are_no_negative_bounds() -> None:
+def test_values_must_be_label_values_so_there_are_no_negative_bounds() -> None:
     assert fitting(requiring(on_labels(expression("size", "Gt", "-99")))) == set()
 
 
-def test_2_5_terms_are_alternatives_and_expressions_of_one_are_not() -> None:
+def test_terms_are_alternatives_and_expressions_of_one_are_not() -> None:
     ssd, hdd = expression("disk", "In", "ssd"), expression("disk", "In", "hdd")
     assert fitting(requiring(on_labels(ssd), on_labels(hdd))) == {"ssd", "hdd"}
     assert fitting(requiring(on_labels(ssd, hdd))) == set()
 
 
-def test_2_5_an_empty_term_matches_nothing_and_spoils_nothing() -> None:
+def test_an_empty_term_matches_nothing_and_spoils_nothing() -> None:
     assert fitting(requiring({})) == set()
     assert fitting(requiring({}, on_labels(expression("disk", "In", "ssd")))) == {"ssd"}
 
 
-def test_2_5_a_selector_without_terms_matches_nothing() -> None:
+def test_a_selector_without_terms_matches_nothing() -> None:
     assert fitting(requiring()) == set()
 
 
-def test_2_5_a_broken_term_matches_nothing_and_the_others_still_count() -> None:
+def test_a_broken_term_matches_nothing_and_the_others_still_count() -> None:
     broken = on_labels(expression("size", "Gt", "many"))
     assert fitting(requiring(broken)) == set()
     assert fitting(requiring(broken, on_labels(expression("disk", "In", "ssd")))) == {"ssd"}
 
 
-def test_3_6_node_selector_and_affinity_must_both_hold() -> None:
+def test_node_selector_and_affinity_must_both_hold() -> None:
     wish = on_labels(expression("disk", "Exists"))
     assert fitting(requiring(wish, nodeSelector={"disk": "hdd"})) == {"hdd"}
     assert fitting(pod_doc(nodeSelector={"disk": "hdd", "size": "10"})) == set()
 
 
-def test_3_6_it_steps_aside_for_pods_that_say_nothing_of_nodes() -> None:
+def test_it_steps_aside_for_pods_that_say_nothing_of_nodes() -> None:
     assert street().prepared(PLUGIN, pod_doc())[2] is SKIP
     assert street().prepared(PLUGIN, pod_doc(affinity={"nodeAffinity": {}}))[2] is SKIP
 
 
-def test_3_6_an_empty_node_selector_does_not_step_aside_but_matches_all() -> None:
+def test_an_empty_node_selector_does_not_step_aside_but_matches_all() -> None:
     assert street().prepared(PLUGIN, pod_doc(nodeSelector={}))[2] is None
     assert fitting(pod_doc(nodeSelector={})) == {"ssd", "hdd", "bare"}
 
@@ -121,29 +121,29 @@ def names(*terms: Doc) -> Any:
     return street().prepared(PLUGIN, requiring(*terms))[2]
 
 
-def test_14_21_fields_name_the_only_nodes_that_are_looked_at() -> None:
+def test_fields_name_the_only_nodes_that_are_looked_at() -> None:
     assert names(on_name("In", "ssd")) == frozenset({"ssd"})
     assert names(on_name("In", "ssd"), on_name("In", "hdd")) == frozenset({"ssd", "hdd"})
 
 
-def test_3_6_one_term_without_a_name_and_all_nodes_are_looked_at() -> None:
+def test_one_term_without_a_name_and_all_nodes_are_looked_at() -> None:
     assert names(on_name("In", "ssd"), on_labels(expression("disk", "Exists"))) is None
     assert names(on_name("NotIn", "ssd")) is None
 
 
-def test_3_6_names_of_one_term_must_agree() -> None:
+def test_names_of_one_term_must_agree() -> None:
     both = {"matchFields": [expression("metadata.name", "In", n) for n in ("ssd", "hdd")]}
     status = names(both)
     assert (status.message, status.code.name) == ("pod affinity terms conflict", "UNRESOLVABLE")
     assert names(both, on_name("In", "bare")) == frozenset({"bare"})
 
 
-def test_3_6_a_field_with_two_values_names_nodes_and_matches_none_of_them() -> None:
+def test_a_field_with_two_values_names_nodes_and_matches_none_of_them() -> None:
     assert names(on_name("In", "ssd", "hdd")) == frozenset({"ssd", "hdd"})
     assert fitting(requiring(on_name("In", "ssd", "hdd"))) == set()
 
 
-def test_2_5_fields_match_by_name() -> None:
+def test_fields_match_by_name() -> None:
     assert fitting(requiring(on_name("In", "hdd"))) == {"hdd"}
     assert fitting(requiring(on_name("NotIn", "hdd"))) == {"ssd", "bare"}
 
@@ -155,13 +155,13 @@ def added(*terms: Doc) -> NodeAffinityPlugin:
     return NodeAffinityPlugin(added_required=parse_node_selector({"nodeSelectorTerms": list(terms)}, strict=True))
 
 
-def test_3_6_what_is_enforced_is_looked_at_first() -> None:
+def test_what_is_enforced_is_looked_at_first() -> None:
     plugin = added(on_labels(expression("disk", "Exists")))
     assert street().judged(plugin, pod_doc(nodeSelector={"disk": "ssd"})) == {"hdd": OWN, "bare": ENFORCED}
     assert street().judged(plugin, pod_doc()) == {"bare": ENFORCED}
 
 
-def test_3_6_what_is_enforced_is_parsed_strictly() -> None:
+def test_what_is_enforced_is_parsed_strictly() -> None:
     with pytest.raises(SelectorError):
         added(on_labels(expression("size", "Gt", "many")))
 
@@ -169,35 +169,35 @@ def test_3_6_what_is_enforced_is_parsed_strictly() -> None:
 # ---- scores ----
 
 
-def test_3_6_weights_of_matching_preferences_add_up() -> None:
+def test_weights_of_matching_preferences_add_up() -> None:
     ssd, some = on_labels(expression("disk", "In", "ssd")), on_labels(expression("disk", "Exists"))
     assert street().scores(PLUGIN, preferring((30, ssd), (10, some))) == {"ssd": 100, "hdd": 25, "bare": 0}
 
 
-def test_14_14_where_no_preference_matches_everyone_gets_nothing() -> None:
+def test_where_no_preference_matches_everyone_gets_nothing() -> None:
     assert street().scores(PLUGIN, preferring((5, on_labels(expression("none", "Exists"))))) == {
         "ssd": 0, "hdd": 0, "bare": 0,
     }  # fmt: skip
 
 
-def test_3_6_it_scores_nothing_without_preferences_but_an_empty_list_is_one() -> None:
+def test_it_scores_nothing_without_preferences_but_an_empty_list_is_one() -> None:
     assert street().scores(PLUGIN, pod_doc()) is None
     assert street().scores(PLUGIN, preferring()) == {"ssd": 0, "hdd": 0, "bare": 0}
 
 
-def test_2_5_preferences_without_weight_or_wishes_are_passed_over() -> None:
+def test_preferences_without_weight_or_wishes_are_passed_over() -> None:
     some = on_labels(expression("disk", "Exists"))
     assert street().scores(PLUGIN, preferring((0, some), (7, {}))) == {"ssd": 0, "hdd": 0, "bare": 0}
 
 
-def test_2_5_a_broken_preference_fails_the_attempt() -> None:
+def test_a_broken_preference_fails_the_attempt() -> None:
     place = street()
     document = preferring((5, on_labels(expression("size", "Gt", "many"))))
     with pytest.raises(AssertionError, match="many"):
         place.scores(PLUGIN, document)
 
 
-def test_3_6_added_preferences_count_for_every_pod() -> None:
+def test_added_preferences_count_for_every_pod() -> None:
     term = parse_node_selector_term(on_labels(expression("disk", "In", "hdd")))
     plugin = NodeAffinityPlugin(added_preferred=[(10, term)])
     assert street().scores(plugin, pod_doc()) == {"ssd": 0, "hdd": 100, "bare": 0}
@@ -220,7 +220,7 @@ SSD, HDD = {"disk": "ssd"}, {"disk": "hdd"}
         (SSD, HDD, Hint.SKIP),
     ],
 )
-def test_12_a_node_wakes_when_it_matches_and_did_not(
+def test_a_node_wakes_when_it_matches_and_did_not(
     old: dict[str, str] | None, new: dict[str, str], expected: Hint
 ) -> None:
     action = ActionType.ADD if old is None else ActionType.UPDATE_NODE_LABEL
@@ -229,7 +229,7 @@ def test_12_a_node_wakes_when_it_matches_and_did_not(
     assert hint(PLUGIN, NODE, action, waiting, old=before, new=a_node(labels=new)) is expected
 
 
-def test_12_a_new_node_must_meet_what_is_enforced_too() -> None:
+def test_a_new_node_must_meet_what_is_enforced_too() -> None:
     plugin = added(on_labels(expression("pool", "Exists")))
     waiting = compiled(pod_doc(nodeSelector=SSD))
     bare, pooled = a_node(labels=SSD), a_node(labels={**SSD, "pool": "x"})
@@ -237,7 +237,7 @@ def test_12_a_new_node_must_meet_what_is_enforced_too() -> None:
     assert hint(plugin, NODE, ActionType.ADD, waiting, new=pooled) is Hint.QUEUE
 
 
-def test_12_of_the_old_node_only_the_pods_own_wishes_are_asked() -> None:
+def test_of_the_old_node_only_the_pods_own_wishes_are_asked() -> None:
     """So a node that comes to meet what is enforced does not wake a pod whose own wishes it met before."""
     plugin = added(on_labels(expression("pool", "Exists")))
     waiting = compiled(pod_doc(nodeSelector=SSD))

@@ -1,4 +1,4 @@
-"""PrioritySort, SchedulingGates, NodeUnschedulable and NodeName: plugins §3.1 to §3.4, and their hints of §12."""
+"""PrioritySort, SchedulingGates, NodeUnschedulable and NodeName, and which events wake the pods that they refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOLERANT: Doc = {"key": CORDON, "operator": "Exists", "effect": "NoSchedule"}
 # ---- PrioritySort ----
 
 
-def test_3_1_higher_priority_comes_first_and_among_equals_who_waited_longer() -> None:
+def test_higher_priority_comes_first_and_among_equals_who_waited_longer() -> None:
     waiting = [(a_pod("low"), 1.0), (a_pod("late", priority=5), 9.0), (a_pod("early", priority=5), 2.0)]
     waiting.append((a_pod("negative", priority=-3), 0.0))
     ordered = sorted(waiting, key=lambda entry: PrioritySort().queue_key(*entry))
@@ -38,7 +38,7 @@ def test_3_1_higher_priority_comes_first_and_among_equals_who_waited_longer() ->
 # ---- SchedulingGates ----
 
 
-def test_3_2_a_gated_pod_says_what_it_waits_for() -> None:
+def test_a_gated_pod_says_what_it_waits_for() -> None:
     gated = a_pod(schedulingGates=[{"name": "a.io/x"}, {"name": "b"}])
     status = SchedulingGates().admit(gated, Cluster())
     assert status is not None
@@ -46,7 +46,7 @@ def test_3_2_a_gated_pod_says_what_it_waits_for() -> None:
     assert SchedulingGates().admit(a_pod(), Cluster()) is None
 
 
-def test_3_2_only_the_loss_of_its_own_gates_wakes_it() -> None:
+def test_only_the_loss_of_its_own_gates_wakes_it() -> None:
     action = ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
     assert hint(SchedulingGates(), POD, action, a_pod("a"), old=a_pod("a"), new=a_pod("a")) is Hint.QUEUE
     assert hint(SchedulingGates(), POD, action, a_pod("a"), old=a_pod("b"), new=a_pod("b")) is Hint.SKIP
@@ -74,14 +74,14 @@ def street() -> Street:
         ([{**TOLERANT, "effect": "NoExecute"}], True),
     ],
 )
-def test_3_3_a_cordoned_node_takes_only_pods_that_tolerate_it(tolerations: list[Doc], refused: bool) -> None:
+def test_a_cordoned_node_takes_only_pods_that_tolerate_it(tolerations: list[Doc], refused: bool) -> None:
     plugin, document = NodeUnschedulable(), pod_doc(tolerations=tolerations)
     assert plugin.concerns(a_pod(tolerations=tolerations)) is refused
     if refused:
         assert street().refusals(plugin, document) == {"cordoned": "node(s) were unschedulable (final)"}
 
 
-def test_3_3_the_taint_alone_does_not_cordon() -> None:
+def test_the_taint_alone_does_not_cordon() -> None:
     where = Street()
     where.put(kinds.NODE, node_doc("n", taints=[{"key": CORDON, "effect": "NoSchedule"}]))
     assert where.refusals(NodeUnschedulable(), pod_doc()) == {}
@@ -98,14 +98,14 @@ def test_3_3_the_taint_alone_does_not_cordon() -> None:
         (True, True, Hint.SKIP),
     ],
 )
-def test_12_a_node_wakes_when_it_is_uncordoned_or_comes_open(was: bool | None, is_now: bool, expected: Hint) -> None:
+def test_a_node_wakes_when_it_is_uncordoned_or_comes_open(was: bool | None, is_now: bool, expected: Hint) -> None:
     action = ActionType.ADD if was is None else ActionType.UPDATE_NODE_TAINT
     before = None if was is None else a_node(unschedulable=was)
     plugin = NodeUnschedulable()
     assert hint(plugin, NODE, action, a_pod(), old=before, new=a_node(unschedulable=is_now)) is expected
 
 
-def test_12_a_toleration_of_its_own_wakes_if_it_answers_the_cordon() -> None:
+def test_a_toleration_of_its_own_wakes_if_it_answers_the_cordon() -> None:
     plugin, action = NodeUnschedulable(), ActionType.UPDATE_POD_TOLERATION
     tolerant, other = a_pod("a", tolerations=[TOLERANT]), a_pod("a", tolerations=[{"key": "x"}])
     assert hint(plugin, POD, action, a_pod("a"), old=a_pod("a"), new=tolerant) is Hint.QUEUE
@@ -116,14 +116,14 @@ def test_12_a_toleration_of_its_own_wakes_if_it_answers_the_cordon() -> None:
 # ---- NodeName ----
 
 
-def test_3_4_a_pod_that_names_a_node_fits_no_other() -> None:
+def test_a_pod_that_names_a_node_fits_no_other() -> None:
     words = "node(s) didn't match the requested node name (final)"
     assert street().judged(NodeName(), pod_doc(nodeName="open")) == {"cordoned": words}
     assert street().judged(NodeName(), pod_doc(nodeName="elsewhere")) == {"open": words, "cordoned": words}
     assert not NodeName().concerns(a_pod())
 
 
-def test_12_any_new_node_wakes_it() -> None:
+def test_any_new_node_wakes_it() -> None:
     assert hint(NodeName(), NODE, ActionType.ADD, a_pod(), new=a_node(unschedulable=True)) is Hint.QUEUE
     assert hint(NodeName(), NODE, ActionType.UPDATE_NODE_LABEL, a_pod(), new=a_node()) is None
 
@@ -138,7 +138,7 @@ def taint_listeners(*plugins: Plugin) -> dict[str, bool]:
     return {registration.plugin: registration.hint is None for registration in found}
 
 
-def test_14_28_any_change_of_taints_wakes_those_who_listen_to_new_nodes_but_not_to_taints() -> None:
+def test_any_change_of_taints_wakes_those_who_listen_to_new_nodes_but_not_to_taints() -> None:
     blind = (NodeName(), NodeAffinityPlugin(), NodePorts(), NodeResourcesFit(), NodeDeclaredFeatures())
     assert taint_listeners(*blind) == {plugin.name: True for plugin in blind}
     assert taint_listeners(NodeUnschedulable(), TaintToleration()) == {
@@ -146,6 +146,6 @@ def test_14_28_any_change_of_taints_wakes_those_who_listen_to_new_nodes_but_not_
     }  # fmt: skip
 
 
-def test_12_plugins_that_cannot_refuse_register_nothing() -> None:
+def test_plugins_that_cannot_refuse_register_nothing() -> None:
     hints = Hints({"p": profile_of("p", [PrioritySort(), NodeResourcesBalancedAllocation(), ImageLocality()])})
     assert hints.registered() == {}

@@ -1,4 +1,4 @@
-"""NodePorts: plugins §3.7, the ports of §2.7, trap §14.19 and its hints of §12."""
+"""NodePorts: which host ports conflict, whose ports count, and which events wake a pod."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def street(*seated: Doc) -> Street:
         (opening(80, ip="::"), opening(80), True),
     ],
 )
-def test_2_7_and_14_19_ports_conflict_by_address_protocol_and_number(used: Doc, wanted: Doc, refused: bool) -> None:
+def test_ports_conflict_by_address_protocol_and_number(used: Doc, wanted: Doc, refused: bool) -> None:
     assert street(used).refusals(PLUGIN, wanted) == ({"n": TAKEN} if refused else {})
 
 
-def test_3_7_a_pod_without_host_ports_is_not_looked_at() -> None:
+def test_a_pod_without_host_ports_is_not_looked_at() -> None:
     assert street().prepared(PLUGIN, pod_doc())[2] is SKIP
     plain = pod_doc(containers=[{"name": "c", "ports": [{"containerPort": 80}]}])
     assert street().prepared(PLUGIN, plain)[2] is SKIP
@@ -66,17 +66,17 @@ def with_init(**more: Any) -> Doc:
     return pod_doc(initContainers=[container])
 
 
-def test_14_19_sidecars_count_and_other_init_containers_do_not() -> None:
+def test_sidecars_count_and_other_init_containers_do_not() -> None:
     assert compiled(with_init(restartPolicy="Always")).shape.host_ports == (("0.0.0.0", "TCP", 80),)
     assert compiled(with_init()).shape.host_ports == ()
 
 
-def test_2_7_a_pod_does_not_conflict_with_itself() -> None:
+def test_a_pod_does_not_conflict_with_itself() -> None:
     twice = pod_doc(containers=[{"name": n, "ports": [{"hostPort": 80}]} for n in ("a", "b")])
     assert street().refusals(PLUGIN, twice) == {}
 
 
-def test_2_3_ports_are_a_set_so_the_first_of_two_to_leave_frees_them() -> None:
+def test_ports_are_a_set_so_the_first_of_two_to_leave_frees_them() -> None:
     where = street(opening(80), opening(80))
     leaving = {"metadata": {"name": "e0", "uid": "e0", "namespace": "default"}, "spec": {"containers": []}}
     where.put(kinds.POD, leaving, Happened.DELETED)
@@ -90,7 +90,7 @@ def deletion(waiting: Doc, gone: Doc) -> Hint | None:
     return hint(PLUGIN, POD, ActionType.DELETE, compiled(waiting), old=compiled(gone))
 
 
-def test_12_a_deleted_pod_wakes_if_its_ports_were_in_the_way() -> None:
+def test_a_deleted_pod_wakes_if_its_ports_were_in_the_way() -> None:
     waiting = opening(80)
     assert deletion(waiting, opening(80, nodeName="n")) is Hint.QUEUE
     assert deletion(waiting, opening(81, nodeName="n")) is Hint.SKIP
@@ -98,12 +98,12 @@ def test_12_a_deleted_pod_wakes_if_its_ports_were_in_the_way() -> None:
     assert deletion(opening(80, ip="10.0.0.1"), opening(80, ip="10.0.0.2", nodeName="n")) is Hint.SKIP
 
 
-def test_12_a_deleted_pod_that_was_nowhere_wakes_nobody() -> None:
+def test_a_deleted_pod_that_was_nowhere_wakes_nobody() -> None:
     assert deletion(opening(80), opening(80)) is Hint.SKIP
     promised = {**opening(80), "status": {"nominatedNodeName": "n"}}
     assert deletion(opening(80), promised) is Hint.QUEUE
 
 
-def test_12_any_new_node_wakes() -> None:
+def test_any_new_node_wakes() -> None:
     assert hint(PLUGIN, NODE, ActionType.ADD, a_pod(), new=a_node()) is Hint.QUEUE
     assert hint(PLUGIN, POD, ActionType.UPDATE_POD_LABEL, a_pod()) is None

@@ -1,4 +1,4 @@
-"""Arithmetic of scores: plugins §2.8 and §2.9, the shapes of §15.2 and the heap of §15.3."""
+"""Arithmetic of scores: normalisation, piecewise linear shapes, and the order of equals in a heap."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def column(values: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 @pytest.mark.parametrize(("points", "expected"), LINES)
-def test_15_2_a_shape_is_straight_between_its_points_and_flat_outside(
+def test_a_shape_is_straight_between_its_points_and_flat_outside(
     points: list[tuple[int, int]], expected: list[int]
 ) -> None:
     assert BrokenLine(points)(column(AT)).tolist() == expected
 
 
-def test_2_9_a_shape_of_one_point_is_flat() -> None:
+def test_a_shape_of_one_point_is_flat() -> None:
     assert BrokenLine([(50, 7)])(column([0, 50, 100])).tolist() == [70, 70, 70]
 
 
 def plain_line(points: list[tuple[int, int]], percent: int) -> int:
-    """§2.9, word for word."""
+    """The rule for shapes, written as a plain loop."""
     for i, (at, score) in enumerate(points):
         if percent <= at:
             if i == 0:
@@ -47,22 +47,22 @@ def plain_line(points: list[tuple[int, int]], percent: int) -> int:
 
 
 @given(st.dictionaries(st.integers(0, 100), st.integers(0, 10), min_size=1, max_size=5))
-def test_2_9_any_shape_is_what_the_rule_says(shape: dict[int, int]) -> None:
+def test_any_shape_is_what_the_rule_says(shape: dict[int, int]) -> None:
     points = sorted(shape.items())
     assert BrokenLine(points)(np.arange(101)).tolist() == [plain_line(points, p) for p in range(101)]
 
 
-def test_2_8_scores_become_a_share_of_the_largest() -> None:
+def test_scores_become_a_share_of_the_largest() -> None:
     assert to_hundred(column([0, 1, 3])).tolist() == [0, 33, 100]
     assert to_hundred(column([0, 1, 3]), reverse=True).tolist() == [100, 67, 0]
 
 
-def test_2_8_all_zero_stays_zero_and_reversed_becomes_a_hundred() -> None:
+def test_all_zero_stays_zero_and_reversed_becomes_a_hundred() -> None:
     assert to_hundred(column([0, 0])).tolist() == [0, 0]
     assert to_hundred(column([0, 0]), reverse=True).tolist() == [100, 100]
 
 
-def test_2_9_division_goes_towards_zero() -> None:
+def test_division_goes_towards_zero() -> None:
     assert truncated_division(column([-7, 7]), column([2, 2])).tolist() == [-3, 3]
 
 
@@ -74,9 +74,7 @@ def test_halves_are_rounded_away_from_zero() -> None:
     ([1, 3, 3, 2, 3], [0, 1, 3, 4, 2], 1),
     ([0, 1, 2, 2], [0, 1, 3, 2], 3),
 ])  # fmt: skip
-def test_15_3_among_equals_the_first_in_pre_order_of_the_heap_wins(
-    totals: list[int], order: list[int], winner: int
-) -> None:
+def test_among_equals_the_first_in_pre_order_of_the_heap_wins(totals: list[int], order: list[int], winner: int) -> None:
     found = heap_preorder(len(totals))
     assert found.tolist() == order
     assert int(found[column(totals)[found].argmax()]) == winner

@@ -1,4 +1,4 @@
-"""DefaultPreemption: core §6 and plugins §10.1, on a Scheduler: who is eligible, what is chosen, what is said."""
+"""DefaultPreemption on a Scheduler: who is eligible, what is chosen, what is said."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def nominated(on: Stage, name: str) -> str:
 # ---- eligibility ----
 
 
-def test_6_1_a_pod_that_never_preempts_says_so() -> None:
+def test_a_pod_that_never_preempts_says_so() -> None:
     on = stage()
     on.tell(pod("low", cpu="4", on="n0"))
     on.tell(pod("p", cpu="4", priority=5, preemptionPolicy="Never"))
@@ -59,7 +59,7 @@ def promised(doc: Doc, to: str) -> Doc:
     return {**doc, "status": {**doc["status"], "nominatedNodeName": to}}
 
 
-def test_6_1_a_pod_whose_victim_is_still_leaving_waits_for_it() -> None:
+def test_a_pod_whose_victim_is_still_leaving_waits_for_it() -> None:
     on = stage()
     low, other, preemptor = pod("low", cpu="4", on="n0"), pod("other", cpu="0", on="n0"), pod("p", cpu="4", priority=5)
     on.tell(low, other)
@@ -79,7 +79,7 @@ def test_6_1_a_pod_whose_victim_is_still_leaving_waits_for_it() -> None:
 # ---- candidates ----
 
 
-def test_6_1_nodes_whose_refusal_is_final_are_no_candidates() -> None:
+def test_nodes_whose_refusal_is_final_are_no_candidates() -> None:
     on = Stage(NodeUnschedulable(), DefaultPreemption())
     cordoned = node("closed")
     cordoned["spec"]["unschedulable"] = True
@@ -93,7 +93,7 @@ def test_6_1_nodes_whose_refusal_is_final_are_no_candidates() -> None:
     )
 
 
-def test_6_1_without_candidates_an_earlier_nomination_is_cleared() -> None:
+def test_without_candidates_an_earlier_nomination_is_cleared() -> None:
     on = stage()
     low, preemptor = pod("low", cpu="4", on="n0"), pod("p", cpu="4", priority=5)
     on.tell(low)
@@ -113,7 +113,7 @@ def test_6_1_without_candidates_an_earlier_nomination_is_cleared() -> None:
     assert patches[-1]["nominatedNodeName"] is None
 
 
-def test_6_1_the_nominated_node_and_the_victim_follow() -> None:
+def test_the_nominated_node_and_the_victim_follow() -> None:
     on = stage(nodes=2)
     on.tell(pod("a", cpu="4", on="n0", priority=3), pod("b", cpu="4", on="n1", priority=1))
     on.tell(pod("p", cpu="4", priority=5))
@@ -124,7 +124,7 @@ def test_6_1_the_nominated_node_and_the_victim_follow() -> None:
     assert on.conditions("b")[0]["message"] == "default-scheduler: preempting to accommodate a higher priority pod"
 
 
-def test_10_1_while_its_victims_go_a_pod_stays_out_of_the_queue() -> None:
+def test_while_its_victims_go_a_pod_stays_out_of_the_queue() -> None:
     on = stage()
     plugin = DefaultPreemption()
     on.tell(pod("a", cpu="2", on="n0"), pod("b", cpu="2", on="n0"))
@@ -138,7 +138,7 @@ def test_10_1_while_its_victims_go_a_pod_stays_out_of_the_queue() -> None:
     assert plugin.admit(preemptor, on.cluster) is None
 
 
-# ---- §6.3 ----
+# ---- which of several nodes ----
 
 
 def candidate(row: int, *priorities: int, violations: int = 0, started: str = "") -> VictimNode:
@@ -163,30 +163,30 @@ EARLY, LATE = "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"
     ],
     ids=["budgets", "first victim", "sum", "number", "start", "not started"],
 )
-def test_6_3_each_rule_in_turn_keeps_the_best(better: VictimNode, worse: VictimNode) -> None:
+def test_each_rule_in_turn_keeps_the_best(better: VictimNode, worse: VictimNode) -> None:
     assert best_candidates([worse, better], NOW) == [better]
     assert best_candidates([better, worse], NOW) == [better]
 
 
-def test_6_3_one_victim_more_is_worse_than_a_negative_priority_is_good() -> None:
+def test_one_victim_more_is_worse_than_a_negative_priority_is_good() -> None:
     """Priorities are shifted before they are added, so that more victims never make the sum smaller."""
     one, two = candidate(0, 0), candidate(1, 0, -1)
     assert best_candidates([two, one], NOW) == [one]
 
 
-def test_6_3_ties_are_all_kept() -> None:
+def test_ties_are_all_kept() -> None:
     assert len(best_candidates([candidate(0, 5), candidate(1, 5)], NOW)) == 2
 
 
 # ---- events, arguments, the guard ----
 
 
-def test_10_1_a_deletion_never_wakes_by_itself() -> None:
+def test_a_deletion_never_wakes_by_itself() -> None:
     assert hint(DefaultPreemption(), POD, ActionType.DELETE, a_pod(), old=a_pod("e", nodeName="n")) is Hint.SKIP
     assert hint(DefaultPreemption(), POD, ActionType.ADD, a_pod()) is None
 
 
-def test_10_1_the_search_stops_when_enough_candidates_are_found() -> None:
+def test_the_search_stops_when_enough_candidates_are_found() -> None:
     on = stage(nodes=6, min_candidates_percentage=0, min_candidates_absolute=1)
     on.tell(*(pod(f"v{i}", cpu="4", on=f"n{i}", priority=i) for i in range(6)))
     on.tell(pod("p", cpu="4", priority=9))

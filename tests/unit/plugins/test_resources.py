@@ -1,4 +1,4 @@
-"""NodeResourcesFit and NodeResourcesBalancedAllocation: plugins §4, their traps of §14 and the vectors of §15.2."""
+"""NodeResourcesFit and NodeResourcesBalancedAllocation: what they refuse, how they score, what wakes a pod."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def score(where: Street, document: Doc, plugin: Plugin) -> int | None:
 # ---- the filter ----
 
 
-def test_4_2_a_node_without_a_number_of_pods_takes_none() -> None:
+def test_a_node_without_a_number_of_pods_takes_none() -> None:
     assert refusal(street(cpu="4"), pod_doc()) == "Too many pods"
 
 
-def test_4_2_a_pod_that_asks_for_nothing_only_needs_a_place() -> None:
+def test_a_pod_that_asks_for_nothing_only_needs_a_place() -> None:
     assert refusal(street(pods="1"), pod_doc()) == ""
 
 
-def test_4_2_every_lack_is_said_in_order() -> None:
+def test_every_lack_is_said_in_order() -> None:
     where = street(cpu="2", memory="2", **{"ephemeral-storage": "2", GPU: "2"}, pods="1")
     where.pod_state(pod_doc("e", requests={"cpu": "1", "memory": "1", "ephemeral-storage": "1", GPU: "1"}), "n")
     wanted = pod_doc(requests={GPU: "2", "ephemeral-storage": "2", "memory": "2", "cpu": "2"})
@@ -54,72 +54,72 @@ def test_4_2_every_lack_is_said_in_order() -> None:
     )
 
 
-def test_4_2_more_than_the_node_has_in_all_is_final() -> None:
+def test_more_than_the_node_has_in_all_is_final() -> None:
     where = street(cpu="2", pods="9")
     where.pod_state(pod_doc("e", requests={"cpu": "1"}), "n")
     assert refusal(where, pod_doc(requests={"cpu": "2"})) == "Insufficient cpu"
     assert refusal(where, pod_doc(requests={"cpu": "2001m"})) == "Insufficient cpu (final)"
 
 
-def test_14_17_too_many_pods_is_final_only_with_a_request_beyond_the_node() -> None:
+def test_too_many_pods_is_final_only_with_a_request_beyond_the_node() -> None:
     where = street(cpu="2", memory="8Gi", pods="0")
     assert refusal(where, pod_doc(requests={"cpu": "2"})) == "Too many pods"
     assert refusal(where, pod_doc(requests={"cpu": "3"})) == "Too many pods; Insufficient cpu (final)"
 
 
-def test_14_16_one_resource_beyond_the_node_makes_all_of_its_reasons_final() -> None:
+def test_one_resource_beyond_the_node_makes_all_of_its_reasons_final() -> None:
     where = street(cpu="2", memory="2", pods="9")
     where.pod_state(pod_doc("e", requests={"cpu": "1"}), "n")
     wanted = pod_doc(requests={"cpu": "2", "memory": "3"})
     assert refusal(where, wanted) == "Insufficient cpu; Insufficient memory (final)"
 
 
-def test_4_2_what_asks_for_zero_fits_an_overbooked_node() -> None:
+def test_what_asks_for_zero_fits_an_overbooked_node() -> None:
     where = street(cpu="1", pods="9")
     where.pod_state(pod_doc("e", requests={"cpu": "3"}), "n")
     assert refusal(where, pod_doc(requests={"cpu": "0"})) == ""
     assert refusal(where, pod_doc(requests={"cpu": "1m"})) == "Insufficient cpu"
 
 
-def test_4_2_a_scalar_that_the_node_does_not_have_counts_as_zero() -> None:
+def test_a_scalar_that_the_node_does_not_have_counts_as_zero() -> None:
     assert refusal(street(pods="9"), pod_doc(requests={GPU: "1"})) == f"Insufficient {GPU} (final)"
     assert refusal(street(pods="9"), pod_doc(requests={GPU: "0"})) == ""
 
 
-def test_2_2_resources_of_no_known_kind_are_ignored() -> None:
+def test_resources_of_no_known_kind_are_ignored() -> None:
     assert refusal(street(pods="9"), pod_doc(requests={"bananas": "5"})) == ""
 
 
 @pytest.mark.parametrize("name", ["hugepages-2Mi", "attachable-volumes-x", "pool.kubernetes.io/thing"])
-def test_2_2_scalars_are_more_than_extended_resources(name: str) -> None:
+def test_scalars_are_more_than_extended_resources(name: str) -> None:
     assert refusal(street(pods="9"), pod_doc(requests={name: "1"})) == f"Insufficient {name} (final)"
 
 
-def test_4_2_ignored_resources_and_groups_are_not_looked_at() -> None:
+def test_ignored_resources_and_groups_are_not_looked_at() -> None:
     wanted = pod_doc(requests={GPU: "1", "other.io/a": "1", "other.io/b": "1", "cpu": "1"})
     plugin = NodeResourcesFit(ignored_resources=[GPU], ignored_groups=["other.io"])
     assert refusal(street(cpu="1", pods="9"), wanted, plugin) == ""
 
 
-def test_4_2_only_extended_resources_can_be_ignored() -> None:
+def test_only_extended_resources_can_be_ignored() -> None:
     plugin = NodeResourcesFit(ignored_resources=["cpu", "hugepages-2Mi"])
     wanted = pod_doc(requests={"cpu": "1", "hugepages-2Mi": "1"})
     assert refusal(street(pods="9"), wanted, plugin) == "Insufficient cpu; Insufficient hugepages-2Mi (final)"
 
 
-def test_14_3_requests_are_rounded_up_once_for_the_pod() -> None:
+def test_requests_are_rounded_up_once_for_the_pod() -> None:
     halves = [asking({"cpu": "0.5m"}), asking({"cpu": "0.5m"})]
     assert compiled(pod_doc(containers=halves)).shape.fit_request["cpu"] == 1
     thirds = [asking({"cpu": "0.4m"})] * 3
     assert compiled(pod_doc(containers=thirds)).shape.fit_request["cpu"] == 2
 
 
-def test_2_2_pod_level_requests_take_the_place_of_the_sum_and_overhead_comes_on_top() -> None:
+def test_pod_level_requests_take_the_place_of_the_sum_and_overhead_comes_on_top() -> None:
     document = pod_doc(requests={"cpu": "1"}, resources={"requests": {"cpu": "2"}}, overhead={"cpu": "250m"})
     assert compiled(document).shape.fit_request["cpu"] == 2250
 
 
-def test_2_2_the_peak_of_init_containers_counts_with_the_sidecars_before_them() -> None:
+def test_the_peak_of_init_containers_counts_with_the_sidecars_before_them() -> None:
     document = pod_doc(
         requests={"cpu": "1"},
         initContainers=[asking({"cpu": "1"}, restartPolicy="Always"), asking({"cpu": "3"}), asking({"cpu": "1"})],
@@ -127,14 +127,14 @@ def test_2_2_the_peak_of_init_containers_counts_with_the_sidecars_before_them() 
     assert compiled(document).shape.fit_request["cpu"] == 4000
 
 
-def test_2_3_the_incoming_pod_is_judged_by_its_spec_but_booked_by_its_status() -> None:
+def test_the_incoming_pod_is_judged_by_its_spec_but_booked_by_its_status() -> None:
     document = pod_doc(requests={"cpu": "1"})
     status = {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]}
     shape = compiled({**document, "status": status}).shape
     assert (shape.fit_request["cpu"], shape.request["cpu"]) == (1000, 3000)
 
 
-# ---- scores: the vectors of §15.2 ----
+# ---- scores, held to what kube-scheduler computes ----
 
 WEIGHTS = (("cpu", 1), ("memory", 1))
 HEAVY = (("cpu", 3), ("memory", 2), (GPU, 5))
@@ -165,7 +165,7 @@ def newcomer(requested: tuple[int, ...], allocated: tuple[int, ...]) -> Doc:
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: f"{v[0]}")
-def test_15_2_least_most_and_balanced_score_as_the_original_does(vector: Vector) -> None:
+def test_least_most_and_balanced_score_as_the_original_does(vector: Vector) -> None:
     requested, allocated, allocatable, resources, least, most, balanced = vector
     where, document = vector_street(allocated, allocatable), newcomer(requested, allocated)
     assert score(where, document, NodeResourcesFit(resources=resources)) == least
@@ -173,7 +173,7 @@ def test_15_2_least_most_and_balanced_score_as_the_original_does(vector: Vector)
     assert score(where, document, NodeResourcesBalancedAllocation(resources=resources)) == balanced
 
 
-def test_15_2_a_node_that_has_nothing_scores_nothing() -> None:
+def test_a_node_that_has_nothing_scores_nothing() -> None:
     where, document = street(pods="9"), pod_doc(requests={"cpu": "0", "memory": "0"})
     assert score(where, document, FIT) == 0
     assert score(where, document, NodeResourcesFit(strategy="MostAllocated")) == 0
@@ -188,7 +188,7 @@ SHAPES: list[tuple[list[tuple[int, int]], int, int, int]] = [
 
 
 @pytest.mark.parametrize(("shape", "first", "seventh", "full"), SHAPES)
-def test_15_2_requested_to_capacity_ratio_follows_its_shape(
+def test_requested_to_capacity_ratio_follows_its_shape(
     shape: list[tuple[int, int]], first: int, seventh: int, full: int
 ) -> None:
     def ratio(requested: tuple[int, ...], vector: Vector) -> int | None:
@@ -201,14 +201,14 @@ def test_15_2_requested_to_capacity_ratio_follows_its_shape(
     assert ratio((4100, 8589934592, 8), VECTORS[5]) == full
 
 
-def test_14_22_a_resource_that_scores_nothing_drops_out_of_the_weights() -> None:
+def test_a_resource_that_scores_nothing_drops_out_of_the_weights() -> None:
     """cpu is used to 50 % and memory not at all: with memory in the weights it would be 25."""
     plugin = NodeResourcesFit(strategy="RequestedToCapacityRatio", shape=[(0, 0), (100, 10)])
     document = pod_doc(requests={"cpu": "2", "memory": "0"})
     assert score(street(cpu="4", memory="8Gi", pods="9"), document, plugin) == 50
 
 
-def test_14_22_the_weighted_mean_is_rounded_half_up() -> None:
+def test_the_weighted_mean_is_rounded_half_up() -> None:
     plugin = NodeResourcesFit(strategy="RequestedToCapacityRatio", shape=[(0, 0), (100, 10)])
     document = pod_doc(requests={"cpu": "50", "memory": "51"})
     assert score(street(cpu="100", memory="100", pods="9"), document, plugin) == 51
@@ -217,7 +217,7 @@ def test_14_22_the_weighted_mean_is_rounded_half_up() -> None:
 # ---- scores: what the pod is taken to use ----
 
 
-def test_14_1_the_fit_score_knows_nothing_of_pod_level_requests() -> None:
+def test_the_fit_score_knows_nothing_of_pod_level_requests() -> None:
     where = street(cpu="4", memory="8Gi", pods="9")
     whole = pod_doc(resources={"requests": {"cpu": "2", "memory": "4Gi"}})
     silent = pod_doc()
@@ -228,7 +228,7 @@ def test_14_1_the_fit_score_knows_nothing_of_pod_level_requests() -> None:
     assert score(where, whole, BALANCED) == 75
 
 
-def test_14_2_containers_that_say_nothing_count_a_default_each_init_containers_too() -> None:
+def test_containers_that_say_nothing_count_a_default_each_init_containers_too() -> None:
     two = compiled(pod_doc(containers=[asking({}), asking({"cpu": "1"})])).shape.score_request
     assert (two["cpu"], two["memory"]) == (1100, 2 * 209715200)
     starting = compiled(pod_doc(requests={"cpu": "50m"}, initContainers=[asking({})])).shape.score_request
@@ -236,7 +236,7 @@ def test_14_2_containers_that_say_nothing_count_a_default_each_init_containers_t
     assert compiled(pod_doc(requests={"cpu": "0", "memory": "0"})).shape.score_request["cpu"] == 0
 
 
-def test_2_2_existing_pods_that_say_nothing_count_the_default_in_the_fit_score_only() -> None:
+def test_existing_pods_that_say_nothing_count_the_default_in_the_fit_score_only() -> None:
     where = street(cpu="1", memory="1000Mi", pods="9")
     where.pod_state(pod_doc("e"), "n")
     document = pod_doc(requests={"cpu": "100m", "memory": "0"})
@@ -244,26 +244,26 @@ def test_2_2_existing_pods_that_say_nothing_count_the_default_in_the_fit_score_o
     assert score(where, document, BALANCED) == 50 + (50 + 95 - 100) // 2
 
 
-def test_4_3_scalars_count_only_if_asked_for_and_other_names_never() -> None:
+def test_scalars_count_only_if_asked_for_and_other_names_never() -> None:
     plugin = NodeResourcesFit(resources=[("cpu", 1), (GPU, 1), ("pods", 1)])
     where = street(cpu="4", **{GPU: "4"}, pods="9")
     assert score(where, pod_doc(requests={"cpu": "1"}), plugin) == 75
     assert score(where, pod_doc(requests={"cpu": "1", GPU: "3"}), plugin) == (75 + 25) // 2
 
 
-def test_4_1_a_weight_of_zero_is_one() -> None:
+def test_a_weight_of_zero_is_one() -> None:
     where, document = street(cpu="4", memory="4", pods="9"), pod_doc(requests={"cpu": "1", "memory": "3"})
     assert score(where, document, NodeResourcesFit(resources=[("cpu", 0), ("memory", 1)])) == 50
 
 
-def test_4_4_balanced_steps_aside_for_pods_that_ask_for_nothing_of_its_resources() -> None:
+def test_balanced_steps_aside_for_pods_that_ask_for_nothing_of_its_resources() -> None:
     where = street(cpu="4", memory="4", **{GPU: "4"}, pods="9")
     assert score(where, pod_doc(), BALANCED) is None
     assert score(where, pod_doc(requests={GPU: "1"}), BALANCED) is None
     assert score(where, pod_doc(requests={GPU: "1"}), NodeResourcesBalancedAllocation(resources=HEAVY)) is not None
 
 
-def test_14_4_balanced_scores_the_improvement_and_no_change_is_75() -> None:
+def test_balanced_scores_the_improvement_and_no_change_is_75() -> None:
     where = street(cpu="4", memory="4", pods="9")
     assert score(where, pod_doc(requests={"cpu": "2", "memory": "2"}), BALANCED) == 75
     where.pod_state(pod_doc("e", requests={"cpu": "2"}), "n")
@@ -271,7 +271,7 @@ def test_14_4_balanced_scores_the_improvement_and_no_change_is_75() -> None:
     assert score(where, pod_doc(requests={"cpu": "2"}), BALANCED) == 50 + (50 + 50 - 75) // 2
 
 
-def test_4_4_fractions_beyond_the_whole_count_as_whole() -> None:
+def test_fractions_beyond_the_whole_count_as_whole() -> None:
     where = street(cpu="1", memory="1", pods="9")
     where.pod_state(pod_doc("e", requests={"cpu": "5", "memory": "1"}), "n")
     assert score(where, pod_doc(requests={"cpu": "1"}), BALANCED) == 75
@@ -286,7 +286,7 @@ def fit_pod_hint(waiting: Doc, old: Doc | None, new: Doc | None) -> Hint | None:
     return hint(FIT, POD, action, compiled(waiting), old=before, new=after)
 
 
-def test_4_5_a_deleted_pod_wakes_if_it_had_a_node_or_was_promised_one() -> None:
+def test_a_deleted_pod_wakes_if_it_had_a_node_or_was_promised_one() -> None:
     waiting = pod_doc(requests={"cpu": "1"})
     assert fit_pod_hint(waiting, pod_doc("e", nodeName="n"), None) is Hint.QUEUE
     nominated = {**pod_doc("e"), "status": {"nominatedNodeName": "n"}}
@@ -294,7 +294,7 @@ def test_4_5_a_deleted_pod_wakes_if_it_had_a_node_or_was_promised_one() -> None:
     assert fit_pod_hint(waiting, pod_doc("e"), None) is Hint.SKIP
 
 
-def test_4_5_a_smaller_request_of_its_own_wakes_the_pod() -> None:
+def test_a_smaller_request_of_its_own_wakes_the_pod() -> None:
     waiting = pod_doc(requests={"cpu": "1"})
     assert fit_pod_hint(waiting, pod_doc(requests={"cpu": "2"}), waiting) is Hint.QUEUE
 
@@ -309,7 +309,7 @@ def test_4_5_a_smaller_request_of_its_own_wakes_the_pod() -> None:
         ({GPU: "2"}, {GPU: "1"}, Hint.QUEUE),
     ],
 )
-def test_4_5_another_pods_smaller_request_wakes_if_it_is_bound_and_frees_what_is_wanted(
+def test_another_pods_smaller_request_wakes_if_it_is_bound_and_frees_what_is_wanted(
     before: dict[str, str], after: dict[str, str], expected: Hint
 ) -> None:
     waiting = pod_doc(requests={"cpu": "1", GPU: "1"})
@@ -324,14 +324,14 @@ def fit_node_hint(waiting: Doc, old: dict[str, str] | None, new: dict[str, str],
     return hint(plugin, NODE, action, compiled(waiting), old=before, new=a_node(allocatable=new))
 
 
-def test_4_5_a_new_node_wakes_if_the_pod_would_fit_it_empty() -> None:
+def test_a_new_node_wakes_if_the_pod_would_fit_it_empty() -> None:
     waiting = pod_doc(requests={"cpu": "2"})
     assert fit_node_hint(waiting, None, {"cpu": "2", "pods": "1"}) is Hint.QUEUE
     assert fit_node_hint(waiting, None, {"cpu": "1", "pods": "1"}) is Hint.SKIP
     assert fit_node_hint(waiting, None, {"cpu": "2"}) is Hint.SKIP
 
 
-def test_4_5_a_changed_node_wakes_if_the_pod_fits_and_something_it_wants_grew() -> None:
+def test_a_changed_node_wakes_if_the_pod_fits_and_something_it_wants_grew() -> None:
     waiting = pod_doc(requests={"cpu": "2", GPU: "1"})
     base = {"cpu": "2", "memory": "1", GPU: "1", "pods": "5"}
     assert fit_node_hint(waiting, base, {**base, "cpu": "3"}) is Hint.QUEUE
@@ -342,12 +342,12 @@ def test_4_5_a_changed_node_wakes_if_the_pod_fits_and_something_it_wants_grew() 
     assert fit_node_hint(waiting, {**base, "cpu": "0"}, {**base, "cpu": "1"}) is Hint.SKIP
 
 
-def test_4_5_the_hint_for_nodes_knows_no_ignored_resources() -> None:
+def test_the_hint_for_nodes_knows_no_ignored_resources() -> None:
     plugin = NodeResourcesFit(ignored_resources=[GPU])
     assert fit_node_hint(pod_doc(requests={GPU: "1"}), None, {"pods": "1"}, plugin) is Hint.SKIP
 
 
-def test_4_5_fit_hears_nothing_else_and_balanced_hears_nothing_at_all() -> None:
+def test_fit_hears_nothing_else_and_balanced_hears_nothing_at_all() -> None:
     waiting: Any = a_pod(requests={"cpu": "1"})
     assert hint(FIT, POD, ActionType.UPDATE_POD_LABEL, waiting) is None
     assert hint(FIT, NODE, ActionType.UPDATE_NODE_LABEL, waiting) is None

@@ -1,4 +1,4 @@
-"""TaintToleration: plugins §3.5, the matching of §2.6 and its hints of §12."""
+"""TaintToleration: what tolerates a taint, the score of soft taints, and which events wake a pod."""
 
 from __future__ import annotations
 
@@ -46,23 +46,23 @@ def street(**taints: list[Doc]) -> Street:
         ({"key": "gpu", "operator": "Near", "value": "big"}, False),
     ],
 )
-def test_2_6_a_toleration_answers_a_taint_by_effect_key_and_operator(toleration: Doc, expected: bool) -> None:
+def test_a_toleration_answers_a_taint_by_effect_key_and_operator(toleration: Doc, expected: bool) -> None:
     (parsed,) = parse_tolerations([toleration])
     assert tolerates(parsed, Taint("gpu", "big", "NoSchedule")) is expected
 
 
-def test_2_6_comparisons_tolerate_nothing_while_their_feature_is_off() -> None:
+def test_comparisons_tolerate_nothing_while_their_feature_is_off() -> None:
     less, more = parse_tolerations([{"key": "k", "operator": "Lt", "value": "5"}, {"operator": "Gt", "value": "5"}])
     assert not tolerates(less, Taint("k", "4", "NoSchedule"))
     assert not tolerates(more, Taint("k", "6", "NoSchedule"))
 
 
-def test_3_5_a_hard_taint_that_is_not_tolerated_refuses_for_good_and_is_not_named() -> None:
+def test_a_hard_taint_that_is_not_tolerated_refuses_for_good_and_is_not_named() -> None:
     where = street(clean=[], hard=[GPU], leaving=[GONE], soft=[SOFT])
     assert where.refusals(PLUGIN, pod_doc()) == {"hard": REFUSED, "leaving": REFUSED}
 
 
-def test_3_5_every_hard_taint_must_be_tolerated() -> None:
+def test_every_hard_taint_must_be_tolerated() -> None:
     where = street(both=[GPU, GONE])
     one = pod_doc(tolerations=[{"key": "gpu", "operator": "Exists"}])
     two = pod_doc(tolerations=[{"key": "gpu", "operator": "Exists"}, {"key": "gone", "operator": "Exists"}])
@@ -70,30 +70,30 @@ def test_3_5_every_hard_taint_must_be_tolerated() -> None:
     assert where.refusals(PLUGIN, two) == {}
 
 
-def test_3_5_how_long_a_toleration_lasts_does_not_matter() -> None:
+def test_how_long_a_toleration_lasts_does_not_matter() -> None:
     tolerations = [{"key": "gone", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}]
     assert street(leaving=[GONE]).refusals(PLUGIN, pod_doc(tolerations=tolerations)) == {}
 
 
-def test_3_5_the_fewer_soft_taints_are_left_the_better() -> None:
+def test_the_fewer_soft_taints_are_left_the_better() -> None:
     where = street(clean=[GPU], one=[SOFT], two=[SOFT, SLOW])
     assert where.scores(PLUGIN, pod_doc()) == {"clean": 100, "one": 50, "two": 0}
     tolerant = pod_doc(tolerations=[{"key": "soft", "operator": "Exists"}])
     assert where.scores(PLUGIN, tolerant) == {"clean": 100, "one": 100, "two": 0}
 
 
-def test_3_5_only_tolerations_of_no_or_the_soft_effect_count_in_the_score() -> None:
+def test_only_tolerations_of_no_or_the_soft_effect_count_in_the_score() -> None:
     where = street(clean=[], soft=[SOFT])
     for effect, expected in (("", 100), ("PreferNoSchedule", 100), ("NoSchedule", 0), ("NoExecute", 0)):
         document = pod_doc(tolerations=[{"operator": "Exists", "effect": effect}])
         assert where.scores(PLUGIN, document) == {"clean": 100, "soft": expected}
 
 
-def test_14_13_where_nobody_has_soft_taints_everyone_gets_a_hundred() -> None:
+def test_where_nobody_has_soft_taints_everyone_gets_a_hundred() -> None:
     assert street(a=[], b=[GPU]).scores(PLUGIN, pod_doc()) == {"a": 100, "b": 100}
 
 
-def test_1_3_the_score_is_a_share_of_the_worst_feasible_node() -> None:
+def test_the_score_is_a_share_of_the_worst_feasible_node() -> None:
     where = street(one=[SOFT], two=[SOFT, SLOW], clean=[])
     assert where.scores(PLUGIN, pod_doc(), "one", "clean") == {"one": 0, "clean": 100}
 
@@ -111,7 +111,7 @@ def test_1_3_the_score_is_a_share_of_the_worst_feasible_node() -> None:
         ([], [GPU], Hint.SKIP),
     ],
 )
-def test_12_a_node_wakes_when_its_hard_taints_are_tolerated_and_were_not(
+def test_a_node_wakes_when_its_hard_taints_are_tolerated_and_were_not(
     old: list[Doc] | None, new: list[Doc], expected: Hint
 ) -> None:
     action = ActionType.ADD if old is None else ActionType.UPDATE_NODE_TAINT
@@ -119,12 +119,12 @@ def test_12_a_node_wakes_when_its_hard_taints_are_tolerated_and_were_not(
     assert hint(PLUGIN, NODE, action, a_pod(), old=before, new=a_node(taints=new)) is expected
 
 
-def test_12_its_own_new_tolerations_wake_a_pod_whatever_they_are() -> None:
+def test_its_own_new_tolerations_wake_a_pod_whatever_they_are() -> None:
     action = ActionType.UPDATE_POD_TOLERATION
     assert hint(PLUGIN, POD, action, a_pod("a"), old=a_pod("a"), new=a_pod("a")) is Hint.QUEUE
     assert hint(PLUGIN, POD, action, a_pod("a"), old=a_pod("b"), new=a_pod("b")) is Hint.SKIP
 
 
-def test_12_other_events_do_not_concern_it() -> None:
+def test_other_events_do_not_concern_it() -> None:
     assert hint(PLUGIN, NODE, ActionType.UPDATE_NODE_LABEL, a_pod()) is None
     assert hint(PLUGIN, POD, ActionType.DELETE, a_pod()) is None

@@ -1,4 +1,4 @@
-"""Metrics under the original's names (section 11.1), from data that the scheduler leaves behind."""
+"""Metrics under the original's names, from data that the scheduler leaves behind."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def telemetry_of(observed: Observed | None = None, figures: Figures | None = Non
     return telemetry
 
 
-def test_section_11_1_attempts_are_counted_and_timed_by_result_and_profile() -> None:
+def test_attempts_are_counted_and_timed_by_result_and_profile() -> None:
     observed = Observed(decisions=(decided("scheduled", took=0.003, attempts=1), decided("error", took=0.5)))
     found = lines(telemetry_of(observed))
     assert found['scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"}'] == 1
@@ -51,13 +51,13 @@ def test_section_11_1_attempts_are_counted_and_timed_by_result_and_profile() -> 
 
 
 @pytest.mark.parametrize(("attempts", "label"), [(1, "1"), (14, "14"), (15, "15+"), (40, "15+")])
-def test_section_11_1_the_sli_is_told_by_attempts_up_to_fifteen(attempts: int, label: str) -> None:
+def test_the_sli_duration_is_labelled_by_attempts_up_to_fifteen(attempts: int, label: str) -> None:
     found = lines(telemetry_of(Observed(decisions=(decided("scheduled", attempts=attempts, waited=3.0),))))
     assert found[f'scheduler_pod_scheduling_sli_duration_seconds_sum{{attempts="{label}"}}'] == 3.0
     assert found["scheduler_pod_scheduling_attempts_sum"] == attempts
 
 
-def test_section_11_1_plugins_and_points_are_timed_in_measured_cycles() -> None:
+def test_plugins_and_points_are_timed_in_measured_cycles() -> None:
     samples = (
         Sample(10, "default-scheduler", "Slow", "filter", "Success", 0.002),
         Sample(10, "default-scheduler", "Slow", "filter_row", "Success", 0.001),
@@ -77,7 +77,7 @@ def test_section_11_1_plugins_and_points_are_timed_in_measured_cycles() -> None:
     assert found["scheduler_preemption_victims_sum"] == 3
 
 
-def test_section_11_1_gauges_and_counters_come_from_the_books() -> None:
+def test_gauges_and_counters_come_from_the_schedulers_figures() -> None:
     figures = Figures(
         pending={"active": 1, "gated": 2}, incoming={("active", "NodeAdd"): 3},
         blamed={("Fit", "default-scheduler"): 4}, in_flight={"PodPopped": 5}, nodes=7, pods=8, assumed=9,
@@ -108,7 +108,7 @@ def test_section_11_1_gauges_and_counters_come_from_the_books() -> None:
     assert {name: found[name] for name in expected} == expected
 
 
-def test_section_11_1_buckets_are_the_originals() -> None:
+def test_buckets_are_the_originals() -> None:
     assert metrics.ATTEMPT_SECONDS.buckets == exponential(0.001, 2, 15)
     assert (metrics.ATTEMPT_SECONDS.buckets[-1], metrics.POINT_SECONDS.buckets[-1]) == (16.384, 0.2048)
     assert (len(metrics.SLI_SECONDS.buckets), metrics.SLI_SECONDS.buckets[-1]) == (20, 5242.88)
@@ -117,7 +117,7 @@ def test_section_11_1_buckets_are_the_originals() -> None:
     assert metrics.PLUGIN_SECONDS.buckets[:2] == (0.00001, 0.000015000000000000002)
 
 
-def test_section_11_1_help_begins_with_the_stability() -> None:
+def test_help_begins_with_the_stability() -> None:
     names = [value for value in vars(metrics).values() if isinstance(value, Name)]
     assert len(names) > 15
     assert all(name.help.startswith(("[STABLE] ", "[BETA] ", "[ALPHA] ")) for name in names)

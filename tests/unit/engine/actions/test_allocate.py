@@ -1,7 +1,4 @@
-"""allocate and backfill in corners: whose errors count, how trials of sub-groups end, who is not bound after all.
-
-§5.2.3-5.2.4, §5.3 and §2.8 of how Volcano schedules.
-"""
+"""allocate and backfill in corners: whose errors count, how trials of sub-groups end, who is not bound after all."""
 
 from __future__ import annotations
 
@@ -28,7 +25,6 @@ def said(round: Round) -> dict[str, str]:
 
 
 def test_each_sub_group_of_a_trial_is_taken_off_by_itself() -> None:
-    """§5.2.4"""
     diary = Diary()
     square = Square(a="4").queue("default").job("j", least=2, subGroupPolicy=HALVES)
     for part in ("u", "v"):
@@ -40,14 +36,14 @@ def test_each_sub_group_of_a_trial_is_taken_off_by_itself() -> None:
 
 
 def test_a_sub_group_without_room_does_not_end_the_trial_of_a_job_that_is_ready() -> None:
-    """§5.2.4: only after a sub-group was placed is it asked whether the job is ready."""
+    """Only after a sub-group was placed is it asked whether the job is ready."""
     square = Square(a="2").queue("default").job("j", least=1, subGroupPolicy=HALVES).runs("j", "a", cpu="1")
     square.waits("j", 1, cpu="2", labels={"part": "0"}).waits("j", 1, cpu="1", labels={"part": "1"})
     assert bound(square.round("allocate")) == {"j-2": "a"}
 
 
 def test_a_role_without_room_in_one_hypernode_is_tried_in_the_next() -> None:
-    """§5.2.3 c: the topology path forgets errors for each hypernode tried."""
+    """The topology path forgets errors for each hypernode tried."""
     square = Square(a="2", b="2", c="4").queue("default").hyper_node("h0", 1, "a", "b").hyper_node("h1", 1, "c")
     near = {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}
     square.job("j", least=1, subGroupPolicy=[{**HALVES[0], **near}])
@@ -57,7 +53,7 @@ def test_a_role_without_room_in_one_hypernode_is_tried_in_the_next() -> None:
 
 
 def test_a_role_that_backfill_found_no_node_for_is_not_tried_by_a_later_allocate() -> None:
-    """§5.2.3 c: errors live for the session, whichever action noted them."""
+    """Errors live for the session, whichever action noted them."""
     for actions, expected in ((("allocate", "backfill"), {"j-1": "a"}), (("backfill", "allocate"), {})):
         square = Square(a="4").queue("default").job("j", least=1)
         square.waits("j", 1, annotations={ROLE: "worker"}, nodeSelector={"no": "where"})
@@ -66,7 +62,7 @@ def test_a_role_that_backfill_found_no_node_for_is_not_tried_by_a_later_allocate
 
 
 def test_a_pod_that_asks_for_nothing_is_not_bound_to_a_node_that_has_less_than_nothing() -> None:
-    """§2.8: the node is asked again, and what it says is the reason that others of the job give."""
+    """The node is asked again, and what it says is the reason that others of the job give."""
     square = Square(a="1").queue("default").job("big").runs("big", "a", cpu="4").job("j", least=0)
     square.waits("j", 1).waits("j", 1, cpu="1", annotations={ROLE: "worker"}, preemptionPolicy="Never")
     round = square.round("backfill", compatible=True)
@@ -79,7 +75,7 @@ def test_a_pod_that_asks_for_nothing_is_not_bound_to_a_node_that_has_less_than_n
 
 
 def test_of_several_that_a_node_has_less_than_nothing_for_any_may_be_named() -> None:
-    """§2.8: which of a job's pods is bound first is left to chance, and the first that cannot be ends it."""
+    """Which of a job's pods is bound first is left to chance, and the first that cannot be ends it."""
     square = Square(a="1").queue("default").job("big").runs("big", "a", cpu="4").job("j", least=0).waits("j", 2)
     round = square.round("backfill", compatible=True)
     job = round.jobs["default/j"]
@@ -103,7 +99,7 @@ def test_of_several_scarce_things_any_may_be_named() -> None:
 
 
 def test_queues_that_make_no_tree_have_no_order_by_priority() -> None:
-    """§6.7: a plugin that is not ready registers no order."""
+    """A plugin that is not ready registers no order."""
     plugin = HierarchicalCapacity()
     square = Square(a="1").queue("root").queue("low").queue("zhigh", priority=5).queue("lost", parent="nowhere")
     round = square.round(tiers=[[Priority(), GangTierPlugin(), plugin]], compatible=True)

@@ -130,7 +130,7 @@ def test_a_gang_whose_network_matters_gets_its_room_in_one_rack() -> None:
 
 
 def test_a_trial_is_taken_back_and_then_done_for_good() -> None:
-    """§5.7.7: a scratch run, evictions and each sub-job in a statement of its own, and the plan replayed."""
+    """A scratch run, evictions and each sub-job in a statement of its own, and the plan replayed."""
     square = Square(a="4", b="4").queue("default").job("old", least=2).runs("old", "a", "b", cpu="4")
     square.job("new", priority=10, least=2).waits("new", 2, cpu="3")
     diary = Diary()
@@ -140,7 +140,7 @@ def test_a_trial_is_taken_back_and_then_done_for_good() -> None:
 
 
 def test_a_sub_group_whose_network_matters_gets_its_room_in_one_rack() -> None:
-    """§5.7.7: also where only a sub-group, and not its job, wants to be close together."""
+    """Also where only a sub-group, and not its job, wants to be close together."""
     policy = {"name": "pair", "subGroupSize": 2, "minSubGroups": 1, "matchLabelKeys": ["part"],
               "labelSelector": {"matchLabels": {"job": "new"}},
               "networkTopology": {"mode": "hard", "highestTierAllowed": 1}}  # fmt: skip

@@ -15,13 +15,13 @@ def half_full() -> Yard:
     return yard
 
 
-def test_12_binpack_of_cpu_and_memory() -> None:
+def test_binpack_of_cpu_and_memory() -> None:
     plugin = BinPack()
     round = half_full().pod("new", "job", asks={"cpu": "1", "memory": "4"}).round(plugin)
     assert scores(plugin, round, "new") == {"n": pytest.approx(37.5)}
 
 
-def test_12_binpack_with_weights_and_a_scalar() -> None:
+def test_binpack_with_weights_and_a_scalar() -> None:
     arguments = {"binpack.weight": 10, "binpack.cpu": 5, "binpack.resources": "nvidia.com/gpu, example.com/x"}
     plugin = BinPack.of(Arguments(arguments | {"binpack.resources.nvidia.com/gpu": 2}))
     asks = {"cpu": "1", "memory": "4", "nvidia.com/gpu": "1"}
@@ -29,20 +29,20 @@ def test_12_binpack_with_weights_and_a_scalar() -> None:
     assert scores(plugin, round, "new") == {"n": pytest.approx(437.5)}
 
 
-def test_6_10_a_node_that_is_too_small_scores_nothing() -> None:
+def test_a_node_that_is_too_small_scores_nothing() -> None:
     plugin = BinPack()
     round = half_full().pod("new", "job", asks={"cpu": "7", "memory": "4"}).round(plugin)
     assert scores(plugin, round, "new") == {"n": 0.0}
 
 
-def test_6_10_a_resource_that_a_node_lacks_counts_as_empty() -> None:
+def test_a_resource_that_a_node_lacks_counts_as_empty() -> None:
     plugin = BinPack(weights={"cpu": 1, "memory": 1, "nvidia.com/gpu": 2})
     yard = Yard().node("bare", cpu="8", memory="32").queue("default").group("job")
     round = yard.pod("new", "job", asks={"cpu": "4", "memory": "16", "nvidia.com/gpu": "1"}).round(plugin)
     assert scores(plugin, round, "new") == {"bare": pytest.approx(100 * (0.5 + 0.5) / 4)}
 
 
-def test_6_10_pods_only_promised_to_a_node_do_not_fill_it() -> None:
+def test_pods_only_promised_to_a_node_do_not_fill_it() -> None:
     plugin = BinPack()
     round = half_full().pod("new", "job", asks={"cpu": "1", "memory": "4"}).round(plugin)
     round.resources.pipelined["cpu"][:] = 4000
@@ -50,7 +50,7 @@ def test_6_10_pods_only_promised_to_a_node_do_not_fill_it() -> None:
 
 
 @pytest.mark.parametrize("busy", [1, 35])
-def test_6_10_scores_follow_what_is_booked(busy: int) -> None:
+def test_scores_follow_what_is_booked(busy: int) -> None:
     """A few rows are looked at one by one and many at once; either way all is as if it had been looked at afresh."""
     weights = {"cpu": 3, "memory": 1, "nvidia.com/gpu": 2}
     yard = Yard().queue("default").group("job")

@@ -17,7 +17,7 @@ def flat() -> Yard:
     return yard.group("one", queue="a").group("two", queue="b")
 
 
-def test_12_a_queue_may_borrow_but_not_reclaim_beyond_what_it_deserves() -> None:
+def test_a_queue_may_borrow_but_not_reclaim_beyond_what_it_deserves() -> None:
     yard = (
         Yard()
         .node("n", cpu="10", memory="10Gi")
@@ -34,7 +34,7 @@ def test_12_a_queue_may_borrow_but_not_reclaim_beyond_what_it_deserves() -> None
     assert plugin.preemptive(queue, [task(round, "y")])
 
 
-def test_6_7_a_queue_stops_at_its_capability() -> None:
+def test_a_queue_stops_at_its_capability() -> None:
     yard = Yard().node("n", cpu="10").queue("a", capability={"cpu": "4"}).group("one", queue="a")
     yard.pod("w", "one", on="n", asks={"cpu": "3"}).pod("x", "one", asks={"cpu": "2"}).pod(
         "y", "one", asks={"cpu": "1"}
@@ -45,7 +45,7 @@ def test_6_7_a_queue_stops_at_its_capability() -> None:
     assert plugin.allocatable(round.queues["a"], task(round, "y"))
 
 
-def test_6_7_what_others_are_guaranteed_is_out_of_reach() -> None:
+def test_what_others_are_guaranteed_is_out_of_reach() -> None:
     yard = (
         Yard().node("n", cpu="10").queue("a").queue("b", guarantee={"resource": {"cpu": "7"}}).group("one", queue="a")
     )
@@ -55,7 +55,7 @@ def test_6_7_what_others_are_guaranteed_is_out_of_reach() -> None:
     assert not plugin.allocatable(round.queues["a"], task(round, "x"))
 
 
-def test_6_7_a_queue_that_deserves_nothing_comes_after_those_that_lack_something() -> None:
+def test_a_queue_that_deserves_nothing_comes_after_those_that_lack_something() -> None:
     yard = flat().queue("c").group("three", queue="c").pod("w", "one", on="n", asks={"cpu": "3"})
     yard.pod("x", "two", on="n", asks={"cpu": "4"})
     plugin = Capacity()
@@ -66,7 +66,7 @@ def test_6_7_a_queue_that_deserves_nothing_comes_after_those_that_lack_something
     assert plugin.queue_order(a, b) < 0
 
 
-def test_6_7_a_queue_gives_back_what_it_has_too_much_and_keeps_its_guarantee() -> None:
+def test_a_queue_gives_back_what_it_has_too_much_and_keeps_its_guarantee() -> None:
     yard = Yard().node("n", cpu="10", memory="10Gi").queue("b", deserved={"cpu": "4"})
     yard.queue("a", deserved={"cpu": "2"}, guarantee={"resource": {"cpu": "3"}})
     yard.group("one", queue="a").group("two", queue="b").pod("v", "two", asks={"cpu": "4"})
@@ -78,14 +78,14 @@ def test_6_7_a_queue_gives_back_what_it_has_too_much_and_keeps_its_guarantee() -
     assert len(victims) == 1, "of 6 cores 4 are left; without another 2 the guarantee of 3 would not be kept"
 
 
-def test_6_7_who_shares_no_dimension_with_the_reclaimer_is_left_alone() -> None:
+def test_who_shares_no_dimension_with_the_reclaimer_is_left_alone() -> None:
     yard = flat().pod("w", "one", on="n", asks={"memory": "8Gi"}).pod("v", "two", asks={"cpu": "1"})
     plugin = Capacity()
     round = yard.round(plugin)
     assert plugin.reclaimable(task(round, "v"), [task(round, "w")]) == []
 
 
-def test_6_7_whole_gangs_are_preempted_freely_and_reclaimed_by_the_rules() -> None:
+def test_whole_gangs_are_preempted_freely_and_reclaimed_by_the_rules() -> None:
     yard = flat().pod("w", "one", on="n", asks={"cpu": "3"}).pod("v", "two", asks={"cpu": "1"})
     plugin = Capacity()
     round = yard.round(plugin)
@@ -104,7 +104,7 @@ def tree(**specs: dict[str, object]) -> Yard:
     return yard.group("one", queue="eng-a").group("two", queue="eng-b").group("three", queue="ops")
 
 
-def test_6_7_an_ancestors_limit_counts() -> None:
+def test_an_ancestors_limit_counts() -> None:
     yard = (
         tree(eng={"capability": {"cpu": "4"}})
         .pod("w", "one", on="n", asks={"cpu": "3"})
@@ -117,7 +117,7 @@ def test_6_7_an_ancestors_limit_counts() -> None:
 
 
 @pytest.mark.parametrize("broken", ["circle", "missing parent", "job in a branch", "no root"])
-def test_6_7_queues_that_make_no_tree_get_nothing(broken: str) -> None:
+def test_queues_that_make_no_tree_get_nothing(broken: str) -> None:
     yard = Yard().node("n") if broken == "no root" else Yard().node("n").queue("root")
     yard.queue("leaf", parent="missing" if broken == "missing parent" else "branch")
     yard.queue("branch", parent="leaf" if broken == "circle" else "root")
@@ -134,7 +134,7 @@ def test_6_7_queues_that_make_no_tree_get_nothing(broken: str) -> None:
     assert plugin.reclaimable(task(round, "x"), []) == []
 
 
-def test_6_7_one_queue_that_hangs_nowhere_stops_all_only_where_the_original_is_followed() -> None:
+def test_one_queue_that_hangs_nowhere_stops_all_only_where_the_original_is_followed() -> None:
     yard = Yard().node("n").queue("root").queue("fine", parent="root").queue("lost", parent="nowhere")
     yard.queue("below", parent="lost").group("one", queue="fine").pod("x", "one")
     plugin = HierarchicalCapacity()
@@ -146,7 +146,7 @@ def test_6_7_one_queue_that_hangs_nowhere_stops_all_only_where_the_original_is_f
     assert not plugin.allocatable(round.queues["fine"], task(round, "x"))
 
 
-def test_6_7_leaves_are_compared_where_their_branches_part() -> None:
+def test_leaves_are_compared_where_their_branches_part() -> None:
     yard = tree(eng={"deserved": {"cpu": "2"}}, eng_a={"deserved": {"cpu": "2"}}, ops={"deserved": {"cpu": "8"}})
     yard.pod("w", "two", on="n", asks={"cpu": "2"}).pod("x", "three", on="n", asks={"cpu": "4"})
     plugin = HierarchicalCapacity()
@@ -154,14 +154,14 @@ def test_6_7_leaves_are_compared_where_their_branches_part() -> None:
     assert plugin.queue_order(round.queues["ops"], round.queues["eng-a"]) < 0, "eng as a whole has all it deserves"
 
 
-def test_6_7_the_nearest_relatives_are_robbed_first() -> None:
+def test_reclaim_takes_from_the_nearest_queues_of_the_tree_first() -> None:
     plugin = HierarchicalCapacity()
     round = tree().round(plugin)
     a, b, ops = (round.queues[name] for name in ("eng-a", "eng-b", "ops"))
     assert plugin.victim_queue_order(b, ops, a) < 0
 
 
-def test_11_9_ancestors_shares_are_refreshed_unless_compatible() -> None:
+def test_ancestors_shares_are_refreshed_unless_compatible() -> None:
     for compatible, expected in ((False, 0.5), (True, 0.0)):
         plugin = HierarchicalCapacity()
         yard = tree(eng={"deserved": {"cpu": "4"}}).pod("x", "one", asks={"cpu": "2"})
@@ -170,7 +170,7 @@ def test_11_9_ancestors_shares_are_refreshed_unless_compatible() -> None:
         assert plugin.account("eng").share == pytest.approx(expected)  # type: ignore[union-attr]
 
 
-def test_6_7_an_ancestor_that_is_owed_something_gives_a_claim_within_the_level() -> None:
+def test_an_ancestor_that_is_owed_something_gives_a_claim_within_the_level() -> None:
     yard = tree(eng={"deserved": {"cpu": "6"}}, ops={"deserved": {"cpu": "2"}}).pod("x", "one", asks={"cpu": "2"})
     for level, expected in ((0, False), (1, True)):
         plugin = HierarchicalCapacity(reclaim_level=level)
@@ -178,7 +178,7 @@ def test_6_7_an_ancestor_that_is_owed_something_gives_a_claim_within_the_level()
         assert plugin.preemptive(round.queues["eng-a"], [task(round, "x")]) is expected
 
 
-def test_6_7_within_the_level_only_ancestors_with_too_much_give() -> None:
+def test_within_the_level_only_ancestors_with_too_much_give() -> None:
     yard = tree(eng={"deserved": {"cpu": "6"}}, eng_a={"deserved": {"cpu": "1"}}, ops={"deserved": {"cpu": "4"}})
     yard.pod("w", "one", on="n", asks={"cpu": "3"}).pod("v", "three", asks={"cpu": "4"})
     for level, expected in ((0, ["w"]), (1, [])):

@@ -102,7 +102,7 @@ def gpus() -> Yard:
     return yard.node("gpu", None, **{"volcano.sh/gpu-number": "2", "volcano.sh/gpu-memory": "32"})
 
 
-def test_section_6_20_memory_must_fit_one_card() -> None:
+def test_memory_must_fit_one_card() -> None:
     there = {"volcano.sh/gpu-index": "0"}
     yard = gpus().pod("there", "job", on="gpu", **wants(gpu_memory="10"), annotations=there)
     yard.pod("small", "job", **wants(gpu_memory="6")).pod("large", "job", **wants(gpu_memory="16"))
@@ -120,7 +120,7 @@ def test_section_6_20_memory_must_fit_one_card() -> None:
     assert refused(plugin, round, "large") == set(), "its card is free again"
 
 
-def test_section_6_20_containers_count_together_and_init_containers_by_the_largest() -> None:
+def test_containers_count_together_and_init_containers_by_the_largest() -> None:
     def memory(amount: int) -> dict[str, str]:
         return {"volcano.sh/gpu-memory": str(amount)}
 
@@ -132,7 +132,7 @@ def test_section_6_20_containers_count_together_and_init_containers_by_the_large
     assert [refused(plugin, round, name) for name in ("sum", "most", "too-much")] == [{"gpu"}, set(), {"gpu"}]
 
 
-def test_section_6_20_whole_cards_are_those_that_nobody_uses() -> None:
+def test_whole_cards_are_those_that_nobody_uses() -> None:
     there = {"volcano.sh/gpu-index": "0"}
     yard = gpus().pod("there", "job", on="gpu", **wants(gpu_number="1"), annotations=there)
     yard.pod("one", "job", **wants(gpu_number="1")).pod("two", "job", **wants(gpu_number="2"))
@@ -144,7 +144,7 @@ def test_section_6_20_whole_cards_are_those_that_nobody_uses() -> None:
     assert place(plugin, round, "two", "gpu") == "GpuNumber no enough gpu number on node gpu"
 
 
-def test_section_6_20_unhealthy_cards_are_not_used() -> None:
+def test_unhealthy_cards_are_not_used() -> None:
     yard = Yard().queue("default").group("job").pod("x", "job", **wants(gpu_number="2"))
     room = {"volcano.sh/gpu-number": "2", "volcano.sh/gpu-memory": "32"}
     yard.annotated_node("sick", {"volcano.sh/gpu-unhealthy-ids": "1"}, **room)
@@ -172,7 +172,7 @@ def vgpus() -> Yard:
         (wants(vgpu_number="1", vgpu_cores="101"), {}, {"new", "old"}),
     ],
 )
-def test_section_6_20_which_nodes_have_a_vgpu(
+def test_nodes_without_the_wanted_vgpu_are_refused(
     wanted: dict[str, Any], annotations: dict[str, str], refusing: set[str]
 ) -> None:
     plugin = sharing("VGPUEnable")
@@ -180,14 +180,14 @@ def test_section_6_20_which_nodes_have_a_vgpu(
     assert refused(plugin, round, "x") == refusing
 
 
-def test_section_6_20_cards_that_the_device_plugin_does_not_offer_are_none() -> None:
+def test_cards_that_the_device_plugin_does_not_offer_are_none() -> None:
     yard = vgpus().annotated_node("half", {REGISTER: TWO}, **(OFFERS | {"volcano.sh/vgpu-cores": "0"}))
     plugin = sharing("VGPUEnable")
     round = yard.pod("x", "job", **wants(vgpu_number="9")).round(plugin)
     assert refused(plugin, round, "x") == {"new", "old"}
 
 
-def test_section_6_20_a_pod_is_told_its_cards_and_they_are_counted() -> None:
+def test_a_pod_is_told_its_cards_and_they_are_counted() -> None:
     plugin = sharing("VGPUEnable", SchedulePolicy="binpack")
     yard = vgpus().pod("x", "job", **wants(vgpu_number="1", vgpu_memory="4000", vgpu_cores="60"))
     yard.pod("y", "job", **wants(vgpu_number="2", vgpu_memory="1000", vgpu_cores="50"))
@@ -203,7 +203,7 @@ def test_section_6_20_a_pod_is_told_its_cards_and_they_are_counted() -> None:
     assert refused(plugin, round, "y") == {"old"}
 
 
-def test_section_6_20_each_container_has_cards_of_its_own() -> None:
+def test_each_container_has_cards_of_its_own() -> None:
     """Two that want 10000 and one that wants 5000, on two cards of 16000."""
     large = {"volcano.sh/vgpu-number": "1", "volcano.sh/vgpu-memory": "10000"}
     small = {"volcano.sh/vgpu-memory": "5000"}
@@ -218,7 +218,7 @@ def test_section_6_20_each_container_has_cards_of_its_own() -> None:
     assert annotated(round, "fits")["volcano.sh/vgpu-ids-new"] == ids
 
 
-def test_section_6_20_a_share_of_memory_counts_only_where_the_configuration_names_it() -> None:
+def test_a_share_of_memory_counts_only_where_the_configuration_names_it() -> None:
     half = wants(vgpu_number="1", vgpu_memory_percentage="50")
     named = DeviceConfig.of(
         {
@@ -237,7 +237,7 @@ def test_section_6_20_a_share_of_memory_counts_only_where_the_configuration_name
         assert annotated(round, "x")["volcano.sh/vgpu-ids-new"] == f"g1,NVIDIA,{memory},0:"
 
 
-def test_section_6_20_what_running_pods_have_is_read_from_their_annotations() -> None:
+def test_what_running_pods_have_is_read_from_their_annotations() -> None:
     ids = {"volcano.sh/vgpu-ids-new": "g0,NVIDIA,16000,0:;g1,NVIDIA,9000,0:"}
     yard = vgpus().pod("there", on="new", asks={}, annotations=ids).pod("x", "job", **wants(vgpu_memory="8000"))
     plugin = sharing("VGPUEnable")
@@ -245,14 +245,14 @@ def test_section_6_20_what_running_pods_have_is_read_from_their_annotations() ->
 
 
 @pytest.mark.parametrize(("compatible", "refusing"), [(False, {"new"}), (True, set())])
-def test_section_11_19_containers_that_share_a_card_count_each(compatible: bool, refusing: set[str]) -> None:
+def test_containers_that_share_a_card_count_each(compatible: bool, refusing: set[str]) -> None:
     ids = {"volcano.sh/vgpu-ids-new": "g0,NVIDIA,8000,0:;g0,NVIDIA,8000,0:g1,NVIDIA,16000,0:"}
     yard = vgpus().pod("there", on="new", asks={}, annotations=ids).pod("x", "job", **wants(vgpu_memory="8000"))
     plugin = sharing("VGPUEnable")
     assert refused(plugin, yard.round(plugin, compatible=compatible), "x") == refusing
 
 
-def test_section_6_20_members_of_a_group_keep_off_each_others_cards_if_they_want_to() -> None:
+def test_members_of_a_group_keep_off_each_others_cards_if_they_want_to() -> None:
     plugin = sharing("VGPUEnable")
     yard = vgpus()
     for name in ("x", "y", "z"):
@@ -274,7 +274,7 @@ def test_section_6_20_members_of_a_group_keep_off_each_others_cards_if_they_want
         ("", False, {"new": 0, "old": 0, "plain": 0}),
     ],
 )
-def test_section_11_19_policies_among_nodes(policy: str, compatible: bool, expected: dict[str, float]) -> None:
+def test_scheduling_policies_score_nodes(policy: str, compatible: bool, expected: dict[str, float]) -> None:
     plugin = sharing("VGPUEnable", SchedulePolicy=policy, ScheduleWeight=3)
     round = vgpus().pod("x", "job", **wants(vgpu_memory="8000")).round(plugin, compatible=compatible)
     assert scores(plugin, round, "x") == expected
@@ -295,7 +295,7 @@ RULES = [{"team": "a"}, {"team": "b", "tier": "gold"}]
         ({}, set()),
     ],
 )
-def test_section_6_20_pods_of_one_rule_never_share_a_card(labels: dict[str, str], refusing: set[str]) -> None:
+def test_pods_of_one_rule_never_share_a_card(labels: dict[str, str], refusing: set[str]) -> None:
     plugin = sharing("VGPUEnable", GPUExclusiveRules=RULES)
     held = {"volcano.sh/vgpu-ids-new": "h0,NVIDIA,100,0:"}
     yard = vgpus().pod("there", on="old", asks={}, labels={"team": "a"}, annotations=held)
@@ -303,7 +303,7 @@ def test_section_6_20_pods_of_one_rule_never_share_a_card(labels: dict[str, str]
     assert refused(plugin, yard.round(plugin), "x") == refusing
 
 
-def test_section_6_20_a_card_is_open_to_its_rule_again_when_the_pod_has_left() -> None:
+def test_a_card_is_open_to_its_rule_again_when_the_pod_has_left() -> None:
     plugin = sharing("VGPUEnable", GPUExclusiveRules=RULES)
     yard = vgpus()
     for name in ("x", "y"):
@@ -338,7 +338,7 @@ def test_cards_of_who_is_evicted_can_be_promised_but_not_be_used_yet() -> None:
     assert "old" in refused(plugin, round, "promised"), "the eviction was undone"
 
 
-def test_section_6_8_whose_cards_would_be_free_if_somebody_went() -> None:
+def test_evicting_a_pod_frees_its_cards_in_a_trial() -> None:
     plugin = sharing("VGPUEnable", GPUExclusiveRules=[{"team": "a"}])
     ids, team = {"volcano.sh/vgpu-ids-new": "h0,NVIDIA,8000,0:"}, {"team": "a"}
     yard = vgpus().pod("victim", "job", on="old", asks={}, annotations=ids, labels=team)
@@ -397,7 +397,7 @@ def cut(*pods: Sequence[str]) -> tuple[Yard, DeviceShare]:
     return yard, sharing("VGPUEnable", DeviceConfig.of(A100))
 
 
-def test_section_6_20_the_smallest_part_that_fits_is_given_and_named_by_its_position() -> None:
+def test_the_smallest_part_that_fits_is_given_and_named_by_its_position() -> None:
     yard, plugin = cut(("small", "4000"), ("large", "9000"), ("other", "4000"))
     round = open_with_cycles(yard, plugin)
     assert place(plugin, round, "large", "mig") is None
@@ -408,7 +408,7 @@ def test_section_6_20_the_smallest_part_that_fits_is_given_and_named_by_its_posi
     assert annotated(round, "other")["volcano.sh/vgpu-ids-new"] == "m0[group2-1],NVIDIA,4000,0:"
 
 
-def test_section_6_20_all_parts_of_a_card_are_of_one_geometry() -> None:
+def test_all_parts_of_a_card_are_of_one_geometry() -> None:
     yard, plugin = cut(("small", "4000"), ("large", "9000"))
     round = open_with_cycles(yard, plugin)
     assert place(plugin, round, "small", "mig") is None
@@ -418,7 +418,7 @@ def test_section_6_20_all_parts_of_a_card_are_of_one_geometry() -> None:
     assert refused(plugin, round, "large") == set(), "an empty card may be cut anew"
 
 
-def test_section_6_20_parts_in_use_are_read_from_annotations() -> None:
+def test_parts_in_use_are_read_from_annotations() -> None:
     yard, plugin = cut(("large", "9000"))
     for at in range(3):
         ids = {"volcano.sh/vgpu-ids-new": f"m0[group2-{at}],NVIDIA,9000,0:"}
@@ -435,7 +435,7 @@ def test_in_the_original_only_sizes_that_are_in_use_are_looked_at_on_a_card_that
     assert pick(geometries, [], 4000, only_used_sizes=True) == (Part("group1", 0), 5120)
 
 
-def test_section_6_20_a_model_that_nobody_knows_how_to_cut_is_shared_as_a_whole() -> None:
+def test_a_model_that_nobody_knows_how_to_cut_is_shared_as_a_whole() -> None:
     yard, _ = cut(("small", "4000"))
     plugin = sharing("VGPUEnable")
     round = open_with_cycles(yard, plugin)
@@ -446,7 +446,7 @@ def test_section_6_20_a_model_that_nobody_knows_how_to_cut_is_shared_as_a_whole(
 # ---- locks ----
 
 
-def test_section_6_20_a_node_is_locked_while_a_pod_gets_its_cards() -> None:
+def test_a_node_is_locked_while_a_pod_gets_its_cards() -> None:
     plugin = sharing("VGPUEnable", NodeLockEnable=True)
     yard = vgpus().pod("x", "job", **wants(vgpu_memory="100")).pod("y", "job", **wants(vgpu_memory="100"))
     fresh, old = {"hamivgpu": "2027-01-15T07:58:00Z"}, {"hamivgpu": "2027-01-15T07:54:00Z"}
@@ -491,7 +491,7 @@ def npu(memory: str | None = None, number: str = "1") -> dict[str, Any]:
     return {"asks": given, "limits": given | ({"huawei.com/Ascend310P-memory": memory} if memory else {})}
 
 
-def test_section_6_20_memory_of_ascend_cards_is_rounded_up_to_a_template() -> None:
+def test_memory_of_ascend_cards_is_rounded_up_to_a_template() -> None:
     plugin = sharing("AscendHAMiVNPUEnable")
     round = open_with_cycles(ascends().pod("x", "job", **npu("4000")), plugin)
     assert refused(plugin, round, "x") == set()
@@ -515,14 +515,14 @@ def test_section_6_20_memory_of_ascend_cards_is_rounded_up_to_a_template() -> No
         (npu(number="3"), False),
     ],
 )
-def test_section_6_20_what_ascend_cards_can_be_had(wanted: dict[str, Any], fits: bool) -> None:
+def test_requests_for_ascend_cards_are_met_or_refused(wanted: dict[str, Any], fits: bool) -> None:
     """Several only whole, and no more memory than a card has."""
     plugin = sharing("AscendHAMiVNPUEnable")
     round = ascends().pod("x", "job", **wanted).round(plugin)
     assert (refused(plugin, round, "x") == set()) is fits
 
 
-def test_section_6_20_who_holds_ascend_cards_is_read_from_annotations() -> None:
+def test_who_holds_ascend_cards_is_read_from_annotations() -> None:
     plugin = sharing("AscendHAMiVNPUEnable", SchedulePolicy="binpack", ScheduleWeight=1)
     ids = {"hami.io/Ascend310P-devices-allocated": "a0,Ascend310P,12288,0:;"}
     yard = ascends().pod("there", on="npu", asks={}, annotations=ids).pod("x", "job", **npu("6144"))
@@ -535,7 +535,7 @@ def test_section_6_20_who_holds_ascend_cards_is_read_from_annotations() -> None:
     assert why_refused(plugin, round, "whole") == {"npu": "no ascend device available"}
 
 
-def test_section_6_20_cards_of_one_network_go_together() -> None:
+def test_cards_of_one_network_go_together() -> None:
     config = DeviceConfig.of({
         "vnpus": {
             "configs": [
@@ -564,7 +564,7 @@ def test_section_6_20_cards_of_one_network_go_together() -> None:
 
 
 @pytest.mark.parametrize("other", ["GPUNumberEnable", "VGPUEnable", "AscendMindClusterVNPUEnable"])
-def test_section_6_20_ways_of_sharing_that_exclude_each_other_or_are_not_built_are_refused(other: str) -> None:
+def test_ways_of_sharing_that_exclude_each_other_or_are_not_built_are_refused(other: str) -> None:
     with pytest.raises(ConfigError):
         sharing("GPUSharingEnable", None, **{other: True})
 

@@ -13,7 +13,7 @@ def yard_of_two() -> Yard:
     return Yard().node("n", cpu="10", memory="10Gi").queue("default").group("one").group("two")
 
 
-def test_6_5_a_job_is_as_greedy_as_its_dominant_resource() -> None:
+def test_a_job_is_as_greedy_as_its_dominant_resource() -> None:
     yard = yard_of_two().pod("a", "one", on="n", asks={"cpu": "2", "memory": "1Gi"})
     yard.pod("b", "two", on="n", asks={"cpu": "1", "memory": "3Gi"})
     plugin = Drf()
@@ -24,7 +24,7 @@ def test_6_5_a_job_is_as_greedy_as_its_dominant_resource() -> None:
     assert plugin.job_order(one, two) < 0
 
 
-def test_6_5_shares_follow_what_the_round_does() -> None:
+def test_shares_follow_what_the_round_does() -> None:
     yard = yard_of_two().pod("a", "one", asks={"cpu": "4"}).pod("b", "two", asks={"cpu": "1"})
     plugin = Drf()
     round = yard.round(plugin)
@@ -35,7 +35,7 @@ def test_6_5_shares_follow_what_the_round_does() -> None:
     assert plugin.share(one) == 0
 
 
-def test_6_5_candidates_of_a_job_are_counted_as_lost_one_after_the_other() -> None:
+def test_candidates_of_a_job_are_counted_as_lost_one_after_the_other() -> None:
     yard = yard_of_two()
     for name in ("a1", "a2", "a3"):
         yard.pod(name, "one", on="n", asks={"cpu": "2"})
@@ -64,7 +64,7 @@ def tree_of_queues(weights: str = "1/1") -> Yard:
     return yard
 
 
-def test_6_5_the_branch_with_the_smaller_share_comes_first() -> None:
+def test_the_branch_with_the_smaller_share_comes_first() -> None:
     yard = tree_of_queues().pod("a1", "job-a", on="n", asks={"cpu": "2"}).pod("a2", "job-a", asks={"cpu": "2"})
     yard.pod("b1", "job-b", on="n", asks={"cpu": "1"}).pod("b2", "job-b", asks={"cpu": "1"})
     plugin = HierarchicalDrf()
@@ -72,7 +72,7 @@ def test_6_5_the_branch_with_the_smaller_share_comes_first() -> None:
     assert plugin.queue_order(round.queues["b"], round.queues["a"]) < 0
 
 
-def test_6_5_a_weight_lets_a_branch_have_more() -> None:
+def test_a_weight_lets_a_branch_have_more() -> None:
     yard = tree_of_queues("1/4").pod("a1", "job-a", on="n", asks={"cpu": "2"}).pod("a2", "job-a", asks={"cpu": "2"})
     yard.pod("b1", "job-b", on="n", asks={"cpu": "1"}).pod("b2", "job-b", asks={"cpu": "1"})
     plugin = HierarchicalDrf()
@@ -80,7 +80,7 @@ def test_6_5_a_weight_lets_a_branch_have_more() -> None:
     assert plugin.queue_order(round.queues["a"], round.queues["b"]) < 0
 
 
-def test_6_5_a_branch_that_has_all_it_asked_for_comes_last() -> None:
+def test_a_branch_that_has_all_it_asked_for_comes_last() -> None:
     yard = tree_of_queues().pod("a1", "job-a", on="n", asks={"cpu": "1"})
     yard.pod("b1", "job-b", on="n", asks={"cpu": "4"}).pod("b2", "job-b", asks={"cpu": "4"})
     plugin = HierarchicalDrf()
@@ -88,7 +88,7 @@ def test_6_5_a_branch_that_has_all_it_asked_for_comes_last() -> None:
     assert plugin.queue_order(round.queues["b"], round.queues["a"]) < 0
 
 
-def test_6_5_what_is_reclaimed_leaves_its_queue_behind_the_reclaimers() -> None:
+def test_what_is_reclaimed_leaves_its_queue_behind_the_reclaimers() -> None:
     yard = tree_of_queues()
     for name in ("a1", "a2"):
         yard.pod(name, "job-a", on="n", asks={"cpu": "4"})

@@ -39,7 +39,7 @@ def yard() -> Yard:
     return made.pod("x", "job").pod("w", "job", on="a")
 
 
-def test_6_22_nodes_are_refused_and_scored_one_by_one() -> None:
+def test_nodes_are_refused_and_scored_one_by_one() -> None:
     def judge(body: Any) -> Any:
         return {"status": "not here", "code": 3} if body["node"]["Name"] == "b" else {}
 
@@ -53,7 +53,7 @@ def test_6_22_nodes_are_refused_and_scored_one_by_one() -> None:
     assert asked["node"]["Idle"]["MilliCPU"] == 7000
 
 
-def test_6_22_victims_are_named_by_uid_and_status_zero_abstains() -> None:
+def test_victims_are_named_by_uid_and_status_zero_abstains() -> None:
     wire = Told(preemptable={"status": 1, "victims": [{"UID": "w"}]}, reclaimable={"status": 0})
     plugin = extender(wire, "preemptable", "reclaimable")
     round = yard().round(plugin)
@@ -62,7 +62,7 @@ def test_6_22_victims_are_named_by_uid_and_status_zero_abstains() -> None:
     assert plugin.reclaimable(task(round, "x"), candidates) is None
 
 
-def test_6_22_jobs_and_queues() -> None:
+def test_job_and_queue_questions_are_sent_to_the_extender() -> None:
     wire = Told(jobEnqueueable={"status": -1}, queueOverused={"overused": True}, jobReady={"status": False})
     plugin = extender(wire, "jobEnqueueable", "queueOverused", "jobReady")
     round = yard().round(plugin)
@@ -72,7 +72,7 @@ def test_6_22_jobs_and_queues() -> None:
     assert not plugin.job_ready(job)
 
 
-def test_6_22_without_an_answer_all_is_refused_unless_it_can_be_ignored() -> None:
+def test_without_an_answer_all_is_refused_unless_it_can_be_ignored() -> None:
     verbs = [verb for verb in VERBS if not verb.startswith("onSession")]
     for ignorable in (False, True):
         plugin = extender(Told(), *verbs, ignorable=ignorable)
@@ -86,20 +86,20 @@ def test_6_22_without_an_answer_all_is_refused_unless_it_can_be_ignored() -> Non
 
 
 @pytest.mark.parametrize(("compatible", "asked"), [(False, True), (True, False)])
-def test_11_23_a_round_it_was_not_told_of_is_judged_by_it_all_the_same(compatible: bool, asked: bool) -> None:
+def test_a_round_it_was_not_told_of_is_judged_by_it_all_the_same(compatible: bool, asked: bool) -> None:
     wire = Told(queueOverused={"overused": True})
     plugin = extender(wire, "onSessionOpen", "queueOverused")
     round = yard().round(plugin, compatible=compatible)
     assert plugin.overused(round.queues["default"]) is asked
 
 
-def test_11_23_compatible_rounds_take_silence_for_readiness() -> None:
+def test_compatible_rounds_take_silence_for_readiness() -> None:
     plugin = extender(Told(), "jobReady")
     round = yard().round(plugin, compatible=True)
     assert plugin.job_ready(round.jobs["default/job"])
 
 
-def test_6_22_it_is_asked_only_about_what_it_manages() -> None:
+def test_it_is_asked_only_about_what_it_manages() -> None:
     wire = Told(preemptable={"status": 1, "victims": []})
     plugin = extender(wire, "preemptable", managedResources=["nvidia.com/gpu"])
     round = yard().pod("gpu", "job", asks={"nvidia.com/gpu": "1"}).round(plugin)

@@ -47,7 +47,7 @@ RACKS = (
 # ---- the tree ----
 
 
-def test_8_3_members_are_found_by_name_pattern_and_labels() -> None:
+def test_members_are_found_by_name_pattern_and_labels() -> None:
     network = tree(*RACKS)
     assert network.nodes_of("s0") == {"n0", "n1"}
     assert network.nodes_of("s1") == {"n2", "n3"}
@@ -56,7 +56,7 @@ def test_8_3_members_are_found_by_name_pattern_and_labels() -> None:
     assert network.nodes_of(ROOT) == set(NODES)
 
 
-def test_4_1_the_root_is_a_tier_above_all_and_has_who_has_no_parent() -> None:
+def test_the_root_is_a_tier_above_all_and_has_who_has_no_parent() -> None:
     network = tree(*RACKS)
     assert network.tier(ROOT) == 3
     assert network.tiers == (1, 2, 3)
@@ -65,7 +65,7 @@ def test_4_1_the_root_is_a_tier_above_all_and_has_who_has_no_parent() -> None:
     assert network.tier_named("spine") == 2
 
 
-def test_5_2_4_the_lowest_common_ancestor() -> None:
+def test_the_lowest_common_ancestor_of_two_hypernodes_is_found() -> None:
     network = tree(*RACKS)
     assert network.lowest_common("s0", "s1") == "t0"
     assert network.lowest_common("s0", "s2") == ROOT
@@ -74,7 +74,7 @@ def test_5_2_4_the_lowest_common_ancestor() -> None:
     assert network.lowest_common("s1", "") == "s1"
 
 
-def test_4_1_where_tasks_are_is_the_lowest_that_has_them_all() -> None:
+def test_where_tasks_are_is_the_lowest_that_has_them_all() -> None:
     network = tree(*RACKS)
     assert network.lowest_containing(["n0", "n1"]) == "s0"
     assert network.lowest_containing(["n0", "n2"]) == "t0"
@@ -96,7 +96,7 @@ def test_4_1_where_tasks_are_is_the_lowest_that_has_them_all() -> None:
     ],
     ids=["circle", "two parents"],
 )
-def test_2_6_what_is_no_tree_is_not_ready(documents: list[Doc]) -> None:
+def test_what_is_no_tree_is_not_ready(documents: list[Doc]) -> None:
     assert not tree(*documents).ready
     assert tree(*RACKS).ready
 
@@ -121,7 +121,7 @@ def test_the_tree_follows_nodes_and_hypernodes() -> None:
     assert yard.round().topology.nodes_of("s") == {"n0", "n1"}
 
 
-def test_8_4_numa_layouts_and_shards_are_read() -> None:
+def test_numa_layouts_and_shards_are_read() -> None:
     layout = compile_numa_topology(
         {
             "metadata": {"name": "n0"},
@@ -155,7 +155,7 @@ def yard_of_racks(**topology: Any) -> Yard:
     return yard.queue("default").group("job", minMember=2, networkTopology=topology or None)
 
 
-def test_6_24_a_gradient_goes_from_near_to_far_and_leaves_out_what_is_too_small() -> None:
+def test_a_gradient_goes_from_near_to_far_and_leaves_out_what_is_too_small() -> None:
     yard = yard_of_racks(mode="hard", highestTierAllowed=2).group(
         "job", minMember=3, minResources={"cpu": "9"}, networkTopology={"highestTierAllowed": 2}
     )
@@ -169,7 +169,7 @@ def test_6_24_a_gradient_goes_from_near_to_far_and_leaves_out_what_is_too_small(
     assert plugin.gradient_for_sub_job(sub_job, ROOT, Purpose.EVICT) == [["t0"], ["s2", "s0", "s1"]]
 
 
-def test_6_24_who_is_somewhere_already_stays_within_its_tier() -> None:
+def test_who_is_somewhere_already_stays_within_its_tier() -> None:
     yard = yard_of_racks(mode="hard", highestTierAllowed=1).pod("w", "job", on="n2").pod("x", "job")
     plugin = NetworkTopologyAware()
     round = yard.round(plugin)
@@ -180,9 +180,7 @@ def test_6_24_who_is_somewhere_already_stays_within_its_tier() -> None:
 
 
 @pytest.mark.parametrize(("compatible", "where"), [(True, ""), (False, "s1")])
-def test_6_24_parts_without_a_topology_tell_the_original_nothing_of_where_their_job_is(
-    compatible: bool, where: str
-) -> None:
+def test_parts_without_a_topology_tell_the_original_nothing_of_where_their_job_is(compatible: bool, where: str) -> None:
     selector = {"matchLabels": {"job": "j"}}
     policy = {"name": "p", "subGroupSize": 1, "labelSelector": selector, "matchLabelKeys": ["part"]}
     yard = yard_of_racks().group("job", networkTopology={"highestTierAllowed": 1}, subGroupPolicy=[policy])
@@ -191,21 +189,21 @@ def test_6_24_parts_without_a_topology_tell_the_original_nothing_of_where_their_
     assert round.jobs["default/job"].allocated_hyper_node == where
 
 
-def test_6_24_soft_wishes_get_every_tier() -> None:
+def test_soft_wishes_get_every_tier() -> None:
     plugin = NetworkTopologyAware()
     round = yard_of_racks(mode="soft").pod("x", "job").round(plugin)
     gradient = plugin.gradient_for_job(round.jobs["default/job"], ROOT, Purpose.ALLOCATE)
     assert gradient == [["s2", "s0", "s1"], ["t0"], [ROOT]]
 
 
-def test_6_24_evictions_look_at_the_widest_few() -> None:
+def test_evictions_look_at_the_widest_few() -> None:
     plugin = NetworkTopologyAware(most=3)
     round = yard_of_racks(mode="soft").pod("x", "job").round(plugin)
     gradient = plugin.gradient_for_job(round.jobs["default/job"], ROOT, Purpose.EVICT)
     assert gradient == [[ROOT], ["t0"], ["s1"]]
 
 
-def test_6_24_the_fuller_hypernode_is_liked_better() -> None:
+def test_the_fuller_hypernode_is_liked_better() -> None:
     yard = yard_of_racks(mode="hard", highestTierAllowed=1).pod("there", on="n2", asks={"cpu": "2"})
     yard.pod("x", "job", asks={"cpu": "2"}).pod("y", "job", asks={"cpu": "2"})
     plugin = NetworkTopologyAware(weight=2)
@@ -214,7 +212,7 @@ def test_6_24_the_fuller_hypernode_is_liked_better() -> None:
     assert plugin.hyper_node_order(sub_job, ["s0", "s1"]) == {"s0": pytest.approx(100), "s1": pytest.approx(150)}
 
 
-def test_6_24_equally_full_ones_by_how_many_tasks_they_have() -> None:
+def test_equally_full_hypernodes_are_ordered_by_how_many_tasks_they_have() -> None:
     yard = yard_of_racks(mode="hard", highestTierAllowed=2).pod("w", "job", on="n2", asks={"cpu": "2"})
     yard.pod("there", on="n0", asks={"cpu": "2"}).pod("x", "job", asks={"cpu": "2"})
     plugin = NetworkTopologyAware()
@@ -224,7 +222,7 @@ def test_6_24_equally_full_ones_by_how_many_tasks_they_have() -> None:
     assert given["s1"] - given["s0"] == pytest.approx(50)
 
 
-def test_6_24_nodes_near_the_job_are_liked_by_tier() -> None:
+def test_nodes_near_the_job_are_liked_by_tier() -> None:
     plugin = NetworkTopologyAware()
     round = yard_of_racks(mode="hard", highestTierAllowed=2).pod("x", "job").pod("y", "job").round(plugin)
     waiting = task(round, "x")
@@ -233,7 +231,7 @@ def test_6_24_nodes_near_the_job_are_liked_by_tier() -> None:
     assert scores(plugin, round, "x") == pytest.approx({"n0": 100, "n1": 100, "n2": 50, "n3": 50, "n4": 0, "n5": 0})
 
 
-def test_6_24_pods_that_do_not_care_fill_what_is_begun() -> None:
+def test_pods_that_do_not_care_fill_what_is_begun() -> None:
     yard = yard_of_racks().group("job").pod("there", on="n2", asks={"cpu": "2"}).pod("x", "job", asks={"cpu": "2"})
     plugin = NetworkTopologyAware(fading=0.5)
     round = yard.round(plugin)

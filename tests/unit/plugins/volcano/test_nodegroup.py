@@ -50,7 +50,7 @@ def yard_with(affinity: dict[str, object] | None, *, parent: str = "") -> Yard:
         (groups(required=["red"], never=["blue"], rather_not=["blue"]), {"red", "blue"}),
     ],
 )
-def test_6_15_which_groups_a_queue_may_use(affinity: dict[str, object], allowed: set[str]) -> None:
+def test_affinity_says_which_node_groups_a_queue_may_use(affinity: dict[str, object], allowed: set[str]) -> None:
     plugin = NodeGroup()
     round = yard_with(affinity).round(plugin)
     refused = refusals(plugin, round, "x")
@@ -60,7 +60,7 @@ def test_6_15_which_groups_a_queue_may_use(affinity: dict[str, object], allowed:
 
 
 @pytest.mark.parametrize("affinity", [None, groups()])
-def test_6_15_a_queue_without_rules_gets_no_grouped_nodes(affinity: dict[str, object] | None) -> None:
+def test_a_queue_without_rules_gets_no_grouped_nodes(affinity: dict[str, object] | None) -> None:
     for strict, bare in ((True, [NO_LABEL]), (False, [])):
         plugin = NodeGroup.of(Arguments({"strict": strict}))
         refused = refusals(plugin, yard_with(affinity).round(plugin), "x")
@@ -68,7 +68,7 @@ def test_6_15_a_queue_without_rules_gets_no_grouped_nodes(affinity: dict[str, ob
         assert refused.get("bare", []) == bare
 
 
-def test_6_15_how_much_groups_are_liked() -> None:
+def test_preferred_node_groups_score_higher() -> None:
     affinity = groups(required=["red"], preferred=["red", "blue"], rather_not=["green"])
     for ordered, expected in ((False, {"red": 150, "blue": 50}), (True, {"red": 150, "blue": 25})):
         plugin = NodeGroup(ordered=ordered)
@@ -76,7 +76,7 @@ def test_6_15_how_much_groups_are_liked() -> None:
         assert scores(plugin, round, "x") == {"bare": 0, "green": -1} | expected
 
 
-def test_6_15_with_hierarchy_a_queue_has_its_ancestors_rules() -> None:
+def test_with_hierarchy_a_queue_has_its_ancestors_rules() -> None:
     for hierarchy, allowed in ((False, set()), (True, {"red"})):
         yard = yard_with(None, parent="middle").queue("middle", parent="top").queue("root")
         yard.queue("top", affinity=groups(required=["red"]))
@@ -85,7 +85,7 @@ def test_6_15_with_hierarchy_a_queue_has_its_ancestors_rules() -> None:
         assert {"red", "blue", "green", "bare"} - refused.keys() == allowed
 
 
-def test_section_6_3_conformance_protects_what_the_cluster_needs() -> None:
+def test_conformance_protects_what_the_cluster_needs() -> None:
     """By the name of its class, whatever its number."""
     yard = Yard().node("n").queue("default").group("job")
     yard.pod("plain", "job", on="n").pod("dns", on="n", namespace="kube-system")

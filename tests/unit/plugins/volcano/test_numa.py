@@ -39,7 +39,7 @@ def layout(free: str = "0-7", **more: Any) -> NumaTopology:
     return compile_numa_topology(machine("n", free, **more))
 
 
-def test_6_13_a_hint_is_preferred_if_nothing_smaller_could_ever_do() -> None:
+def test_a_hint_is_preferred_if_nothing_smaller_could_ever_do() -> None:
     one = layout("0,4-7")
     found = {tuple(sorted(hint.nodes)): hint.preferred for hint in hints(one, one.allocatable["cpu"], 3)}
     assert found == {(1,): True, (0, 1): False}
@@ -57,13 +57,13 @@ def test_6_13_a_hint_is_preferred_if_nothing_smaller_could_ever_do() -> None:
         ("single-numa-node", "0-7", 4, {0}),
     ],
 )
-def test_6_13_what_policies_settle_for(policy: str, free: str, count: int, nodes: set[int] | None) -> None:
+def test_policies_admit_or_refuse_merged_hints(policy: str, free: str, count: int, nodes: set[int] | None) -> None:
     one = layout(free)
     hint = chosen(policy, hints(one, one.allocatable["cpu"], count))
     assert (None if hint is None else set(hint.nodes)) == nodes
 
 
-def test_6_13_cpus_are_taken_in_pieces_as_large_as_possible() -> None:
+def test_cpus_are_taken_in_pieces_as_large_as_possible() -> None:
     cpus = layout().cpus
     assert take(cpus, frozenset(range(8)), 4) == {0, 1, 2, 3}
     assert take(cpus, frozenset(range(8)), 6) == {0, 1, 2, 3, 4, 5}
@@ -72,7 +72,7 @@ def test_6_13_cpus_are_taken_in_pieces_as_large_as_possible() -> None:
     assert take(cpus, frozenset({1}), 2) is None
 
 
-def test_11_27_cores_of_two_sockets_may_have_the_same_number() -> None:
+def test_cores_of_two_sockets_may_have_the_same_number() -> None:
     same = machine("n")
     for place in same["spec"]["cpuDetail"].values():
         place["core"] %= 2
@@ -80,7 +80,7 @@ def test_11_27_cores_of_two_sockets_may_have_the_same_number() -> None:
     assert take(one.cpus, frozenset({0, 4, 5}), 2) == {4, 5}
 
 
-def test_6_13_what_is_reserved_is_kept_and_the_hint_goes_first() -> None:
+def test_what_is_reserved_is_kept_and_the_hint_goes_first() -> None:
     one = layout(kept="1500m")
     assert reserved(one) == {0, 1}
     hint = chosen("best-effort", hints(one, one.allocatable["cpu"], 2))
@@ -88,7 +88,7 @@ def test_6_13_what_is_reserved_is_kept_and_the_hint_goes_first() -> None:
     assert assigned(one, frozenset({1, 2, 3, 5}), 2, hint) == {2, 3}
 
 
-def test_section_6_13_of_equals_the_lower_numbers_are_chosen() -> None:
+def test_of_equals_the_lower_numbers_are_chosen() -> None:
     square = machine("n", cpus=8)
     for number, place in square["spec"]["cpuDetail"].items():
         place["numa"] = int(number) // 2
@@ -99,7 +99,7 @@ def test_section_6_13_of_equals_the_lower_numbers_are_chosen() -> None:
         assert hint.nodes == nodes
 
 
-def test_section_6_13_a_policy_that_is_not_known_admits_everything() -> None:
+def test_a_policy_that_is_not_known_admits_everything() -> None:
     one = layout()
     hint = chosen("whatever", hints(one, one.allocatable["cpu"], 99))
     assert hint is not None
@@ -109,7 +109,7 @@ def test_section_6_13_a_policy_that_is_not_known_admits_everything() -> None:
 # ---- what is free ----
 
 
-def test_section_2_6_a_report_is_believed_if_it_has_no_less_or_leaves_no_more_than_is_known() -> None:
+def test_a_report_is_believed_if_it_has_no_less_or_leaves_no_more_than_is_known() -> None:
     views = NumaViews()
     view = views.see(layout("0-7"), set())
     view.given["x"] = frozenset({0, 1})
@@ -154,7 +154,7 @@ def yard_of_machines() -> Yard:
     return yard
 
 
-def test_section_6_13_only_nodes_that_can_do_it_are_used() -> None:
+def test_only_nodes_that_can_do_it_are_used() -> None:
     yard = yard_of_machines().pod("x", "job", **whole("3"), annotations=with_policy("best-effort"))
     yard.pod("y", "job", **whole("3"), annotations=with_policy("restricted"))
     plugin = NumaAware()
@@ -167,7 +167,7 @@ def test_section_6_13_only_nodes_that_can_do_it_are_used() -> None:
     assert refusals(plugin, round, "y")["strict"] == ["container main cannot be assigned by numa"]
 
 
-def test_section_6_13_who_has_no_policy_is_judged_where_the_node_has_one() -> None:
+def test_who_has_no_policy_is_judged_where_the_node_has_one() -> None:
     yard = yard_of_machines().pod("x", "job", **whole("3")).pod("y", "job", **whole("3"), annotations={POLICY: "none"})
     yard.pod("part", "job", **whole("2500m")).pod("small", "job", **whole("2"))
     plugin = NumaAware()
@@ -179,13 +179,13 @@ def test_section_6_13_who_has_no_policy_is_judged_where_the_node_has_one() -> No
     assert set(scores(plugin, round, "small").values()) == {0}
 
 
-def test_section_6_13_only_guaranteed_pods_are_looked_at() -> None:
+def test_only_guaranteed_pods_are_looked_at() -> None:
     yard = yard_of_machines().pod("x", "job", asks={"cpu": "3"}, annotations=with_policy("restricted"))
     plugin = NumaAware()
     assert refusals(plugin, yard.round(plugin), "x") == {}
 
 
-def test_section_6_13_each_container_gets_cpus_of_its_own() -> None:
+def test_each_container_gets_cpus_of_its_own() -> None:
     yard = Yard().queue("default").group("job").node("a")
     yard.put(kinds.VC_NUMATOPOLOGY, machine("a", policy="single-numa-node"))
     amounts = {"cpu": "3", "memory": "1Gi"}
@@ -200,7 +200,7 @@ def test_section_6_13_each_container_gets_cpus_of_its_own() -> None:
     assert len(plugin._plans["two"][0]) == 6
 
 
-def test_section_6_13_fewer_numa_nodes_are_better() -> None:
+def test_fewer_numa_nodes_are_better() -> None:
     yard = Yard().queue("default").group("job").node("a").node("b")
     yard.put(kinds.VC_NUMATOPOLOGY, machine("a"))
     yard.put(kinds.VC_NUMATOPOLOGY, machine("b", "0,1,4,5"))
@@ -212,7 +212,7 @@ def test_section_6_13_fewer_numa_nodes_are_better() -> None:
     assert set(scores(plugin, round, "z").values()) == {0}
 
 
-def test_section_6_13_what_a_pod_gets_is_told_and_taken() -> None:
+def test_what_a_pod_gets_is_told_and_taken() -> None:
     yard = Yard().queue("default").group("job").node("a")
     yard.put(kinds.VC_NUMATOPOLOGY, machine("a", policy="single-numa-node"))
     for name in ("x", "y", "z"):

@@ -37,7 +37,7 @@ def shared_out(
     ).tolist()  # type: ignore[no-any-return]
 
 
-def test_12_three_queues_share_by_weight_what_the_others_leave() -> None:
+def test_three_queues_share_by_weight_what_the_others_leave() -> None:
     deserved = shared_out(
         [12000, 24],
         (1, [2000, 20], None, None),
@@ -47,7 +47,7 @@ def test_12_three_queues_share_by_weight_what_the_others_leave() -> None:
     assert np.allclose(deserved, [[2000, 6], [4000, 10], [6000, 8]], atol=0.1)
 
 
-def test_12_in_which_order_queues_are_summed_up_is_left_to_chance_and_shows_in_the_last_digit() -> None:
+def test_in_which_order_queues_are_summed_up_is_left_to_chance_and_shows_in_the_last_digit() -> None:
     class Backwards(Choices):
         def walk(self, what: str, items: Sequence[Any]) -> Sequence[Any]:
             return list(reversed(items)) if what == "queues" else items
@@ -75,7 +75,7 @@ def test_12_in_which_order_queues_are_summed_up_is_left_to_chance_and_shows_in_t
     ],
     ids=["guarantee", "capability"],
 )
-def test_12_guarantees_and_limits_bend_the_shares(
+def test_guarantees_and_limits_bend_the_shares(
     a: dict[str, object], b: dict[str, object], expected: tuple[float, float]
 ) -> None:
     yard = Yard().node("n", cpu="10", memory="100Gi").queue("a", weight=1, **a).queue("b", weight=1, **b)
@@ -117,7 +117,7 @@ def two_queues() -> Yard:
     return yard
 
 
-def test_6_6_a_queue_that_has_what_it_deserves_is_passed_over() -> None:
+def test_a_queue_that_has_what_it_deserves_is_passed_over() -> None:
     yard = two_queues().pod("w1", "one", on="n", asks={"cpu": "5"}).pod("w2", "one", asks={"cpu": "4"})
     yard.pod("v1", "two", asks={"cpu": "5"})
     plugin = Proportion()
@@ -128,7 +128,7 @@ def test_6_6_a_queue_that_has_what_it_deserves_is_passed_over() -> None:
     assert plugin.queue_order(round.queues["b"], round.queues["a"]) < 0
 
 
-def test_6_6_overused_means_in_every_dimension() -> None:
+def test_overused_means_in_every_dimension() -> None:
     yard = two_queues().pod("w", "one", on="n", asks={"cpu": "8"}).pod("v", "two", asks={"cpu": "8"})
     plugin = Proportion()
     round = yard.round(plugin)
@@ -136,7 +136,7 @@ def test_6_6_overused_means_in_every_dimension() -> None:
     assert not plugin.overused(round.queues["b"])
 
 
-def test_6_6_a_higher_priority_of_a_queue_counts_before_its_share() -> None:
+def test_a_higher_priority_of_a_queue_counts_before_its_share() -> None:
     yard = Yard().node("n").queue("a", priority=5).queue("b").group("one", queue="a").group("two", queue="b")
     yard.pod("w", "one", on="n").pod("v", "two")
     plugin = Proportion()
@@ -144,7 +144,7 @@ def test_6_6_a_higher_priority_of_a_queue_counts_before_its_share() -> None:
     assert plugin.queue_order(round.queues["a"], round.queues["b"]) < 0
 
 
-def test_6_6_victims_are_taken_while_their_queue_has_too_much() -> None:
+def test_victims_are_taken_while_their_queue_has_too_much() -> None:
     yard = two_queues()
     for name in ("w1", "w2", "w3"):
         yard.pod(name, "one", on="n", asks={"cpu": "3"})
@@ -155,7 +155,7 @@ def test_6_6_victims_are_taken_while_their_queue_has_too_much() -> None:
     assert [victim.name for victim in plugin.reclaimable(task(round, "v"), candidates)] == ["w1", "w2"]
 
 
-def test_6_6_a_closed_queue_gets_nothing_and_lets_nobody_in() -> None:
+def test_a_closed_queue_gets_nothing_and_lets_nobody_in() -> None:
     yard = (
         Yard().node("n").queue("a", state="Closed").group("one", queue="a", phase="Pending", minResources={"cpu": "1"})
     )
@@ -173,7 +173,7 @@ def waiting_groups(*names: str, cpu: str = "3") -> Yard:
     return yard
 
 
-def test_6_6_a_group_beyond_the_queues_limit_is_told_what_is_insufficient() -> None:
+def test_a_group_beyond_the_queues_limit_is_told_what_is_insufficient() -> None:
     plugin = Proportion()
     round = waiting_groups("one", cpu="6").round(plugin)
     assert plugin.job_enqueueable(round.jobs["default/one"]) is Vote.REJECT
@@ -222,7 +222,7 @@ def test_two_queues_end_with_half_the_cluster_each() -> None:
 # ---- overcommit ----
 
 
-def test_6_4_the_cluster_is_imagined_larger_by_the_factor() -> None:
+def test_the_cluster_is_imagined_larger_by_the_factor() -> None:
     yard = Yard().node("n", cpu="10").queue("default")
     yard.group("fits", phase="Pending", minResources={"cpu": "12"})
     yard.group("not", phase="Pending", minResources={"cpu": "12100m"})
@@ -233,7 +233,7 @@ def test_6_4_the_cluster_is_imagined_larger_by_the_factor() -> None:
     assert [note for _, note in round.outcome.notes] == ["resource in cluster is overused: overused cpu"]
 
 
-def test_6_4_who_was_let_in_counts_until_it_runs() -> None:
+def test_who_was_let_in_counts_until_it_runs() -> None:
     yard = Yard().node("n", cpu="10").queue("default")
     yard.group("in", phase="Inqueue", minResources={"cpu": "8"})
     yard.group("next", phase="Pending", minResources={"cpu": "5"})
@@ -242,7 +242,7 @@ def test_6_4_who_was_let_in_counts_until_it_runs() -> None:
     assert plugin.job_enqueueable(round.jobs["default/next"]) is Vote.REJECT
 
 
-def test_6_4_only_who_really_enters_counts() -> None:
+def test_only_who_really_enters_counts() -> None:
     yard = Yard().node("n", cpu="10").queue("default")
     for name in ("one", "two"):
         yard.group(name, phase="Pending", minResources={"cpu": "7"})

@@ -34,7 +34,7 @@ def budgeted() -> Yard:
 
 
 @pytest.mark.parametrize(("compatible", "expected"), [(False, ["a", "b", "bare"]), (True, ["a", "b"])])
-def test_6_19_victims_stay_within_their_budgets(compatible: bool, expected: list[str]) -> None:
+def test_victims_stay_within_their_budgets(compatible: bool, expected: list[str]) -> None:
     plugin = DisruptionBudgets()
     round = budgeted().round(plugin, compatible=compatible)
     candidates = [task(round, name) for name in ("a", "b", "c", "bare")]
@@ -55,7 +55,7 @@ def quotas() -> Yard:
     return yard
 
 
-def test_6_21_a_namespace_lets_in_what_its_quota_has_room_for() -> None:
+def test_a_namespace_lets_in_what_its_quota_has_room_for() -> None:
     plugin = ResourceQuotaPlugin()
     round = quotas().round(plugin)
     jobs = round.jobs
@@ -89,7 +89,7 @@ def busy_yard() -> Yard:
     return yard
 
 
-def test_12_usage_is_scored_by_what_is_left() -> None:
+def test_usage_is_scored_by_what_is_left() -> None:
     source = measured(idle=NodeUsage(40, 60, NOW), stale=NodeUsage(0, 0, NOW - 301))
     plugin = UsagePlugin.of(Arguments(), source)
     round = busy_yard().round(plugin)
@@ -98,7 +98,7 @@ def test_12_usage_is_scored_by_what_is_left() -> None:
     assert scores(plugin, round, "x")["unknown"] == 0
 
 
-def test_6_16_nodes_above_a_threshold_are_refused() -> None:
+def test_nodes_above_a_threshold_are_refused() -> None:
     source = measured(idle=NodeUsage(70, 50, NOW), busy=NodeUsage(71, 90, NOW), full=NodeUsage(0, 51, NOW))
     plugin = UsagePlugin.of(Arguments({"thresholds": {"cpu": 70, "mem": 50}}), source)
     refused = refusals(plugin, busy_yard().round(plugin), "x")
@@ -115,7 +115,7 @@ def gpus(**arguments: Any) -> tuple[ResourceStrategyFit, Yard]:
     return ResourceStrategyFit.of(Arguments(arguments)), yard.group("job").pod("there", on="gpu", asks={"cpu": "2"})
 
 
-def test_6_23_each_resource_has_its_own_strategy() -> None:
+def test_each_resource_has_its_own_strategy() -> None:
     resources = {"nvidia.com/*": {"type": "MostAllocated", "weight": 3}, "cpu": {"type": "LeastAllocated"}, "*": {}}
     plugin, yard = gpus(resources=resources, resourceStrategyFitWeight=2)
     round = yard.pod("x", "job", asks={"cpu": "2", "nvidia.com/gpu": "1"}).round(plugin)
@@ -123,7 +123,7 @@ def test_6_23_each_resource_has_its_own_strategy() -> None:
     assert scores(plugin, round, "x")["plain"] == pytest.approx(200 * 0.75 / 4)
 
 
-def test_6_23_the_longest_beginning_and_then_the_name_itself_decide() -> None:
+def test_the_pattern_with_the_longest_prefix_decides() -> None:
     resources = {
         "nvidia*": {"type": "MostAllocated", "weight": 1},
         "nvidia.com/g*": {"type": "LeastAllocated", "weight": 1},
@@ -133,7 +133,7 @@ def test_6_23_the_longest_beginning_and_then_the_name_itself_decide() -> None:
     assert scores(plugin, round, "x")["gpu"] == pytest.approx(1000 * 0.75)
 
 
-def test_6_23_a_pods_own_strategy_goes_first() -> None:
+def test_a_pods_own_strategy_goes_first() -> None:
     plugin, yard = gpus()
     own = {"volcano.sh/resource-strategy-scoring-type": "MostAllocated"}
     own["volcano.sh/resource-strategy-weight"] = json.dumps({"cpu": 1})
@@ -141,14 +141,14 @@ def test_6_23_a_pods_own_strategy_goes_first() -> None:
     assert scores(plugin, round, "x") == pytest.approx({"plain": 250, "gpu": 500})
 
 
-def test_6_23_sra_keeps_others_off_what_is_scarce() -> None:
+def test_sra_keeps_others_off_what_is_scarce() -> None:
     sra = {"enable": True, "resources": "nvidia.com/gpu", "weight": 5, "resourceWeight": {"nvidia.com/gpu": 1}}
     plugin, yard = gpus(resourceStrategyFitWeight=0, sra=sra)
     round = yard.pod("x", "job", asks={"cpu": "1"}).round(plugin)
     assert scores(plugin, round, "x") == {"plain": 500, "gpu": 0}
 
 
-def test_6_23_enough_is_left_beside_idle_gpus() -> None:
+def test_enough_is_left_beside_idle_gpus() -> None:
     shares = {"nvidia.com/gpu.cpu": 1, "nvidia.com/gpu.memory": 1}
     plugin, yard = gpus(proportional={"enable": True, "resources": "nvidia.com/gpu", "resourceProportion": shares})
     yard.pod("x", "job", asks={"cpu": "3"}).pod("ok", "job", asks={"cpu": "2"})

@@ -42,27 +42,27 @@ def buckets_of(yard: Yard) -> list[list[str]]:
     return [sorted(names) for names in listed.values()]
 
 
-def test_6_14_servers_keep_apart_and_workers_spread_over_them() -> None:
+def test_servers_keep_apart_and_workers_spread_over_them() -> None:
     yard = training(affinity="ps,worker", anti_affinity="ps")
     assert sorted(buckets_of(yard)) == [["ps-0", "worker-0", "worker-2"], ["ps-1", "worker-1", "worker-3"]]
 
 
-def test_6_14_a_role_that_likes_itself_stays_together() -> None:
+def test_a_role_that_likes_itself_stays_together() -> None:
     assert buckets_of(training(ps=0, affinity="worker")) == [["worker-0", "worker-1", "worker-2", "worker-3"]]
 
 
 @pytest.mark.parametrize("said", ["ps,nobody", "ps,ps"])
-def test_6_14_a_role_that_there_is_not_or_twice_makes_the_job_be_ignored(said: str) -> None:
+def test_a_role_that_there_is_not_or_twice_makes_the_job_be_ignored(said: str) -> None:
     assert rules_of(training(affinity=said).round().jobs["default/job"]) is None
 
 
-def test_6_14_tasks_on_nodes_make_the_first_buckets() -> None:
+def test_tasks_on_nodes_make_the_first_buckets() -> None:
     yard = training(affinity="ps,worker", anti_affinity="ps")
     yard.pod("job-ps-9", "job", on="b", annotations={"volcano.sh/task-spec": "ps"})
     assert "ps-9" in buckets_of(yard)[0]
 
 
-def test_6_14_tasks_come_bucket_by_bucket_and_in_the_users_order() -> None:
+def test_tasks_come_bucket_by_bucket_and_in_the_users_order() -> None:
     plugin = TaskTopology()
     yard = training(affinity="ps,worker", anti_affinity="ps", task_order="worker,ps")
     round = yard.pod("job-other-0", "job", annotations={"volcano.sh/task-spec": "other"}).round(plugin)
@@ -73,14 +73,14 @@ def test_6_14_tasks_come_bucket_by_bucket_and_in_the_users_order() -> None:
     assert plugin.task_order(other, other) == 0
 
 
-def test_6_14_a_node_is_as_good_as_much_of_the_bucket_fits() -> None:
+def test_a_node_is_as_good_as_much_of_the_bucket_fits() -> None:
     plugin = TaskTopology()
     yard = training(ps=0, affinity="worker").node("small", cpu="2").node("tiny", cpu="500m")
     round = yard.round(plugin)
     assert scores(plugin, round, "job-worker-0") == {"a": 100, "b": 100, "small": 50, "tiny": 0}
 
 
-def test_6_14_who_is_placed_draws_the_others() -> None:
+def test_who_is_placed_draws_the_others() -> None:
     plugin = TaskTopology()
     round = training(ps=0, affinity="worker").round(plugin)
     placed = task(round, "job-worker-0")
@@ -95,7 +95,7 @@ def _move(round: Any, moved: Any, status: TaskStatus, *, row: int) -> None:
 
 
 @pytest.mark.parametrize(("compatible", "after"), [(False, {"a": 100, "b": 100}), (True, {"a": 100, "b": 75})])
-def test_11_24_a_task_that_was_only_tried_is_taken_back(compatible: bool, after: dict[str, float]) -> None:
+def test_a_task_that_was_only_tried_is_taken_back(compatible: bool, after: dict[str, float]) -> None:
     plugin = TaskTopology()
     round = training(ps=0, affinity="worker").round(plugin, compatible=compatible)
     placed = task(round, "job-worker-0")
@@ -122,7 +122,7 @@ def relieving(source: UsageBoard, *, period: str = "5m", **targets: int) -> Resc
     return Rescheduling.of(Arguments({"interval": "2m", "metricsPeriod": period, "strategies": strategies}), source)
 
 
-def test_6_17_lesser_pods_leave_a_busy_node_until_it_is_not() -> None:
+def test_lesser_pods_leave_a_busy_node_until_it_is_not() -> None:
     yard, source = unbalanced()
     plugin = relieving(source)
     round = yard.round(plugin)
@@ -133,7 +133,7 @@ def test_6_17_lesser_pods_leave_a_busy_node_until_it_is_not() -> None:
     assert plugin.victim_tasks(running)
 
 
-def test_6_17_nothing_moves_unless_some_are_busy_and_some_are_not() -> None:
+def test_nothing_moves_unless_some_are_busy_and_some_are_not() -> None:
     yard, _ = unbalanced()
     for usage in (NodeUsage(50, 20, NOW), NodeUsage(10, 10, NOW)):
         plugin = relieving(measured(hot=usage, cold=NodeUsage(5, 5, NOW)))
@@ -144,7 +144,7 @@ def test_6_17_nothing_moves_unless_some_are_busy_and_some_are_not() -> None:
     assert silent.victim_tasks([]) == []
 
 
-def test_section_6_17_of_equal_priority_those_who_were_promised_less_go_first() -> None:
+def test_of_equal_priority_those_who_were_promised_less_go_first() -> None:
     yard, source = unbalanced()
     amounts = {"cpu": "1", "memory": "1Gi"}
     yard.pod("guaranteed", "job", on="hot", asks=amounts, limits=amounts, priority=0)
@@ -160,7 +160,7 @@ def test_section_6_17_of_equal_priority_those_who_were_promised_less_go_first() 
     assert victims[:4] == ["none", "best-effort", "burstable", "guaranteed"]
 
 
-def test_section_11_13_the_period_that_there_is_is_used_whatever_the_arguments_say() -> None:
+def test_the_period_that_there_is_is_used_whatever_the_arguments_say() -> None:
     yard, source = unbalanced()
     for period, compatible, moves in (("5m", False, True), ("5m", True, False), ("10m", True, True)):
         plugin = relieving(source, period=period)
@@ -168,7 +168,7 @@ def test_section_11_13_the_period_that_there_is_is_used_whatever_the_arguments_s
         assert bool(plugin.victim_tasks([task(round, "p1")])) is moves
 
 
-def test_section_6_17_a_negative_budget_does_not_stop_the_original() -> None:
+def test_a_negative_budget_does_not_stop_the_original() -> None:
     """Cold has 1.5 cores left below its target, and the first pod to move asks for three."""
     yard = Yard().node("hot", cpu="10").node("cold", cpu="10").queue("default").group("job")
     for number in range(3):
@@ -181,7 +181,7 @@ def test_section_6_17_a_negative_budget_does_not_stop_the_original() -> None:
         assert len(plugin.victim_tasks(running)) == moved
 
 
-def test_section_6_17_old_and_missing_numbers_move_nobody() -> None:
+def test_old_and_missing_numbers_move_nobody() -> None:
     yard, _ = unbalanced()
     for source in (measured(hot=NodeUsage(90, 20, NOW), cold=NodeUsage(5, 5, NOW - 301)), measured()):
         plugin = relieving(source)

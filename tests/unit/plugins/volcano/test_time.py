@@ -25,7 +25,7 @@ def at(text: str) -> float:
 # ---- sla ----
 
 
-def test_6_11_a_deadline_comes_before_none_and_an_earlier_one_first() -> None:
+def test_a_deadline_comes_before_none_and_an_earlier_one_first() -> None:
     yard = Yard().queue("default").group("none", created="2026-01-01T00:00:00Z")
     yard.group("late", created="2026-01-01T00:00:00Z", annotations={"sla-waiting-time": "2h"})
     yard.group("soon", created="2026-01-01T00:30:00Z", annotations={"volcano.sh/sla-waiting-time": "1h"})
@@ -36,7 +36,7 @@ def test_6_11_a_deadline_comes_before_none_and_an_earlier_one_first() -> None:
     assert plugin.job_order(none, none) == 0
 
 
-def test_6_11_who_waited_long_enough_is_let_in() -> None:
+def test_who_waited_long_enough_is_let_in() -> None:
     yard = Yard().queue("default").group("job", created="2026-01-01T00:00:00Z")
     plugin = Sla.of(Arguments({"sla-waiting-time": "1h"}))
     for now, vote in (("2026-01-01T00:59:59", Vote.ABSTAIN), ("2026-01-01T01:00:00", Vote.PERMIT)):
@@ -67,7 +67,7 @@ def night() -> TimeDivision:
     return TimeDivision({"night": "20:00-06:00"}, period=120.0, clock=UTC)
 
 
-def test_6_12_a_zone_is_lent_at_its_hours_to_those_who_may_be_evicted() -> None:
+def test_a_zone_is_lent_at_its_hours_to_those_who_may_be_evicted() -> None:
     plugin = night()
     round = zones().round(plugin, now=at("2026-01-01T22:00:00"))
     assert refusals(plugin, round, "guest") == {"odd": ["revocable zone odd not support"]}
@@ -79,7 +79,7 @@ def test_6_12_a_zone_is_lent_at_its_hours_to_those_who_may_be_evicted() -> None:
     assert scores(plugin, round, "steady") == {"own": 0, "night": 0, "odd": 0}
 
 
-def test_6_12_a_zone_is_closed_outside_its_hours() -> None:
+def test_a_zone_is_closed_outside_its_hours() -> None:
     plugin = night()
     round = zones().round(plugin, now=at("2026-01-01T12:00:00"))
     assert refusals(plugin, round, "guest")["night"] == ["current time beyond revocable zone night:20:00-06:00"]
@@ -97,20 +97,20 @@ def test_6_12_a_zone_is_closed_outside_its_hours() -> None:
         ("08:00-08:00", "2026-01-02T07:59:59", False, True),
     ],
 )
-def test_section_6_12_hours_may_go_on_after_midnight(hours: str, time: str, compatible: bool, is_open: bool) -> None:
+def test_hours_may_go_on_after_midnight(hours: str, time: str, compatible: bool, is_open: bool) -> None:
     plugin = TimeDivision({"night": hours}, clock=UTC)
     round = zones().round(plugin, now=at(time), compatible=compatible)
     assert ("night" not in refusals(plugin, round, "guest")) is is_open
 
 
-def test_section_6_12_arguments_name_zones_and_hours() -> None:
+def test_arguments_name_zones_and_hours() -> None:
     arguments = Arguments({"tdm.revocable-zone.night": "00:00-00:00", "tdm.evict.period": "2m"})
     plugin = TimeDivision.of(arguments)
     round = zones().round(plugin)
     assert "night" not in refusals(plugin, round, "guest"), "all day, whatever the time zone"
 
 
-def test_6_12_who_may_be_evicted_comes_after_who_may_not_and_never_starves() -> None:
+def test_who_may_be_evicted_comes_after_who_may_not_and_never_starves() -> None:
     plugin = night()
     jobs = zones().round(plugin).jobs
     lender, borrower = jobs["default/lender"], jobs["default/borrower"]
@@ -119,7 +119,7 @@ def test_6_12_who_may_be_evicted_comes_after_who_may_not_and_never_starves() -> 
     assert not plugin.job_starving(borrower)
 
 
-def test_6_12_guests_are_evicted_when_the_hours_are_over_a_few_at_a_time() -> None:
+def test_guests_are_evicted_when_the_hours_are_over_a_few_at_a_time() -> None:
     yard = zones().group("borrower", annotations={PREEMPTABLE: "true", "volcano.sh/jdb-max-unavailable": "50%"})
     for number in range(3):
         yard.pod(f"g{number}", "borrower", on="night", annotations={PREEMPTABLE: "true"})
@@ -133,7 +133,7 @@ def test_6_12_guests_are_evicted_when_the_hours_are_over_a_few_at_a_time() -> No
     assert task(round, "g0").job is round.jobs["default/borrower"]
 
 
-def test_6_12_a_steady_pod_preempts_guests_on_nodes_of_its_own() -> None:
+def test_a_steady_pod_preempts_guests_on_nodes_of_its_own() -> None:
     yard = zones().pod("g1", "borrower", on="own", annotations={PREEMPTABLE: "true"})
     yard.pod("g2", "borrower", on="night", annotations={PREEMPTABLE: "true"})
     plugin = night()
@@ -153,7 +153,7 @@ def test_6_12_a_steady_pod_preempts_guests_on_nodes_of_its_own() -> None:
         ({"volcano.sh/jdb-max-unavailable": "3"}, 2),
     ],
 )
-def test_6_12_budgets_say_how_many_go_at_once(annotations: dict[str, str], most: int) -> None:
+def test_budgets_say_how_many_go_at_once(annotations: dict[str, str], most: int) -> None:
     yard = Yard().node("n").queue("default").group("job", annotations=annotations)
     for number in range(3):
         yard.pod(f"p{number}", "job", on="n")
@@ -168,7 +168,7 @@ def scheduled(since: str, status: str = "True") -> dict[str, Any]:
     return {"conditions": [{"type": "PodScheduled", "status": status, "lastTransitionTime": since}]}
 
 
-def test_section_6_18_a_pod_that_was_placed_a_moment_ago_is_left_alone() -> None:
+def test_a_pod_that_was_placed_a_moment_ago_is_left_alone() -> None:
     cooling, fresh, old = {"volcano.sh/cooldown-time": "5m"}, "2027-01-15T07:59:30Z", "2027-01-15T07:00:00Z"
     yard = Yard().node("n").queue("default").group("job").pod("x", "job")
     yard.pod("fresh", "job", on="n", labels=cooling, status=scheduled(fresh) | {"startTime": old})
