@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: fuzz setup demo check test test-kube bench bench-kube wheel clean
+.PHONY: fuzz setup demo docs check test test-kube bench bench-kube wheel clean
 
 setup: $(READY)
 
@@ -21,6 +21,10 @@ $(READY): pyproject.toml
 
 demo: $(READY)
 	$(BIN)/fairlead demo $(ARGS)
+
+# The tables of docs/volcano-parity.md, from the fields of Quirks.
+docs: $(READY)
+	$(BIN)/python tools/docs/parity_tables.py
 
 # Lint, types, import contracts and unit tests: before every commit.
 check: $(READY)

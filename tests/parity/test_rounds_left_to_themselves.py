@@ -24,7 +24,7 @@ EVERY = 6
 def round_of(scenario: Scenario, seed: int) -> Round:
     rounds = profile_of_volcano(load_volcano_config(scenario.doc["conf"], compatible=True)).rounds
     assert rounds is not None
-    fixed = rounds.__class__(rounds.actions, rounds.tiers, configurations=rounds.configurations, compatible=False)
+    fixed = rounds.__class__(rounds.actions, rounds.tiers, configurations=rounds.configurations)
     round = open_round(recorded_cluster(scenario), fixed, uid="ours", now=4e9, rng=Random(seed))
     for _ in run_actions(round):
         pass

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.framework.round import Round
+from fairlead.model.quirks import Quirks
 from fairlead.model.tasks import TaskStatus
 from fairlead.plugins.volcano.devices.device_config import DeviceConfig
 from fairlead.plugins.volcano.devices.deviceshare import DeviceShare
@@ -116,7 +117,7 @@ def test_nodes_are_judged_and_liked_at_once_as_one_by_one(
 ) -> None:
     cards = pool(policy)
     round, plugin = opened(nodes, pods, cards)
-    round.compatible = compatible
+    round.quirks = Quirks.of(compatible=compatible)
     for at in range(len(pods) - 1):
         move(round, plugin, f"p{at}", int(round.rows[at % len(round.rows)]), TaskStatus.ALLOCATED)
     last = task(round, f"p{len(pods) - 1}")

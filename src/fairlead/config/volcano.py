@@ -21,6 +21,7 @@ from fairlead.config.volcano_arguments import ACTIONS, ARGUMENTS, METRICS, METRI
 from fairlead.config.volcano_presets import PRESETS
 from fairlead.config.volcano_records import HIERARCHY, ListedPlugin, VolcanoConfig
 from fairlead.framework.tier_plugin import SWITCHES as POINT_SWITCHES
+from fairlead.model.quirks import Quirks
 
 TOP_KEYS = ("actions", "tiers", "configurations", "metrics")
 CONFIG_MAP_KEY = "volcano-scheduler.conf"
@@ -52,7 +53,7 @@ def is_volcano_config(source: Source) -> bool:
 
 def volcano_config_from(source: Source, *, compatible: bool = False) -> VolcanoConfig:
     source = _inside_config_map(source)
-    return _Reader(source, compatible=compatible).config()
+    return _Reader(source, Quirks.of(compatible=compatible)).config()
 
 
 def _inside_config_map(source: Source) -> Source:
@@ -71,14 +72,14 @@ def _inside_config_map(source: Source) -> Source:
 
 
 class _Reader:
-    """Reads one document. What the original refuses goes to `_problems`; what it overlooks goes there too, unless the
-    reading is compatible: then to `_overlooked`."""
+    """Reads one document. What the original refuses goes to `_problems`. What the original ignores goes to `_ignored`
+    if that is kept (`ignores_unknown_settings`), else to `_problems` too."""
 
-    def __init__(self, source: Source, *, compatible: bool) -> None:
+    def __init__(self, source: Source, quirks: Quirks) -> None:
         self._source = source
-        self._compatible = compatible
+        self._quirks = quirks
         self._problems = ConfigProblems(source)
-        self._overlooked = ConfigProblems(source)
+        self._ignored = ConfigProblems(source) if quirks.ignores_unknown_settings else self._problems
 
     def config(self) -> VolcanoConfig:
         document = self._mapping(self._source.value, ())
@@ -95,8 +96,8 @@ class _Reader:
             tiers=tiers,
             configurations=configurations,
             metrics=metrics,
-            compatible=self._compatible,
-            notices=tuple(map(str, self._overlooked.errors())),
+            quirks=self._quirks,
+            notices=tuple(map(str, self._ignored.errors())),
             source=self._source,
         )
 
@@ -106,8 +107,7 @@ class _Reader:
         self._problems.note(CheckStage.VALIDATION, path, message, hint=hint, original=original)
 
     def _overlook(self, path: Path, message: str, hint: str) -> None:
-        noted = self._overlooked if self._compatible else self._problems
-        noted.note(CheckStage.STRICT, path, message, hint=hint, original="")
+        self._ignored.note(CheckStage.STRICT, path, message, hint=hint, original="")
 
     def _unknown(self, given: Mapping[str, Any], known: Iterable[str], path: Path) -> None:
         for key in given:
@@ -116,9 +116,10 @@ class _Reader:
 
     def _duplicates(self) -> None:
         for path, line, first in self._source.duplicates:
-            noted = self._overlooked if self._compatible else self._problems
             message = f'key "{path[-1]}" already set in map'
-            noted.note(CheckStage.STRICT, path, message, line=line, hint=f"first set in line {first}", original="")
+            self._ignored.note(
+                CheckStage.STRICT, path, message, line=line, hint=f"first set in line {first}", original=""
+            )
 
     # ---- types, as the original's decoder wants them ----
 

@@ -57,7 +57,7 @@ def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = N
         tiers,
         configurations=config.configurations,
         period=options.period,
-        compatible=config.compatible,
+        quirks=config.quirks,
         default_queue=options.default_queue,
         percentage=options.percentage_of_nodes,
         min_feasible=options.minimum_feasible_nodes,
@@ -102,7 +102,7 @@ def _enabled(
         problems.note(CheckStage.BUILDING, (*plugin.path, "name"), error.message, hint=error.hint or "", original="")
         return None
     if made is None:
-        if not config.compatible:
+        if not config.quirks.skips_missing_plugins:
             message = f'plugin "{plugin.name}" is not built'
             problems.note(CheckStage.BUILDING, (*plugin.path, "name"), message, original="")
         return None
@@ -146,7 +146,9 @@ def _from_factory(factory: Any, arguments: Mapping[str, Any]) -> Any:
 
 def _volumes(arguments: Arguments, config: VolcanoConfig, options: VolcanoOptions) -> VolumeBinding:
     """What binds volumes, as the arguments of predicates say."""
-    asks = options.csi_storage if options.csi_storage is not None else not config.compatible
+    asks = options.csi_storage
+    if asks is None:
+        asks = not config.quirks.storage_capacity_on_request
     shape = _shape(arguments.raw("volumebinding.shape")) if "StorageCapacityScoring" in options.gates else None
     timeout = arguments.whole("volumebinding.bindTimeoutSeconds", 600)
     return VolumeBinding(bind_timeout=timeout, shape=shape, asks_drivers=asks)

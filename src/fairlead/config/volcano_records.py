@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fairlead.model.quirks import FIXED, Quirks
+
 if TYPE_CHECKING:
     from fairlead.config.problems import Path
     from fairlead.config.source import Source
@@ -33,14 +35,14 @@ class ListedPlugin:
 
 @dataclass(frozen=True, slots=True)
 class VolcanoConfig:
-    """`compatible` keeps what the original does with its mistakes, and those of its users. `notices` are what was
-    overlooked on its account."""
+    """`quirks` are the behaviours of the original that are kept. `notices` are settings that were ignored because one
+    of them says so."""
 
     actions: tuple[str, ...]
     tiers: tuple[tuple[ListedPlugin, ...], ...]
     configurations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     metrics: Mapping[str, str] = field(default_factory=dict)
-    compatible: bool = False
+    quirks: Quirks = FIXED
     notices: tuple[str, ...] = field(default=(), compare=False)
     source: Source | None = field(default=None, compare=False, repr=False)
 

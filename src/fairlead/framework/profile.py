@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.framework.partition import WHOLE, Partition
 from fairlead.framework.plugin import POINTS, takes_part
+from fairlead.model.quirks import FIXED, Quirks
 
 if TYPE_CHECKING:
     from fairlead.framework.extender import Extender
@@ -25,7 +26,7 @@ class Rounds:
     """Scheduling in rounds, as Volcano does: every `period` seconds after the last one ended, `actions` run in order
     over all jobs, asking the plugins tier by tier. `configurations` are the actions' arguments.
 
-    `compatible` keeps the original's slips where they are fixed otherwise. `slice` is the number of attempts after
+    `quirks` are the behaviours of the original that are kept and not repaired. `slice` is the number of attempts after
     which others have a turn. `percentage`, `min_feasible` and `min_percentage` say how many nodes are looked at.
     `partition` is the part of the cluster that the rounds are about. Volumes of `ignored_provisioners` are not counted
     among what pods ask for. `opens_queue_gates`: the gate of pods that wait for their queue is taken away once it has
@@ -35,7 +36,7 @@ class Rounds:
     tiers: tuple[tuple[Enabled, ...], ...]
     configurations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     period: float = 1.0
-    compatible: bool = False
+    quirks: Quirks = FIXED
     slice: int = 64
     default_queue: str = "default"
     percentage: int = 0

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fairlead.framework.tiers import Tiers
     from fairlead.model.amounts import Amounts
     from fairlead.model.policy import Queue
+    from fairlead.model.quirks import Quirks
     from fairlead.state.cluster import Cluster
     from fairlead.state.round_resources import RoundResources
     from fairlead.state.trial_overlay import TrialOverlay
@@ -199,7 +200,7 @@ class Round:
     topology: HyperNodes
     actions: tuple[str, ...]
     configurations: Mapping[str, Mapping[str, Any]]
-    compatible: bool
+    quirks: Quirks
     choices: Choices
     witness: Witness
     scores: Scores | None = None
@@ -210,7 +211,7 @@ class Round:
     opens_queue_gates: bool = False
     meter: Meter | None = None
     """Where somebody wants to know how long things take."""
-    undone_evictions_stay_out: bool = False
+    undone_evictions_stay_hidden: bool = False
     """Whether a pod whose eviction is undone stays out of what predicates and scores see until the round ends."""
     cycles: dict[str, Cycle] = field(default_factory=dict)
     """By task, what its filters noted when it was last looked at."""

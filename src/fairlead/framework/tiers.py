@@ -27,9 +27,9 @@ class Tiers:
     """All that is asked of several plugins at once. A plugin that is listed twice is asked twice, but the instance
     listed last answers both times."""
 
-    def __init__(self, tiers: Sequence[Sequence[Enabled]], *, reseed_victims: bool = True) -> None:
+    def __init__(self, tiers: Sequence[Sequence[Enabled]], *, disagreement_restarts: bool = True) -> None:
         self.plugins: dict[str, TierPlugin] = {e.plugin.name: e.plugin for tier in tiers for e in tier}
-        self._reseed_victims = reseed_victims
+        self._disagreement_restarts = disagreement_restarts
         self._asked: dict[str, list[list[Callable[..., Any]]]] = {
             point: [[getattr(self.plugins[e.plugin.name], point) for e in tier if e.speaks_at(point)] for tier in tiers]
             for point in SWITCHES
@@ -151,7 +151,7 @@ class Tiers:
                     continue
                 agreed = {task.uid for task in said}
                 victims = [task for task in victims if task.uid in agreed] or None
-                if victims is None and not self._reseed_victims:
+                if victims is None and not self._disagreement_restarts:
                     break
             if victims is not None:
                 return victims

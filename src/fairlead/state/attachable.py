@@ -4,8 +4,8 @@ A pod asks for one `attachable-volumes-csi-<driver>` for every claim of that dri
 twice; a node has as many as its CSINode says. So a pod that asks for nothing but a volume does not ask for nothing.
 kube-scheduler's filter counts distinct volumes instead; a pod has to pass both.
 
-A driver that no node of the cluster has is of no use to anybody who counts: its volumes (hostpath's, those of local
-disks) are left out, unless `strict`, which asks nodes for them all the same, as the original does.
+Volumes of a driver that no node has registered (hostpath's, those of local disks) are not counted, unless
+`counts_unregistered`: then a pod asks for them, and no node has any, as in the original.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NO_LIMIT = 2**31 - 1
 class AttachableVolumes:
     """As the cluster is now. `ignored` are drivers whose volumes nobody attaches."""
 
-    def __init__(self, cluster: Cluster, ignored: Collection[str], *, strict: bool) -> None:
+    def __init__(self, cluster: Cluster, ignored: Collection[str], *, counts_unregistered: bool) -> None:
         object_index = cluster.object_index
         self._claims = object_index.of(kinds.PERSISTENT_VOLUME_CLAIM)
         self._volumes = object_index.of(kinds.PERSISTENT_VOLUME)
@@ -44,7 +44,7 @@ class AttachableVolumes:
         self._csi_nodes = object_index.of(kinds.CSI_NODE)
         self._table = cluster.table
         self._ignored = ignored
-        self._strict = strict
+        self._counts_unregistered = counts_unregistered
         self._known_drivers: set[str] | None = None
 
     def asked_by(self, pod: Pod) -> Mapping[str, int]:
@@ -57,7 +57,7 @@ class AttachableVolumes:
             if claim is None or (use.ephemeral and not_owned(pod, claim)):
                 return {}
             driver = self._driver_of(claim)
-            if driver and driver not in self._ignored and (self._strict or driver in self._drivers()):
+            if driver and driver not in self._ignored and (self._counts_unregistered or driver in self._drivers()):
                 counted[attach_limit_name(driver)] += 1
         return counted
 

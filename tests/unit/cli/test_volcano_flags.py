@@ -15,6 +15,7 @@ from fairlead.cli.schedulers import configured_scheduler
 from fairlead.cli.volcano_flags import VolcanoFlags, volcano_options
 from fairlead.config.volcano_presets import PRESETS
 from fairlead.errors import ConfigError
+from fairlead.model.quirks import ORIGINAL
 from fairlead.testing.harness import Harness
 
 
@@ -73,7 +74,7 @@ def test_volcanos_flags_reach_the_rounds() -> None:
     )  # fmt: skip
     rounds = made.scheduler.profiles["a"].rounds
     assert rounds is not None
-    assert (rounds.period, rounds.default_queue, rounds.compatible) == (0.25, "main", True)
+    assert (rounds.period, rounds.default_queue, rounds.quirks) == (0.25, "main", ORIGINAL)
     assert (rounds.percentage, rounds.min_feasible, rounds.min_percentage) == (40, 7, 3)
     assert rounds.scheduler_names == ("a", "b")
 

@@ -18,6 +18,7 @@ from fairlead.config.volcano_options import VolcanoOptions
 from fairlead.config.volcano_presets import PRESETS
 from fairlead.config.watcher import ConfigWatcher, ReloadOutcome
 from fairlead.framework.tiers import Tiers
+from fairlead.model.quirks import FIXED
 from fairlead.plugins.volcano.catalogue import NAMES
 from fairlead.plugins.volcano.queues.capacity import HierarchicalCapacity
 
@@ -135,7 +136,7 @@ def test_a_profile_has_the_tiers_the_actions_and_the_flags() -> None:
     assert (rounds.period, rounds.default_queue, rounds.percentage) == (0.5, "main", 30)
     assert rounds.scheduler_names == ("vc", "vc2")
     assert rounds.actions == ("enqueue", "allocate", "backfill", "reclaim")
-    assert not rounds.compatible
+    assert rounds.quirks == FIXED
     tiers = Tiers(rounds.tiers)
     assert isinstance(tiers.plugins["capacity"], HierarchicalCapacity)
     assert not next(one for one in rounds.tiers[0] if one.plugin.name == "gang").speaks_at("preemptable")

@@ -11,6 +11,7 @@ from fairlead.framework.round import Round, Task
 from fairlead.framework.tiers import Enabled, TierPlugin
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Doc, Happened
+from fairlead.model.quirks import Quirks
 from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.priority import Priority
 from fairlead.state.cluster import Cluster
@@ -55,7 +56,8 @@ def round_over(
     compatible: bool = False,
 ) -> Round:
     tier = tuple(Enabled(plugin) for plugin in (plugins if plugins is not None else (Priority(), GangTierPlugin())))
-    return open_round(cluster, Rounds(actions, (tier,), compatible=compatible), uid="r", now=1e9, rng=Random(0))
+    rounds = Rounds(actions, (tier,), quirks=Quirks.of(compatible=compatible))
+    return open_round(cluster, rounds, uid="r", now=1e9, rng=Random(0))
 
 
 def task(round: Round, name: str) -> Task:

@@ -83,7 +83,7 @@ def test_victims_are_agreed_on_tier_by_tier(choosers: list[list[tuple[int, ...]]
 
 
 def test_an_empty_intersection_starts_anew_only_where_that_is_kept() -> None:
-    asked = tiers([Chooser(1), Chooser(2), Chooser(3)], [Chooser(1)], reseed_victims=False)
+    asked = tiers([Chooser(1), Chooser(2), Chooser(3)], [Chooser(1)], disagreement_restarts=False)
     assert [int(task.uid) for task in asked.preemptable(NOTHING, cast("Any", [Candidate(n) for n in (1, 2, 3)]))] == [1]
 
 

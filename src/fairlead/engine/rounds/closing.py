@@ -92,7 +92,7 @@ def _phase(round: Round, job: Job) -> str:
     found = unschedulable is not None and unschedulable.status == "True" and unschedulable.transition_id == round.uid
     if found and counts.of(TaskStatus.RUNNING):
         return "Unknown"
-    scheduled = job.scheduled + (0 if round.compatible else job.ending_in_place)
+    scheduled = job.scheduled + (0 if round.quirks.ending_pods_reset_phase else job.ending_in_place)
     if scheduled >= job.min_available:
         completed = sum(counts.of(status) for status in COMPLETED_CLASS)
         return "Completed" if completed == scheduled else "Running"

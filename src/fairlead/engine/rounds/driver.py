@@ -167,7 +167,7 @@ class RoundDriver:
             now=now,
             rng=self._rng,
             first_row=self._first_row,
-            promised={} if self.rounds.compatible else self._promised,
+            promised={} if self.rounds.quirks.forgets_promised_hyper_nodes else self._promised,
             known=self._tasks,
             own_nodes=self._shards.own(),
             witness=self._tally.begin(now, self.meter),

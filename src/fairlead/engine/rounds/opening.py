@@ -85,11 +85,11 @@ def open_round(
         queues={queue.name: QueueState(queue) for queue in cluster.object_index.of(kinds.VC_QUEUE).values()},
         rows=rows,
         total=_total(resources, rows),
-        tiers=Tiers(rounds.tiers, reseed_victims=rounds.compatible),
+        tiers=Tiers(rounds.tiers, disagreement_restarts=rounds.quirks.disagreement_restarts_tier),
         topology=network,
         actions=rounds.actions,
         configurations=rounds.configurations,
-        compatible=rounds.compatible,
+        quirks=rounds.quirks,
         choices=choices or Choices(rng),
         witness=witness or Witness(),
         sampling=Sampling(rounds.percentage, rounds.min_feasible, rounds.min_percentage),
@@ -107,7 +107,7 @@ def open_round(
         for sub_job in job.sub_jobs.values():
             if promised is not None:
                 sub_job.nominated_hyper_node = promised.get(sub_job.uid, "")
-            elif not rounds.compatible:
+            elif not rounds.quirks.forgets_promised_hyper_nodes:
                 sub_job.nominated_hyper_node = _promise_read_again(round, sub_job)
     for plugin in round.tiers.plugins.values():
         began = meter.clock() if meter is not None else 0.0
@@ -309,7 +309,7 @@ def _recall_hyper_nodes(round: Round, job: Job) -> None:
         return
     where = ""
     for sub_job in job.sub_jobs.values():
-        if round.compatible and sub_job.topology is None:
+        if round.quirks.recalls_only_own_topologies and sub_job.topology is None:
             continue
         names = _nodes_of(round, sub_job.in_status(*ALLOCATED_CLASS))
         sub_job.allocated_hyper_node = round.topology.lowest_containing(names) if names else ""

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 class TaskRequests:
     def __init__(self, cluster: Cluster, rounds: Rounds) -> None:
-        self.attachable = AttachableVolumes(cluster, rounds.ignored_provisioners, strict=rounds.compatible)
+        unregistered = rounds.quirks.counts_unregistered_volumes
+        self.attachable = AttachableVolumes(cluster, rounds.ignored_provisioners, counts_unregistered=unregistered)
         self._uncounted = frozenset().union(*(one.plugin.uncounted for tier in rounds.tiers for one in tier))
         self._by_shape: dict[PodShape, Amounts] = {}
         self._with_volumes: dict[tuple[PodShape, tuple[tuple[str, int], ...]], Amounts] = {}

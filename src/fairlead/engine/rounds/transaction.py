@@ -112,9 +112,9 @@ class Transaction:
     def _undo_eviction(self, operation: Operation) -> None:
         """The original makes every such task Running, even if it was only Bound."""
         round, task = self._round, operation.task
-        _set_status(task, TaskStatus.RUNNING if round.compatible else operation.was)
+        _set_status(task, TaskStatus.RUNNING if round.quirks.undone_evictions_become_running else operation.was)
         round.resources.update(task, operation.row)
-        if not (round.compatible and round.undone_evictions_stay_out):
+        if not round.undone_evictions_stay_hidden:
             round.overlay.occupy(task.pod, operation.row)
         round.tiers.allocated(task)
 
@@ -223,7 +223,7 @@ def bind(round: Round, task: Task) -> str | None:
     pod_state = cluster.pods.get(task.uid)
     if pod_state is None or pod_state.place is not PodPlace.PENDING or not cluster.table.alive[task.row]:
         return f"task <{task.key}> or its node has gone"
-    refusal = lack_of_room(round, task) if round.compatible else None
+    refusal = lack_of_room(round, task) if round.quirks.shrunk_nodes_refuse_binds else None
     if refusal is None:
         _set_status(task, TaskStatus.BINDING)
         round.overlay.keep(task.pod)

@@ -78,7 +78,8 @@ class VolcanoExtender(TierPlugin):
         self._trouble = ""
         if self._has("onSessionOpen"):
             told = self._ask("onSessionOpen", self._bodies.of_round())
-            self._silent = told is None and not self._rules.ignorable and round.compatible
+            muted = round.quirks.failed_opening_mutes_extender
+            self._silent = muted and told is None and not self._rules.ignorable
 
     def close(self, round: Round) -> None:
         if self._has("onSessionClose"):
@@ -179,7 +180,7 @@ class VolcanoExtender(TierPlugin):
             return True
         answer = self._ask("jobReady", {"job": self._bodies.of_job(job)})
         if answer is None:
-            return self._rules.ignorable != self._round.compatible
+            return self._rules.ignorable != self._round.quirks.silent_extender_means_ready
         return bool(answer.get("status"))
 
     # ---- what happens ----

@@ -84,7 +84,7 @@ class GangTierPlugin(TierPlugin):
 
     def close(self, round: Round) -> None:
         for job in round.jobs.values():
-            if job.tasks and (round.compatible or job.is_ready or not job.is_only_ending):
+            if job.tasks and (round.quirks.ending_pods_reset_phase or job.is_ready or not job.is_only_ending):
                 condition = _ready(round) if job.is_ready else _not_ready(round, job)
                 job.conditions[condition.type] = condition
 

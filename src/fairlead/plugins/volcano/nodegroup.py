@@ -57,7 +57,7 @@ class NodeGroup(TierPlugin):
     def open(self, round: Round) -> None:
         self._round = round
         self._rules: dict[str, NodeGroupAffinity] = {}
-        self._limits = None if round.compatible else GroupLimits(round, LABEL)
+        self._limits = None if round.quirks.ignores_group_limits else GroupLimits(round, LABEL)
 
     # ---- judging ----
 

@@ -20,7 +20,7 @@ class DisruptionBudgets(TierPlugin):
     name = "pdb"
 
     def open(self, round: Round) -> None:
-        self._compatible = round.compatible
+        self._protects_unlabelled = round.quirks.pdb_protects_unlabelled_pods
         self._budgets: list[DisruptionBudget] = list(
             round.cluster.object_index.of(kinds.POD_DISRUPTION_BUDGET).values()
         )
@@ -39,7 +39,7 @@ class DisruptionBudgets(TierPlugin):
         left = [budget.disruptions_allowed for budget in self._budgets]
         victims = []
         for task in candidates:
-            if not task.pod.labels and self._compatible:
+            if not task.pod.labels and self._protects_unlabelled:
                 continue
             covering = [at for at, budget in enumerate(self._budgets) if _covers(budget, task)]
             for at in covering:

@@ -69,7 +69,7 @@ class Predicates(TierPlugin):
     def open(self, round: Round) -> None:
         self._round = round
         self._known: dict[PodShape, list[tuple[Reason, NDArray[np.bool_]]]] = {}
-        round.undone_evictions_stay_out = True
+        round.undone_evictions_stay_hidden = round.quirks.undone_evictions_stay_hidden
         follow_affinity(self._others, round)
 
     # ---- judging ----
@@ -134,7 +134,8 @@ class Predicates(TierPlugin):
         if self.pre_predicate(task) is not None:
             return False
         nodes = Nodes(self._round.cluster.table, np.array([row], dtype=np.int32))
-        said = self._said_of_neighbours(task, nodes) if self._round.compatible else self.predicate(task, nodes)
+        only_affinity = self._round.quirks.skips_predicates_after_evictions
+        said = self._said_of_neighbours(task, nodes) if only_affinity else self.predicate(task, nodes)
         return not any(reject.rows.any() for reject in said)
 
     def _said_of_neighbours(self, task: Task, nodes: Nodes) -> Iterator[Reject]:
@@ -189,7 +190,7 @@ def follow_affinity(plugins: Iterable[Plugin], round: Round) -> None:
     """In the original, the nodes on which pods have anything to say of others are listed when a round opens: what a pod
     says that comes to another node later is not heard."""
     anti = wishes = None
-    if round.compatible:
+    if round.quirks.ignores_affinity_on_new_nodes:
         pods = round.cluster.table.pods
         anti = frozenset(row for row, here in enumerate(pods) if any(pod.shape.pod_anti_affinity for pod in here))
         wishes = frozenset(row for row, here in enumerate(pods) if any(pod.shape.has_pod_affinity for pod in here))

@@ -86,7 +86,7 @@ class Rescheduling(TierPlugin):
 
     def _victims(self, tasks: Sequence[Task]) -> list[Task]:
         round, rows = self._round, self._round.rows
-        counted = _MEASURED if round.compatible else len(_DIMENSIONS)
+        counted = _MEASURED if round.quirks.rescheduling_counts_no_pods else len(_DIMENSIONS)
         used = self._utilisation()[:, :counted]
         known = ~np.isnan(used[:, 0])
         low = known & (used < self._low[:counted]).all(axis=1) & ~round.cluster.table.unschedulable[rows]
@@ -95,7 +95,7 @@ class Rescheduling(TierPlugin):
             return []
         room = self._allocatable()[:, :counted]
         budget = ((self._high[:counted] - used) / 100.0 * room)[low].sum(axis=0)
-        if not round.compatible:
+        if not round.quirks.rescheduling_overspends:
             budget = np.maximum(0.0, budget)
         victims: list[Task] = []
         busiest_first = sorted(np.flatnonzero(high).tolist(), key=lambda at: -float(used[at, 0] + used[at, 1]))
@@ -124,11 +124,11 @@ class Rescheduling(TierPlugin):
         return victims
 
     def _is_spent(self, budget: NDArray[np.float64]) -> bool:
-        return bool((budget == 0 if self._round.compatible else budget <= 0).any())
+        return bool((budget == 0 if self._round.quirks.rescheduling_overspends else budget <= 0).any())
 
     def _movable(self, tasks: Sequence[Task], row: int) -> list[Task]:
         """Those on a row that could go, the least first; the original finds them by their names alone."""
-        if not self._round.compatible:
+        if not self._round.quirks.rescheduling_confuses_names:
             return sorted((task for task in tasks if task.row == row), key=_worth)
         first = {task.name: task for task in reversed(tasks)}
         here = sorted(self._round.resources.tasks_on(row), key=_worth)
@@ -137,7 +137,8 @@ class Rescheduling(TierPlugin):
     def _utilisation(self) -> NDArray[np.float64]:
         """Percent by node and dimension; not a number for nodes that nothing is known of."""
         table, resources, rows = self._round.cluster.table, self._round.resources, self._round.rows
-        used = np.full((table.capacity, len(_DIMENSIONS)), 0.0 if self._round.compatible else np.nan)
+        unknown = 0.0 if self._round.quirks.rescheduling_takes_unknown_for_idle else np.nan
+        used = np.full((table.capacity, len(_DIMENSIONS)), unknown)
         for name, known in self._measured().items():
             if name in table.row_of:
                 used[table.row_of[name]] = known.cpu, known.memory, 0.0
@@ -147,9 +148,11 @@ class Rescheduling(TierPlugin):
         return used[rows]
 
     def _measured(self) -> Mapping[str, NodeUsage]:
-        usage, now = self._board.usage(), self._round.now
-        if self._round.compatible:
-            return usage if self._period == _STORED_PERIOD else {}
+        usage, now, quirks = self._board.usage(), self._round.now, self._round.quirks
+        if quirks.rescheduling_reads_only_ten_minutes and self._period != _STORED_PERIOD:
+            return {}
+        if quirks.rescheduling_trusts_old_usage:
+            return usage
         return {name: known for name, known in usage.items() if known.is_fresh(now)}
 
     def _allocatable(self) -> NDArray[np.float64]:

@@ -32,14 +32,14 @@ class ResourceQuotaPlugin(TierPlugin):
             if exceeded := self._exceeded(quota, least):
                 self._round.note(job, _sentence(quota, least, exceeded))
                 return Vote.REJECT
-        if self._round.compatible:
+        if self._round.quirks.reserves_before_admission:
             self._promise(job, least)
         return Vote.PERMIT
 
     def job_enqueued(self, job: Job) -> None:
         """Only who is really let in counts; the original counts them here already when they are asked about."""
         least = job.group.min_resources
-        if not self._round.compatible and least is not None:
+        if not self._round.quirks.reserves_before_admission and least is not None:
             self._promise(job, least)
 
     def _exceeded(self, quota: NamespaceQuota, least: Mapping[str, int]) -> list[str]:

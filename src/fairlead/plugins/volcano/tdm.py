@@ -98,7 +98,7 @@ class TimeDivision(TierPlugin):
         start = now.replace(hour=begin[0], minute=begin[1], second=0)
         end = now.replace(hour=until[0], minute=until[1], second=0)
         if begin >= until:
-            is_open = start <= now or (now <= end and not self._round.compatible)
+            is_open = start <= now or (now <= end and not self._round.quirks.tdm_closes_at_midnight)
         else:
             is_open = start <= now <= end
         return "" if is_open else f"current time beyond revocable zone {zone}:{hours}"

@@ -20,6 +20,7 @@ from fairlead.framework.tiers import Enabled, TierPlugin
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Doc, Happened
 from fairlead.model.kinds import Kind
+from fairlead.model.quirks import Quirks
 from fairlead.model.tasks import TaskStatus
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.conformance import Conformance
@@ -136,7 +137,7 @@ class Square:
             actions=actions,
             tiers=tuple(tuple(p if isinstance(p, Enabled) else Enabled(p) for p in tier) for tier in listed),
             configurations=configurations,
-            compatible=compatible,
+            quirks=Quirks.of(compatible=compatible),
         )
         round = open_round(self.cluster, rounds, uid="round", now=NOW, rng=Random(1), witness=witness)
         for _ in run_actions(round):

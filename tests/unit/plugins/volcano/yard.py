@@ -17,6 +17,7 @@ from fairlead.framework.tiers import Enabled, TierPlugin
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.model.kinds import Kind
+from fairlead.model.quirks import Quirks
 from fairlead.state.cluster import Cluster
 from fairlead.state.nodes import Nodes
 
@@ -103,7 +104,7 @@ class Yard:
         self, *plugins: TierPlugin, compatible: bool = False, actions: Sequence[str] = ("allocate",), now: float = NOW
     ) -> Round:
         tiers = (tuple(Enabled(plugin) for plugin in plugins),)
-        rounds = Rounds(actions=tuple(actions), tiers=tiers, compatible=compatible)
+        rounds = Rounds(actions=tuple(actions), tiers=tiers, quirks=Quirks.of(compatible=compatible))
         return open_round(self.cluster, rounds, uid="round", now=now, rng=Random(1))
 
     def run(self, *plugins: TierPlugin, compatible: bool = False, actions: Sequence[str] = ("allocate",)) -> Round:

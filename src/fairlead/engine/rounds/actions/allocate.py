@@ -55,7 +55,7 @@ class _Allocation:
     def _in_strict_order(self, queue: QueueState) -> bool:
         """Whether nobody of a queue overtakes a job that could not be placed. The original has the field and does not
         look at it."""
-        return queue.queue.dequeue_strategy == "fifo" and not self._round.compatible
+        return queue.queue.dequeue_strategy == "fifo" and not self._round.quirks.ignores_fifo
 
     def _gather(self) -> None:
         round = self._round

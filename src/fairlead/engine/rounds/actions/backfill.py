@@ -73,7 +73,7 @@ def _queue_allows(round: Round, task: Task) -> bool:
 
 def _place(round: Round, task: Task) -> None:
     assert task.job is not None
-    if not round.compatible and not _queue_allows(round, task):
+    if not round.quirks.backfill_ignores_queues and not _queue_allows(round, task):
         task.job.note_errors(task, FitErrors(text=_OVER_LIMIT))
         return
     refusal = round.tiers.pre_predicate(task)

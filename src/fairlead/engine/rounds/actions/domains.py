@@ -81,7 +81,7 @@ def _try_where_promised(round: Round, job: Job, worksheet: Worksheet, *, keep_er
     """Where room was made for a job, it goes, however well it would do elsewhere by now. The promise holds until it is
     redeemed, also if the room is not free yet. (In the original no promise outlives its round.)"""
     promises = {uid: job.sub_jobs[uid].nominated_hyper_node for uid, heap in worksheet.tasks.items() if heap}
-    if round.compatible or not promises or not all(promises.values()):
+    if round.quirks.forgets_promised_hyper_nodes or not promises or not all(promises.values()):
         return None
     where = ""
     for hyper_node in promises.values():

@@ -172,8 +172,8 @@ class Prospects:
         return found & ~self._refused.of(task)[rows]
 
     def refuse(self, task: Task, row: int) -> None:
-        """The original asks every row again for every task, and is seen to."""
-        if not self._round.compatible:
+        """Leave a row out for the tasks that are like this one, until something changes."""
+        if not self._round.quirks.asks_refused_nodes_again:
             self._refused.of(task)[row] = True
 
     def keep(self, trial: Transaction, transaction: Transaction) -> None:

@@ -81,7 +81,7 @@ class _Preemption:
             self._prospects.take_back(transaction)
             return False
         transaction.commit()
-        return assigned and round.compatible
+        return assigned and round.quirks.retries_satisfied_jobs
 
     def _within(self, job: Job) -> None:
         """Evict less important tasks of the same job, each for itself."""
@@ -186,7 +186,7 @@ class _Preemption:
             return False
         if not round.resources.fits_future_at(task.request, row):
             return False
-        if round.compatible:
+        if round.quirks.skips_predicates_after_evictions:
             return True
         return round.tiers.pre_predicate(task) is None and refusals_at(round, task, row) is None
 

@@ -54,7 +54,7 @@ class _Reclaiming:
                 job = jobs.pop()
                 self._reclaim_for(job, starving.tasks(job), queue)
                 yield
-                if jobs and round.compatible:
+                if jobs and round.quirks.retries_satisfied_jobs:
                     queues.push(queue)
 
     def _reclaim_for(self, job: Job, tasks: Heap[Task], queue: QueueState) -> None:
@@ -72,7 +72,7 @@ class _Reclaiming:
     def _domains(self, job: Job) -> Iterable[str]:
         """The hypernodes in which a job may get its room, one after the other."""
         round = self._round
-        if round.compatible or not job.has_hard_topology or not round.topology.ready:
+        if round.quirks.reclaim_ignores_hyper_nodes or not job.has_hard_topology or not round.topology.ready:
             return [round.topology.root]
         gradients = round.tiers.gradient_for_job(job, round.topology.root, Purpose.EVICT)
         return dict.fromkeys(name for gradient in reversed(gradients) for name in gradient)

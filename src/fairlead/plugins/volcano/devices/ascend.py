@@ -156,7 +156,7 @@ class AscendCards(DevicePool[AscendHolding]):
         chosen: list[AscendHolding] = []
         for at, asked in enumerate(requests):
             request = self._trimmed(asked, ranked[0])
-            if request.memory == 0 and not self.round.compatible:
+            if request.memory == 0 and not self.round.quirks.oversized_ascend_request_is_zero:
                 return None
             if request.number > 1 and self._config.trimmed(request.memory)[0] != self._config.allocatable:
                 return None
@@ -176,7 +176,7 @@ class AscendCards(DevicePool[AscendHolding]):
     def _score(self, used: AscendUsage, card: AscendCard) -> float:
         if self._policy == _BINPACK:
             return _BEST * used.memory / card.memory if card.memory else 0.0
-        liked = 1 if self.round.compatible else 0
+        liked = 1 if self.round.quirks.spread_scores_wrong_cards else 0
         return _BEST if self._policy == _SPREAD and used.number == liked else 0.0
 
     def liking(self, task: Task) -> NDArray[np.float64]:

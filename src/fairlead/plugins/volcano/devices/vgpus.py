@@ -191,7 +191,7 @@ class Vgpus(DevicePool[CardHolding]):
             full = _BEST * (cards.used_memory + self._needs(request))
             liked = np.divide(full, cards.memory, out=np.zeros(full.shape), where=cards.memory > 0)
         else:
-            liked = np.where(self.round.compatible, 0.0, _BEST * (cards.used_number == 0))
+            liked = np.where(self.round.quirks.spread_scores_wrong_cards, 0.0, _BEST * (cards.used_number == 0))
         chosen: NDArray[np.float64] = np.take_along_axis(liked, ranked, axis=1).sum(axis=1)
         return chosen
 
@@ -207,7 +207,9 @@ class Vgpus(DevicePool[CardHolding]):
             if self._policy == _BINPACK:
                 whole = int(self._cards.memory[row, place])
                 score += _BEST * (int(self._cards.used_memory[row, place]) + memory[place]) / whole if whole else 0.0
-            elif not self.round.compatible and int(self._cards.used_number[row, place]) + used[place] == 1:
+            elif self.round.quirks.spread_scores_wrong_cards:
+                continue
+            elif int(self._cards.used_number[row, place]) + used[place] == 1:
                 score += _BEST
         return score
 
@@ -269,7 +271,8 @@ class Vgpus(DevicePool[CardHolding]):
 
     def _part(self, card: Card, memory: int, used: list[Part]) -> tuple[Part, int] | None:
         factor = max(1, self._config.memory_factor)
-        found = pick(card.geometries, used, memory * factor, only_used_sizes=self.round.compatible)
+        only_used = self.round.quirks.mig_only_sizes_in_use
+        found = pick(card.geometries, used, memory * factor, only_used_sizes=only_used)
         return None if found is None else (found[0], found[1] // factor)
 
     # ---- what happens ----
@@ -319,10 +322,11 @@ class Vgpus(DevicePool[CardHolding]):
 
     def recall(self, task: Task, row: int) -> list[CardHolding]:
         """The original takes a pod to be on a card once, however many of its containers are."""
+        once = self.round.quirks.counts_pod_once_per_card
         found: list[CardHolding] = []
         for text in self.said_to(task, _IDS).replace(";", ":").split(":"):
             held = self._parse(text, row)
-            if held is not None and not (self.round.compatible and any(held.place == one.place for one in found)):
+            if held is not None and not (once and any(held.place == one.place for one in found)):
                 found.append(held)
         if found:
             self._remember(task, found)

@@ -98,7 +98,8 @@ class Capacity(TierPlugin):
             return False
         if any(one.would_exceed(one.limit, task.request, self._reserved_in(one, task)) for one in self._line(account)):
             return False
-        if not self._round.compatible and any(one.too_many_pods(task.request) for one in self._line(account)):
+        quirks = self._round.quirks
+        if not quirks.ignores_pods_capability and any(one.too_many_pods(task.request) for one in self._line(account)):
             return False
         if self._gated and _waits_for_gate(task):
             self._reserved.setdefault(queue.name, {})[task.uid] = task
@@ -182,7 +183,7 @@ class Capacity(TierPlugin):
     def job_enqueueable(self, job: Job) -> Vote:
         account = self.account(job.queue)
         if account is None or not self._takes_jobs(account) or not account.queue.queue.open:
-            if (trouble := self.trouble(job.queue)) and not self._round.compatible:
+            if (trouble := self.trouble(job.queue)) and not self._round.quirks.broken_tree_stops_all_queues:
                 self._round.note(job, f"queue {job.queue} can have nothing: {trouble}")
             return Vote.REJECT
         if job.min_resources is None:
@@ -191,14 +192,16 @@ class Capacity(TierPlugin):
             if lacking := one.lacks(job):
                 self._round.note(job, sentence(*INSUFFICIENT, lacking))
                 return Vote.REJECT
-        if self._round.compatible:
+        if self._round.quirks.reserves_before_admission:
             self._promise(job, account)
         return Vote.PERMIT
 
     def job_enqueued(self, job: Job) -> None:
         """Only who is really let in holds room; the original counts them here already when they are asked about."""
         account = self.account(job.queue)
-        if not self._round.compatible and account is not None and job.min_resources is not None:
+        if self._round.quirks.reserves_before_admission:
+            return
+        if account is not None and job.min_resources is not None:
             self._promise(job, account)
 
     def _promise(self, job: Job, account: LedgerAccount) -> None:
@@ -269,7 +272,7 @@ class Capacity(TierPlugin):
 
     def _refresh(self, account: LedgerAccount) -> None:
         """The original leaves ancestors' shares as they were when the round began."""
-        for one in [account] if self._round.compatible else self._line(account):
+        for one in [account] if self._round.quirks.ancestor_shares_go_stale else self._line(account):
             _set_share(one)
 
 
@@ -312,7 +315,7 @@ class HierarchicalCapacity(Capacity):
     def _open_accounts(self, round: Round) -> dict[str, LedgerAccount] | None:
         tree = Tree(round)
         self._troubles = tree.troubles
-        return None if tree.troubles and round.compatible else dict(tree.accounts)
+        return None if tree.troubles and round.quirks.broken_tree_stops_all_queues else dict(tree.accounts)
 
     def trouble(self, queue: str) -> str:
         return self._troubles.get(queue, "")

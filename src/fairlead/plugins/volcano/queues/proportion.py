@@ -79,7 +79,7 @@ class Proportion(TierPlugin):
         account = self._accounts.get(queue.name)
         if account is None or not queue.queue.open or account.would_exceed(account.deserved, request):
             return False
-        return self._round.compatible or not account.too_many_pods(request)
+        return self._round.quirks.ignores_pods_capability or not account.too_many_pods(request)
 
     # ---- victims ----
 
@@ -108,13 +108,13 @@ class Proportion(TierPlugin):
         if lacking := account.lacks(job):
             self._round.note(job, sentence(*INSUFFICIENT, lacking))
             return Vote.REJECT
-        if self._round.compatible:
+        if self._round.quirks.reserves_before_admission:
             self._promise(job)
         return Vote.PERMIT
 
     def job_enqueued(self, job: Job) -> None:
         """Only who is really let in holds room; the original counts them here already when they are asked about."""
-        if not self._round.compatible and job.min_resources is not None:
+        if not self._round.quirks.reserves_before_admission and job.min_resources is not None:
             self._promise(job)
 
     def _promise(self, job: Job) -> None:

@@ -120,13 +120,13 @@ class TaskTopology(TierPlugin):
         bucket = buckets.of.get(task.uid)
         if bucket is not None:
             bucket.bound[task.row] += 1
-            if task.uid in bucket.waiting or self._round.compatible:
+            if task.uid in bucket.waiting or self._round.quirks.task_topology_keeps_undone:
                 bucket.no_longer_waits(task)
 
     def deallocated(self, task: Task) -> None:
         """The original forgets to take a task back that was only tried."""
         buckets = self._buckets_of(task)
-        if buckets is None or self._round.compatible:
+        if buckets is None or self._round.quirks.task_topology_keeps_undone:
             return
         buckets.on_row.setdefault(task.row, Counter())[task.role] -= 1
         bucket = buckets.of.get(task.uid)
