@@ -203,3 +203,29 @@ def test_the_real_volcano_runs_a_job_as_a_gang(tmp_path: Path) -> None:
             capture_output=True, text=True, timeout=60, check=True,
         )  # fmt: skip
         assert "gang" in listed.stdout
+
+
+def test_the_real_controller_asks_for_the_same_amounts_for_plain_pods(tmp_path: Path) -> None:
+    """Only amounts of one pod of a plain Job; the real controllers run in the place of ours."""
+    amounts = {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi", "hugepages-2Mi": "4Mi", "nvidia.com/gpu": "2"}
+    container = {"name": "main", "image": "example.com/app:1", "resources": {"requests": amounts, "limits": amounts}}
+    template = {"spec": {"schedulerName": "volcano", "restartPolicy": "Never", "containers": [container]}}
+    job = {
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "plain"}, "spec": {"template": template},
+    }  # fmt: skip
+    needs: list[dict[str, str]] = []
+    for ours in (True, False):
+        directory = tmp_path / ("ours" if ours else "theirs")
+        directory.mkdir()
+        options = ["--nodes", "1", "--scheduler", "none"]
+        options += [] if ours else ["--controllers", "-volcano-podgroup-controller,-volcano-queue-controller"]
+        with fairlead_up(directory, *options) as kubeconfig, ExitStack() as running:
+            kubectl = Kubectl(real_binary("kubectl"), kubeconfig, "default")
+            if not ours:
+                definitions = Path(real_binary("vc-controller-manager")).parent / "volcano-definitions"
+                kubectl("apply", "--server-side", "-f", str(definitions))
+                running.enter_context(volcano(kubeconfig, directory))
+            kubectl("apply", "-f", "-", stdin=job)
+            groups = until(lambda k=kubectl: k.json("get", "podgroups.scheduling.volcano.sh")["items"], "a PodGroup")
+            needs.append(groups[0]["spec"]["minResources"])
+    assert needs[0] == needs[1]

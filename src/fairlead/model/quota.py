@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fairlead.model import kinds as k
-from fairlead.model.quantity import BINARY_SI, DECIMAL_SI, Quantity, read_quantity
+from fairlead.model.quantity import BINARY_SI, DECIMAL_SI, Quantity, is_extended, read_quantity
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -24,7 +24,8 @@ _BY_PLAIN_NAME = frozenset({
     k.POD, k.SERVICE, k.REPLICATION_CONTROLLER, k.RESOURCE_QUOTA, k.SECRET, k.CONFIG_MAP, k.PERSISTENT_VOLUME_CLAIM,
 })  # fmt: skip
 _SHORT = frozenset({"cpu", "memory", "ephemeral-storage"})
-"""Resources that may be limited by their bare names, which then mean requests."""
+"""Resources that a quota may name without a prefix, which then means requests. Kubernetes counts the limits of these
+alone: the limit of an extended resource equals its request, and `limits.nvidia.com/gpu` is no name a quota may have."""
 _CLASS = ".storageclass.storage.k8s.io/"
 
 
@@ -74,11 +75,16 @@ def _pod_usage(pod: Doc) -> Usage:
     if has_ended(pod):
         return {}
     usage: Usage = {"pods": ONE}
-    for section in ("requests", "limits"):
-        for resource, nanos in pod_amounts(pod.get("spec") or {}, section).items():
-            usage[f"{section}.{resource}"] = nanos
-            if section == "requests" and (resource in _SHORT or resource.startswith("hugepages-")):
-                usage[resource] = nanos
+    spec = pod.get("spec") or {}
+    for resource, nanos in pod_amounts(spec, "requests").items():
+        by_bare_name = resource in _SHORT or resource.startswith("hugepages-")
+        if by_bare_name:
+            usage[resource] = nanos
+        if by_bare_name or is_extended(resource):
+            usage[f"requests.{resource}"] = nanos
+    for resource, nanos in pod_amounts(spec, "limits").items():
+        if resource in _SHORT:
+            usage[f"limits.{resource}"] = nanos
     return usage
 
 

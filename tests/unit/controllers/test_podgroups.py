@@ -44,7 +44,21 @@ def test_devices_are_needed_by_their_plain_names_too() -> None:
     world = cluster()
     world.apply(plain("p").limited_to({"nvidia.com/gpu": "2"}).asks({"nvidia.com/gpu": "2"}))
     world.run(1)
-    assert only_group(world)["spec"]["minResources"]["nvidia.com/gpu"] == "2"
+    needs = only_group(world)["spec"]["minResources"]
+    assert needs["nvidia.com/gpu"] == needs["requests.nvidia.com/gpu"] == "2"
+    assert "limits.nvidia.com/gpu" not in needs, "no node offers this, so the group would wait for ever"
+
+
+def test_limits_are_needed_of_cpu_memory_and_ephemeral_storage_alone() -> None:
+    world = cluster()
+    amounts = {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "2Gi", "hugepages-2Mi": "4Mi", "example.com/nic": "3"}
+    world.apply(plain("p").limited_to(amounts).asks(amounts))
+    world.run(1)
+    needs = only_group(world)["spec"]["minResources"]
+    assert {name for name in needs if name.startswith("limits.")} == {
+        "limits.cpu", "limits.memory", "limits.ephemeral-storage",
+    }  # fmt: skip
+    assert (needs["hugepages-2Mi"], needs["requests.hugepages-2Mi"]) == ("4Mi", "4Mi")
 
 
 def test_pods_of_other_schedulers_and_pods_with_a_group_are_left_alone() -> None:
