@@ -168,3 +168,51 @@ def test_a_data_directory_serves_one_process_at_a_time(tmp_path: Path) -> None:
 )
 def test_a_file_that_cannot_be_used_is_one_clear_line(tmp_path: Path, options: list[str], line: str) -> None:
     assert refusal(*options, cwd=tmp_path) == (1, [line])
+
+
+def test_two_clusters_in_one_directory_have_a_kubeconfig_each(tmp_path: Path) -> None:
+    with Up(tmp_path, "--nodes", "1") as first:
+        first.wait_ready()
+        mine = first.kubeconfig.read_bytes()
+        done = subprocess.Popen(
+            [sys.executable, "-m", "fairlead", "up", "--nodes", "3"], cwd=tmp_path, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert done.stdout is not None
+        assert "--kubeconfig fairlead-2.kubeconfig" in done.stdout.readline()
+        connection = load_kubeconfig(tmp_path / "fairlead-2.kubeconfig")
+        assert connection.server not in mine.decode()
+        done.send_signal(signal.SIGINT)
+        _, told = done.communicate(timeout=60)
+        assert done.returncode == 0
+        assert told == (
+            "fairlead.kubeconfig exists and is not this cluster's: this one's kubeconfig is fairlead-2.kubeconfig\n"
+        )
+        assert first.kubeconfig.read_bytes() == mine
+        assert not (tmp_path / "fairlead-2.kubeconfig").exists()
+
+
+def test_a_kubeconfig_that_exists_is_neither_written_over_nor_deleted(tmp_path: Path) -> None:
+    precious = tmp_path / "prod.kubeconfig"
+    precious.write_text("precious")
+    code, lines = refusal("--kubeconfig", "prod.kubeconfig", cwd=tmp_path)
+    assert code == 2
+    assert "prod.kubeconfig exists and was not written by this cluster" in " ".join(lines)
+    assert precious.read_text() == "precious"
+
+
+def test_with_data_the_port_is_kept_so_a_kubeconfig_stays_good(tmp_path: Path) -> None:
+    kubeconfigs = []
+    for _ in range(2):
+        with Up(tmp_path, "--nodes", "1", "--data", "data") as up:
+            up.wait_ready()
+            kubeconfigs.append(up.kubeconfig.read_text())
+            up.signal(signal.SIGTERM)
+            assert up.wait() == 0
+    assert kubeconfigs[0] == kubeconfigs[1]
+    port = int((tmp_path / "data" / "port").read_text())
+    with socket.create_server(("127.0.0.1", port)), Up(tmp_path, "--nodes", "1", "--data", "data") as up:
+        line = up.wait_ready()
+        assert f":{port}" not in line
+        assert f"port {port}, which this cluster had before, is in use: another is taken" in up.errors()
+        assert up.kubeconfig.read_text() != kubeconfigs[0], "its own kubeconfig is brought up to date"

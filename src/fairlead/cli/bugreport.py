@@ -41,7 +41,7 @@ _MOST_EXPLAINED = 200
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="The scheduler's configuration file.  [default: the running scheduler's configuration]")  # fmt: skip
 @click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="The cluster.  [default: ./fairlead.kubeconfig, KUBECONFIG, ~/.kube/config]")  # fmt: skip
+              help="The cluster.  [default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config]")  # fmt: skip
 @click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")
 @click.option("--server", metavar="URL", help="The port of a running `fairlead scheduler`.  [default: port 10259 here]")
 @click.option("--anonymous", is_flag=True, help="Replace names of objects, labels and images by numbers.")
@@ -137,11 +137,9 @@ def _configuration(path: Path) -> bytes:
 def _cluster(kubeconfig: Path | None, context: str | None, missing: list[str]) -> KubeApi | None:
     from fairlead.api.client.client import KubeApi
     from fairlead.api.client.credentials import connect
-    from fairlead.cli.explain import OWN_KUBECONFIG
 
-    file = kubeconfig or (OWN_KUBECONFIG if OWN_KUBECONFIG.exists() else None)
     try:
-        return KubeApi(connect(str(file) if file is not None else None, context), attempts=2)
+        return KubeApi(connect(None if kubeconfig is None else str(kubeconfig), context), attempts=2)
     except ConfigError as error:
         if kubeconfig is not None:
             raise

@@ -19,10 +19,11 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from fairlead.api.server.pki import Credentials, write_private
+from fairlead.api.server.pki import Credentials
 from fairlead.api.server.server import Server
 from fairlead.api.store.journal import Journal
 from fairlead.api.store.store import Store
+from fairlead.cli.kept_port import KeptPort
 from fairlead.cli.run import standalone
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS
 from fairlead.controllers.nodes.simulated_nodes import fails_from, is_simulated
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from fairlead.api.server.explaining import Explain
     from fairlead.api.store.snapshot import Snapshot
     from fairlead.cli.fleet import Fleet
+    from fairlead.cli.kubeconfig_file import KubeconfigFile
     from fairlead.cli.schedulers import SchedulerFactory
     from fairlead.model.flow import Controller, Doc
     from fairlead.model.usage import UsageBoard
@@ -57,7 +59,7 @@ class UpOptions:
     """What the user asked for."""
 
     fleet: Fleet
-    kubeconfig: Path
+    kubeconfig: KubeconfigFile
     schedulers: Sequence[SchedulerFactory] = ()
     bind: str = "127.0.0.1"
     port: int = 0
@@ -127,14 +129,21 @@ class EmbeddedCluster:
     async def _listen(self, credentials: Credentials) -> None:
         wish = self.wish
         self._runtime: LiveRuntime | None = None
-        self._server = Server(
-            self.store, token=credentials.token, tls=credentials.tls(),
-            host=wish.bind, port=wish.port, ready=self._is_ready, explainers=_explainers(self._schedulers),
-        )  # fmt: skip
-        try:
-            await self._server.start()
-        except OSError as error:
-            raise FairleadError(_trouble_with_address(wish, error)) from error
+        kept = KeptPort(wish.data)
+        ports = [wish.port] if wish.port or not kept.number else [kept.number, 0]
+        for attempt, port in enumerate(ports, start=1):
+            self._server = Server(
+                self.store, token=credentials.token, tls=credentials.tls(),
+                host=wish.bind, port=port, ready=self._is_ready, explainers=_explainers(self._schedulers),
+            )  # fmt: skip
+            try:
+                await self._server.start()
+                break
+            except OSError as error:
+                if attempt == len(ports) or error.errno != errno.EADDRINUSE:
+                    raise FairleadError(_trouble_with_address(wish, error)) from error
+                log.warning("port %d, which this cluster had before, is in use: another is taken", port)
+        kept.keep(self._server.port)
         self._opened.push_async_callback(self._server.stop)
         log.info("listening", extra={"url": self._server.url})
 
@@ -201,14 +210,10 @@ class EmbeddedCluster:
             await _ended(waiting)
 
     def _write_kubeconfig(self, credentials: Credentials) -> None:
-        path = self.wish.kubeconfig
-        try:
-            write_private(path, credentials.kubeconfig(self._server.url))
-        except OSError as error:
-            raise FairleadError(f"the kubeconfig {path} cannot be written: {error.strerror}") from error
+        self.wish.kubeconfig.write(credentials.kubeconfig(self._server.url))
         if self.wish.data is None:
             # Nobody will ever serve with these credentials again.
-            self._opened.callback(path.unlink, missing_ok=True)
+            self._opened.callback(self.wish.kubeconfig.remove)
 
 
 def _explainers(schedulers: Sequence[Controller]) -> list[Explain]:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from fairlead.api.client.credentials import Connection
 
-OWN_KUBECONFIG = Path("fairlead.kubeconfig")
 OPS_PORT = "http://127.0.0.1:10259"
 WAITS = 3
 PLACED = ("Scheduled", "Binding", "Completed")
@@ -43,7 +42,7 @@ def _asking(command: Callable[..., None]) -> Callable[..., None]:
         click.option("-n", "--namespace", default="", help="Default: the one of the kubeconfig's context."),
         click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
         click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-                     help="Default: ./fairlead.kubeconfig, KUBECONFIG, ~/.kube/config."),
+                     help="Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config."),
         click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one."),
         click.option("--server", metavar="URL", help=f"Ask this scheduler.  [default: the cluster's, then {OPS_PORT}]"),
         click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
@@ -149,10 +148,9 @@ def _connections(
         except OSError as error:
             raise FairleadError(f"{token_file}: {error.strerror}") from error
         return [Connection.to(server, token=token, insecure=True)], "default"
-    file = kubeconfig or (OWN_KUBECONFIG if OWN_KUBECONFIG.exists() else None)
     neighbour = Connection.to(OPS_PORT)
     try:
-        cluster = connect(str(file) if file is not None else None, context)
+        cluster = connect(None if kubeconfig is None else str(kubeconfig), context)
     except ConfigError:
         if kubeconfig is not None:
             raise
@@ -175,10 +173,10 @@ async def ask(
             answer = json.loads(await api.raw(explanation_path(namespace, name, plural)))
             if isinstance(answer, dict) and answer.get("kind") in KINDS:
                 return answer
-            troubles.append(f"{connection.server} is not a fairlead")
+            troubles.append(f"{connection} is not a fairlead")
         except NotFound as error:
             unknown |= error.details.get("kind") == plural
-            troubles.append(f"{connection.server} has no explanations")
+            troubles.append(f"{connection} has no explanations")
         except (ApiError, json.JSONDecodeError) as error:
             troubles.append(str(error))
         finally:

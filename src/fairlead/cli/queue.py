@@ -34,7 +34,7 @@ def _where(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed((
         click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
         click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-                     help="Default: ./fairlead.kubeconfig, KUBECONFIG, ~/.kube/config."),
+                     help="Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config."),
         click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one."),
     )):  # fmt: skip
         command = option(command)

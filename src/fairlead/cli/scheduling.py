@@ -166,7 +166,8 @@ def written_config(config: KubeConfig) -> str:
 def connection_of(flags: Flags, config: KubeConfig) -> Connection:
     if flags.master and not (flags.kubeconfig or config.client_connection.kubeconfig):
         return Connection.to(flags.master)
-    found = connect(str(flags.kubeconfig or config.client_connection.kubeconfig or "") or None, flags.context)
+    flag = None if flags.kubeconfig is None else str(flags.kubeconfig)
+    found = connect(flag, flags.context, configured=config.client_connection.kubeconfig)
     return replace(found, server=flags.master.rstrip("/")) if flags.master else found
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from fairlead.cli.fleet import DEFAULT_NODES, Fleet, NodeShape, parse_shape, parse_zones
 from fairlead.cli.gate_flags import gates_option
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 Parsed = TypeVar("Parsed")
 ENDING = (signal.SIGINT, signal.SIGTERM)
 USUAL_KUBECONFIG = Path("~/.kube/config")
+DEFAULT_KUBECONFIG = Path("fairlead.kubeconfig")
 
 
 def _each(parse: Callable[[str], Parsed]) -> Callable[[click.Context, click.Parameter, Any], Any]:
@@ -59,9 +61,10 @@ def _not_the_users_own(context: click.Context, parameter: click.Parameter, path:
 @click.option("--shape", "shapes", multiple=True, metavar="[COUNT:]RES=N,...", callback=_each(parse_shape),
               help="What nodes offer: cpu=8,memory=32Gi,pods=110,nvidia.com/gpu=8. Repeat for several shapes; "
                    "5:cpu=64,memory=256Gi gives five such nodes.")  # fmt: skip
-@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), default=Path("fairlead.kubeconfig"),
+@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), default=DEFAULT_KUBECONFIG,
               show_default=True, callback=_not_the_users_own,
-              help="Where to write the kubeconfig once the cluster is ready.")  # fmt: skip
+              help="Where to write the kubeconfig once the cluster is ready. Never over a file that is not this "
+                   "cluster's; the default gives way to fairlead-2.kubeconfig and so on.")  # fmt: skip
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on.  [default: a free one]")
 @click.option("--bind", default="127.0.0.1", show_default=True, metavar="ADDRESS",
               help="Address to listen on. Anything but loopback lets others reach this cluster.")  # fmt: skip
@@ -124,12 +127,20 @@ def up_command(
         raise click.UsageError(str(error)) from None
     if not kubeconfig.absolute().parent.is_dir():
         raise FairleadError(f"the kubeconfig {kubeconfig} cannot be written: {kubeconfig.parent} is not a directory")
+    chosen = click.get_current_context().get_parameter_source("kubeconfig") is not ParameterSource.DEFAULT
+    from fairlead.cli.kubeconfig_file import KubeconfigFile
+
+    file = KubeconfigFile(kubeconfig, chosen=chosen, data=data)
+    try:
+        file.check()
+    except FairleadError as error:
+        raise click.BadParameter(str(error), param_hint="'--kubeconfig'") from None
 
     # NumPy, aiohttp and the rest, only once the options are known to be good.
     from fairlead.cli.embedded import UpOptions
 
     wish = UpOptions(
-        fleet=fleet, kubeconfig=kubeconfig, schedulers=_schedulers(scheduler, config, volcano, gates),
+        fleet=fleet, kubeconfig=file, schedulers=_schedulers(scheduler, config, volcano, gates),
         bind=bind, port=port, data=data, fsync=fsync, controllers=controllers,
         volcano_names=("volcano",) if volcano is None else tuple(volcano.options.scheduler_names),
         usage=None if volcano is None else volcano.options.usage,
@@ -184,7 +195,9 @@ async def _up(wish: UpOptions) -> None:
 async def _serve(cluster: EmbeddedCluster) -> None:
     with bars(nodes=len(cluster.wish.fleet)) as shown:
         await cluster.start(shown["nodes"].reach)
-    path = cluster.wish.kubeconfig
+    path = cluster.wish.kubeconfig.path
+    if cluster.wish.kubeconfig.moved:
+        click.echo(f"{DEFAULT_KUBECONFIG} exists and is not this cluster's: this one's kubeconfig is {path}", err=True)
     how = f"kubectl --kubeconfig {path} get nodes"
     click.echo(f"ready {cluster.url} with {cluster.nodes} nodes; try: {how} (Ctrl-C ends it)")
     await cluster.failed()

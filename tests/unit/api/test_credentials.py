@@ -237,3 +237,33 @@ def test_a_kubeconfig_in_json_is_one_too(tmp_path: Path) -> None:
     file = write(tmp_path / "config", user={"token": "x"})
     file.write_text(json.dumps(yaml.safe_load(file.read_text())))
     assert load_kubeconfig(file).server == "https://example:6443"
+
+
+def test_every_command_looks_for_a_cluster_in_one_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def server(name: str) -> str:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        cluster = {"name": "c", "cluster": {"server": f"http://{name.replace('/', '-')}.invalid"}}
+        context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+        document = {
+            "apiVersion": "v1", "kind": "Config", "clusters": [cluster], "contexts": [context], "current-context": "c",
+            "users": [{"name": "u", "user": {}}],
+        }  # fmt: skip
+        path.write_text(json.dumps(document))
+        return str(path)
+
+    flag, configured, environment = server("flag"), server("configured"), server("environment")
+    own, usual = server("fairlead.kubeconfig"), server("home/.kube/config")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KUBECONFIG", environment)
+    assert connect(flag, configured=configured).source == f"--kubeconfig {flag}"
+    assert connect(configured=configured).source == f"{configured}, named by the configuration file"
+    assert str(connect()) == f"http://environment.invalid (from KUBECONFIG={environment})"
+    monkeypatch.delenv("KUBECONFIG")
+    assert connect().source == "./fairlead.kubeconfig"
+    Path(own).unlink()
+    assert connect().source == "~/.kube/config"
+    Path(usual).unlink()
+    with pytest.raises(ConfigError, match=r"KUBECONFIG is not set, \./fairlead\.kubeconfig and ~/\.kube/config do not"):
+        connect()

@@ -287,7 +287,7 @@ class KubeApi:
         return max(own, min(failure.retry_after or 0.0, 60.0) * (1.0 + 0.1 * self._rng.random()))
 
     def _unreachable(self, error: BaseException) -> Unreachable:
-        return Unreachable(f"{self.connection.server}: {str(error) or type(error).__name__}")
+        return Unreachable(f"{self.connection}: {str(error) or type(error).__name__}")
 
     def _count(self, verb: str, kind: Kind, subresource: str = "") -> None:
         self.requests[verb, f"{kind.resource}/{subresource}" if subresource else kind.resource] += 1

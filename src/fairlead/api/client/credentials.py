@@ -17,7 +17,7 @@ import ssl
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,6 +25,8 @@ from urllib.request import getproxies, proxy_bypass
 
 from fairlead.errors import ConfigError
 
+OWN_KUBECONFIG = "fairlead.kubeconfig"
+"""What `fairlead up` writes where it is started."""
 DEFAULT_KUBECONFIG = "~/.kube/config"
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -39,6 +41,11 @@ class Connection:
     proxy: str = ""
     namespace: str = "default"
     authorization: Callable[[], str] | None = None
+    source: str = ""
+    """Where this connection was found, for messages: `KUBECONFIG=/a/b`, `./fairlead.kubeconfig`, ..."""
+
+    def __str__(self) -> str:
+        return f"{self.server} (from {self.source})" if self.source else self.server
 
     @classmethod
     def to(cls, server: str, *, token: str = "", ca: str | bytes | None = None, insecure: bool = False) -> Connection:
@@ -47,20 +54,30 @@ class Connection:
         return cls(server=server.rstrip("/"), tls=tls, authorization=(lambda: f"Bearer {token}") if token else None)
 
 
-def connect(kubeconfig: str | None = None, context: str | None = None) -> Connection:
-    """The connection a user expects: the file named, else KUBECONFIG, else ~/.kube/config, else the pod's own."""
-    if kubeconfig:
-        return load_kubeconfig(kubeconfig, context)
-    if paths := os.environ.get("KUBECONFIG"):
-        return load_kubeconfig(paths, context)
-    if Path(DEFAULT_KUBECONFIG).expanduser().exists():
-        return load_kubeconfig(DEFAULT_KUBECONFIG, context)
+def connect(kubeconfig: str | None = None, context: str | None = None, *, configured: str = "") -> Connection:
+    """The connection that every command means: the file named by a flag, else the one that the configuration file
+    names, else KUBECONFIG, else ./fairlead.kubeconfig, else ~/.kube/config, else the pod's service account."""
+    for source, paths in _kubeconfigs(kubeconfig, configured):
+        if paths:
+            return replace(load_kubeconfig(paths, context), source=source)
     if os.environ.get("KUBERNETES_SERVICE_HOST"):
-        return load_in_cluster()
+        return replace(load_in_cluster(), source="the pod's service account")
     raise ConfigError(
-        f"no cluster to connect to: {DEFAULT_KUBECONFIG} does not exist, KUBECONFIG is not set and this is not a pod",
+        f"no cluster to connect to: KUBECONFIG is not set, ./{OWN_KUBECONFIG} and {DEFAULT_KUBECONFIG} do not exist, "
+        "and this is not a pod",
         hint="name a file with --kubeconfig, or start a cluster with `fairlead up`",
     )
+
+
+def _kubeconfigs(flag: str | None, configured: str) -> Iterator[tuple[str, str]]:
+    """What may name a cluster, in order: its name for messages, and the path or paths; empty if it names none."""
+    yield f"--kubeconfig {flag}", flag or ""
+    yield f"{configured}, named by the configuration file", configured
+    environment = os.environ.get("KUBECONFIG", "")
+    yield f"KUBECONFIG={environment}", environment
+    yield f"./{OWN_KUBECONFIG}", OWN_KUBECONFIG if Path(OWN_KUBECONFIG).exists() else ""
+    usual = Path(DEFAULT_KUBECONFIG).expanduser()
+    yield DEFAULT_KUBECONFIG, DEFAULT_KUBECONFIG if usual.exists() else ""
 
 
 def load_kubeconfig(paths: str | Path, context: str | None = None) -> Connection:
