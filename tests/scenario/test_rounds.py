@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -112,10 +113,11 @@ def test_pods_that_ask_for_nothing_are_backfilled() -> None:
     assert cluster.bindings() == {"idle-0": "a"}
 
 
-@pytest.mark.parametrize("size", [1, 3, 1000])
-def test_a_round_in_slices_comes_to_the_same(size: int) -> None:
+@pytest.mark.parametrize(("size", "questions"), [(1, ()), (3, ()), (1000, ()), (1000, ("one that waits",))])
+def test_a_round_in_slices_comes_to_the_same(size: int, questions: Sequence[str]) -> None:
     made: list[Scheduler] = []
     cluster = cluster_of("a", "b", "c", made=made, slice=size)
+    made[-1].interrupted_by = questions
     for name in ("x", "y", "z"):
         cluster.apply(podgroup(name, 2), *(member(f"{name}-{i}", name, cpu="2") for i in range(4)))
     cluster.apply(*(pod(f"plain-{i}").asks(cpu="500m") for i in range(3)))

@@ -25,11 +25,12 @@ class Watched(VolcanoWorld):
         super().__init__(text, nodes(2), **more)  # type: ignore[arg-type]
         ticks = count()
         self.scheduler.meter = Meter(lambda: next(ticks) / 1000)
-        self.telemetry = Telemetry(lambda: take(self.scheduler), lambda: figures_of(self.scheduler))
+        self.telemetry, self.reader = Telemetry(), self.scheduler.decisions.reader()
 
     def text(self) -> str:
+        self.telemetry.hand_over(take(self.scheduler, self.reader))
         self.telemetry.after_step()
-        return self.telemetry.exposition().decode()
+        return self.telemetry.exposition(figures_of(self.scheduler)).decode()
 
     def scraped(self) -> dict[str, float]:
         """Samples of Volcano's by their text, without the prefix."""
@@ -170,8 +171,7 @@ def test_buckets_are_gos_to_the_last_digit() -> None:
 
 def test_a_scheduler_without_rounds_has_none_of_them() -> None:
     scheduler = Scheduler([first_profile()])
-    telemetry = Telemetry(lambda: take(scheduler), lambda: figures_of(scheduler))
-    assert b"volcano" not in telemetry.exposition()
+    assert b"volcano" not in Telemetry().exposition(figures_of(scheduler))
 
 
 def test_they_can_be_forgotten(world: Watched) -> None:

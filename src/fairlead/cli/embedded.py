@@ -15,10 +15,12 @@ import os
 import ssl
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from fairlead.api.server.explaining import Explainer
 from fairlead.api.server.pki import Credentials
 from fairlead.api.server.server import Server
 from fairlead.api.store.journal import Journal
@@ -36,7 +38,7 @@ from fairlead.runtime.live import Clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from fairlead.api.server.explaining import Explain
+    from fairlead.api.server.explaining import AskExplainer
     from fairlead.api.store.snapshot import Snapshot
     from fairlead.cli.fleet import Fleet
     from fairlead.cli.kubeconfig_file import KubeconfigFile
@@ -86,6 +88,7 @@ class EmbeddedCluster:
         """Returns when the cluster is ready and its kubeconfig written. `on_node` hears how many nodes there are."""
         collect_rarely()
         credentials = self._open_store()
+        self._join_controllers()
         await self._listen(credentials)
         await self._add_nodes(on_node)
         self._run_controllers()
@@ -123,18 +126,26 @@ class EmbeddedCluster:
             from fairlead.cli.snapshot import restored_into
 
             restored_into(self.store, wish.snapshot, where=str(wish.data))
-        self._schedulers: list[Controller] = [make(self.store) for make in wish.schedulers]
         return credentials
+
+    def _join_controllers(self) -> None:
+        self._schedulers: list[Controller] = [make(self.store) for make in self.wish.schedulers]
+        self._runtime = standalone(
+            self.store, self._schedulers, clock=self._clock, names=self.wish.controllers,
+            volcano_names=self.wish.volcano_names,
+        )  # fmt: skip
+
+    def _explainers(self) -> list[AskExplainer]:
+        return [partial(self._runtime.ask, one) for one in self._schedulers if isinstance(one, Explainer)]
 
     async def _listen(self, credentials: Credentials) -> None:
         wish = self.wish
-        self._runtime: LiveRuntime | None = None
         kept = KeptPort(wish.data)
         ports = [wish.port] if wish.port or not kept.number else [kept.number, 0]
         for attempt, port in enumerate(ports, start=1):
             self._server = Server(
                 self.store, token=credentials.token, tls=credentials.tls(),
-                host=wish.bind, port=port, ready=self._is_ready, explainers=_explainers(self._schedulers),
+                host=wish.bind, port=port, ready=self._is_ready, explainers=self._explainers(),
             )  # fmt: skip
             try:
                 await self._server.start()
@@ -161,10 +172,6 @@ class EmbeddedCluster:
         self.nodes = len(known) + len(missing)
 
     def _run_controllers(self) -> None:
-        self._runtime = standalone(
-            self.store, self._schedulers, clock=self._clock, names=self.wish.controllers,
-            volcano_names=self.wish.volcano_names,
-        )  # fmt: skip
         running = self._spawn(self._runtime.run_until_stopped(), "the runtime")
         ticking = self._spawn(self._tick(), "the clock")
         self._opened.push_async_callback(_ended, ticking)
@@ -193,7 +200,7 @@ class EmbeddedCluster:
 
     def _is_ready(self) -> bool:
         """Once ready, always ready: nodes may fail later, and looking at all of them for every probe is work."""
-        if not self._was_ready and self._runtime is not None and self._runtime.stepping:
+        if not self._was_ready and self._runtime.stepping:
             self._was_ready = all(map(is_as_wished, self.store.list(kinds.NODE)))
         return self._was_ready
 
@@ -214,10 +221,6 @@ class EmbeddedCluster:
         if self.wish.data is None:
             # Nobody will ever serve with these credentials again.
             self._opened.callback(self.wish.kubeconfig.remove)
-
-
-def _explainers(schedulers: Sequence[Controller]) -> list[Explain]:
-    return [explain for scheduler in schedulers if (explain := getattr(scheduler, "explain", None)) is not None]
 
 
 async def _no_custom_metrics(path: str) -> bytes:

@@ -1,14 +1,13 @@
-"""Attended: a Scheduler that also follows its configuration file and answers to a call for a dump.
+"""A Scheduler that follows its configuration files, and the dump that SIGUSR2 asks for.
 
-Both must happen between steps and on the scheduler's own thread, so this is a Controller around the Scheduler: it looks
-after them first and then steps. A file that cannot be used changes nothing; the last good configuration stays.
+A file that cannot be used changes nothing; the last good configuration stays.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set, Sized
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from fairlead.config.watcher import ReloadOutcome
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("fairlead.scheduler")
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks at the file, and until a dump that was asked for is written."""
+"""Seconds between two looks at the files."""
 
 
 class Watcher(Protocol):
@@ -49,23 +48,21 @@ class ReloadingScheduler:
         self.name = scheduler.name
         self._scheduler, self._view = scheduler, view
         self._watcher, self._reload, self._also_look = watcher, reload, also_look
-        self._dump = threading.Event()
         self._next_look = 0.0
 
-    def ask_for_dump(self) -> None:
-        """From anywhere: write what is in memory to the log, soon."""
-        self._dump.set()
+    @property
+    def interrupted_by(self) -> Sized:
+        return self._scheduler.interrupted_by
+
+    @interrupted_by.setter
+    def interrupted_by(self, waiting: Sized) -> None:
+        self._scheduler.interrupted_by = waiting
 
     def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
         if now >= self._next_look:
             self._next_look = now + LOOK_EVERY
             self._look()
-        writes = self._scheduler.step(now, changes, replies)
-        if self._dump.is_set():
-            self._dump.clear()
-            dump(self._scheduler)
-            compare(self._scheduler, self._view)
-        return writes
+        return self._scheduler.step(now, changes, replies)
 
     def wake_at(self) -> float | None:
         wanted = self._scheduler.wake_at()
@@ -115,14 +112,29 @@ def dump(scheduler: Scheduler) -> None:
             log.info("waiting %s", entry.key, extra={"queue": waiting.queue, "plugins": list(waiting.plugins)})
 
 
-def compare(scheduler: Scheduler, view: DocView) -> bool:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Which nodes the API has told of, and by uid which pods that are on nodes."""
+
+    nodes: frozenset[str]
+    placed: frozenset[str]
+
+    @classmethod
+    def by(cls, view: DocView) -> Told:
+        """To be called on the thread that the view belongs to."""
+        pods = ((doc["metadata"]["uid"], doc["spec"].get("nodeName")) for doc in view.list(kinds.POD))
+        return cls(
+            frozenset(doc["metadata"]["name"] for doc in view.list(kinds.NODE)),
+            frozenset(uid for uid, node in pods if node),
+        )
+
+
+def compare(scheduler: Scheduler, told: Told) -> bool:
     """Whether memory agrees with what the API told: the same nodes, the same pods on them. What differs is logged; a
     moment's difference is natural, one that stays is a defect."""
     cluster, agree = scheduler.cluster, True
-    nodes = {doc["metadata"]["name"] for doc in view.list(kinds.NODE)}
+    nodes, placed = told.nodes, told.placed
     agree &= _told("nodes", missed=nodes - set(cluster.table.row_of), redundant=set(cluster.table.row_of) - nodes)
-    pods = {doc["metadata"]["uid"]: doc["spec"].get("nodeName", "") for doc in view.list(kinds.POD)}
-    placed = {uid for uid, node in pods.items() if node}
     held = {uid for uid, pod_state in cluster.pods.items() if pod_state.place in (PodPlace.BOUND, PodPlace.RELEASING)}
     agree &= _told("pods", missed=placed - held, redundant=held - placed)
     try:
@@ -136,7 +148,7 @@ def compare(scheduler: Scheduler, view: DocView) -> bool:
     return agree
 
 
-def _told(what: str, *, missed: set[str], redundant: set[str]) -> bool:
+def _told(what: str, *, missed: Set[str], redundant: Set[str]) -> bool:
     if missed or redundant:
         log.warning("cache mismatch", extra={"kind": what, "missed": sorted(missed), "redundant": sorted(redundant)})
     return not (missed or redundant)

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from fairlead.api.server.ops_server import OpsServer, Vitals
 from fairlead.api.server.pki import Credentials
 from fairlead.cli.leading import lead
 from fairlead.cli.logs import DECISIONS
-from fairlead.cli.reloading import ReloadingScheduler
+from fairlead.cli.reloading import ReloadingScheduler, Told, compare, dump
 from fairlead.config.assemble import profiles_of
 from fairlead.config.extenders import extenders_of, without_what_extenders_manage
 from fairlead.config.kube import default_kube_config
@@ -46,12 +47,13 @@ from fairlead.errors import ApiError, ConfigError, FairleadError, NotFound
 from fairlead.framework.meter import Meter
 from fairlead.model import kinds
 from fairlead.runtime.leader import Election, Elector
-from fairlead.runtime.live import LiveRuntime, RuntimeLimits, Stepped
+from fairlead.runtime.live import LiveRuntime, RuntimeLimits
 from fairlead.runtime.telemetry import Telemetry
 from fairlead.runtime.usage import UsageCollector
 from fairlead.runtime.worlds import Remote
 
 if TYPE_CHECKING:
+    from fairlead.api.client.mirror import Mirror
     from fairlead.api.port import ClusterApi
     from fairlead.cli.volcano_flags import VolcanoFlags
     from fairlead.config.gates import Gates
@@ -283,21 +285,33 @@ async def run(flags: Flags, config: KubeConfig) -> None:
             reload=lambda changed: making.reload(scheduler, changed),
             also_look=making.follow_volcano(scheduler),
         )  # fmt: skip
-        _collect_usage(opened, flags, scheduler, apis[0])
+        _collect_usage(opened, flags, world.view, apis[0])
         elector = await _elector(opened, connection, config)
         telemetry = Telemetry(
-            lambda: take(scheduler), lambda: figures_of(scheduler),
             requests=lambda: _requests(connection, apis), leading=lambda: _leading(elector, config),
             tell=flags.verbosity >= DECISIONS, built_in=frozenset(BUILT_IN),
         )  # fmt: skip
         runtime = LiveRuntime(
             world, [attended, *_volcano_company(flags, world.view)],
-            limits=RuntimeLimits(in_flight=IN_FLIGHT), on_step=lambda stepped: _after(stepped, telemetry),
+            limits=RuntimeLimits(in_flight=IN_FLIGHT), on_step=lambda stepped: telemetry.after_step(),
+            on_turn=_handing_over(telemetry, attended, scheduler),
         )  # fmt: skip
-        stopping = _stop_on_signals(runtime, attended)
+        stopping = _stop_on_signals(runtime)
+        dumping = partial(_ask_for_dump, runtime, attended, scheduler, world.view)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, dumping)
         waits = elector is not None and config.delay_cache_until_active
         vitals = _vitals(elector, runtime, stopping, standing_by=lambda: waits or world.view.listed)
-        await _serve(opened, flags, making, telemetry, scheduler, vitals)
+
+        async def metrics() -> bytes:
+            asked = runtime.ask(attended, lambda _: figures_of(scheduler))
+            return telemetry.exposition(await asyncio.wrap_future(asked))
+
+        server = OpsServer(
+            vitals=vitals, metrics=metrics, reset=telemetry.reset,
+            config=lambda: to_document(making.current), explainers=[partial(runtime.ask, attended)],
+            host=flags.bind_address, port=flags.secure_port, token=_token(flags), tls=_tls(flags),
+        )  # fmt: skip
+        await _serve(opened, flags, server)
         await lead(elector, runtime, stopping, stands_by=not waits)
 
 
@@ -314,13 +328,13 @@ async def _knowing_cards(flags: Flags, api: KubeApi) -> Flags:
     return replace(flags, volcano=flags.volcano.knowing_cards(found))
 
 
-def _collect_usage(opened: AsyncExitStack, flags: Flags, scheduler: Scheduler, api: KubeApi) -> None:
+def _collect_usage(opened: AsyncExitStack, flags: Flags, view: Mirror, api: KubeApi) -> None:
     """Keep asking how busy nodes are, if Volcano's file ever says where."""
     if flags.volcano is None:
         return
     collector = UsageCollector(
         flags.volcano.options.usage,
-        names=lambda: tuple(scheduler.cluster.table.row_of), raw=api.raw, now=time.time,
+        names=lambda: [doc["metadata"]["name"] for doc in view.list(kinds.NODE)], raw=api.raw, now=time.time,
     )  # fmt: skip
     collecting = asyncio.create_task(collector.run())
     opened.push_async_callback(asyncio.wait, [collecting])
@@ -355,7 +369,7 @@ async def _elector(opened: AsyncExitStack, connection: Connection, config: KubeC
     )  # fmt: skip
 
 
-def _stop_on_signals(runtime: LiveRuntime, attended: ReloadingScheduler) -> asyncio.Event:
+def _stop_on_signals(runtime: LiveRuntime) -> asyncio.Event:
     stopping = asyncio.Event()
 
     def stop() -> None:
@@ -366,25 +380,44 @@ def _stop_on_signals(runtime: LiveRuntime, attended: ReloadingScheduler) -> asyn
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    loop.add_signal_handler(signal.SIGUSR2, attended.ask_for_dump)
     return stopping
+
+
+def _ask_for_dump(runtime: LiveRuntime, attended: ReloadingScheduler, scheduler: Scheduler, view: Mirror) -> None:
+    """Have what is in memory written to the log, and compared with what the API told up to now."""
+    told = Told.by(view) if view.listed else None
+
+    def dumped(_: ReloadingScheduler) -> None:
+        try:
+            dump(scheduler)
+            if told is not None:
+                compare(scheduler, told)
+        except Exception:
+            log.exception("the dump failed")
+
+    runtime.ask(attended, dumped)
+
+
+def _handing_over(
+    telemetry: Telemetry, attended: ReloadingScheduler, scheduler: Scheduler
+) -> Callable[[Controller], None]:
+    """After each step of the scheduler, hand what it left behind to telemetry."""
+    reader = scheduler.decisions.reader()
+
+    def after(controller: Controller) -> None:
+        if controller is attended:
+            telemetry.hand_over(take(scheduler, reader))
+
+    return after
 
 
 async def _serve(
     opened: AsyncExitStack,
     flags: Flags,
-    making: SchedulerFactory,
-    telemetry: Telemetry,
-    scheduler: Scheduler,
-    vitals: Vitals,
+    server: OpsServer,
 ) -> None:
     if not flags.secure_port:
         return
-    server = OpsServer(
-        vitals=vitals, metrics=telemetry.exposition, reset=telemetry.reset,
-        config=lambda: to_document(making.current), explainers=[scheduler.explain],
-        host=flags.bind_address, port=flags.secure_port, token=_token(flags), tls=_tls(flags),
-    )  # fmt: skip
     await server.start()
     opened.push_async_callback(server.stop)
     log.info("serving health, metrics and explanations", extra={"url": server.url})
@@ -443,10 +476,6 @@ def _requests(connection: Connection, apis: list[KubeApi]) -> Mapping[tuple[str,
 
 def _leading(elector: Elector | None, config: KubeConfig) -> tuple[str, bool] | None:
     return None if elector is None else (config.leader_election.resource_name, elector.leading)
-
-
-def _after(stepped: Stepped, telemetry: Telemetry) -> None:
-    telemetry.after_step()
 
 
 def _tell_of_file(words: str) -> None:

@@ -6,13 +6,12 @@
 
 Changes are taken in only here, between attempts; that is the snapshot: while a pod is being placed nobody else writes,
 so the table needs no copy. A slice is a count and not a duration, so a run is the same on a fast and a slow machine.
-Nothing is logged; `decisions` is data that telemetry reads and clears.
+Nothing is logged; `decisions` is data for telemetry and whoever else reads it.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
@@ -24,6 +23,7 @@ from fairlead.engine.cycle.evictions import Evictions
 from fairlead.engine.cycle.outcome import Failure, status_patch
 from fairlead.engine.cycle.placement import Placed, ScoredRow, Search
 from fairlead.engine.explain import answers
+from fairlead.engine.explain.decisions import DecisionLog
 from fairlead.engine.explain.gang import GangExplanations
 from fairlead.engine.explain.pod import Explanations
 from fairlead.engine.gangs.driver import Desk, GangDriver
@@ -103,7 +103,7 @@ class Scheduler:
         )
         self.explanations = Explanations(self.cluster.table)
         self.gang_explanations = GangExplanations(self.cluster.table)
-        self.decisions: deque[Decision] = deque(maxlen=100_000)
+        self.decisions = DecisionLog()
         self.meter: Meter | None = None
         """Whoever wants times measured brings a clock."""
         self.bindings: dict[str, Binding] = {}
@@ -116,6 +116,8 @@ class Scheduler:
         self.drivers: list[RoundDriver] = []
         self._follow_rounds(profiles)
         self.gangs = GangDriver(self._desk())
+        self.interrupted_by: Sized = ()
+        """While this holds something, a step makes one more attempt at most. A runtime puts its questions here."""
         self._writes: list[Write] = []
         self._now = 0.0
 
@@ -147,6 +149,8 @@ class Scheduler:
             if entry is None:
                 break
             self._schedule(entry)
+            if self.interrupted_by:
+                break
         self._run_rounds(changes)
         return self._writes
 
@@ -222,7 +226,7 @@ class Scheduler:
                 self.meter.lapses.extend(watched(changes, driver.rounds.scheduler_names, self._now))
             if changes:
                 driver.noticed(self._now)
-            placed, writes = driver.step(self._now)
+            placed, writes = driver.step(self._now, self.interrupted_by)
             self._writes += writes
             for task, row in placed:
                 self._bind_placed(driver, task, row)

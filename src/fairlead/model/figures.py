@@ -1,6 +1,6 @@
 """Figures: what a scheduler can say of itself, for metrics and logs. Data only; the core neither logs nor counts time.
 
-`Figures` is how things stand; it may be asked for at any moment. `Observed` is what happened since it was last taken.
+`Figures` is how things stand between two steps. `Observed` is what happened since it was last taken.
 """
 
 from __future__ import annotations
@@ -80,3 +80,5 @@ class Observed:
     complaints: tuple[str, ...] = ()
     lapses: tuple[Lapse, ...] = ()
     """What took how long in rounds."""
+    costliest: tuple[str, float] | None = None
+    """The plugin that took the most of the measured time since the start, and its share."""

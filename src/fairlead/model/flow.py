@@ -9,10 +9,10 @@ Invariant: a Doc that was handed out is never modified by anybody. Who wants ano
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from fairlead.model.records import record
 
@@ -129,3 +129,11 @@ class Controller(Protocol):
     def wake_at(self) -> float | None:
         """When to be called even if nothing happens; None for never; a time not after `now` for at once."""
         ...
+
+
+@runtime_checkable
+class Interruptible(Protocol):
+    """A Controller whose steps make several attempts. While `interrupted_by` holds something, a step ends after the
+    attempt that is under way; a runtime puts its waiting questions there."""
+
+    interrupted_by: Sized

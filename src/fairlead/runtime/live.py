@@ -2,7 +2,8 @@
 
 The event loop has this thread; each controller's `step` runs in a thread of its own, so a slow plugin holds up
 scheduling only, never watches, writes, the lease or the API server. Between two steps a controller's inbox is drained;
-that is its snapshot. It sleeps until something is in the inbox or its `wake_at` has come.
+that is its snapshot. It sleeps until something is in the inbox or its `wake_at` has come. Questions (`ask`) are
+answered on the same thread, between two steps.
 
     (standing by ─▶) waiting for first lists ─▶ step ─▶ writes ─▶ doze ─▶ step ...   ─stop▶ finish writes ─▶ ended
 
@@ -21,8 +22,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.api.client.retry import RetryDelays
+from fairlead.errors import Unreachable
+from fairlead.runtime.questions import Answer, AnyController, Questions
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from fairlead.model.flow import Change, Controller, Reply, Write
     from fairlead.runtime.worlds import Following, World
 
@@ -56,6 +61,8 @@ class Stepped:
 _Outcome = tuple[list["Write"], float | None]
 OnStep = Callable[[Stepped], None]
 OnWrite = Callable[[str, "Reply"], None]
+OnTurn = Callable[["Controller"], None]
+"""Called after each step, on the controller's own thread, to take what the step left behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +90,20 @@ class LiveRuntime:
         limits: RuntimeLimits = _LIMITS,
         on_step: OnStep | None = None,
         on_write: OnWrite | None = None,
+        on_turn: OnTurn | None = None,
     ) -> None:
         self._world = world
         self._limits = limits
         clock = clock or Clock()
         self._drivers = [
-            _Driver(controller, world, clock=clock, limits=limits, on_step=on_step, on_write=on_write)
+            _Driver(controller, world, clock=clock, limits=limits, on_step=on_step, on_write=on_write, on_turn=on_turn)
             for controller in controllers
         ]
+
+    def ask(self, controller: AnyController, question: Callable[[AnyController], Answer]) -> Future[Answer]:
+        """Call a function with one of the controllers, between two of its steps and on its own thread; the Future has
+        what it returns or raises. To be called on the loop's thread."""
+        return next(driver for driver in self._drivers if driver.controller is controller).ask(question)
 
     def stop(self) -> None:
         for driver in self._drivers:
@@ -133,14 +146,18 @@ class _Driver:
         limits: RuntimeLimits,
         on_step: OnStep | None,
         on_write: OnWrite | None,
+        on_turn: OnTurn | None,
     ) -> None:
         self.name = controller.name
+        self.controller = controller
         self.steps = 0
-        self._controller = controller
         self._world = world
         self._clock = clock
         self._limits = limits
-        self._on_step, self._on_write = on_step, on_write
+        self._on_step, self._on_write, self._on_turn = on_step, on_write, on_turn
+        self._questions = Questions(controller)
+        self._thread: ThreadPoolExecutor | None = None
+        self._ended = False
         self._awake = asyncio.Event()
         self._stopping = asyncio.Event()
         self._replies: list[Reply] = []
@@ -154,7 +171,7 @@ class _Driver:
 
     def follow(self) -> None:
         """Hear of changes from now on. Not sooner: in an inbox that nobody drains they would pile up."""
-        watches = self._controller.watches
+        watches = self.controller.watches
         self._following = self._world.follow(watches, self._awake.set)
         self._followed = len(watches)
 
@@ -164,14 +181,25 @@ class _Driver:
         if self._turning is not None:
             self._turning.get_loop().call_later(self._limits.stop_within, self._turning.cancel)
 
+    def ask(self, question: Callable[[AnyController], Answer]) -> Future[Answer]:
+        """Before the first step nobody else touches the controller, so the answer comes at once."""
+        future = self._questions.put(question)
+        if self._ended:
+            future.set_exception(Unreachable(f"the {self.name} has been stopped"))
+        elif self._thread is None:
+            self._questions.answer_next()
+        else:
+            self._thread.submit(self._questions.answer_next)
+        return future
+
     async def run(self) -> None:
-        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=self.name)
+        thread = self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=self.name)
         try:
             while not self._following.ready and not self._stopping.is_set():
                 await self._doze(None)
             while not self._stopping.is_set():
                 wake_at = await self._step(thread)
-                if len(self._controller.watches) > self._followed:
+                if len(self.controller.watches) > self._followed:
                     await self._follow_more()
                 else:
                     await self._doze(wake_at)
@@ -180,11 +208,12 @@ class _Driver:
         finally:
             self._writer.cut()
             self._following.close()
-            thread.shutdown(wait=False, cancel_futures=True)
+            self._thread, self._ended = None, True
+            thread.shutdown(wait=False)  # not before the questions that wait have been answered
 
     async def _follow_more(self) -> None:
         """The controller wants to know more than before: its next step shall see all of that, if it can be had soon."""
-        watches = self._controller.watches
+        watches = self.controller.watches
         self._following.also(watches[self._followed :])
         self._followed = len(watches)
         patience = self._clock.now() + self._limits.list_within
@@ -225,8 +254,10 @@ class _Driver:
 
     def _turn(self, changes: Sequence[Change], replies: Sequence[Reply]) -> _Outcome:
         """In the worker thread: both calls, so that a controller never sees two threads."""
-        writes = self._controller.step(self._clock.now(), changes, replies)
-        return writes, self._controller.wake_at()
+        writes = self.controller.step(self._clock.now(), changes, replies)
+        if self._on_turn is not None:
+            self._on_turn(self.controller)
+        return writes, self.controller.wake_at()
 
     def _failed(self, error: Exception) -> float:
         self._failures += 1

@@ -1,18 +1,23 @@
-"""Telemetry: what a scheduler tells of itself, to metrics and to the log. The core only leaves data behind.
+"""Telemetry: the metrics and log lines of a scheduler, made from the data that its steps leave behind.
 
-After each step, on the event loop and while the scheduler stands still, what happened is taken and added up; a scrape
-reads the sums. The plugin that takes the most time is named in the log when it takes more than its share.
+    scheduler's thread: after each step, `hand_over(take(scheduler, reader))`
+    event loop:         then `after_step` adds up what was handed over; a scrape asks the scheduler for its Figures
+                        and writes both with `exposition`
+
+The sums belong to the event loop, which never reads the scheduler itself. A plugin that is not built in and takes most
+of the measured time is named in the log.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
+from fairlead.model.figures import Figures
 from fairlead.runtime import metrics
 from fairlead.runtime.metrics import Histogram, counter, from_figures, gauge
 from fairlead.runtime.volcano_metrics import VolcanoMetrics, as_volcano_names_them
@@ -20,34 +25,30 @@ from fairlead.runtime.volcano_metrics import VolcanoMetrics, as_volcano_names_th
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-    from fairlead.model.figures import Decision, Figures, Observed, Sample
+    from fairlead.model.figures import Decision, Observed, Sample
 
 log = logging.getLogger("fairlead.scheduler")
 
-Take = Callable[[], "Observed"]
-Look = Callable[[], "Figures"]
 MANY_ATTEMPTS = 15
 _SUSPICIOUS_SHARE = 0.5
 _NAMED_EVERY = 1000
 """Attempts between two looks at who is the costliest."""
-_TRIES = 20
 
 
 class Telemetry:
-    """`take` gives what happened since it was last called, `look` how things stand; `requests` counts API requests by
-    (code, host, method) and `leading` says whether this process leads, or None without an election."""
+    """`requests` counts API requests by (code, host, method); `leading` says whether this process leads, or None
+    without an election; `tell` writes every decision to the log."""
 
     def __init__(
         self,
-        take: Take,
-        look: Look,
         *,
         requests: Callable[[], Mapping[tuple[str, str, str], int]] = dict,
         leading: Callable[[], tuple[str, bool] | None] = lambda: None,
         tell: bool = False,
         built_in: frozenset[str] = frozenset(),
     ) -> None:
-        self._take, self._look = take, look
+        self._unread: deque[Observed] = deque()
+        self._figures = Figures()
         self._requests, self._leading = requests, leading
         self._tell = tell
         self._built_in = built_in
@@ -68,9 +69,16 @@ class Telemetry:
 
     # ---- taking in ----
 
+    def hand_over(self, observed: Observed) -> None:
+        """What a step left behind, to be added up later. On the scheduler's thread."""
+        self._unread.append(observed)
+
     def after_step(self) -> None:
-        """Take what the last step left behind. On the event loop, between steps."""
-        observed = self._take()
+        """Add up what was handed over. On the event loop."""
+        while self._unread:
+            self._add(self._unread.popleft())
+
+    def _add(self, observed: Observed) -> None:
         for decision in observed.decisions:
             self._decided(decision)
         for seconds in observed.algorithm:
@@ -85,7 +93,7 @@ class Telemetry:
         self._until_named -= len(observed.algorithm)
         if self._until_named <= 0:
             self._until_named = _NAMED_EVERY
-            self._name_the_costliest()
+            self._name_the_costliest(observed)
 
     def _decided(self, decision: Decision) -> None:
         labels = (decision.profile, decision.result)
@@ -114,11 +122,10 @@ class Telemetry:
             status = "Error" if key in failed else "Success"
             self._point_seconds.observe(seconds, (key[1], key[2], status))
 
-    def _name_the_costliest(self) -> None:
-        costliest = self._figures().costliest
-        if costliest is None:
+    def _name_the_costliest(self, observed: Observed) -> None:
+        if observed.costliest is None:
             return
-        plugin, share = costliest
+        plugin, share = observed.costliest
         if plugin not in self._built_in and share > _SUSPICIOUS_SHARE and plugin != self._named:
             self._named = plugin
             log.warning(
@@ -127,12 +134,13 @@ class Telemetry:
 
     # ---- giving out ----
 
-    def exposition(self) -> bytes:
+    def exposition(self, figures: Figures) -> bytes:
         """All metrics in Prometheus' text format."""
+        self._figures = figures
         return as_volcano_names_them(generate_latest(self._registry))
 
     def reset(self) -> None:
-        """Forget what was added up here; what stands in the scheduler's books stays."""
+        """Forget what was added up here; what the scheduler itself counts stays."""
         self._attempts.clear()
         for histogram in self._histograms():
             histogram.reset()
@@ -142,7 +150,7 @@ class Telemetry:
         yield counter(metrics.ATTEMPTS, self._attempts)
         for histogram in self._histograms():
             yield histogram.family()
-        figures = self._figures()
+        figures = self._figures
         yield from from_figures(figures)
         if figures.rounds:
             yield from self._volcano.collect(figures.rounds)
@@ -156,15 +164,6 @@ class Telemetry:
             self._attempt_seconds, self._algorithm_seconds, self._victims, self._sli_seconds, self._pod_attempts,
             self._point_seconds, self._plugin_seconds,
         )  # fmt: skip
-
-    def _figures(self) -> Figures:
-        """The scheduler may be at work in its thread; a dictionary that changed while it was read is read again."""
-        for _ in range(_TRIES):
-            try:
-                return self._look()
-            except RuntimeError:
-                continue
-        return self._look()
 
 
 def _log_decision(decision: Decision) -> None:

@@ -20,8 +20,11 @@ from typing import TYPE_CHECKING
 
 from fairlead.errors import ApiError, ScenarioError
 from fairlead.model.flow import Change, Controller, Reply, Write
+from fairlead.runtime.questions import Answer, AnyController, Questions
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from fairlead.api.store.history import Feed
     from fairlead.api.store.store import Store
     from fairlead.model.flow import Watch
@@ -57,6 +60,7 @@ class _Driven:
 
     def __init__(self, controller: Controller, store: Store) -> None:
         self.controller = controller
+        self.questions = Questions(controller)
         self._store = store
         self._followed: dict[Watch, Kind] = {}
         self._feeds: list[Feed] = []
@@ -135,6 +139,14 @@ class VirtualRuntime:
     def add(self, controller: Controller) -> None:
         """One more at the table; its first step brings all there is."""
         self._driven.append(_Driven(controller, self._store))
+
+    def ask(self, controller: AnyController, question: Callable[[AnyController], Answer]) -> Future[Answer]:
+        """Call a function with a controller. There is one thread, so whoever asks does so between two steps, and the
+        Future is done when it is returned."""
+        questions = next(driven.questions for driven in self._driven if driven.controller is controller)
+        future = questions.put(question)
+        questions.answer_next()
+        return future
 
     def at(self, time: float, deed: Deed) -> None:
         """Do something at that time (at once if it has passed), before the controllers step."""

@@ -84,6 +84,8 @@ class Cluster:
     def __init__(self) -> None:
         self.table = NodeTable()
         self.pods: dict[str, PodState] = {}
+        self.pods_by_key: dict[str, PodState] = {}
+        """The same pods by `namespace/name`."""
         self.ports = PortIndex()
         self.claims_in_use: dict[str, int] = {}
         """How many pods on nodes use a claim, by `namespace/name`."""
@@ -201,7 +203,7 @@ class Cluster:
             self._note_finished(pod, deleted=change.happened is Happened.DELETED)
             return self._pod_gone(change.kind, pod, pod_state)
         if pod_state is None:
-            self.pods[pod.uid] = pod_state = PodState(pod, pod, PodPlace.PENDING)
+            self.pods[pod.uid] = self.pods_by_key[pod.key] = pod_state = PodState(pod, pod, PodPlace.PENDING)
             pod_state.gang = self.gangs.join(pod_state)
             if pod.node_name:
                 self._occupy(pod_state, pod)
@@ -229,6 +231,8 @@ class Cluster:
         if pod_state is None:
             return None
         del self.pods[pod.uid]
+        if self.pods_by_key.get(pod.key) is pod_state:
+            del self.pods_by_key[pod.key]
         old = self._as_placed(pod_state)
         if pod_state.place in _SEATED:
             self._vacate(pod_state)

@@ -13,6 +13,7 @@ clients; from then on time passes as it does outside.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from time import sleep
@@ -30,6 +31,7 @@ from fairlead.testing.builders import Builder, node
 if TYPE_CHECKING:
     from fairlead.model.explanation import Explanation
     from fairlead.model.kinds import Kind
+    from fairlead.runtime.questions import Answer
     from fairlead.testing.serving import Served
 
 ControllerFactory = Callable[[DocView], Controller]
@@ -89,9 +91,10 @@ class Harness:
     def serve(self) -> Path:
         """Open the cluster to clients on this machine; returns a kubeconfig. Time passes by itself from now on."""
         if self._served is None:
+            from fairlead.api.server.explaining import Explainer
             from fairlead.testing.serving import Served
 
-            explainers = [one.explain for one in self._schedulers if hasattr(one, "explain")]
+            explainers = [partial(self.runtime.ask, one) for one in self._schedulers if isinstance(one, Explainer)]
             self._served = Served(self.store, self.runtime, explainers=explainers)
         return self._served.kubeconfig
 
@@ -197,11 +200,17 @@ class Harness:
     def explain(self, name: str, *, namespace: str = "default") -> Explanation | None:
         """Why a pod is where it is, or not yet anywhere, from the scheduler that knows it."""
         for scheduler in self._schedulers:
-            explain = getattr(scheduler, "explain", None)
-            explanation: Explanation | None = explain(namespace, name) if explain is not None else None
+            explain: Callable[[str, str], Explanation | None] | None = getattr(scheduler, "explain", None)
+            explanation = self._ask(scheduler, partial(explain, namespace, name)) if explain is not None else None
             if explanation is not None:
                 return explanation
         return None
+
+    def _ask(self, controller: Controller, question: Callable[[], Answer]) -> Answer:
+        def ask() -> Answer:
+            return self.runtime.ask(controller, lambda _: question()).result()
+
+        return ask() if self._served is None else self._served.call(ask)
 
     def events(self, name: str, *, namespace: str = "default") -> Sequence[tuple[str, str]]:
         """Reason and message of the events about an object of this name."""

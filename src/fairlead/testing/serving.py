@@ -20,7 +20,7 @@ from fairlead.api.server.pki import Credentials, write_private
 from fairlead.api.server.server import Server
 
 if TYPE_CHECKING:
-    from fairlead.api.server.explaining import Explain
+    from fairlead.api.server.explaining import AskExplainer
     from fairlead.api.store.store import Store
     from fairlead.runtime.virtual import VirtualRuntime
 
@@ -33,7 +33,7 @@ _PATIENCE = 30.0
 class Served:
     """A server over a Store, in a thread, until closed. `kubeconfig` is a file for kubectl, `url` where it listens."""
 
-    def __init__(self, store: Store, runtime: VirtualRuntime, *, explainers: Sequence[Explain] = ()) -> None:
+    def __init__(self, store: Store, runtime: VirtualRuntime, *, explainers: Sequence[AskExplainer] = ()) -> None:
         self._store, self._runtime, self._explainers = store, runtime, explainers
         self._directory = TemporaryDirectory(prefix="fairlead-")
         self.kubeconfig = Path(self._directory.name, "kubeconfig")

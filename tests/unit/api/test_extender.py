@@ -217,12 +217,12 @@ def test_binding_is_left_to_the_extender_and_scheduling_goes_on(extender: Extend
 
     extender.answers["bind"] = bind
     cluster.harness.apply(pod("p").asks(cpu="1"), pod("q").asks(cpu="1"))
-    cluster.harness.until(lambda: len(cluster.scheduler.decisions) == 2, limit=60)
+    cluster.harness.until(lambda: len(cluster.scheduler.decisions.reader().read()) == 2, limit=60)
     asked = sorted(extender.requests("bind"), key=lambda body: str(body["PodName"]))
     uid = cluster.harness.pod("p")["metadata"]["uid"]
     assert asked[0] | {"Node": ""} == {"PodName": "p", "PodNamespace": "default", "PodUID": uid, "Node": ""}
     assert [body["PodName"] for body in asked] == ["p", "q"]
-    assert {decision.result for decision in cluster.scheduler.decisions} == {"scheduled"}
+    assert {decision.result for decision in cluster.scheduler.decisions.reader().read()} == {"scheduled"}
     assert cluster.harness.bindings() == {}, "who binds is the extender; this one only says so"
 
 

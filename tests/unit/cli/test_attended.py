@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.cli.reloading import LOOK_EVERY, ReloadingScheduler, compare
+from fairlead.cli.reloading import LOOK_EVERY, ReloadingScheduler, Told, compare, dump
 from fairlead.config.presets import first_profile
 from fairlead.config.watcher import ReloadOutcome
 from fairlead.engine.scheduler import Scheduler
@@ -73,9 +73,9 @@ def test_a_dump_tells_nodes_queue_and_the_comparison(caplog: pytest.LogCaptureFi
     stage = Stage()
     stage.harness.apply(pod("p"), pod("huge").asks(cpu="99"))
     stage.harness.run(1)
-    stage.attended.ask_for_dump()
     with caplog.at_level(logging.INFO, logger="fairlead.scheduler"):
-        stage.harness.run(2)
+        dump(stage.scheduler)
+        assert compare(stage.scheduler, Told.by(stage.view))
     told = [record.getMessage() for record in caplog.records]
     assert {"node node-0", "node node-1", "waiting default/huge", "cache comparison: memory and API agree"} <= set(told)
     summary = next(vars(record)["summary"] for record in caplog.records if "summary" in vars(record))
@@ -88,7 +88,7 @@ def test_a_difference_between_memory_and_api_is_told(caplog: pytest.LogCaptureFi
     stage.harness.run(1)
     elsewhere = SimpleNamespace(list=lambda kind: [{"metadata": {"name": "new"}}] if kind is kinds.NODE else [])
     with caplog.at_level(logging.WARNING, logger="fairlead.scheduler"):
-        assert not compare(stage.scheduler, elsewhere)  # type: ignore[arg-type]
+        assert not compare(stage.scheduler, Told.by(elsewhere))  # type: ignore[arg-type]
     nodes, pods = caplog.records
     assert (vars(nodes)["missed"], vars(nodes)["redundant"]) == (["new"], ["node-0", "node-1"])
     assert len(vars(pods)["redundant"]) == 1

@@ -17,7 +17,6 @@ from fairlead.cli.main import cli
 from fairlead.model.explanation import Blocker, Explanation, ScoredNode, WaitingIn
 from fairlead.testing.builders import pod
 from fairlead.testing.harness import Harness
-from fairlead.testing.serving import Served
 
 REFUSED = Explanation(
     "default", "p", "uid", "default-scheduler", "Unschedulable",
@@ -70,11 +69,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     harness = Harness(nodes=2)
     harness.apply(pod("placed"), pod("huge").asks(cpu="99"))
     harness.run(2)
-    served = Served(harness.store, harness.runtime, explainers=[s.explain for s in harness._schedulers])  # type: ignore[attr-defined]
-    try:
-        yield served.kubeconfig
-    finally:
-        served.close()
+    with harness:
+        yield harness.serve()
 
 
 def explain(cluster: Path, *arguments: str) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -106,7 +107,7 @@ def test_nodes_that_refuse_are_the_answer_when_everything_else_passed() -> None:
 @pytest.fixture(scope="module")
 def kubeconfig() -> Iterator[Path]:
     world = small_world()
-    served = Served(world.store, world.runtime, explainers=[world.scheduler.explain])
+    served = Served(world.store, world.runtime, explainers=[partial(world.runtime.ask, world.scheduler)])
     try:
         yield served.kubeconfig
     finally:

@@ -209,7 +209,7 @@ def test_a_slow_plugin_is_measured_and_named() -> None:
     (sample,) = [sample for sample in meter.samples if sample.plugin == "slow"]
     assert (sample.point, sample.status, sample.seconds) == ("filter", "Success", 1.5)
     assert list(meter.algorithm) == [1.5]
-    assert scheduler.decisions[-1].took == 1.5
+    assert scheduler.decisions.reader().read()[-1].took == 1.5
 
 
 def test_one_cycle_in_ten_is_measured_by_plugin_and_every_one_as_a_whole() -> None:

@@ -23,9 +23,9 @@ def decided(result: str, **more: Any) -> Decision:
     return Decision(0.0, "default-scheduler", "default/p", "uid", result, **more)
 
 
-def lines(telemetry: Telemetry) -> dict[str, float]:
+def lines(telemetry: Telemetry, figures: Figures | None = None) -> dict[str, float]:
     """Samples by their text."""
-    text = telemetry.exposition().decode()
+    text = telemetry.exposition(figures or Figures()).decode()
     return {
         line.rpartition(" ")[0]: float(line.rpartition(" ")[2])
         for line in text.splitlines()
@@ -33,8 +33,9 @@ def lines(telemetry: Telemetry) -> dict[str, float]:
     }
 
 
-def telemetry_of(observed: Observed | None = None, figures: Figures | None = None, **more: Any) -> Telemetry:
-    telemetry = Telemetry(lambda: observed or Observed(), lambda: figures or Figures(), **more)
+def telemetry_of(observed: Observed | None = None, **more: Any) -> Telemetry:
+    telemetry = Telemetry(**more)
+    telemetry.hand_over(observed or Observed())
     telemetry.after_step()
     return telemetry
 
@@ -85,11 +86,8 @@ def test_gauges_and_counters_come_from_the_schedulers_figures() -> None:
         costliest=("mine", 0.5),
     )  # fmt: skip
     found = lines(
-        telemetry_of(
-            figures=figures,
-            requests=lambda: {("200", "127.0.0.1:1", "GET"): 12},
-            leading=lambda: ("kube-scheduler", True),
-        )
+        telemetry_of(requests=lambda: {("200", "127.0.0.1:1", "GET"): 12}, leading=lambda: ("kube-scheduler", True)),
+        figures,
     )
     expected = {
         'scheduler_pending_pods{queue="gated"}': 2,
@@ -137,25 +135,16 @@ def test_a_reset_forgets_what_was_added_up() -> None:
     assert not any(name.startswith("scheduler_schedule_attempts_total") for name in lines(telemetry))
 
 
-def test_a_dictionary_that_changes_while_it_is_read_is_read_again() -> None:
-    tries = iter([RuntimeError("dictionary changed size during iteration"), None])
-
-    def look() -> Figures:
-        if (error := next(tries)) is not None:
-            raise error
-        return Figures(nodes=3)
-
-    telemetry = Telemetry(Observed, look)
-    assert lines(telemetry)['scheduler_cache_size{type="nodes"}'] == 3
-
-
 def test_the_costliest_plugin_is_named_once_unless_it_is_built_in(caplog: pytest.LogCaptureFixture) -> None:
-    observed = Observed(algorithm=(0.1,) * 1000)
+    def costly(plugin: str, share: float) -> Observed:
+        return Observed(algorithm=(0.1,) * 1000, costliest=(plugin, share))
+
     with caplog.at_level(logging.WARNING, logger="fairlead.scheduler"):
-        mine = telemetry_of(observed, Figures(costliest=("mine", 0.8)), built_in=frozenset(BUILT_IN))
+        mine = telemetry_of(costly("mine", 0.8), built_in=frozenset(BUILT_IN))
+        mine.hand_over(costly("mine", 0.8))
         mine.after_step()
-        telemetry_of(observed, Figures(costliest=("NodeResourcesFit", 0.8)), built_in=frozenset(BUILT_IN))
-        telemetry_of(observed, Figures(costliest=("mine", 0.2)))
+        telemetry_of(costly("NodeResourcesFit", 0.8), built_in=frozenset(BUILT_IN))
+        telemetry_of(costly("mine", 0.2))
     assert [record.getMessage() for record in caplog.records] == ["plugin mine takes 80 % of the time of all plugins"]
 
 
@@ -180,9 +169,9 @@ def test_a_scheduler_at_work_fills_the_books() -> None:
     cluster = Harness(nodes=[node("a"), node("b")], schedulers=[lambda view: scheduler])
     cluster.apply(pod("p").asks(cpu="1"), pod("huge").asks(cpu="99"))
     cluster.run(1)
-    telemetry = Telemetry(lambda: take(scheduler), lambda: figures_of(scheduler))
-    telemetry.after_step()
-    found = lines(telemetry)
+    reader, another = scheduler.decisions.reader(), scheduler.decisions.reader()
+    telemetry = telemetry_of(take(scheduler, reader))
+    found = lines(telemetry, figures_of(scheduler))
     assert found['scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"}'] == 1
     assert found['scheduler_schedule_attempts_total{profile="default-scheduler",result="unschedulable"}'] == 1
     assert found['scheduler_pending_pods{queue="unschedulable"}'] == 1
@@ -194,4 +183,5 @@ def test_a_scheduler_at_work_fills_the_books() -> None:
     )
     assert (found[evaluation % "Filter"], found[evaluation % "Score"]) == (2, 1)
     assert any(name.startswith("scheduler_plugin_execution_duration_seconds_count") for name in found)
-    assert scheduler.decisions == type(scheduler.decisions)(), "what was taken is gone"
+    assert reader.read() == ()
+    assert len(another.read()) == 2, "what one reader has read is still there for another"

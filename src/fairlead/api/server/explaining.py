@@ -4,38 +4,49 @@
     GET /apis/fairlead.io/v1/namespaces/NAMESPACE/podgroups/NAME/explanation
     GET /apis/fairlead.io/v1/queues/NAME/explanation
 
-The scheduler works in a thread of its own while it is asked. It only reads here; if something it reads changes under
-its hands, it is asked again.
+A request becomes a question to each scheduler in turn, which answers it on its own thread between two steps. An answer
+therefore shows one moment, however busy the scheduler is.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from urllib.parse import unquote
 
 from fairlead.errors import NotFound
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from fairlead.model.flow import Doc
 
 
 class Explained(Protocol):
-    """Whatever answers: it has a documented JSON form."""
+    """Anything with a documented JSON form."""
 
     def to_document(self) -> Doc: ...
 
 
-Explain = Callable[[str, str], "Explained | None"]
-"""Namespace and name of a pod to all that is known of it."""
+@runtime_checkable
+class Explainer(Protocol):
+    """A controller that can be asked about pods, groups and queues. None is what it does not know."""
+
+    def explain(self, namespace: str, name: str) -> Explained | None: ...
+
+    def explain_group(self, namespace: str, name: str) -> Explained | None: ...
+
+    def explain_queue(self, name: str) -> Explained | None: ...
+
+
+AskExplainer = Callable[[Callable[[Explainer], "Doc | None"]], "Future[Doc | None]"]
+"""Puts a question to one Explainer: a runtime's `ask` with its first argument given."""
+
 _PATH = re.compile(
     r"/apis/fairlead\.io/v1/(?:namespaces/([^/]+)/(?=pod)|(?=queues))(pods|podgroups|queues)/([^/]+)/explanation"
 )
-_BESIDE = {"podgroups": "explain_group", "queues": "explain_queue"}
-_TRIES = 50
-_DISTURBED = (RuntimeError, LookupError, AssertionError, AttributeError)
-"""What reading may raise while another thread writes."""
 
 
 def explanation_path(namespace: str, name: str, plural: str = "pods") -> str:
@@ -47,32 +58,26 @@ def is_explanation(path: str) -> bool:
     return _PATH.fullmatch(path) is not None
 
 
-def explanation_document(path: str, explainers: Sequence[Explain]) -> Doc:
+async def explanation_document(path: str, explainers: Sequence[AskExplainer]) -> Doc:
     """The answer to such a path; NotFound if no scheduler knows the pod, group or queue."""
     found = _PATH.fullmatch(path)
     assert found is not None
     namespace, plural, name = (unquote(part or "") for part in found.groups())
-    for explain in explainers:
-        explanation = _patiently(_of(plural, explain), *([name] if plural == "queues" else [namespace, name]))
-        if explanation is not None:
-            return explanation.to_document()
+    for ask in explainers:
+        document = await asyncio.wrap_future(ask(_question(plural, namespace, name)))
+        if document is not None:
+            return document
     raise NotFound(f'{plural} "{name}" not found', details={"name": name, "kind": plural})
 
 
-def _of(plural: str, explain: Explain) -> Callable[..., Explained | None]:
-    """Who explains pods may explain groups and queues too: the method beside it."""
-    if plural == "pods":
-        return explain
-    beside: Callable[..., Explained | None] = getattr(
-        getattr(explain, "__self__", None), _BESIDE[plural], lambda *of: None
-    )
-    return beside
+def _question(plural: str, namespace: str, name: str) -> Callable[[Explainer], Doc | None]:
+    def explain(explainer: Explainer) -> Doc | None:
+        if plural == "pods":
+            explained = explainer.explain(namespace, name)
+        elif plural == "podgroups":
+            explained = explainer.explain_group(namespace, name)
+        else:
+            explained = explainer.explain_queue(name)
+        return None if explained is None else explained.to_document()
 
-
-def _patiently(explain: Callable[..., Explained | None], *of: str) -> Explained | None:
-    for _ in range(_TRIES):
-        try:
-            return explain(*of)
-        except _DISTURBED:
-            continue
-    return explain(*of)
+    return explain

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from fairlead.errors import ApiError
 if TYPE_CHECKING:
     import ssl
 
-    from fairlead.api.server.explaining import Explain
+    from fairlead.api.server.explaining import AskExplainer
     from fairlead.model.flow import Doc
 
 Check = Callable[[], bool]
@@ -45,10 +45,10 @@ class OpsServer:
         self,
         *,
         vitals: Vitals,
-        metrics: Callable[[], bytes],
+        metrics: Callable[[], Awaitable[bytes]],
         reset: Callable[[], None],
         config: Callable[[], Doc],
-        explainers: Sequence[Explain] = (),
+        explainers: Sequence[AskExplainer] = (),
         host: str = "127.0.0.1",
         port: int = 0,
         token: str = "",
@@ -84,11 +84,11 @@ class OpsServer:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
-            return self._answer(request)
+            return await self._answer(request)
         except ApiError as error:
             return web.json_response(error.status(), status=error.code)
 
-    def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path.rstrip("/")
         first, _, rest = path.removeprefix("/").partition("/")
         if first in self._vitals:
@@ -101,11 +101,11 @@ class OpsServer:
         if request.method != "GET":
             return web.Response(status=405, text="Method Not Allowed\n")
         if path == "/metrics":
-            return web.Response(body=self._metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+            return web.Response(body=await self._metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
         if path == "/configz":
             return _json({"componentconfig": self._config()})
         if is_explanation(path):
-            return _json(explanation_document(path, self._explainers))
+            return _json(await explanation_document(path, self._explainers))
         return web.Response(status=404, text="404 page not found\n")
 
     def _is_known(self, request: web.BaseRequest) -> bool:

@@ -38,7 +38,7 @@ from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Verb, Write
 
 if TYPE_CHECKING:
-    from fairlead.api.server.explaining import Explain
+    from fairlead.api.server.explaining import AskExplainer
     from fairlead.api.server.tokens import User
     from fairlead.api.store.store import Store
     from fairlead.model.flow import Doc
@@ -71,7 +71,7 @@ class Server:
         ready: Callable[[], bool] = lambda: True,
         watch_buffer: int = WATCH_BUFFER,
         api: StoreApi | None = None,
-        explainers: Sequence[Explain] = (),
+        explainers: Sequence[AskExplainer] = (),
     ) -> None:
         self.store = store
         self.host, self.port = host, port
@@ -132,7 +132,7 @@ class Server:
                 return await self._review(request, target, user)
             return await self._resource(request, target)
         if is_explanation(path) and request.method == "GET":
-            return _json(explanation_document(path, self._explainers))
+            return _json(await explanation_document(path, self._explainers))
         return self._document(request, path)
 
     def _authenticate(self, request: web.BaseRequest) -> User:

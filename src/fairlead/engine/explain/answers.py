@@ -1,7 +1,8 @@
 """What a Scheduler answers when it is asked about a pod, a group or a queue.
 
-Nothing is worked out for the purpose: an answer is put together from what attempts and rounds left behind, and from
-where things are now.
+An answer is put together from what attempts and rounds recorded and from where things are now; nothing is scheduled
+or evaluated for it. These functions read the scheduler's state, so they run on its own thread between two steps: ask
+a runtime (`runtime/questions.py`).
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def about_pod(scheduler: Scheduler, namespace: str, name: str) -> Explanation | None:
-    key = f"{namespace}/{name}"
-    pod = next((pod_state.seen for pod_state in scheduler.cluster.pods.values() if pod_state.seen.key == key), None)
-    if pod is None:
+    pod_state = scheduler.cluster.pods_by_key.get(f"{namespace}/{name}")
+    if pod_state is None:
         return None
+    pod = pod_state.seen
     waiting = scheduler.backlog.where(pod.uid)
     known = scheduler.explanations.of(pod.uid, waiting)
     if known is not None:

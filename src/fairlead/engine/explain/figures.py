@@ -1,5 +1,4 @@
-"""From a Scheduler to its figures. Reading is safe from another thread: single operations of the interpreter, and sums
-that are out of date by one attempt at worst."""
+"""What a Scheduler can say of itself in numbers. To be called on its own thread, between two steps (`runtime.ask`)."""
 
 from __future__ import annotations
 
@@ -10,6 +9,7 @@ from fairlead.model.figures import Figures, Observed
 from fairlead.state.cluster import PodPlace
 
 if TYPE_CHECKING:
+    from fairlead.engine.explain.decisions import DecisionReader
     from fairlead.engine.scheduler import Scheduler
     from fairlead.framework.meter import Evaluated
     from fairlead.framework.profile import Profile
@@ -22,7 +22,7 @@ def figures_of(scheduler: Scheduler) -> Figures:
     """How things stand."""
     backlog, cluster, meter = scheduler.backlog, scheduler.cluster, scheduler.meter
     plugins = [plugin for profile in scheduler.profiles.values() for plugin in profile.plugins()]
-    pod_states = list(cluster.pods.values())
+    places = Counter(pod_state.place for pod_state in cluster.pods.values())
     return Figures(
         pending=backlog.counts(),
         incoming=dict(backlog.incoming),
@@ -30,28 +30,30 @@ def figures_of(scheduler: Scheduler) -> Figures:
         in_flight=backlog.in_flight.counts,
         evaluations=_evaluations(scheduler),
         nodes=len(cluster.table),
-        pods=sum(pod_state.place is not PodPlace.PENDING for pod_state in pod_states),
-        assumed=sum(pod_state.place is PodPlace.ASSUMED for pod_state in pod_states),
+        pods=places.total() - places[PodPlace.PENDING],
+        assumed=places[PodPlace.ASSUMED],
         preemptions=sum(getattr(plugin, "attempts", 0) for plugin in plugins),
         domains_tried=scheduler.gangs.domains_tried,
         rows_judged=sum(evaluator.rows_judged for evaluator in scheduler.evaluators.values()),
         rows_one_by_one={plugin.name: rows for plugin in plugins if (rows := getattr(plugin, "rows_one_by_one", 0))},
-        costliest=meter.costliest() if meter is not None else None,
+        costliest=None if meter is None else meter.costliest(),
         rounds=tuple(driver.figures() for driver in scheduler.drivers),
     )
 
 
-def take(scheduler: Scheduler) -> Observed:
-    """What happened since the last time. To be called between steps, by one taker."""
+def take(scheduler: Scheduler, decisions: DecisionReader) -> Observed:
+    """What happened since the last call. Decisions come from the caller's own reader; the rest is handed out once, so
+    there can be one caller only."""
     meter = scheduler.meter
     victims, scheduler.evictions.victims = tuple(scheduler.evictions.victims), []
     return Observed(
-        decisions=_emptied(scheduler.decisions),
+        decisions=decisions.read(),
         algorithm=_emptied(meter.algorithm) if meter is not None else (),
         samples=_emptied(meter.samples) if meter is not None else (),
         victims=victims,
         complaints=_emptied(scheduler.backlog.complaints),
         lapses=_emptied(meter.lapses) if meter is not None else (),
+        costliest=None if meter is None else meter.costliest(),
     )
 
 
@@ -63,7 +65,7 @@ def _emptied(waiting: deque[T]) -> tuple[T, ...]:
 
 def _evaluations(scheduler: Scheduler) -> Counter[tuple[str, str, str]]:
     counts: Counter[tuple[str, str, str]] = Counter()
-    evaluated = dict(scheduler.meter.evaluated) if scheduler.meter is not None else {}
+    evaluated = scheduler.meter.evaluated if scheduler.meter is not None else {}
     for asked, attempts in evaluated.items():
         profile = scheduler.profiles.get(asked.profile)
         for plugin, point in _took_part(profile, asked) if profile is not None else ():

@@ -11,7 +11,7 @@ change would come out like the one before, so none is run unless a plugin goes b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from typing import TYPE_CHECKING
 
 from fairlead.engine.rounds.action_table import run_actions
@@ -105,14 +105,15 @@ class RoundDriver:
 
     # ---- going on ----
 
-    def step(self, now: float) -> tuple[list[tuple[Task, int]], list[Write]]:
-        """One slice of the round, if it is time: the placements to be bound, and what else is to be written."""
-        binds, writes = self._go_on(now)
+    def step(self, now: float, interrupted_by: Sized = ()) -> tuple[list[tuple[Task, int]], list[Write]]:
+        """One slice of the round, if it is time: the placements to be bound, and what else is to be written. The slice
+        ends after one attempt if `interrupted_by` holds something by then."""
+        binds, writes = self._go_on(now, interrupted_by)
         if self._running is None:
             writes += self._shards.writes()
         return binds, writes
 
-    def _go_on(self, now: float) -> tuple[list[tuple[Task, int]], list[Write]]:
+    def _go_on(self, now: float, interrupted_by: Sized) -> tuple[list[tuple[Task, int]], list[Write]]:
         at = self.wake_at(now)
         if at is None or at > now:
             return [], []
@@ -122,7 +123,7 @@ class RoundDriver:
                 self._open(now)
             else:
                 self._resume()
-            writes = self._run_slice()
+            writes = self._run_slice(interrupted_by)
         except Exception as error:
             writes = self._break_off(error)
         if self.meter is not None:
@@ -178,13 +179,15 @@ class RoundDriver:
             self.meter.lapsed(Span.OPENING, since=began)
         self._running = run_actions(self.round)
 
-    def _run_slice(self) -> list[Write]:
+    def _run_slice(self, interrupted_by: Sized) -> list[Write]:
         round = self.round
         assert round is not None
         assert self._running is not None
         for _ in range(self.rounds.slice):
             if next(self._running, _END) is _END:
                 return self._close(round)
+            if interrupted_by:
+                break
         self._suspend(round)
         return []
 
