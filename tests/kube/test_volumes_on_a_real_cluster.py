@@ -15,8 +15,8 @@ from fairlead.engine.scheduler import Scheduler
 from fairlead.errors import Conflict
 from fairlead.framework.profile import profile_of
 from fairlead.model import kinds
-from fairlead.model.claims import compile_claim, compile_volume
 from fairlead.model.flow import Verb, Write
+from fairlead.model.storage import compile_claim, compile_volume
 from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.node_basics import PrioritySort, SchedulingGates
 from fairlead.plugins.volume_binding import VolumeBinding

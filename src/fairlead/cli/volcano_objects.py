@@ -19,7 +19,7 @@ from fairlead.errors import ConfigError, NotFound
 from fairlead.model import kinds
 from fairlead.model.documents import read_units
 from fairlead.model.group import PodGroup, compile_group
-from fairlead.model.policy import Queue, compile_queue
+from fairlead.model.queues import Queue, compile_queue
 
 _MANIFESTS = (".yaml", ".yml", ".json")
 _SNAPSHOT = b"\x1f\x8b"

@@ -16,7 +16,7 @@ from fairlead.model.quantity import format_quantity
 if TYPE_CHECKING:
     from fairlead.config.volcano_records import VolcanoConfig
     from fairlead.model.group import PodGroup
-    from fairlead.model.policy import Queue
+    from fairlead.model.queues import Queue
 
 Units = Mapping[str, int]
 _DEFAULT_QUEUE = "default"

@@ -1,7 +1,7 @@
 """What queues promise and cannot keep: guarantees beyond the cluster or the capability, parents that are not there.
 
 The original logs these, or crashes on them; here they are told before anything runs. Amounts are in base units, as
-model/policy.py reads them from the documents.
+model/queues.py reads them from the documents.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fairlead.model.quantity import format_quantity
 
 if TYPE_CHECKING:
     from fairlead.config.volcano_records import VolcanoConfig
-    from fairlead.model.policy import Queue
+    from fairlead.model.queues import Queue
 
 Units = Mapping[str, int]
 ROOT = "root"

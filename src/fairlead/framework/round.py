@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fairlead.framework.meter import Meter
     from fairlead.framework.tiers import Tiers
     from fairlead.model.amounts import Amounts
-    from fairlead.model.policy import Queue
+    from fairlead.model.queues import Queue
     from fairlead.model.quirks import Quirks
     from fairlead.state.cluster import Cluster
     from fairlead.state.round_resources import RoundResources

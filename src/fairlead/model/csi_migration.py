@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from fairlead.model.claims import CSI_DRIVER_OF_PLUGIN
 from fairlead.model.pod_volumes import VolumeSource
 from fairlead.model.requirements import Op, Requirement, canonical
 from fairlead.model.selectors import NodeSelector, NodeSelectorTerm
+from fairlead.model.storage import CSI_DRIVER_OF_PLUGIN
 
 if TYPE_CHECKING:
-    from fairlead.model.claims import Volume
     from fairlead.model.pod_volumes import PodVolume
+    from fairlead.model.storage import Volume
 
 Identity = tuple[str, str]
 """Driver and handle of a volume: what is attached, and counted once however many pods use it."""

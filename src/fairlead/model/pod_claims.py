@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from fairlead.model.pod_volumes import VolumeSource
 
 if TYPE_CHECKING:
-    from fairlead.model.claims import Claim
     from fairlead.model.pod import Pod
+    from fairlead.model.storage import Claim
 
 
 class ClaimUse(NamedTuple):

@@ -8,9 +8,11 @@ counts only pods, and only those in all of its scopes. Amounts are nanos.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairlead.model import kinds as k
+from fairlead.model.documents import compiler, read_units
 from fairlead.model.quantity import BINARY_SI, DECIMAL_SI, Quantity, is_extended, read_quantity
 
 if TYPE_CHECKING:
@@ -27,6 +29,27 @@ _SHORT = frozenset({"cpu", "memory", "ephemeral-storage"})
 """Resources that a quota may name without a prefix, which then means requests. Kubernetes counts the limits of these
 alone: the limit of an extended resource equals its request, and `limits.nvidia.com/gpu` is no name a quota may have."""
 _CLASS = ".storageclass.storage.k8s.io/"
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceQuota:
+    """What a namespace may use, and what it uses. Fractions of anything but cpu are rounded up."""
+
+    namespace: str
+    name: str
+    hard: Mapping[str, int]
+    used: Mapping[str, int]
+
+
+@compiler("ResourceQuota")
+def compile_quota(document: Mapping[str, Any]) -> NamespaceQuota:
+    metadata, status = document["metadata"], document.get("status") or {}
+    return NamespaceQuota(
+        namespace=metadata.get("namespace") or "",
+        name=metadata["name"],
+        hard=read_units(status.get("hard"), "status.hard"),
+        used=read_units(status.get("used"), "status.used"),
+    )
 
 
 def usage_of(kind: Kind, doc: Doc) -> Usage:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fairlead.framework.plugin import Plugin
     from fairlead.framework.refusals import Refusals
     from fairlead.framework.verdicts import VerdictCodes
-    from fairlead.model.policy import DisruptionBudget
+    from fairlead.model.budgets import DisruptionBudget
     from fairlead.state.touchlog import TouchLog
 
 UNKNOWN, IN_VAIN, NOBODY, PEACEFUL, VIOLATING = range(5)

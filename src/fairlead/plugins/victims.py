@@ -21,8 +21,8 @@ from fairlead.plugins.gosort import INSERTION_SORT_UP_TO, go_sort
 if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.refusals import Refusals
+    from fairlead.model.budgets import DisruptionBudget
     from fairlead.model.pod import Pod
-    from fairlead.model.policy import DisruptionBudget
     from fairlead.state.cluster import Cluster
 
 NO_VICTIMS = "No preemption victims found for incoming pod"

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.framework.plugin import Interest, Plugin
-from fairlead.model.claims import BOUND_BY_CONTROLLER, SELECTED_NODE, ClaimRef
 from fairlead.model.pod_claims import claim_not_found, claim_uses, mode_not_set, not_owned, uses_claims
 from fairlead.model.reasons import SKIP, Reason, Reject, Status, failed, unresolvable
+from fairlead.model.storage import BOUND_BY_CONTROLLER, SELECTED_NODE, ClaimRef
 from fairlead.plugins.normalise import BrokenLine
 from fairlead.plugins.volume_errand import BindVolumes, Reserved
 from fairlead.plugins.volume_hints import binding_interests
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
-    from fairlead.model.claims import Claim, Volume
     from fairlead.model.pod import Pod
     from fairlead.model.pod_claims import ClaimUse
+    from fairlead.model.storage import Claim, Volume
     from fairlead.state.nodes import Nodes
     from fairlead.state.volumes import Storage
 

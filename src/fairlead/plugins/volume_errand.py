@@ -16,16 +16,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from fairlead.model import kinds
-from fairlead.model.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 from fairlead.model.csi_migration import MigrationError, affinity_after_migration
 from fairlead.model.flow import Doc, Verb, Write
 from fairlead.model.reasons import SUCCESS, Status, failed
+from fairlead.model.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
 
 if TYPE_CHECKING:
-    from fairlead.model.claims import Claim, CsiNode, Volume
     from fairlead.model.flow import Reply
     from fairlead.model.node import Node
     from fairlead.model.pod import Pod
+    from fairlead.model.storage import Claim, CsiNode, Volume
     from fairlead.state.cluster import Cluster
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.framework.plugin import Hint, Interest
-from fairlead.model.claims import CsiDriver, CsiNode, StorageCapacity, StorageClass
 from fairlead.model.events import (
     CSI_DRIVER,
     CSI_NODE,
@@ -19,6 +18,7 @@ from fairlead.model.events import (
     ClusterEvent,
 )
 from fairlead.model.pod_volumes import VolumeSource
+from fairlead.model.storage import CsiDriver, CsiNode, StorageCapacity, StorageClass
 from fairlead.plugins.volume_limits import after_claim_used
 
 if TYPE_CHECKING:

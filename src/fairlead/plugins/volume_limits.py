@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.framework.plugin import Hint, Interest, Plugin
-from fairlead.model.claims import Claim, CsiNode, VolumeAttachment
 from fairlead.model.csi_migration import INLINE_DISKS, driver_of_inline
 from fairlead.model.events import (
     CSI_NODE,
@@ -26,6 +25,7 @@ from fairlead.model.events import (
 from fairlead.model.pod import Pod
 from fairlead.model.pod_claims import claim_not_found, claim_uses, uses_claims
 from fairlead.model.reasons import SKIP, Reason, Reject, Status
+from fairlead.model.storage import Claim, CsiNode, VolumeAttachment
 from fairlead.plugins.filter_errors import fail_on
 from fairlead.state.attached import UNLIMITED, UnclearError
 from fairlead.state.volumes import storage_of

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
-    from fairlead.model.claims import Claim, StorageCapacity, StorageClass, Volume
+    from fairlead.model.storage import Claim, StorageCapacity, StorageClass, Volume
     from fairlead.state.volumes import Storage
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"

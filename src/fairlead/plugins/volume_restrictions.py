@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from fairlead.framework.plugin import Hint, Interest, Plugin
 from fairlead.model import kinds
-from fairlead.model.claims import Claim
 from fairlead.model.events import NODE, PERSISTENT_VOLUME_CLAIM, POD, ActionType, ClusterEvent
 from fairlead.model.pod import Pod
 from fairlead.model.pod_claims import claim_not_found, claim_uses
 from fairlead.model.pod_volumes import VolumeSource
 from fairlead.model.reasons import SKIP, Reason, Reject, Status, unresolvable
+from fairlead.model.storage import Claim
 from fairlead.state.disks import EXCLUSIVE, disks_conflict, exclusive_disks
 from fairlead.state.volumes import storage_of
 

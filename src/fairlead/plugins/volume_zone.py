@@ -12,7 +12,6 @@ import numpy as np
 
 from fairlead.framework.plugin import Hint, Interest, Plugin
 from fairlead.model import kinds
-from fairlead.model.claims import ZONE_LABELS, Claim, StorageClass, Volume
 from fairlead.model.events import (
     NODE,
     PERSISTENT_VOLUME,
@@ -23,6 +22,7 @@ from fairlead.model.events import (
 )
 from fairlead.model.pod_claims import claim_not_found, class_not_found, mode_not_set, uses_claims, volume_not_found
 from fairlead.model.reasons import SKIP, Reason, Reject, Status, unresolvable
+from fairlead.model.storage import ZONE_LABELS, Claim, StorageClass, Volume
 from fairlead.plugins.volume_restrictions import after_claim_named, claims_named_by
 from fairlead.state.columns import ABSENT
 

@@ -24,8 +24,8 @@ from fairlead.model.pod_claims import claim_uses, not_owned, uses_claims
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairlead.model.claims import Claim
     from fairlead.model.pod import Pod
+    from fairlead.model.storage import Claim
     from fairlead.state.cluster import Cluster
 
 _PREFIX = f"{ATTACHABLE}csi-"

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.model import kinds
-from fairlead.model.claims import CSI_DRIVER_OF_PLUGIN
 from fairlead.model.csi_migration import (
     INLINE_DISKS,
     UNCOUNTED_PROVISIONERS,
@@ -27,12 +26,13 @@ from fairlead.model.csi_migration import (
     identity_of_volume,
 )
 from fairlead.model.pod_claims import claim_uses, not_owned
+from fairlead.model.storage import CSI_DRIVER_OF_PLUGIN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairlead.model.claims import Claim, CsiNode, Volume, VolumeAttachment
     from fairlead.model.pod import Pod
+    from fairlead.model.storage import Claim, CsiNode, Volume, VolumeAttachment
     from fairlead.state.object_index import ObjectIndex, Shelf
     from fairlead.state.table import NodeTable
 

@@ -36,9 +36,9 @@ from fairlead.state.ports import HostPort, PortIndex
 from fairlead.state.table import NodeTable
 
 if TYPE_CHECKING:
-    from fairlead.model.claims import Namespace
     from fairlead.model.group import PodGroup
     from fairlead.model.kinds import Kind
+    from fairlead.model.namespaces import Namespace
 
 
 _SEATED = frozenset({PodPlace.ASSUMED, PodPlace.BOUND, PodPlace.RELEASING})

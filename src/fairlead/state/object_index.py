@@ -10,7 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fairlead.model import claims, group, kinds, policy, topology
+from fairlead.model import (
+    budgets,
+    group,
+    kinds,
+    namespaces,
+    priorities,
+    queues,
+    quota,
+    storage,
+    topology,
+    workload_selectors,
+)
 from fairlead.model.flow import Happened
 
 if TYPE_CHECKING:
@@ -18,26 +29,26 @@ if TYPE_CHECKING:
     from fairlead.model.kinds import Kind
 
 COMPILERS: Mapping[Kind, Callable[[Doc], Any]] = {
-    kinds.NAMESPACE: claims.compile_namespace,
-    kinds.PERSISTENT_VOLUME: claims.compile_volume,
-    kinds.PERSISTENT_VOLUME_CLAIM: claims.compile_claim,
-    kinds.STORAGE_CLASS: claims.compile_storage_class,
-    kinds.CSI_NODE: claims.compile_csi_node,
-    kinds.CSI_DRIVER: claims.compile_csi_driver,
-    kinds.CSI_STORAGE_CAPACITY: claims.compile_storage_capacity,
-    kinds.VOLUME_ATTACHMENT: claims.compile_volume_attachment,
-    kinds.POD_DISRUPTION_BUDGET: policy.compile_disruption_budget,
-    kinds.RESOURCE_QUOTA: policy.compile_quota,
-    kinds.PRIORITY_CLASS: policy.compile_priority_class,
-    kinds.SERVICE: policy.compile_workload_selector,
-    kinds.REPLICATION_CONTROLLER: policy.compile_workload_selector,
-    kinds.REPLICA_SET: policy.compile_workload_selector,
-    kinds.STATEFUL_SET: policy.compile_workload_selector,
+    kinds.NAMESPACE: namespaces.compile_namespace,
+    kinds.PERSISTENT_VOLUME: storage.compile_volume,
+    kinds.PERSISTENT_VOLUME_CLAIM: storage.compile_claim,
+    kinds.STORAGE_CLASS: storage.compile_storage_class,
+    kinds.CSI_NODE: storage.compile_csi_node,
+    kinds.CSI_DRIVER: storage.compile_csi_driver,
+    kinds.CSI_STORAGE_CAPACITY: storage.compile_storage_capacity,
+    kinds.VOLUME_ATTACHMENT: storage.compile_volume_attachment,
+    kinds.POD_DISRUPTION_BUDGET: budgets.compile_disruption_budget,
+    kinds.RESOURCE_QUOTA: quota.compile_quota,
+    kinds.PRIORITY_CLASS: priorities.compile_priority_class,
+    kinds.SERVICE: workload_selectors.compile_workload_selector,
+    kinds.REPLICATION_CONTROLLER: workload_selectors.compile_workload_selector,
+    kinds.REPLICA_SET: workload_selectors.compile_workload_selector,
+    kinds.STATEFUL_SET: workload_selectors.compile_workload_selector,
     kinds.POD_GROUP: group.compile_group,
     kinds.POD_GROUP_BETA: group.compile_group,
     kinds.X_POD_GROUP: group.compile_group,
     kinds.VC_POD_GROUP: group.compile_group,
-    kinds.VC_QUEUE: policy.compile_queue,
+    kinds.VC_QUEUE: queues.compile_queue,
     kinds.VC_HYPER_NODE: topology.compile_hyper_node,
     kinds.VC_NUMATOPOLOGY: topology.compile_numa_topology,
     kinds.VC_NODE_SHARD: topology.compile_node_shard,

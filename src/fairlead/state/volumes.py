@@ -24,10 +24,10 @@ from fairlead.state.matching import rows_meeting
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
-    from fairlead.model.claims import Claim, StorageCapacity, Volume
     from fairlead.model.pod import Pod
     from fairlead.model.requirements import Requirement
     from fairlead.model.selectors import NodeSelector
+    from fairlead.model.storage import Claim, StorageCapacity, Volume
     from fairlead.state.cluster import Cluster
     from fairlead.state.object_index import Shelf
     from fairlead.state.table import NodeTable

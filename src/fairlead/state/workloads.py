@@ -16,7 +16,7 @@ from fairlead.model.selectors import EVERYTHING, LabelSelector, selector_from_ma
 if TYPE_CHECKING:
     from fairlead.model.kinds import Kind
     from fairlead.model.pod import Owner, Pod
-    from fairlead.model.policy import WorkloadSelector
+    from fairlead.model.workload_selectors import WorkloadSelector
     from fairlead.state.object_index import ObjectIndex, Shelf
 
 _OWNERS: Mapping[tuple[str, str], Kind] = {

@@ -16,7 +16,7 @@ from fairlead.config.volcano_queue_traps import traps_of_queues
 from fairlead.config.volcano_traps import traps_of
 from fairlead.model.flow import Doc
 from fairlead.model.group import compile_group
-from fairlead.model.policy import Queue, compile_queue
+from fairlead.model.queues import Queue, compile_queue
 from fairlead.testing.builders import node, podgroup, queue
 from fairlead.testing.harness import Harness
 

@@ -6,16 +6,13 @@ from typing import Any
 
 import pytest
 
+from fairlead.model.budgets import compile_disruption_budget
 from fairlead.model.documents import ModelError
 from fairlead.model.group import GroupPolicy, NetworkTopology, PodGroup, compile_group
-from fairlead.model.policy import (
-    NodeGroupAffinity,
-    compile_disruption_budget,
-    compile_priority_class,
-    compile_queue,
-    compile_workload_selector,
-)
+from fairlead.model.priorities import compile_priority_class
+from fairlead.model.queues import NodeGroupAffinity, compile_queue
 from fairlead.model.selectors import NOTHING, selector_from_map
+from fairlead.model.workload_selectors import compile_workload_selector
 
 META = {"name": "g", "namespace": "ns", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}
 

@@ -10,16 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.admission.problems import forbidden
-from fairlead.model.claims import CLASS_ANNOTATION, default_storage_class
 from fairlead.model.kinds import POD, PRIORITY_CLASS, RUNTIME_CLASS, STORAGE_CLASS
+from fairlead.model.priorities import SYSTEM_PRIORITIES
+from fairlead.model.storage import CLASS_ANNOTATION, default_storage_class
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc, DocView
     from fairlead.model.kinds import Kind
 
-_SYSTEM = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
-HIGHEST_PRIORITY = 1_000_000_000
-"""The highest one that users may define."""
 _PATIENCE = 300
 _LOST = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
@@ -72,9 +70,9 @@ def priority_of(view: DocView, kind: Kind, name: str, spec: Doc) -> tuple[int, s
     class_name = spec.get("priorityClassName")
     if class_name:
         found = view.get(PRIORITY_CLASS, "", class_name)
-        if found is None and class_name not in _SYSTEM:
+        if found is None and class_name not in SYSTEM_PRIORITIES:
             raise forbidden(kind, name, f"no PriorityClass with name {class_name} was found")
-        return _value_and_policy(found or {"value": _SYSTEM[class_name]})
+        return _value_and_policy(found or {"value": SYSTEM_PRIORITIES[class_name]})
     default = _default_class(view)
     if default is None:
         return 0, "PreemptLowerPriority"

@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.admission.builtin import HIGHEST_PRIORITY, priority_of
+from fairlead.api.admission.builtin import priority_of
 from fairlead.api.admission.names import dns_label, dns_subdomain, path_segment, qualified_name
 from fairlead.api.admission.problems import IMMUTABLE, forbidden
 from fairlead.model import kinds as k
+from fairlead.model.priorities import HIGHEST_PRIORITY
 
 if TYPE_CHECKING:
     from fairlead.api.admission.problems import ValidationProblems

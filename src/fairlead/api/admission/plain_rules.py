@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.admission.builtin import HIGHEST_PRIORITY
 from fairlead.api.admission.names import config_key, dns_label, port_number
 from fairlead.api.admission.nodes import check_node, check_node_update
 from fairlead.api.admission.problems import IMMUTABLE
@@ -13,6 +12,7 @@ from fairlead.api.admission.resources import check_amount
 from fairlead.api.admission.selectors import check_label_selector
 from fairlead.api.store.quantities import amount
 from fairlead.model import kinds as k
+from fairlead.model.priorities import HIGHEST_PRIORITY, SYSTEM_PRIORITIES
 
 if TYPE_CHECKING:
     from fairlead.api.admission.problems import ValidationProblems
@@ -23,7 +23,6 @@ Rule = Callable[["ValidationProblems", "Doc"], None]
 Step = Callable[["ValidationProblems", "Doc", "Doc"], None]
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_SYSTEM_CLASSES = ("system-node-critical", "system-cluster-critical")
 
 
 def _config(problems: ValidationProblems, doc: Doc) -> None:
@@ -125,7 +124,7 @@ def _check_count_or_share(problems: ValidationProblems, path: str, value: Any) -
 def _priority_class(problems: ValidationProblems, doc: Doc) -> None:
     name, value = doc["metadata"]["name"], doc.get("value", 0)
     if name.startswith("system-"):
-        if name not in _SYSTEM_CLASSES:
+        if name not in SYSTEM_PRIORITIES:
             problems.forbidden("metadata.name", (
                 "priority class names with 'system-' prefix are reserved for system use only. "
                 f"error: {name} is not a known system priority class"

@@ -34,6 +34,7 @@ from fairlead.errors import Gone, JournalError, NotFound, StorageFull
 from fairlead.model import kinds
 from fairlead.model.flow import Doc, Verb, Watch, Write
 from fairlead.model.kinds import Kind, Registry
+from fairlead.model.priorities import CLUSTER_CRITICAL, SYSTEM_PRIORITIES
 
 if TYPE_CHECKING:
     from fairlead.api.store.journal import Journal
@@ -45,7 +46,6 @@ HISTORY_SECONDS = 300.0
 DECODED_DOCUMENTS = 8_192
 WATCH_BUFFER = 10_000
 FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _PART_OF_A_BATCH = nullcontext()
 _NAME, _PATH = attrgetter("name"), attrgetter("path")
 # Inside the class `list` is the method.
@@ -466,7 +466,7 @@ class Store:
             description = "Used for system critical pods that must "
             description += (
                 "run in the cluster, but can be moved to another node if necessary."
-                if name == "system-cluster-critical"
+                if name == CLUSTER_CRITICAL
                 else "not be moved from their current node."
             )
             self._create_unless_there(kinds.PRIORITY_CLASS, "", name, {"value": value, "description": description})

@@ -24,9 +24,9 @@ from fairlead.controllers.storage.volume_matches import (
 )
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import announcement, delete, key_of, patch, patch_status
-from fairlead.model.claims import BIND_COMPLETED, BOUND_BY_CONTROLLER, default_storage_class
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS, Kind
+from fairlead.model.storage import BIND_COMPLETED, BOUND_BY_CONTROLLER, default_storage_class
 
 Key = tuple[str, str]
 

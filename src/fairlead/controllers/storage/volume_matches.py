@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from fairlead.model.claims import CLASS_ANNOTATION, SELECTED_NODE, WAIT_FOR_FIRST_CONSUMER
 from fairlead.model.quantity import Quantity, QuantityError, read_quantity
 from fairlead.model.selectors import SelectorError, selector_from_document
+from fairlead.model.storage import CLASS_ANNOTATION, SELECTED_NODE, WAIT_FOR_FIRST_CONSUMER
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.framework.tiers import GangEvictionContext, TierPlugin
+from fairlead.model.priorities import SYSTEM_PRIORITIES
 
 if TYPE_CHECKING:
     from fairlead.framework.round import Task
 
 _SYSTEM_NAMESPACE = "kube-system"
-_SYSTEM_CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
 
 
 class Conformance(TierPlugin):
@@ -35,4 +35,4 @@ def _evictable(candidates: Sequence[Task]) -> list[Task]:
 
 
 def _is_critical(task: Task) -> bool:
-    return task.namespace == _SYSTEM_NAMESPACE or task.pod.shape.priority_class in _SYSTEM_CRITICAL
+    return task.namespace == _SYSTEM_NAMESPACE or task.pod.shape.priority_class in SYSTEM_PRIORITIES

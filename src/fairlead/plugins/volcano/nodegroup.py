@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.framework.tiers import TierPlugin
-from fairlead.model.policy import NodeGroupAffinity
+from fairlead.model.queues import NodeGroupAffinity
 from fairlead.model.reasons import Reason, Reject
 from fairlead.plugins.volcano.queues.group_limits import GroupLimits
 

@@ -13,7 +13,7 @@ from fairlead.model import kinds
 
 if TYPE_CHECKING:
     from fairlead.framework.round import Round, Task
-    from fairlead.model.policy import DisruptionBudget
+    from fairlead.model.budgets import DisruptionBudget
 
 
 class DisruptionBudgets(TierPlugin):

@@ -11,7 +11,7 @@ from fairlead.model.quantity import format_quantity
 
 if TYPE_CHECKING:
     from fairlead.framework.round import Job, Round
-    from fairlead.model.policy import NamespaceQuota
+    from fairlead.model.quota import NamespaceQuota
 
 
 class ResourceQuotaPlugin(TierPlugin):

@@ -18,7 +18,7 @@ from fairlead.plugins.volcano.queues.ledger import share_of
 
 if TYPE_CHECKING:
     from fairlead.framework.round import Job
-    from fairlead.model.policy import Queue
+    from fairlead.model.queues import Queue
 
 _PATH = "volcano.sh/hierarchy"
 _WEIGHTS = "volcano.sh/hierarchy-weights"

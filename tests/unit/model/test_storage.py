@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.claims import (
+from fairlead.model.documents import ModelError
+from fairlead.model.namespaces import compile_namespace
+from fairlead.model.selectors import EVERYTHING, NOTHING
+from fairlead.model.storage import (
     ClaimRef,
     compile_claim,
     compile_csi_driver,
     compile_csi_node,
-    compile_namespace,
     compile_storage_capacity,
     compile_storage_class,
     compile_volume,
     compile_volume_attachment,
 )
-from fairlead.model.documents import ModelError
-from fairlead.model.selectors import EVERYTHING, NOTHING
 
 
 def test_a_class_says_when_to_bind_and_where_volumes_may_be() -> None:

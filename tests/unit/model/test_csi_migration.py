@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from fairlead.model.claims import Volume, compile_volume
 from fairlead.model.csi_migration import (
     MigrationError,
     affinity_after_migration,
@@ -13,6 +12,7 @@ from fairlead.model.csi_migration import (
     identity_of_volume,
 )
 from fairlead.model.pod_volumes import PodVolume, VolumeSource
+from fairlead.model.storage import Volume, compile_volume
 
 ZONE, OLD_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 EBS_ZONE = "topology.ebs.csi.aws.com/zone"

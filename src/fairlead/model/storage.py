@@ -1,7 +1,7 @@
-"""Storage as far as scheduling reads it: classes, volumes, claims, drivers, capacities, attachments; and namespaces.
+"""Records of the storage objects that scheduling reads: classes, volumes, claims, drivers, capacities, attachments.
 
-Amounts are bytes. The class of a claim or volume may stand in an old annotation, which counts before the field.
-Node affinities are read leniently, because a broken one only means that no node matches.
+Amounts are bytes. An old annotation may name the class of a claim or volume; it counts before the field. A node
+affinity that cannot be parsed is no error, because it only means that no node matches.
 """
 
 from __future__ import annotations
@@ -46,17 +46,6 @@ _IN_TREE = {
     "cinder": ("kubernetes.io/cinder", "volumeID"),
     "portworxVolume": ("kubernetes.io/portworx-volume", "volumeID"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Namespace:
-    name: str
-    labels: Mapping[str, str]
-
-
-@compiler("Namespace")
-def compile_namespace(document: Mapping[str, Any]) -> Namespace:
-    return Namespace(document["metadata"]["name"], document["metadata"].get("labels") or EMPTY)
 
 
 @dataclass(frozen=True, slots=True)
