@@ -1,11 +1,11 @@
-"""Several controllers as one: they see each change together, so that it is decoded once, and step in one thread.
+"""ControllerGroup: several controllers that share their watches and step in one thread, as one Controller.
 
-A pod's change concerns half a dozen controllers. Given to each of them it would be decoded as often, by as many
-threads that wait for each other; given to a Committee it is looked at once, while the other changes are not yet
-decoded (at the start of a large cluster they would not fit into memory together).
+Half a dozen controllers watch pods. If each had its own inbox, every change would be decoded once for each of them, in
+as many threads. A group decodes a change once and shows it to all members before it decodes the next, so that the
+documents of a large cluster are never in memory together.
 
 Invariant: no member acts before all members have seen all changes of a step. A member whose watch is narrower than
-that of another sees more than it asked for and must not mind.
+another member's watch of the same kind also sees what the other one asked for, and must ignore it.
 """
 
 from __future__ import annotations

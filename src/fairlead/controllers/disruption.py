@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from fairlead.controllers.stamps import seconds_of, stamp
 from fairlead.controllers.workloads.shares import share
-from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import announcement, condition, controller_of, key_of, patch
+from fairlead.controllers.workqueue import ControllerContext, Reconciler
+from fairlead.controllers.writes import condition, controller_of, key_of, patch
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import (
     DEPLOYMENT,
@@ -53,18 +53,22 @@ class _Unknowable(Exception):
 
 class Disruptions(Reconciler[Key]):
     name = "disruption-controller"
+    component = "controllermanager"
     watches: Sequence[Watch] = (
         Watch(POD_DISRUPTION_BUDGET), Watch(POD), Watch(DEPLOYMENT), Watch(REPLICA_SET), Watch(STATEFUL_SET),
         Watch(REPLICATION_CONTROLLER),
     )  # fmt: skip
 
     def __init__(self, view: DocView, *, registry: Registry | None = None, announce: bool = True) -> None:
-        super().__init__(view)
+        super().__init__(view, announce=announce)
         self._registry = registry or Registry()
-        self._announce = announce
         self._selectors: dict[str, dict[str, LabelSelector]] = {}  # namespace -> budget -> selector
         self._budgets: dict[Key, Doc] = {}  # as last seen
         self._pods: dict[str, dict[str, _Pod]] = {}
+
+    @classmethod
+    def from_context(cls, context: ControllerContext) -> Disruptions:
+        return cls(context.view, registry=context.registry, announce=context.announce)
 
     def observe(self, change: Change) -> None:
         namespace, name = key_of(change.doc)
@@ -131,7 +135,7 @@ class Disruptions(Reconciler[Key]):
             "disruptedPods": _remaining(budget, evicted),
         }))  # fmt: skip
         if writes and not pods:
-            yield from self._tell(budget, "NoPods", "No matching pods found", now)
+            yield from self.event(POD_DISRUPTION_BUDGET, budget, "NoPods", "No matching pods found")
         yield from writes
 
     def _fail(self, budget: Doc, why: str, now: float) -> Iterable[Write]:
@@ -140,7 +144,7 @@ class Disruptions(Reconciler[Key]):
         writes = list(self._write(budget, {"disruptionsAllowed": 0, "conditions": failed}))
         if writes:
             text = f"Failed to calculate the number of expected pods: {why}"
-            yield from self._tell(budget, "CalculateExpectedPodCountFailed", text, now, warning=True)
+            yield from self.event(POD_DISRUPTION_BUDGET, budget, "CalculateExpectedPodCountFailed", text, warning=True)
         yield from writes
 
     def _count(self, namespace: str, spec: Doc, pods: dict[str, _Pod]) -> _Count:
@@ -197,13 +201,6 @@ class Disruptions(Reconciler[Key]):
         version = {"resourceVersion": budget["metadata"]["resourceVersion"]}
         body: dict[str, Any] = {"metadata": version, "status": status}
         yield patch(POD_DISRUPTION_BUDGET, budget, body, subresource="status")
-
-    def _tell(self, budget: Doc, reason: str, message: str, now: float, *, warning: bool = False) -> Iterable[Write]:
-        if self._announce:
-            yield announcement(
-                POD_DISRUPTION_BUDGET, budget, reason=reason, message=message, now=now, component="controllermanager",
-                warning=warning,
-            )  # fmt: skip
 
 
 def _pod(doc: Doc) -> _Pod:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fairlead.controllers.workqueue import Reconciler
+from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import delete, key_of, patch
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import EVENT, LEASE, Kind, Registry
@@ -45,6 +45,10 @@ class GarbageCollector(Reconciler[str]):
         self._waiting: dict[str, _Object] = {}  # owners with one of the two finalizers
         self._dependents: dict[str, dict[str, None]] = {}
         self._alive: set[str] = set()  # owners that were seen to exist
+
+    @classmethod
+    def from_context(cls, context: ControllerContext) -> GarbageCollector:
+        return cls(context.view, registry=context.registry)
 
     def observe(self, change: Change) -> None:
         metadata = change.doc["metadata"]

@@ -1,15 +1,24 @@
-"""The controllers that every embedded cluster runs, together as one: what a controller manager does.
+"""The list of controllers that every embedded cluster runs, together as one: what a controller manager does.
 
-They go by the names of kube-controller-manager, so that some can be left out for a real one to take over; those of
-Volcano, which have nothing to do until somebody makes a Queue or a PodGroup, have `volcano-` before theirs. Owners come
-before what they own, so that within one instant of virtual time a wish becomes pods in few turns. The simulated
-kubelets and the scheduler are the caller's.
+A new controller is a `Reconciler` (controllers/workqueue.py) and one line in `_CONTROLLERS`:
+
+- The key is its name on the command line. It is the name in kube-controller-manager, so that a real one can take over;
+  controllers of Volcano have the prefix `volcano-`, by which `fairlead scheduler` finds them.
+- The value is its class. `Reconciler.from_context` makes it with a view and with Events on or off; a controller that
+  needs more (the kinds that are served, the names of schedulers) overrides `from_context`. What it then takes from
+  ControllerContext must have a default there, because tests make contexts of a view alone.
+- Its place counts: an owner stands before what it owns, so that one instant of virtual time takes few steps from a
+  Deployment to its pods.
+- It sees every change of a kind that it watches, narrowed by nothing, because all controllers of the list share their
+  watches (controllers/controller_group.py).
+- It writes Events with `self.event`, which knows whether they are wanted.
+
+The simulated kubelets and the scheduler are not in the list; the caller adds them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -31,47 +40,37 @@ from fairlead.controllers.workloads.daemon_set import DaemonSets
 from fairlead.controllers.workloads.deployment import Deployments
 from fairlead.controllers.workloads.replicaset import ReplicaSets, ReplicationControllers
 from fairlead.controllers.workloads.stateful_set import StatefulSets
+from fairlead.controllers.workqueue import ControllerContext
 from fairlead.errors import ConfigError
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Controller, DocView
     from fairlead.model.kinds import Registry
 
-
-@dataclass(frozen=True, slots=True)
-class _Means:
-    """What controllers are made of."""
-
-    view: DocView
-    registry: Registry | None
-    announce: bool
-    volcano_names: Sequence[str] = ("volcano",)
-
-
-_MAKERS: Mapping[str, Callable[[_Means], Member]] = {
-    "namespace-controller": lambda m: Namespaces(m.view, registry=m.registry),
-    "serviceaccount-controller": lambda m: ServiceAccounts(m.view),
-    "garbage-collector-controller": lambda m: GarbageCollector(m.view, registry=m.registry),
-    "node-lifecycle-controller": lambda m: NodeLifecycle(m.view, announce=m.announce),
-    "taint-eviction-controller": lambda m: PodEviction(m.view, announce=m.announce),
-    "resourcequota-controller": lambda m: ResourceQuotaController(m.view, registry=m.registry),
-    "cronjob-controller": lambda m: CronJobs(m.view, announce=m.announce),
-    "deployment-controller": lambda m: Deployments(m.view, announce=m.announce),
-    "replicaset-controller": lambda m: ReplicaSets(m.view, announce=m.announce),
-    "replicationcontroller-controller": lambda m: ReplicationControllers(m.view, announce=m.announce),
-    "statefulset-controller": lambda m: StatefulSets(m.view, announce=m.announce),
-    "daemonset-controller": lambda m: DaemonSets(m.view, announce=m.announce),
-    "job-controller": lambda m: Jobs(m.view, announce=m.announce),
-    "ephemeral-volume-controller": lambda m: EphemeralVolumes(m.view, announce=m.announce),
-    "persistentvolume-binder-controller": lambda m: VolumeBinder(m.view, announce=m.announce),
-    "volume-provisioner": lambda m: VolumeProvisioner(m.view, announce=m.announce),
-    "disruption-controller": lambda m: Disruptions(m.view, registry=m.registry, announce=m.announce),
-    "volcano-podgroup-controller": lambda m: PodGroups(m.view, scheduler_names=m.volcano_names),
-    "volcano-queue-controller": lambda m: VolcanoQueues(m.view, announce=m.announce),
+_CONTROLLERS: Mapping[str, type[Member]] = {
+    "namespace-controller": Namespaces,
+    "serviceaccount-controller": ServiceAccounts,
+    "garbage-collector-controller": GarbageCollector,
+    "node-lifecycle-controller": NodeLifecycle,
+    "taint-eviction-controller": PodEviction,
+    "resourcequota-controller": ResourceQuotaController,
+    "cronjob-controller": CronJobs,
+    "deployment-controller": Deployments,
+    "replicaset-controller": ReplicaSets,
+    "replicationcontroller-controller": ReplicationControllers,
+    "statefulset-controller": StatefulSets,
+    "daemonset-controller": DaemonSets,
+    "job-controller": Jobs,
+    "ephemeral-volume-controller": EphemeralVolumes,
+    "persistentvolume-binder-controller": VolumeBinder,
+    "volume-provisioner": VolumeProvisioner,
+    "disruption-controller": Disruptions,
+    "volcano-podgroup-controller": PodGroups,
+    "volcano-queue-controller": VolcanoQueues,
 }
 
-ALL_CONTROLLERS: tuple[str, ...] = tuple(_MAKERS)
-VOLCANO_CONTROLLERS: tuple[str, ...] = tuple(name for name in _MAKERS if name.startswith("volcano-"))
+ALL_CONTROLLERS: tuple[str, ...] = tuple(_CONTROLLERS)
+VOLCANO_CONTROLLERS: tuple[str, ...] = tuple(name for name in _CONTROLLERS if name.startswith("volcano-"))
 
 
 def choose_controllers(text: str) -> tuple[str, ...]:
@@ -80,23 +79,23 @@ def choose_controllers(text: str) -> tuple[str, ...]:
     chosen = {word for word in words if not word.startswith("-") and word not in ("all", "*", "none")}
     without = {word[1:] for word in words if word.startswith("-")}
     for word in sorted(chosen | without):
-        if word not in _MAKERS:
+        if word not in _CONTROLLERS:
             raise ConfigError(f'there is no controller "{word}"', hint=_suggestion(word))
     if "none" in words and len(words) > 1:
         raise ConfigError('"none" goes with nothing else')
     if not words or (without and not chosen) or {"all", "*"} & set(words):
-        chosen = set(_MAKERS)
+        chosen = set(_CONTROLLERS)
     if "none" in words:
         chosen = set()
-    return tuple(name for name in _MAKERS if name in chosen - without)
+    return tuple(name for name in _CONTROLLERS if name in chosen - without)
 
 
 def _suggestion(word: str) -> str:
-    close = get_close_matches(word, [*_MAKERS, *(name.removesuffix("-controller") for name in _MAKERS)], n=1)
+    close = get_close_matches(word, [*_CONTROLLERS, *(name.removesuffix("-controller") for name in _CONTROLLERS)], n=1)
     if close:
-        full = close[0] if close[0] in _MAKERS else f"{close[0]}-controller"
+        full = close[0] if close[0] in _CONTROLLERS else f"{close[0]}-controller"
         return f"did you mean {full}?"
-    return "one of: " + ", ".join(_MAKERS)
+    return "one of: " + ", ".join(_CONTROLLERS)
 
 
 def housekeepers(
@@ -108,8 +107,10 @@ def housekeepers(
     volcano_names: Sequence[str] = ("volcano",),
     also: Sequence[Member] = (),
 ) -> list[Controller]:
-    """`announce` False leaves out the Events that these controllers write about what they did; `volcano_names` are the
-    schedulers whose pods need PodGroups; `also` are others that shall look at the same changes with them."""
-    means = _Means(view, registry, announce, volcano_names)
-    members = [make(means) for name, make in _MAKERS.items() if name in names] + [*also]
+    """The chosen controllers as one. `announce` False leaves out the Events that they write about what they did;
+    `volcano_names` are the schedulers whose pods need PodGroups; `also` are controllers of the caller that shall see
+    the same changes with them."""
+    context = ControllerContext(view, registry, announce, volcano_names)
+    members = [controller.from_context(context) for name, controller in _CONTROLLERS.items() if name in names]
+    members += also
     return [ControllerGroup("controller-manager", members)] if members else []

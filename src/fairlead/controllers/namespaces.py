@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fairlead.controllers.workqueue import Reconciler
+from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import create, delete
 from fairlead.model.flow import Change, DocView, Happened, Verb, Watch, Write
 from fairlead.model.kinds import NAMESPACE, SERVICE_ACCOUNT, Registry
@@ -26,6 +26,10 @@ class Namespaces(Reconciler[str]):
         kinds = registry or Registry()
         self._kinds = [kind for kind in kinds if kind.namespaced and kind.stored_as is None]
         self._terminating: set[str] = set()
+
+    @classmethod
+    def from_context(cls, context: ControllerContext) -> Namespaces:
+        return cls(context.view, registry=context.registry)
 
     def observe(self, change: Change) -> None:
         metadata = change.doc["metadata"]

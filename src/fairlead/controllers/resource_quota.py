@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlead.controllers.workqueue import Reconciler
+from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import key_of, patch
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import EVENT, LEASE, RESOURCE_QUOTA, Kind, Registry
@@ -32,6 +32,10 @@ class ResourceQuotaController(Reconciler[Key]):
         self._quotas: dict[str, dict[str, Doc]] = {}  # namespace -> quotas as last seen
         self._charges: dict[Key, dict[_Thing, Usage]] = {}  # quota -> what each object uses of it
         self._totals: dict[Key, Usage] = {}
+
+    @classmethod
+    def from_context(cls, context: ControllerContext) -> ResourceQuotaController:
+        return cls(context.view, registry=context.registry)
 
     def observe(self, change: Change) -> None:
         namespace, name = key_of(change.doc)

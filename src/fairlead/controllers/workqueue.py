@@ -21,13 +21,27 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
+from fairlead.controllers.writes import event_about
 from fairlead.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
-from fairlead.model.kinds import EVENT, Kind
+from fairlead.model.kinds import EVENT, Kind, Registry
 
 K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerContext:
+    """What the controllers of one cluster are made from; each takes what it needs in `from_context`.
+
+    `view` reads objects, `registry` lists the kinds that the cluster serves, `announce` says whether Events are
+    written about what a controller did, and `volcano_schedulers` names the schedulers that work in Volcano's manner."""
+
+    view: DocView
+    registry: Registry | None = None
+    announce: bool = True
+    volcano_schedulers: Sequence[str] = ("volcano",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +111,17 @@ class Workqueue(Generic[K]):
 
 
 class Reconciler(Generic[K]):
-    """A Controller made of `observe` and `visit`; see the head of this module for its promises."""
+    """A Controller made of `observe` and `visit`; see the head of this module for its promises.
+
+    `name` is the component of its Events, unless `component` names another."""
 
     name: str = ""
+    component: str = ""
     watches: Sequence[Watch] = ()
 
-    def __init__(self, view: DocView) -> None:
+    def __init__(self, view: DocView, *, announce: bool = True) -> None:
         self.view = view
+        self._announce = announce
         self.now = 0.0  # of the step under way, for `observe`
         self.queue: Workqueue[K] = Workqueue()
         self.errors: deque[Trouble] = deque(maxlen=100)
@@ -114,6 +132,11 @@ class Reconciler(Generic[K]):
         self._ahead: dict[str, int] = {}  # uid -> the version a Reply brought before the watch did
         self._gone_by_reply: set[str] = set()  # deleted, the watch will say so
         self._gone_by_watch: set[str] = set()  # deleted while writes were under way: their replies are old
+
+    @classmethod
+    def from_context(cls, context: ControllerContext) -> Self:
+        """This controller for a cluster. A controller overrides it if it needs more than a view."""
+        return cls(context.view, announce=context.announce)
 
     # What a controller fills in
 
@@ -132,6 +155,16 @@ class Reconciler(Generic[K]):
         """A write of this key went well; what to announce about it (nobody waits for these)."""
         return ()
 
+    def event(
+        self, kind: Kind, doc: Doc, reason: str, message: str, *, warning: bool = False, component: str = ""
+    ) -> Iterable[Write]:  # fmt: skip
+        """An Event about an object, dated by the step under way; none if this controller shall not announce."""
+        if self._announce:
+            source = component or self.component or self.name
+            yield event_about(
+                kind, doc, reason=reason, message=message, now=self.now, component=source, warning=warning
+            )
+
     # What the runtime calls
 
     def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
@@ -143,10 +176,10 @@ class Reconciler(Generic[K]):
     def wake_at(self) -> float | None:
         return self.queue.next_due()
 
-    # A step in three parts, for a Committee whose members look at the same changes
+    # A step in three parts, for a ControllerGroup whose members see the same changes
 
     def hear(self, now: float, replies: Sequence[Reply]) -> list[Write]:
-        """Begin a step; returns announcements only."""
+        """Begin a step; returns Events only."""
         self.now = now
         return [write for reply in replies for write in self._settle(reply, now)]
 

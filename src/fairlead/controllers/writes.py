@@ -75,7 +75,7 @@ def controller_of(doc: Doc) -> Doc | None:
     return None
 
 
-def announcement(
+def event_about(
     kind: Kind, doc: Doc, *, reason: str, message: str, now: float, component: str, warning: bool = False
 ) -> Write:  # fmt: skip
     """A core/v1 Event about an object, as `kubectl describe` shows it. Nobody waits for its Reply."""

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 
 from fairlead.controllers.stamps import stamp
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import announcement, condition, delete, patch, patch_status
+from fairlead.controllers.writes import condition, delete, patch, patch_status
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import LEASE, NODE
 
@@ -47,9 +47,8 @@ class NodeLifecycle(Reconciler[str]):
 
     def __init__(self, view: DocView, *, grace: float = 50.0, announce: bool = True) -> None:
         """`grace`: how long a node may be silent; longer if its Lease says that it renews less often."""
-        super().__init__(view)
+        super().__init__(view, announce=announce)
         self._grace = grace
-        self._announce = announce
         self._registered: set[str] = set()
         self._heard: dict[str, float] = {}
         self._renewals: dict[str, str] = {}
@@ -86,7 +85,9 @@ class NodeLifecycle(Reconciler[str]):
             return
         if key not in self._registered:
             self._registered.add(key)
-            yield from self._tell(node, "RegisteredNode", f"Node {key} event: Registered Node {key} in Controller", now)
+            yield from self.event(
+                NODE, node, "RegisteredNode", f"Node {key} event: Registered Node {key} in Controller"
+            )
         silent_at = self._heard[key] + self._graces[key] if key in self._heard else float("inf")
         if now < silent_at:
             if silent_at < float("inf"):
@@ -106,11 +107,9 @@ class NodeLifecycle(Reconciler[str]):
         for type_ in _KUBELETS_OWN:
             known[type_] = _unknown(known.get(type_), type_, now)
         yield patch_status(NODE, node, {"conditions": list(known.values())})
-        yield from self._tell(node, "NodeNotReady", f"Node {node['metadata']['name']} status is now: NodeNotReady", now)
-
-    def _tell(self, node: Doc, reason: str, message: str, now: float) -> Iterable[Write]:
-        if self._announce:
-            yield announcement(NODE, node, reason=reason, message=message, now=now, component=self.name)
+        yield from self.event(
+            NODE, node, "NodeNotReady", f"Node {node['metadata']['name']} status is now: NodeNotReady"
+        )
 
     def _taint(self, node: Doc, now: float) -> Iterable[Write]:
         present = node["spec"].get("taints") or []

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from fairlead.controllers.stamps import seconds_of, stamp
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import announcement, condition, delete, key_of, patch_status, with_condition
+from fairlead.controllers.writes import condition, delete, key_of, patch_status, with_condition
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import NODE, POD
 
@@ -68,9 +68,8 @@ class PodEviction(Reconciler[Key]):
     watches: Sequence[Watch] = (Watch(NODE), Watch(POD, field_selector="spec.nodeName!="))
 
     def __init__(self, view: DocView, *, quarantine: float = 40.0, announce: bool = True) -> None:
-        super().__init__(view)
+        super().__init__(view, announce=announce)
         self._quarantine = quarantine
-        self._announce = announce
         self._nodes: dict[str, _Node] = {}
         self._pods: dict[Key, _Pod] = {}
         self._read: dict[bytes, tuple[_Toleration, ...]] = {}
@@ -183,11 +182,7 @@ class PodEviction(Reconciler[Key]):
         )  # fmt: skip
         yield patch_status(POD, doc, {"conditions": _with(doc, disrupted)})
         yield delete(POD, doc)
-        if self._announce:
-            text = f"Marking for deletion Pod {key[0]}/{key[1]}"
-            yield announcement(
-                POD, doc, reason="TaintManagerEviction", message=text, now=now, component=self.name
-            )  # fmt: skip
+        yield from self.event(POD, doc, "TaintManagerEviction", f"Marking for deletion Pod {key[0]}/{key[1]}")
 
     def _mark_unready(self, key: Key, pod: _Pod, now: float) -> Iterable[Write]:
         doc = self._current(key, pod)
@@ -196,11 +191,9 @@ class PodEviction(Reconciler[Key]):
             return
         unready = {**ready, "status": "False", "lastTransitionTime": stamp(now)}
         yield patch_status(POD, doc, {"conditions": _with(doc, unready)})
-        if self._announce:
-            yield announcement(
-                POD, doc, reason="NodeNotReady", message="Node is not ready", now=now, component="node-controller",
-                warning=True,
-            )  # fmt: skip
+        yield from self.event(
+            POD, doc, "NodeNotReady", "Node is not ready", warning=True, component="node-controller"
+        )  # fmt: skip
 
     def _current(self, key: Key, pod: _Pod) -> Doc | None:
         doc = self.view.get(POD, *key)

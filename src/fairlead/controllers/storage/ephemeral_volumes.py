@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import announcement, controller_of, create, key_of, owner_reference
-from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.controllers.writes import controller_of, create, key_of, owner_reference
+from fairlead.model.flow import Change, Doc, Happened, Watch, Write
 from fairlead.model.kinds import PERSISTENT_VOLUME_CLAIM, POD
 
 Key = tuple[str, str]
@@ -15,11 +15,8 @@ Key = tuple[str, str]
 
 class EphemeralVolumes(Reconciler[Key]):
     name = "ephemeral-volume-controller"
+    component = "ephemeral_volume"
     watches: Sequence[Watch] = (Watch(POD), Watch(PERSISTENT_VOLUME_CLAIM))
-
-    def __init__(self, view: DocView, *, announce: bool = True) -> None:
-        super().__init__(view)
-        self._announce = announce
 
     def observe(self, change: Change) -> None:
         if change.kind is POD:
@@ -39,14 +36,12 @@ class EphemeralVolumes(Reconciler[Key]):
             claim = self.view.get(PERSISTENT_VOLUME_CLAIM, key[0], name)
             if claim is None:
                 yield create(PERSISTENT_VOLUME_CLAIM, _claim(pod, name, volume["ephemeral"]["volumeClaimTemplate"]))
-            elif (controller_of(claim) or {}).get("uid") != pod["metadata"]["uid"] and self._announce:
+            elif (controller_of(claim) or {}).get("uid") != pod["metadata"]["uid"]:
                 text = (
                     f"ephemeral volume {volume['name']}: PVC {key[0]}/{name} was not created for pod "
                     f"{key[0]}/{key[1]} (pod is not owner)"
                 )
-                yield announcement(
-                    POD, pod, reason="FailedBinding", message=text, now=now, component="ephemeral_volume", warning=True
-                )
+                yield from self.event(POD, pod, "FailedBinding", text, warning=True)
 
 
 def _ephemeral(pod: Doc) -> Iterable[Doc]:

@@ -23,7 +23,7 @@ from fairlead.controllers.storage.volume_matches import (
     waits_for_consumer,
 )
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import announcement, delete, key_of, patch, patch_status
+from fairlead.controllers.writes import delete, key_of, patch, patch_status
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS, Kind
 from fairlead.model.storage import BIND_COMPLETED, BOUND_BY_CONTROLLER, default_storage_class
@@ -43,11 +43,11 @@ _WAITING = (
 
 class VolumeBinder(Reconciler[Key]):
     name = "persistentvolume-binder-controller"
+    component = "persistentvolume-controller"
     watches: Sequence[Watch] = (Watch(PERSISTENT_VOLUME), Watch(PERSISTENT_VOLUME_CLAIM), Watch(STORAGE_CLASS))
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
-        super().__init__(view)
-        self._announce = announce
+        super().__init__(view, announce=announce)
         self._volumes: dict[str, Doc] = {}
         self._unbound: dict[Key, None] = {}
         self._told: dict[Key, str] = {}  # the last thing said about a claim: not to be repeated
@@ -126,27 +126,27 @@ class VolumeBinder(Reconciler[Key]):
             yield from self._bind(volume, claim, now)
         elif waits and not selected_node(claim):
             text = "waiting for first consumer to be created before binding"
-            yield from self._tell(claim, "WaitForFirstConsumer", text, now)
+            yield from self._event_once(claim, "WaitForFirstConsumer", text)
         elif name:
             yield from self._ask_for_volume(claim, name, storage_class, now)
         else:
             text = "no persistent volumes available for this claim and no storage class is set"
-            yield from self._tell(claim, "FailedBinding", text, now)
+            yield from self._event_once(claim, "FailedBinding", text)
 
     def _ask_for_volume(self, claim: Doc, name: str, storage_class: Doc | None, now: float) -> Iterable[Write]:
         if storage_class is None:
             text = f'storageclass.storage.k8s.io "{name}" not found'
-            yield from self._tell(claim, "ProvisioningFailed", text, now, warning=True)
+            yield from self._event_once(claim, "ProvisioningFailed", text, warning=True)
             return
         provisioner = storage_class["provisioner"]
         if provisioner == NO_PROVISIONER:
             text = f"no volume plugin matched name: {provisioner}"
-            yield from self._tell(claim, "ProvisioningFailed", text, now, warning=True)
+            yield from self._event_once(claim, "ProvisioningFailed", text, warning=True)
             return
         if (claim["metadata"].get("annotations") or {}).get(PROVISIONER) != provisioner:
             marks = {PROVISIONER: provisioner, OLD_PROVISIONER: provisioner}
             yield patch(PERSISTENT_VOLUME_CLAIM, claim, {"metadata": {"annotations": marks}})
-        yield from self._tell(claim, "ExternalProvisioning", _WAITING.format(provisioner), now)
+        yield from self._event_once(claim, "ExternalProvisioning", _WAITING.format(provisioner))
 
     def _take_named(self, claim: Doc, now: float) -> Iterable[Write]:
         """A claim that names its volume itself gets that one or waits for it."""
@@ -159,7 +159,7 @@ class VolumeBinder(Reconciler[Key]):
         elif BOUND_BY_CONTROLLER not in (claim["metadata"].get("annotations") or {}):
             name = volume["metadata"]["name"]
             text = f'volume "{name}" already bound to a different claim.'
-            yield from self._tell(claim, "FailedBinding", text, now, warning=True)
+            yield from self._event_once(claim, "FailedBinding", text, warning=True)
 
     def _check_bound(self, claim: Doc, now: float) -> Iterable[Write]:
         name = claim["spec"].get("volumeName")
@@ -180,7 +180,7 @@ class VolumeBinder(Reconciler[Key]):
         if (claim.get("status") or {}).get("phase") != "Lost":
             status = {"phase": "Lost", "accessModes": None, "capacity": None}
             yield patch_status(PERSISTENT_VOLUME_CLAIM, claim, status)
-            yield from self._tell(claim, reason, message, now, warning=True)
+            yield from self._event_once(claim, reason, message, warning=True)
 
     # Binding
 
@@ -244,14 +244,12 @@ class VolumeBinder(Reconciler[Key]):
         else:
             yield patch(PERSISTENT_VOLUME, volume, {"spec": {"claimRef": {"uid": None, "resourceVersion": None}}})
 
-    def _tell(self, claim: Doc, reason: str, message: str, now: float, *, warning: bool = False) -> Iterable[Write]:
-        if not self._announce or self._told.get(key_of(claim)) == message:
+    def _event_once(self, claim: Doc, reason: str, message: str, *, warning: bool = False) -> Iterable[Write]:
+        """An Event about a claim, unless the last one about it said the same: a claim that waits is visited often."""
+        if self._told.get(key_of(claim)) == message:
             return
         self._told[key_of(claim)] = message
-        yield announcement(
-            PERSISTENT_VOLUME_CLAIM, claim, reason=reason, message=message, now=now,
-            component="persistentvolume-controller", warning=warning,
-        )  # fmt: skip
+        yield from self.event(PERSISTENT_VOLUME_CLAIM, claim, reason, message, warning=warning)
 
 
 def claim_reference(kind: Kind, claim: Doc) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from fairlead.controllers.storage.volume_binder import NO_PROVISIONER, PROVISIONED_BY, PROVISIONER, claim_reference
 from fairlead.controllers.storage.volume_matches import class_of, selected_node, waits_for_consumer
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import announcement, create, delete, key_of
+from fairlead.controllers.writes import create, delete, key_of
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
 
@@ -28,8 +28,7 @@ class VolumeProvisioner(Reconciler[Key]):
     watches: Sequence[Watch] = (Watch(PERSISTENT_VOLUME), Watch(PERSISTENT_VOLUME_CLAIM))
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
-        super().__init__(view)
-        self._announce = announce
+        super().__init__(view, announce=announce)
 
     def observe(self, change: Change) -> None:
         if change.happened is Happened.DELETED:
@@ -92,11 +91,9 @@ class VolumeProvisioner(Reconciler[Key]):
 
     def welcomed(self, key: Key, reply: Reply, now: float) -> Iterable[Write]:
         claim = self.view.get(PERSISTENT_VOLUME_CLAIM, *key) if reply.write.verb is Verb.CREATE else None
-        if claim is not None and self._announce:
-            yield announcement(
-                PERSISTENT_VOLUME_CLAIM, claim, reason="ProvisioningSucceeded", now=now, component=self.name,
-                message=f"Successfully provisioned volume {reply.write.name}",
-            )  # fmt: skip
+        if claim is not None:
+            text = f"Successfully provisioned volume {reply.write.name}"
+            yield from self.event(PERSISTENT_VOLUME_CLAIM, claim, "ProvisioningSucceeded", text)
 
 
 def _term(requirements: Iterable[tuple[str, list[str]]]) -> Doc:

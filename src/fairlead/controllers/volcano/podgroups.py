@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fairlead.controllers.workqueue import Reconciler
+from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import controller_of, create, delete, key_of, owner_reference, patch
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import BUILT_IN, NAMESPACE, POD, REPLICA_SET, STATEFUL_SET, VC_POD_GROUP, Kind
@@ -44,6 +44,10 @@ class PodGroups(Reconciler[Key]):
         self._without: dict[Key, dict[str, Doc]] = {}  # group -> its pods that do not name it yet, by uid
         self._group_of: dict[str, Key] = {}  # pod uid -> that group
         self._scaled_down: set[Key] = set()  # groups whose owners want no pods
+
+    @classmethod
+    def from_context(cls, context: ControllerContext) -> PodGroups:
+        return cls(context.view, scheduler_names=context.volcano_schedulers)
 
     def observe(self, change: Change) -> None:
         doc, gone = change.doc, change.happened is Happened.DELETED

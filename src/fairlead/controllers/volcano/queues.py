@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import announcement, create, delete, key_of, patch, patch_status
+from fairlead.controllers.writes import create, delete, key_of, patch, patch_status
 from fairlead.errors import FairleadError
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Watch, Write
 from fairlead.model.kinds import VC_COMMAND, VC_POD_GROUP, VC_QUEUE
@@ -57,8 +57,7 @@ class VolcanoQueues(Reconciler[str]):
     watches: Sequence[Watch] = (Watch(VC_QUEUE), Watch(VC_POD_GROUP), Watch(VC_COMMAND))
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
-        super().__init__(view)
-        self._announce = announce
+        super().__init__(view, announce=announce)
         self._groups: dict[str, tuple[str, str]] = {}  # uid -> queue and phase
         self._counts: dict[str, Counter[str]] = {}  # queue -> groups by phase
         self._children: dict[str, set[str]] = {}
@@ -128,11 +127,9 @@ class VolcanoQueues(Reconciler[str]):
         self._wishes[name] = action
         self.queue.add(name)
         queue = self.view.get(VC_QUEUE, "", name)
-        if self._announce and queue is not None:
+        if queue is not None:
             message = f"Start to execute command {action}, and clean it up to make sure executed not more than once."
-            yield announcement(
-                VC_QUEUE, queue, reason="CommandIssued", message=message, now=now, component=self.name
-            )  # fmt: skip
+            yield from self.event(VC_QUEUE, queue, "CommandIssued", message)
 
     def _balance(self, name: str, queue: Doc) -> Iterator[Write]:
         spec, status = queue.get("spec") or {}, queue.get("status") or {}

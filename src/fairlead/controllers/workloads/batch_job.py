@@ -24,7 +24,7 @@ from fairlead.controllers.workloads.job_progress import (
 )
 from fairlead.controllers.workloads.pod_templates import pod_from_template
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import announcement, condition, create, delete, key_of, patch_status
+from fairlead.controllers.writes import condition, create, delete, key_of, patch_status
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import JOB, POD
 
@@ -50,8 +50,7 @@ class Jobs(Reconciler[Key]):
     watches: Sequence[Watch] = (Watch(JOB), Watch(POD))
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
-        super().__init__(view)
-        self._announce = announce
+        super().__init__(view, announce=announce)
         self._pods = OwnedPods(JOB)
         self._keys: dict[str, Key] = {}  # uid -> Job
         self._tallies: dict[str, FinishedPods] = {}
@@ -176,7 +175,7 @@ class Jobs(Reconciler[Key]):
         status = _counts(job, tally, pods)
         suspended = bool(job["spec"].get("suspend"))
         status["conditions"] = _suspension(known.get("conditions") or [], suspended=suspended, now=now)
-        yield from self._tell_suspension(job, status["conditions"], now)
+        yield from self._suspension_event(job, status["conditions"])
         if suspended:
             status["startTime"] = None
         elif not known.get("startTime"):
@@ -194,7 +193,7 @@ class Jobs(Reconciler[Key]):
             types.append("Complete" if ending.succeeded else "Failed")
             if ending.succeeded:
                 status["completionTime"] = stamp(now)
-            yield from self._tell_end(job, ending, now)
+            yield from self._end_event(job, ending)
         for type_ in types:
             new = condition_of(type_, reason=ending.reason, message=ending.message, now=now)
             status["conditions"] = put_condition(status["conditions"], new)
@@ -204,18 +203,18 @@ class Jobs(Reconciler[Key]):
         if deadline is not None and deadline > now:
             self.queue.add_at(key, deadline)
 
-    def _tell_suspension(self, job: Doc, conditions: list[Doc], now: float) -> Iterable[Write]:
+    def _suspension_event(self, job: Doc, conditions: list[Doc]) -> Iterable[Write]:
         before = (condition(job, "Suspended") or {}).get("status")
         after = (condition({"status": {"conditions": conditions}}, "Suspended") or {}).get("status")
         if before != after:
             reason, message = ("Suspended", "Job suspended") if after == "True" else ("Resumed", "Job resumed")
-            yield from self._tell(job, reason, message, now)
+            yield from self.event(JOB, job, reason, message)
 
-    def _tell_end(self, job: Doc, ending: _Ending, now: float) -> Iterable[Write]:
+    def _end_event(self, job: Doc, ending: _Ending) -> Iterable[Write]:
         if ending.succeeded:
-            yield from self._tell(job, "Completed", "Job completed", now)
+            yield from self.event(JOB, job, "Completed", "Job completed")
         else:
-            yield from self._tell(job, ending.reason, ending.message, now, warning=True)
+            yield from self.event(JOB, job, ending.reason, ending.message, warning=True)
 
     def welcomed(self, key: Key, reply: Reply, now: float) -> Iterable[Write]:
         if reply.write.kind is not POD or reply.doc is None:
@@ -224,15 +223,9 @@ class Jobs(Reconciler[Key]):
         if job is None:
             return
         if reply.write.verb is Verb.CREATE:
-            yield from self._tell(job, "SuccessfulCreate", f"Created pod: {reply.doc['metadata']['name']}", now)
+            yield from self.event(JOB, job, "SuccessfulCreate", f"Created pod: {reply.doc['metadata']['name']}")
         elif reply.write.verb is Verb.DELETE:
-            yield from self._tell(job, "SuccessfulDelete", f"Deleted pod: {reply.write.name}", now)
-
-    def _tell(self, job: Doc, reason: str, message: str, now: float, *, warning: bool = False) -> Iterable[Write]:
-        if self._announce:
-            yield announcement(
-                JOB, job, reason=reason, message=message, now=now, component=self.name, warning=warning
-            )  # fmt: skip
+            yield from self.event(JOB, job, "SuccessfulDelete", f"Deleted pod: {reply.write.name}")
 
     def _expire(self, key: Key, job: Doc, now: float) -> Iterable[Write]:
         """Delete a Job that has been finished for its time to live."""

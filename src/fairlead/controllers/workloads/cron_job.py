@@ -14,7 +14,6 @@ from fairlead.controllers.stamps import seconds_of, stamp
 from fairlead.controllers.workloads.cron_schedule import Schedule, ScheduleError, parse_schedule
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import (
-    announcement,
     controller_of,
     create,
     delete,
@@ -69,8 +68,7 @@ class CronJobs(Reconciler[Key]):
     watches: Sequence[Watch] = (Watch(CRON_JOB), Watch(JOB))
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
-        super().__init__(view)
-        self._announce = announce
+        super().__init__(view, announce=announce)
         self._keys: dict[str, Key] = {}  # uid -> CronJob
         self._runs: dict[str, dict[str, _Run]] = {}  # uid of the CronJob -> by name
         self._owners: dict[str, str] = {}  # uid of a Job -> uid of its CronJob
@@ -124,7 +122,7 @@ class CronJobs(Reconciler[Key]):
             reason = "UnknownTimeZone" if zone else "UnparseableSchedule"
             shown = spec.get("timeZone") if zone else spec["schedule"]
             text = f'invalid timeZone: "{shown}": {error}' if zone else f'unparseable schedule: "{shown}" : {error}'
-            yield from self._tell(doc, reason, text, now, warning=True)
+            yield from self.event(CRON_JOB, doc, reason, text, warning=True)
             return
         due = _due(doc, schedule, runs.values(), now)
         if due.next is not None:
@@ -133,7 +131,7 @@ class CronJobs(Reconciler[Key]):
             text = (
                 "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
             )  # fmt: skip
-            yield from self._tell(doc, "TooManyMissedTimes", text, now, warning=True)
+            yield from self.event(CRON_JOB, doc, "TooManyMissedTimes", text, warning=True)
         if due.last is not None:
             yield from self._start(doc, due.last, runs, now)
 
@@ -145,12 +143,12 @@ class CronJobs(Reconciler[Key]):
         policy = doc["spec"].get("concurrencyPolicy", "Allow")
         if policy == "Forbid" and active:
             text = "Not starting job because prior execution is running and concurrency policy is Forbid"
-            yield from self._tell(doc, "JobAlreadyActive", text, now)
+            yield from self.event(CRON_JOB, doc, "JobAlreadyActive", text)
             return
         if policy == "Replace":
             for run in active:
                 yield delete(JOB, run.doc, propagation="Background")
-                yield from self._tell(doc, "SuccessfulDelete", f"Deleted job {run.name}", now)
+                yield from self.event(CRON_JOB, doc, "SuccessfulDelete", f"Deleted job {run.name}")
         yield create(JOB, _job(doc, name, scheduled))
 
     def _tidy(self, doc: Doc, runs: dict[str, _Run]) -> Iterable[Write]:
@@ -173,10 +171,10 @@ class CronJobs(Reconciler[Key]):
             run = by_uid.get(uid)
             if run is None:
                 text = f"Active job went missing: {reference['name']}"
-                yield from self._tell(doc, "MissingJob", text, now)
+                yield from self.event(CRON_JOB, doc, "MissingJob", text)
             elif run.ending:
                 text = f"Saw completed job: {run.name}, condition: {run.ending}"
-                yield from self._tell(doc, "SawCompletedJob", text, now)
+                yield from self.event(CRON_JOB, doc, "SawCompletedJob", text)
         status = _status(known, runs.values(), listed)
         if any((known.get(name) or None) != (value or None) for name, value in status.items()):
             yield patch_status(CRON_JOB, doc, status)
@@ -185,13 +183,7 @@ class CronJobs(Reconciler[Key]):
         if reply.write.verb is Verb.CREATE:
             doc = self.view.get(CRON_JOB, *key)
             if doc is not None:
-                yield from self._tell(doc, "SuccessfulCreate", f"Created job {reply.write.name}", now)
-
-    def _tell(self, doc: Doc, reason: str, message: str, now: float, *, warning: bool = False) -> Iterable[Write]:
-        if self._announce:
-            yield announcement(
-                CRON_JOB, doc, reason=reason, message=message, now=now, component=self.name, warning=warning
-            )  # fmt: skip
+                yield from self.event(CRON_JOB, doc, "SuccessfulCreate", f"Created job {reply.write.name}")
 
 
 def _run(job: Doc) -> _Run:

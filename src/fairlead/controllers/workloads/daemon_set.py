@@ -15,7 +15,7 @@ from fairlead.controllers.workloads.daemon_pods import DaemonDecision, Site, dae
 from fairlead.controllers.workloads.revisions import HASH_LABEL, RevisionHistory
 from fairlead.controllers.workloads.shares import share
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import announcement, create, delete, key_of, patch_status
+from fairlead.controllers.writes import create, delete, key_of, patch_status
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE, POD
 
@@ -65,8 +65,7 @@ class DaemonSets(Reconciler[Key]):
     watches: Sequence[Watch] = (Watch(DAEMON_SET), Watch(POD), Watch(NODE), Watch(CONTROLLER_REVISION))
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
-        super().__init__(view)
-        self._announce = announce
+        super().__init__(view, announce=announce)
         self._pods = OwnedPods(DAEMON_SET)
         self._targets: dict[Key, str] = {}  # pod -> node
         self._history = RevisionHistory(DAEMON_SET, label=HASH_LABEL)
@@ -169,7 +168,7 @@ class DaemonSets(Reconciler[Key]):
         yield from (create(POD, daemon_pod(seen.doc, node, seen.hash)) for node in missing[:limit])
         for pod in {pod.uid: pod for pod in surplus}.values():
             yield delete(POD, pod.doc)
-            yield from self._tell(seen.doc, "SuccessfulDelete", f"Deleted pod: {pod.name}", seen.now)
+            yield from self.event(DAEMON_SET, seen.doc, "SuccessfulDelete", f"Deleted pod: {pod.name}")
 
     def _doubles(self, seen: _Set, pods: list[PodFact]) -> list[PodFact]:
         """All but the oldest of each revision on one node; without a surge, all but the oldest."""
@@ -196,7 +195,7 @@ class DaemonSets(Reconciler[Key]):
                 if word == "failed"
                 else ("SucceededDaemonPod", text + "delete it")
             )
-            yield from self._tell(seen.doc, reason, text, seen.now, warning=word == "failed")
+            yield from self.event(DAEMON_SET, seen.doc, reason, text, warning=word == "failed")
             yield delete(POD, pod.doc)
 
     def _roll(self, seen: _Set) -> tuple[list[str], list[PodFact]]:
@@ -276,10 +275,6 @@ class DaemonSets(Reconciler[Key]):
         if reply.write.verb is Verb.CREATE and reply.write.kind is POD and reply.doc is not None:
             owner = self.view.get(DAEMON_SET, *key)
             if owner is not None:
-                yield from self._tell(owner, "SuccessfulCreate", f"Created pod: {reply.doc['metadata']['name']}", now)
-
-    def _tell(self, owner: Doc, reason: str, message: str, now: float, *, warning: bool = False) -> Iterable[Write]:
-        if self._announce:
-            yield announcement(
-                DAEMON_SET, owner, reason=reason, message=message, now=now, component=self.name, warning=warning
-            )  # fmt: skip
+                yield from self.event(
+                    DAEMON_SET, owner, "SuccessfulCreate", f"Created pod: {reply.doc['metadata']['name']}"
+                )

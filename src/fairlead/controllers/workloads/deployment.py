@@ -37,7 +37,6 @@ from fairlead.controllers.workloads.rollout import (
 )
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import (
-    announcement,
     condition,
     controller_of,
     create,
@@ -54,6 +53,7 @@ from fairlead.model.selectors import SelectorError, selector_from_document
 
 Key = tuple[str, str]
 
+_SCALING = "ScalingReplicaSet"
 _OWN_ANNOTATIONS = frozenset(
     {
         "kubectl.kubernetes.io/last-applied-configuration",
@@ -71,8 +71,7 @@ class Deployments(Reconciler[Key]):
     watches: Sequence[Watch] = (Watch(DEPLOYMENT), Watch(REPLICA_SET))
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
-        super().__init__(view)
-        self._announce = announce
+        super().__init__(view, announce=announce)
         self._keys: dict[str, Key] = {}  # uid -> Deployment
         self._sets: dict[Key, Doc] = {}
         self._owned: dict[str, dict[Key, None]] = {}  # uid of the owner, or "" -> ReplicaSets
@@ -179,9 +178,8 @@ class Deployments(Reconciler[Key]):
         name = replica_set["metadata"]["name"]
         yield create(REPLICA_SET, replica_set)
         if wished(replica_set):
-            yield from self._tell(
-                deployment, f"Scaled up replica set {name} from 0 to {wished(replica_set)}", now
-            )  # fmt: skip
+            text = f"Scaled up replica set {name} from 0 to {wished(replica_set)}"
+            yield from self.event(DEPLOYMENT, deployment, _SCALING, text)
         yield from self._note_revision(deployment, revision_of(replica_set))
         if deadline_of(deployment) is not None:
             conditions = (deployment.get("status") or {}).get("conditions") or []
@@ -223,9 +221,8 @@ class Deployments(Reconciler[Key]):
                 changes = {"metadata": {"annotations": notes}, "spec": {"replicas": sizes[name]}}
                 yield patch(REPLICA_SET, one, changes)
                 direction = "up" if sizes[name] > size else "down"
-                yield from self._tell(
-                    deployment, f"Scaled {direction} replica set {name} from {size} to {sizes[name]}", now
-                )
+                text = f"Scaled {direction} replica set {name} from {size} to {sizes[name]}"
+                yield from self.event(DEPLOYMENT, deployment, _SCALING, text)
             elif size and any(annotations.get(note) != value for note, value in notes.items()):
                 yield patch(REPLICA_SET, one, {"metadata": {"annotations": notes}})
 
@@ -259,12 +256,6 @@ class Deployments(Reconciler[Key]):
             taken = self.view.get(REPLICA_SET, reply.write.namespace, reply.write.name)
             if taken is not None and not same_template(taken["spec"]["template"], reply.write.body["spec"]["template"]):
                 self._collided.add(key)
-
-    def _tell(self, deployment: Doc, message: str, now: float) -> Iterable[Write]:
-        if self._announce:
-            yield announcement(
-                DEPLOYMENT, deployment, reason="ScalingReplicaSet", message=message, now=now, component=self.name
-            )
 
 
 def _new_set(deployment: Doc, old: list[Doc], hash_: str) -> Doc:

@@ -15,7 +15,6 @@ from fairlead.controllers.stamps import stamp
 from fairlead.controllers.workloads.pod_templates import pod_from_template
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import (
-    announcement,
     controller_of,
     create,
     delete,
@@ -42,8 +41,7 @@ class ReplicaSets(Reconciler[Key]):
     watches: Sequence[Watch] = (Watch(REPLICA_SET), Watch(POD))
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
-        super().__init__(view)
-        self._announce = announce
+        super().__init__(view, announce=announce)
         self._pods = OwnedPods(self.kind)
         self._keys: dict[str, Key] = {}  # uid -> owner
         self._selectors: dict[str, dict[Key, LabelSelector]] = {}  # by namespace
@@ -150,7 +148,7 @@ class ReplicaSets(Reconciler[Key]):
         neighbours = Counter(pod.node for uid in related for pod in self._pods.of(uid) if pod.is_active and pod.node)
         for pod in deletion_order(active, neighbours)[: min(excess, _BURST)]:
             yield delete(POD, pod.doc)
-            yield from self._tell(owner, "SuccessfulDelete", f"Deleted pod: {pod.name}", now)
+            yield from self.event(self.kind, owner, "SuccessfulDelete", f"Deleted pod: {pod.name}")
 
     # Telling
 
@@ -204,11 +202,9 @@ class ReplicaSets(Reconciler[Key]):
         if reply.write.verb is Verb.CREATE and reply.doc is not None:
             owner = self.view.get(self.kind, *key)
             if owner is not None:
-                yield from self._tell(owner, "SuccessfulCreate", f"Created pod: {reply.doc['metadata']['name']}", now)
-
-    def _tell(self, owner: Doc, reason: str, message: str, now: float) -> Iterable[Write]:
-        if self._announce:
-            yield announcement(self.kind, owner, reason=reason, message=message, now=now, component=self.name)
+                yield from self.event(
+                    self.kind, owner, "SuccessfulCreate", f"Created pod: {reply.doc['metadata']['name']}"
+                )
 
 
 class ReplicationControllers(ReplicaSets):

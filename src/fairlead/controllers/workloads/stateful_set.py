@@ -26,7 +26,6 @@ from fairlead.controllers.workloads.stateful_pods import (
 )
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import (
-    announcement,
     controller_of,
     create,
     delete,
@@ -98,8 +97,7 @@ class StatefulSets(Reconciler[Key]):
     watches: Sequence[Watch] = (Watch(STATEFUL_SET), Watch(POD), Watch(CONTROLLER_REVISION))
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
-        super().__init__(view)
-        self._announce = announce
+        super().__init__(view, announce=announce)
         self._pods = OwnedPods(STATEFUL_SET)
         self._history = RevisionHistory(STATEFUL_SET, label="controller.kubernetes.io/hash")
         self._keys: dict[str, Key] = {}  # uid -> StatefulSet
@@ -201,10 +199,10 @@ class StatefulSets(Reconciler[Key]):
         """A pod that has ended goes, so that another of its name can come."""
         if pod.phase == "Failed":
             text = f"StatefulSet {seen.key[0]}/{seen.key[1]} is recreating failed Pod {pod.name}"
-            yield from self._tell(seen.doc, "RecreatingFailedPod", text, seen.now, warning=True)
+            yield from self.event(STATEFUL_SET, seen.doc, "RecreatingFailedPod", text, warning=True)
         else:
             text = f"StatefulSet {seen.key[0]}/{seen.key[1]} is recreating terminated Pod {pod.name}"
-            yield from self._tell(seen.doc, "RecreatingTerminatedPod", text, seen.now)
+            yield from self.event(STATEFUL_SET, seen.doc, "RecreatingTerminatedPod", text)
         yield from self._delete(seen, pod)
 
     def _dismiss(self, seen: _Set, ordinal: int) -> Iterable[Write]:
@@ -241,7 +239,7 @@ class StatefulSets(Reconciler[Key]):
     def _delete(self, seen: _Set, pod: PodFact) -> Iterable[Write]:
         yield delete(POD, pod.doc)
         text = f"Delete Pod {pod.name} in StatefulSet {seen.key[1]} successful"
-        yield from self._tell(seen.doc, "SuccessfulDelete", text, seen.now)
+        yield from self.event(STATEFUL_SET, seen.doc, "SuccessfulDelete", text)
 
     # Telling
 
@@ -262,13 +260,7 @@ class StatefulSets(Reconciler[Key]):
             text = f"Create Claim {name} Pod {key[1]}-{number} in StatefulSet {key[1]} success"
         else:
             return
-        yield from self._tell(owner, "SuccessfulCreate", text, now)
-
-    def _tell(self, owner: Doc, reason: str, message: str, now: float, *, warning: bool = False) -> Iterable[Write]:
-        if self._announce:
-            yield announcement(
-                STATEFUL_SET, owner, reason=reason, message=message, now=now, component=self.name, warning=warning
-            )  # fmt: skip
+        yield from self.event(STATEFUL_SET, owner, "SuccessfulCreate", text)
 
 
 def _status(seen: _Set) -> Doc:
