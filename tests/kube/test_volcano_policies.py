@@ -20,9 +20,9 @@ from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.errors import NotFound
 from fairlead.model import kinds
-from fairlead.model.documents import timestamp
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import Kind
+from fairlead.model.times import timestamp
 from tests.kube.contenders import create, node_document, pod_document
 from tests.kube.control_plane import ControlPlane
 from tests.kube.volcano_stage import FAIRLEAD, HOME, VOLCANO, Stage, contender, prepare

@@ -286,8 +286,8 @@ def test_pods_of_an_owner_without_a_scale_cannot_be_counted(cluster: Harness) ->
 
 
 def test_an_evicted_pod_counts_as_gone_until_it_goes_or_two_minutes_have_passed(cluster: Harness) -> None:
-    from fairlead.controllers.stamps import stamp
     from fairlead.model.flow import Verb, Write
+    from fairlead.model.times import timestamp
 
     cluster.apply(
         deployment("web").replicas(3), disruption_budget("b").selecting({"app": "web"}).having(minAvailable=1)
@@ -295,7 +295,7 @@ def test_an_evicted_pod_counts_as_gone_until_it_goes_or_two_minutes_have_passed(
     cluster.run(5)
     assert told(cluster) == (3, 1, 3, 2)
     victim = next(iter(cluster.phases()))
-    status = {"status": {"disruptedPods": {victim: stamp(cluster.now)}, "disruptionsAllowed": 1}}
+    status = {"status": {"disruptedPods": {victim: timestamp(cluster.now)}, "disruptionsAllowed": 1}}
     cluster.perform(Write(Verb.PATCH, POD_DISRUPTION_BUDGET, "default", "b", body=status, subresource="status"))
     cluster.run(10)
     assert told(cluster) == (2, 1, 3, 1)

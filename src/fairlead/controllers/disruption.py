@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from fairlead.controllers.stamps import seconds_of, stamp
 from fairlead.controllers.workloads.shares import share
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
-from fairlead.controllers.writes import condition, controller_of, key_of, patch
+from fairlead.controllers.writes import condition, controller_of, namespaced_name, patch
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import (
     DEPLOYMENT,
@@ -28,6 +27,7 @@ from fairlead.model.kinds import (
     Registry,
 )
 from fairlead.model.selectors import LabelSelector, SelectorError, selector_from_document
+from fairlead.model.times import seconds_of, timestamp
 
 Key = tuple[str, str]
 
@@ -71,7 +71,7 @@ class Disruptions(Reconciler[Key]):
         return cls(context.view, registry=context.registry, announce=context.announce)
 
     def observe(self, change: Change) -> None:
-        namespace, name = key_of(change.doc)
+        namespace, name = namespaced_name(change.doc)
         if change.kind is POD_DISRUPTION_BUDGET:
             self._observe_budget(change, namespace, name)
         elif namespace not in self._selectors:
@@ -91,7 +91,7 @@ class Disruptions(Reconciler[Key]):
                 self._pods.pop(namespace, None)
             return
         if namespace not in self._pods:
-            self._pods[namespace] = {key_of(pod)[1]: _pod(pod) for pod in self.view.list(POD, namespace)}
+            self._pods[namespace] = {namespaced_name(pod)[1]: _pod(pod) for pod in self.view.list(POD, namespace)}
         budgets[name] = _selector(change.doc)
         self._budgets[namespace, name] = change.doc
         self.queue.add((namespace, name))
@@ -224,7 +224,7 @@ def _condition(budget: Doc, reason: str, now: float, *, message: str = "") -> li
     known: list[Doc] = (budget.get("status") or {}).get("conditions") or []
     old = condition(budget, "DisruptionAllowed") or {}
     status = "True" if reason == "SufficientPods" else "False"
-    since = old["lastTransitionTime"] if old.get("status") == status else stamp(now)
+    since = old["lastTransitionTime"] if old.get("status") == status else timestamp(now)
     new = {
         "type": "DisruptionAllowed", "status": status, "reason": reason, "message": message,
         "observedGeneration": budget["metadata"].get("generation") or 0, "lastTransitionTime": since,

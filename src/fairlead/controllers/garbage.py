@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
-from fairlead.controllers.writes import delete, key_of, patch
+from fairlead.controllers.writes import delete, namespaced_name, patch
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import EVENT, LEASE, Kind, Registry
 
@@ -174,7 +174,7 @@ def _object(kind: Kind, doc: Doc) -> _Object:
     references = doc["metadata"].get("ownerReferences") or ()
     return _Object(
         kind,
-        *key_of(doc),
+        *namespaced_name(doc),
         owners=tuple(one["uid"] for one in references),
         blocks=frozenset(one["uid"] for one in references if one.get("blockOwnerDeletion")),
         deleting=bool(doc["metadata"].get("deletionTimestamp")),

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairlead.controllers.stamps import seconds_of
-from fairlead.controllers.writes import condition, controller_of, key_of
+from fairlead.controllers.writes import condition, controller_of, namespaced_name
 from fairlead.model.flow import Change, Doc, Happened
+from fairlead.model.times import seconds_of
 
 if TYPE_CHECKING:
     from fairlead.model.kinds import Kind
@@ -73,7 +73,7 @@ class OwnedPods:
 
     def observe(self, change: Change) -> tuple[PodFact | None, PodFact | None]:
         """Take in a change of a pod; returns what was known and what is known now."""
-        key = key_of(change.doc)
+        key = namespaced_name(change.doc)
         old = self._forget(key) if key in self._facts else None
         if change.happened is Happened.DELETED or "ownerReferences" not in change.doc["metadata"]:
             return old, None

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
-from fairlead.controllers.writes import key_of, patch
+from fairlead.controllers.writes import namespaced_name, patch
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import EVENT, LEASE, RESOURCE_QUOTA, Kind, Registry
 from fairlead.model.quota import Usage, counts, hard_limits, spelled, usage_of
@@ -38,7 +38,7 @@ class ResourceQuotaController(Reconciler[Key]):
         return cls(context.view, registry=context.registry)
 
     def observe(self, change: Change) -> None:
-        namespace, name = key_of(change.doc)
+        namespace, name = namespaced_name(change.doc)
         if change.kind is RESOURCE_QUOTA:
             self._observe_quota(change, namespace, name)
         for quota in self._quotas.get(namespace, ()):

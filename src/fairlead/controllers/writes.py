@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.controllers.stamps import stamp
 from fairlead.model.flow import Doc, PatchType, Verb, Write
 from fairlead.model.kinds import EVENT, Kind
+from fairlead.model.times import timestamp
 
 
-def key_of(doc: Doc) -> tuple[str, str]:
-    """Namespace and name."""
+def namespaced_name(doc: Doc) -> tuple[str, str]:
+    """Namespace and name of an object: the key under which most controllers visit it."""
     metadata = doc["metadata"]
     return metadata.get("namespace", ""), metadata["name"]
 
@@ -26,7 +26,7 @@ def create(kind: Kind, doc: Doc) -> Write:
 
 def patch(kind: Kind, doc: Doc, changes: Doc, *, subresource: str = "") -> Write:
     """Merge `changes` into an object, provided it is still the same one (by uid)."""
-    namespace, name = key_of(doc)
+    namespace, name = namespaced_name(doc)
     metadata = {**(changes.get("metadata") or {}), "uid": doc["metadata"]["uid"]}
     body = {**changes, "metadata": metadata}
     return Write(
@@ -42,7 +42,7 @@ def delete(
     kind: Kind, doc: Doc, *, grace_seconds: int | None = None, propagation: str = "", version: bool = False
 ) -> Write:  # fmt: skip
     """Delete this very object (by uid, and by resourceVersion if `version`)."""
-    namespace, name = key_of(doc)
+    namespace, name = namespaced_name(doc)
     preconditions = {"uid": doc["metadata"]["uid"]}
     if version:
         preconditions["resourceVersion"] = doc["metadata"]["resourceVersion"]
@@ -96,8 +96,8 @@ def event_about(
         "reason": reason,
         "message": message,
         "source": {"component": component},
-        "firstTimestamp": stamp(now),
-        "lastTimestamp": stamp(now),
+        "firstTimestamp": timestamp(now),
+        "lastTimestamp": timestamp(now),
         "count": 1,
         "type": "Warning" if warning else "Normal",
         "eventTime": None,

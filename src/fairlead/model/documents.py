@@ -7,11 +7,11 @@ malformed object is skipped and reported and never stops the others.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import Any, TypeVar
 
 from fairlead.model.quantity import QuantityError, read_quantity, to_units
+from fairlead.model.times import seconds_of
 
 Record = TypeVar("Record")
 MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
@@ -41,7 +41,7 @@ def malformed(kind: str, document: object, error: Exception) -> ModelError:
     """The ModelError for what was raised while a document was read."""
     field = error.field if isinstance(error, FieldError) else ""
     message = str(error) if isinstance(error, ValueError) else f"unreadable document ({type(error).__name__}: {error})"
-    return ModelError(kind, key_of(document), field, message)
+    return ModelError(kind, object_key(document), field, message)
 
 
 def compiler(kind: str) -> Callable[[Callable[[Mapping[str, Any]], Record]], Callable[[Mapping[str, Any]], Record]]:
@@ -60,7 +60,7 @@ def compiler(kind: str) -> Callable[[Callable[[Mapping[str, Any]], Record]], Cal
     return decorate
 
 
-def key_of(document: object) -> str:
+def object_key(document: object) -> str:
     """`namespace/name`, or `name`, of a document of whatever shape."""
     metadata = document.get("metadata") if isinstance(document, Mapping) else None
     if not isinstance(metadata, Mapping):
@@ -69,16 +69,10 @@ def key_of(document: object) -> str:
     return f"{namespace}/{name}" if namespace else str(name)
 
 
-@lru_cache(maxsize=4096)
-def epoch(timestamp: str) -> float:
-    """Seconds since the epoch of an RFC 3339 time."""
-    return datetime.fromisoformat(timestamp).timestamp()
-
-
 def moment(document: Mapping[str, Any], field: str) -> float | None:
     """The time in a field, None if there is none."""
-    timestamp = document.get(field)
-    return epoch(timestamp) if timestamp else None
+    text = document.get(field)
+    return seconds_of(text) if text else None
 
 
 def created_at(metadata: Mapping[str, Any]) -> float:
@@ -95,15 +89,3 @@ def read_units(resources: Mapping[str, Any] | None, path: str) -> dict[str, int]
         except QuantityError as error:
             raise FieldError(f"{path}[{resource}]", str(error)) from None
     return units
-
-
-@lru_cache(maxsize=64)
-def micro_time(seconds: float) -> str:
-    """A moment as an Event's MicroTime, in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-@lru_cache(maxsize=64)
-def timestamp(seconds: float) -> str:
-    """A moment as a Kubernetes Time, in UTC and whole seconds."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

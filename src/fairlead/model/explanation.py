@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fairlead.model.documents import timestamp
+from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fairlead.model.documents import timestamp
 from fairlead.model.explanation import SCHEMA
+from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc

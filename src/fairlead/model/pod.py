@@ -12,13 +12,14 @@ from functools import lru_cache
 from sys import intern
 from typing import Any, NamedTuple
 
-from fairlead.model.documents import EMPTY, MALFORMED, ModelError, epoch, malformed
+from fairlead.model.documents import EMPTY, MALFORMED, ModelError, malformed
 from fairlead.model.events import ASSIGNED_POD, UNSCHEDULABLE_POD, ActionType, ClusterEvent
 from fairlead.model.pod_volumes import PodVolume, VolumeSource
 from fairlead.model.records import record
 from fairlead.model.shape import PodShape, Shapes, compile_shape
 from fairlead.model.taints import Taint, Toleration, first_untolerated, is_tolerated, tolerates
 from fairlead.model.terms import AffinityTerm, SpreadConstraint
+from fairlead.model.times import seconds_of
 
 __all__ = [
     "AffinityTerm", "GroupRef", "ModelError", "Owner", "Pod", "PodShape", "PodVolume", "Shapes", "SpreadConstraint",
@@ -157,9 +158,9 @@ def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
         scheduler_name=shape.scheduler_name,
         node_name=intern(spec.get("nodeName") or ""),
         nominated_node=status.get("nominatedNodeName") or "",
-        created=epoch(created) if created else 0.0,
-        start_time=epoch(started) if started else None,
-        deletion_time=epoch(deleted) if deleted else None,
+        created=seconds_of(created) if created else 0.0,
+        start_time=seconds_of(started) if started else None,
+        deletion_time=seconds_of(deleted) if deleted else None,
         phase=intern(status.get("phase") or "Pending"),
         gates=tuple(gate["name"] for gate in gates) if gates else (),
         owner=_controller(owners) if owners else None,
@@ -244,7 +245,7 @@ def _scheduled_since(conditions: list[Mapping[str, Any]]) -> float | None:
     for condition in conditions:
         if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
             since = condition.get("lastTransitionTime")
-            return epoch(since) if since else None
+            return seconds_of(since) if since else None
     return None
 
 

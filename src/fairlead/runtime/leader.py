@@ -20,12 +20,12 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import ApiError, FairleadError, NotFound
 from fairlead.model.flow import Doc, Verb, Write
 from fairlead.model.kinds import LEASE
+from fairlead.model.times import micro_timestamp
 
 if TYPE_CHECKING:
     from fairlead.api.port import ClusterApi
@@ -172,7 +172,7 @@ class Elector:
         return self._monotonic() < self._seen_at + float(_spec(self._seen).get("leaseDurationSeconds") or 0)
 
     def _record(self, before: dict[str, Any]) -> dict[str, Any]:
-        now = datetime.fromtimestamp(self._wall(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        now = micro_timestamp(self._wall())
         ours = before.get("holderIdentity") == self._election.identity
         transitions = int(before.get("leaseTransitions") or 0)
         return before | {

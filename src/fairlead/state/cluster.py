@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from fairlead.model import kinds
-from fairlead.model.documents import ModelError
+from fairlead.model.documents import ModelError, object_key
 from fairlead.model.flow import Change, Happened
 from fairlead.model.node import Node, compile_node
 from fairlead.model.owners import as_namespace_says
 from fairlead.model.pod import VOLCANO_GROUP_API, Pod, Shapes, VolumeSource, compile_pod
 from fairlead.model.records import record
 from fairlead.state.gangs import Gangs
-from fairlead.state.object_index import COMPILERS, GROUP_KINDS, ObjectIndex, key_of
+from fairlead.state.object_index import COMPILERS, GROUP_KINDS, ObjectIndex
 from fairlead.state.pod_states import PodPlace as PodPlace
 from fairlead.state.pod_states import PodState as PodState
 from fairlead.state.ports import HostPort, PortIndex
@@ -172,7 +172,7 @@ class Cluster:
             groups = self.gangs.owned.owner_changed(change)
             return AppliedChange(change.kind, None, None, groups=tuple(groups)) if groups else None
         old, new = self.object_index.apply(change)
-        if change.kind.stored_as is not None and key_of(change.doc) in self.object_index.of(change.kind.storage):
+        if change.kind.stored_as is not None and object_key(change.doc) in self.object_index.of(change.kind.storage):
             return None  # the server shows it in two versions: the newer one counts
         if change.kind in GROUP_KINDS:
             self.gangs.group_changed(old, new)

@@ -22,6 +22,7 @@ from fairlead.model import (
     topology,
     workload_selectors,
 )
+from fairlead.model.documents import object_key
 from fairlead.model.flow import Happened
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class ObjectIndex:
     def apply(self, change: Change) -> tuple[Any, Any]:
         """Take in a change; returns the records before and after."""
         shelf = self._by_kind[change.kind]
-        key = key_of(change.doc)
+        key = object_key(change.doc)
         old = shelf.get(key)
         if change.happened is Happened.DELETED:
             shelf.pop(key, None)
@@ -104,9 +105,3 @@ class ObjectIndex:
         shelf[key] = new
         shelf.touch(key)
         return old, new
-
-
-def key_of(doc: Doc) -> str:
-    metadata = doc["metadata"]
-    namespace = metadata.get("namespace")
-    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])

@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fairlead.model.documents import FieldError
+from fairlead.model.documents import FieldError, object_key
 from fairlead.model.flow import Change, Happened
 from fairlead.model.owner_sizes import OwnerRef, is_owner, owner_of, size_of
 from fairlead.model.owners import absent, opts_in, owned_group, uncountable, unreadable
 from fairlead.model.pod import gang_size
-from fairlead.state.object_index import key_of
 
 if TYPE_CHECKING:
     from fairlead.model.group import PodGroup
@@ -75,7 +74,7 @@ class Owned:
         """An owner came, changed or went: the groups for which that makes a difference, before and after."""
         if not is_owner(change.kind):
             return []
-        key = (change.kind.resource, key_of(change.doc))
+        key = (change.kind.resource, object_key(change.doc))
         if change.happened is Happened.DELETED:
             self._sizes.pop(key, None)
         else:

@@ -75,10 +75,10 @@ class Harness:
     def from_snapshot(cls, path: str | Path, **options: Any) -> Self:
         """A cluster as `fairlead snapshot save` found it, at the time it was saved unless `start` says otherwise."""
         from fairlead.api.store.snapshot import read_snapshot, restore
-        from fairlead.model.documents import epoch
+        from fairlead.model.times import seconds_of
 
         snapshot = read_snapshot(Path(path))
-        cluster = cls(**{"start": epoch(snapshot.header["savedAt"]), **options})
+        cluster = cls(**{"start": seconds_of(snapshot.header["savedAt"]), **options})
         restore(cluster.store, snapshot)
         return cluster
 

@@ -15,8 +15,8 @@ import aiohttp
 import orjson
 
 from fairlead.errors import ConfigError, NotFound, Unreachable
-from fairlead.model.documents import epoch
 from fairlead.model.quantity import read_quantity
+from fairlead.model.times import seconds_of
 from fairlead.model.usage import NodeUsage
 
 Raw = Callable[[str], Awaitable[bytes]]
@@ -188,7 +188,7 @@ class CustomMetrics:
         return {
             item["describedObject"]["name"]: (
                 read_quantity(item["value"]).nanos / 10**9 * 100.0,
-                epoch(item["timestamp"]),
+                seconds_of(item["timestamp"]),
             )
             for item in answer.get("items") or ()
         }

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fairlead.api.store.objects import timestamp
+from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.server.tokens import ISSUER, SHORTEST, USUAL, User
-from fairlead.api.store.objects import timestamp
 from fairlead.errors import BadRequest, Invalid
 from fairlead.model.kinds import Kind
+from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
     from fairlead.api.server.tokens import Tokens

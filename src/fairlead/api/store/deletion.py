@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from time import strptime
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.store.objects import conflict, status_details, timestamp, unsupported_option
+from fairlead.api.store.objects import conflict, status_details, unsupported_option
 from fairlead.api.store.schema import decode_as
 from fairlead.errors import BadRequest, Conflict, Forbidden, Invalid
 from fairlead.model import kinds
 from fairlead.model.kinds import Kind
+from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.store.objects import metadata_of, private_copy, timestamp
+from fairlead.api.store.objects import metadata_of, private_copy
 from fairlead.errors import BadRequest, Forbidden, MethodNotAllowed, TooManyRequests
 from fairlead.model import kinds
 from fairlead.model.flow import Verb, Write
 from fairlead.model.selectors import selector_from_document
+from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
     from fairlead.api.store.store import Store

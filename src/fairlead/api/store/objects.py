@@ -10,9 +10,7 @@ Invariant: a Record never changes once it is made. A new version of an object is
 from __future__ import annotations
 
 from collections import deque
-from functools import lru_cache
 from random import Random
-from time import gmtime, strftime
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
@@ -113,16 +111,6 @@ def metadata_of(doc: Doc) -> dict[str, Any]:
     if not isinstance(metadata, dict):
         raise BadRequest("the object provided is unrecognized (metadata must be of type object)")
     return cast("dict[str, Any]", metadata)
-
-
-@lru_cache(maxsize=64)
-def _timestamp(second: int) -> str:
-    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(second))
-
-
-def timestamp(now: float) -> str:
-    """RFC 3339 with whole seconds, as metadata carries it."""
-    return _timestamp(int(now))
 
 
 def new_uid(rng: Random) -> str:

@@ -23,9 +23,10 @@ from fairlead.api.ownership.managers import (
     with_holdings,
 )
 from fairlead.api.ownership.shape import TypeShape, shape_of
-from fairlead.api.store.objects import private_copy, timestamp
+from fairlead.api.store.objects import private_copy
 from fairlead.errors import BadRequest, Invalid, UnsupportedMedia
 from fairlead.model import kinds
+from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc, Write

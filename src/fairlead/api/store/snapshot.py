@@ -25,7 +25,7 @@ import orjson
 from fairlead.api.store.snapshot_redaction import redacted
 from fairlead.errors import Forbidden, MethodNotAllowed, NotFound, ScenarioError
 from fairlead.model import kinds as k
-from fairlead.model.documents import timestamp
+from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
     from fairlead.api.port import ClusterApi

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.store.objects import conflict, timestamp, unclassified, wrong_uid
+from fairlead.api.store.objects import conflict, unclassified, wrong_uid
 from fairlead.errors import BadRequest, Invalid
 from fairlead.model import kinds
 from fairlead.model.kinds import Kind
+from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc, DocView

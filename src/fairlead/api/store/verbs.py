@@ -36,7 +36,6 @@ from fairlead.api.store.objects import (
     private_copy,
     status_details,
     success,
-    timestamp,
     unclassified,
     unsupported_option,
     wrong_uid,
@@ -47,6 +46,7 @@ from fairlead.api.store.subresources import SCALE, bound, scale_of, scaled
 from fairlead.errors import BadRequest, Forbidden, Invalid, MethodNotAllowed, NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Verb
+from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
     from fairlead.api.store.store import Store

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from fairlead.model.times import seconds_of
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -13,11 +14,6 @@ Cells = Callable[["Doc", float], list[Any]]
 NONE = "<none>"
 UNSET = "<unset>"
 UNKNOWN = "<unknown>"
-
-
-def seconds_of(timestamp: str) -> float:
-    """Seconds since the epoch of an RFC 3339 time."""
-    return datetime.fromisoformat(timestamp).timestamp()
 
 
 def human_duration(seconds: float) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.tables.columns import NONE, age, human_duration, name, seconds_of
+from fairlead.api.tables.columns import NONE, age, human_duration, name
+from fairlead.model.times import seconds_of
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc

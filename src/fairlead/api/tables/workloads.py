@@ -13,11 +13,11 @@ from fairlead.api.tables.columns import (
     human_duration,
     joined_labels,
     name,
-    seconds_of,
     selector_text,
     truth,
 )  # fmt: skip
 from fairlead.model import kinds as k
+from fairlead.model.times import seconds_of
 
 if TYPE_CHECKING:
     from fairlead.api.tables.columns import Cells

@@ -35,12 +35,12 @@ from fairlead.controllers.nodes.simulated_nodes import (
     is_simulated,
     simulated_node,
 )
-from fairlead.controllers.stamps import micro_stamp, seconds_of
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import condition, create, delete, key_of, patch_status
+from fairlead.controllers.writes import condition, create, delete, namespaced_name, patch_status
 from fairlead.errors import NotFound
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import LEASE, NODE, POD
+from fairlead.model.times import micro_timestamp, seconds_of
 
 __all__ = ["Kubelet", "PodScript", "simulated_node"]
 
@@ -172,7 +172,7 @@ class Kubelet(Reconciler[Key]):
         host.renew_at = now + pause
         self.queue.add_at(("", name), host.renew_at)
         if host.leased:
-            yield Write(Verb.PATCH, LEASE, LEASE_NAMESPACE, name, body={"spec": {"renewTime": micro_stamp(now)}})
+            yield Write(Verb.PATCH, LEASE, LEASE_NAMESPACE, name, body={"spec": {"renewTime": micro_timestamp(now)}})
         else:
             host.leased = True
             yield create(LEASE, _lease(name, host.uid, seconds=round(4 * interval), now=now))
@@ -187,7 +187,7 @@ class Kubelet(Reconciler[Key]):
     # Pods
 
     def _observe_pod(self, change: Change) -> None:
-        key = key_of(change.doc)
+        key = namespaced_name(change.doc)
         node = change.doc["spec"].get("nodeName") if "spec" in change.doc else None
         if change.happened is Happened.DELETED or not node:
             self._drop(key, change.doc["metadata"].get("uid", ""))
@@ -345,7 +345,7 @@ def _lease(name: str, node_uid: str, *, seconds: int, now: float) -> Doc:
         "apiVersion": LEASE.api_version,
         "kind": "Lease",
         "metadata": {"namespace": LEASE_NAMESPACE, "name": name, "ownerReferences": [owner]},
-        "spec": {"holderIdentity": name, "leaseDurationSeconds": max(1, seconds), "renewTime": micro_stamp(now)},
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": max(1, seconds), "renewTime": micro_timestamp(now)},
     }
 
 

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fairlead.controllers.stamps import stamp
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import condition, delete, patch, patch_status
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import LEASE, NODE
+from fairlead.model.times import timestamp
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -119,7 +119,7 @@ class NodeLifecycle(Reconciler[str]):
         if set(ours) == set(wanted):
             return
         taints = others + [
-            ours.get(pair) or {"key": pair[0], "effect": pair[1], "timeAdded": stamp(now)} for pair in wanted
+            ours.get(pair) or {"key": pair[0], "effect": pair[1], "timeAdded": timestamp(now)} for pair in wanted
         ]
         version = node["metadata"]["resourceVersion"]  # somebody may be tainting at the same time
         yield patch(NODE, node, {"metadata": {"resourceVersion": version}, "spec": {"taints": taints}})
@@ -145,9 +145,9 @@ def _unknown(known: Doc | None, type_: str, now: float) -> Doc:
     if known is None:
         reason, message = "NodeStatusNeverUpdated", "Kubelet never posted node status."
     return {
-        **(known or {"type": type_, "lastHeartbeatTime": stamp(now)}),
+        **(known or {"type": type_, "lastHeartbeatTime": timestamp(now)}),
         "status": "Unknown",
         "reason": reason,
         "message": message,
-        "lastTransitionTime": stamp(now),
+        "lastTransitionTime": timestamp(now),
     }

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fairlead.controllers.stamps import seconds_of, stamp
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import condition, delete, key_of, patch_status, with_condition
+from fairlead.controllers.writes import condition, delete, namespaced_name, patch_status, with_condition
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import NODE, POD
+from fairlead.model.times import seconds_of, timestamp
 
 Key = tuple[str, str]
 
@@ -110,7 +110,7 @@ class PodEviction(Reconciler[Key]):
         return node
 
     def _observe_pod(self, change: Change) -> None:
-        key, doc = key_of(change.doc), change.doc
+        key, doc = namespaced_name(change.doc), change.doc
         old = self._pods.pop(key, None)
         name = (doc.get("spec") or {}).get("nodeName")
         if old is not None and (change.happened is Happened.DELETED or old.node != name):
@@ -189,7 +189,7 @@ class PodEviction(Reconciler[Key]):
         ready = condition(doc, "Ready") if doc is not None else None
         if doc is None or ready is None:
             return
-        unready = {**ready, "status": "False", "lastTransitionTime": stamp(now)}
+        unready = {**ready, "status": "False", "lastTransitionTime": timestamp(now)}
         yield patch_status(POD, doc, {"conditions": _with(doc, unready)})
         yield from self.event(
             POD, doc, "NodeNotReady", "Node is not ready", warning=True, component="node-controller"
@@ -228,7 +228,7 @@ def _disruption(reason: str, message: str, now: float) -> Doc:
         "type": "DisruptionTarget",
         "status": "True",
         "lastProbeTime": None,
-        "lastTransitionTime": stamp(now),
+        "lastTransitionTime": timestamp(now),
         "reason": reason,
         "message": message,
     }

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairlead.controllers.stamps import seconds_of, stamp
 from fairlead.model.durations import format_duration
+from fairlead.model.times import seconds_of, timestamp
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -30,7 +30,7 @@ def running_status(pod: Doc, *, now: float, pod_ip: str, host_ip: str) -> Doc:
         "hostIPs": [{"ip": host_ip}],
         "podIP": pod_ip,
         "podIPs": [{"ip": pod_ip}],
-        "startTime": stamp(now),
+        "startTime": timestamp(now),
         "containerStatuses": [_running(pod, container, now) for container in pod["spec"]["containers"]],
     }
     if pod["spec"].get("initContainers"):
@@ -78,7 +78,7 @@ def restarted_status(pod: Doc, *, now: float, exit_code: int) -> Doc:
         last = one.get("lastState") or {}
         if "running" in (one.get("state") or {}):
             last = {"terminated": _terminated(one, now, exit_code)}
-        again = {"ready": True, "started": True, "state": {"running": {"startedAt": stamp(now)}}, "lastState": last}
+        again = {"ready": True, "started": True, "state": {"running": {"startedAt": timestamp(now)}}, "lastState": last}
         statuses.append({**one, **again, "restartCount": one.get("restartCount", 0) + 1})
     return {"phase": "Running", "conditions": _conditions(pod, now, ready=True), "containerStatuses": statuses}
 
@@ -131,7 +131,7 @@ def _running(pod: Doc, container: Doc, now: float) -> Doc:
         "ready": True,
         "started": True,
         "restartCount": 0,
-        "state": {"running": {"startedAt": stamp(now)}},
+        "state": {"running": {"startedAt": timestamp(now)}},
         "lastState": {},
     }
 
@@ -145,12 +145,12 @@ def _initialised(pod: Doc, container: Doc, now: float) -> Doc:
 
 
 def _terminated(status: Doc, now: float, exit_code: int) -> Doc:
-    started = ((status.get("state") or {}).get("running") or {}).get("startedAt") or stamp(now)
+    started = ((status.get("state") or {}).get("running") or {}).get("startedAt") or timestamp(now)
     return {
         "exitCode": exit_code,
         "reason": "Error" if exit_code else "Completed",
         "startedAt": started,
-        "finishedAt": stamp(now),
+        "finishedAt": timestamp(now),
         "containerID": status.get("containerID", ""),
     }
 
@@ -172,7 +172,7 @@ def _conditions(pod: Doc, now: float, *, ready: bool, reason: str = "") -> list[
 
 def _condition(known: Doc | None, type_: str, now: float, holds: bool, reason: str) -> Doc:
     status = "True" if holds else "False"
-    since = stamp(now)
+    since = timestamp(now)
     if known is not None and known.get("status") == status:
         since = known.get("lastTransitionTime") or since
     new = {"type": type_, "status": status, "lastProbeTime": None, "lastTransitionTime": since}

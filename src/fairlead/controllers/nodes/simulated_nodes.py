@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.controllers.stamps import seconds_of, stamp
+from fairlead.model.hashes import fnv32a
+from fairlead.model.times import seconds_of, timestamp
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -94,8 +95,8 @@ def healthy_conditions(now: float, known: Sequence[Doc] = ()) -> list[Doc]:
             {
                 "type": type_,
                 "status": status,
-                "lastHeartbeatTime": stamp(now),
-                "lastTransitionTime": since or stamp(now),
+                "lastHeartbeatTime": timestamp(now),
+                "lastTransitionTime": since or timestamp(now),
                 "reason": reason,
                 "message": message,
             }
@@ -121,9 +122,7 @@ def node_facts() -> Doc:
 
 def address_of(name: str) -> str:
     """An address in 172.16.0.0/12 that depends on the name alone (FNV-1a, 20 bits); unique enough for people."""
-    digest = 2166136261
-    for byte in name.encode():
-        digest = (digest ^ byte) * 16777619 & 0xFFFFFFFF
+    digest = fnv32a(name)
     host = (digest ^ digest >> 20) & 0xFFFFF
     return f"172.{16 + (host >> 16)}.{host >> 8 & 255}.{host & 255}"
 

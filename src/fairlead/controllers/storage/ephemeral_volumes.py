@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import controller_of, create, key_of, owner_reference
+from fairlead.controllers.writes import controller_of, create, namespaced_name, owner_reference
 from fairlead.model.flow import Change, Doc, Happened, Watch, Write
 from fairlead.model.kinds import PERSISTENT_VOLUME_CLAIM, POD
 
@@ -21,7 +21,7 @@ class EphemeralVolumes(Reconciler[Key]):
     def observe(self, change: Change) -> None:
         if change.kind is POD:
             if change.happened is not Happened.DELETED and any(_ephemeral(change.doc)):
-                self.queue.add(key_of(change.doc))
+                self.queue.add(namespaced_name(change.doc))
         elif change.happened is Happened.DELETED:
             owner = controller_of(change.doc)
             if owner is not None and owner.get("kind") == "Pod":

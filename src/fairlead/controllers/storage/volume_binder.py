@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from fairlead.controllers.stamps import stamp
 from fairlead.controllers.storage.volume_matches import (
     best_volume,
     class_of,
@@ -23,10 +22,11 @@ from fairlead.controllers.storage.volume_matches import (
     waits_for_consumer,
 )
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import delete, key_of, patch, patch_status
+from fairlead.controllers.writes import delete, namespaced_name, patch, patch_status
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS, Kind
 from fairlead.model.storage import BIND_COMPLETED, BOUND_BY_CONTROLLER, default_storage_class
+from fairlead.model.times import timestamp
 
 Key = tuple[str, str]
 
@@ -76,7 +76,7 @@ class VolumeBinder(Reconciler[Key]):
             self.queue.add((reference["namespace"], reference["name"]))
 
     def _observe_claim(self, doc: Doc, *, gone: bool) -> None:
-        key = key_of(doc)
+        key = namespaced_name(doc)
         self._unbound.pop(key, None)
         spec = doc.get("spec") or {}
         if gone:
@@ -217,7 +217,7 @@ class VolumeBinder(Reconciler[Key]):
         if claim is None or claim["metadata"]["uid"] != reference["uid"]:
             yield from self._release(volume, now)
         elif not claim["spec"].get("volumeName"):
-            self.queue.add(key_of(claim))
+            self.queue.add(namespaced_name(claim))
         elif claim["spec"]["volumeName"] == name:
             yield from self._show(volume, "Bound", now)
         else:
@@ -246,9 +246,9 @@ class VolumeBinder(Reconciler[Key]):
 
     def _event_once(self, claim: Doc, reason: str, message: str, *, warning: bool = False) -> Iterable[Write]:
         """An Event about a claim, unless the last one about it said the same: a claim that waits is visited often."""
-        if self._told.get(key_of(claim)) == message:
+        if self._told.get(namespaced_name(claim)) == message:
             return
-        self._told[key_of(claim)] = message
+        self._told[namespaced_name(claim)] = message
         yield from self.event(PERSISTENT_VOLUME_CLAIM, claim, reason, message, warning=warning)
 
 
@@ -278,4 +278,4 @@ def _bound_claim(volume: Doc, claim: Doc) -> Write:
 
 
 def _phase(volume: Doc, phase: str, now: float) -> Write:
-    return patch_status(PERSISTENT_VOLUME, volume, {"phase": phase, "lastPhaseTransitionTime": stamp(now)})
+    return patch_status(PERSISTENT_VOLUME, volume, {"phase": phase, "lastPhaseTransitionTime": timestamp(now)})

@@ -14,7 +14,7 @@ from typing import Any
 from fairlead.controllers.storage.volume_binder import NO_PROVISIONER, PROVISIONED_BY, PROVISIONER, claim_reference
 from fairlead.controllers.storage.volume_matches import class_of, selected_node, waits_for_consumer
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import create, delete, key_of
+from fairlead.controllers.writes import create, delete, namespaced_name
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
 
@@ -35,7 +35,7 @@ class VolumeProvisioner(Reconciler[Key]):
             return
         if change.kind is PERSISTENT_VOLUME_CLAIM:
             if PROVISIONER in (change.doc["metadata"].get("annotations") or {}):
-                self.queue.add(key_of(change.doc))
+                self.queue.add(namespaced_name(change.doc))
         elif change.kind is PERSISTENT_VOLUME and _is_given_back(change.doc):
             self.queue.add(("", change.doc["metadata"]["name"]))
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
-from fairlead.controllers.writes import controller_of, create, delete, key_of, owner_reference, patch
+from fairlead.controllers.writes import controller_of, create, delete, namespaced_name, owner_reference, patch
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import BUILT_IN, NAMESPACE, POD, REPLICA_SET, STATEFUL_SET, VC_POD_GROUP, Kind
 from fairlead.model.quota import spelled, usage_of
@@ -54,8 +54,8 @@ class PodGroups(Reconciler[Key]):
         if change.kind is POD:
             self._observe_pod(doc, gone=gone)
         elif change.kind is VC_POD_GROUP:
-            if key_of(doc) in self._without or key_of(doc) in self._scaled_down:
-                self.queue.add(key_of(doc))
+            if namespaced_name(doc) in self._without or namespaced_name(doc) in self._scaled_down:
+                self.queue.add(namespaced_name(doc))
         else:
             self._observe_owner(doc, gone=gone)
 

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import create, delete, key_of, patch, patch_status
+from fairlead.controllers.writes import create, delete, namespaced_name, patch, patch_status
 from fairlead.errors import FairleadError
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Watch, Write
 from fairlead.model.kinds import VC_COMMAND, VC_POD_GROUP, VC_QUEUE
@@ -72,7 +72,7 @@ class VolcanoQueues(Reconciler[str]):
         elif change.kind is VC_QUEUE:
             self._observe_queue(doc, gone=gone)
         elif not gone and (doc.get("target") or {}).get("kind") == VC_QUEUE.kind:
-            namespace, name = key_of(doc)
+            namespace, name = namespaced_name(doc)
             self.queue.add(f"command:{namespace}/{name}")
 
     def _observe_group(self, group: Doc, *, gone: bool) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from fairlead.controllers.pod_facts import COMPLETION_INDEX, OwnedPods, PodFact, deletion_order, pod_fact
-from fairlead.controllers.stamps import seconds_of, stamp
 from fairlead.controllers.workloads.job_progress import (
     FinishedPods,
     condition_of,
@@ -24,9 +23,10 @@ from fairlead.controllers.workloads.job_progress import (
 )
 from fairlead.controllers.workloads.pod_templates import pod_from_template
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import condition, create, delete, key_of, patch_status
+from fairlead.controllers.writes import condition, create, delete, namespaced_name, patch_status
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import JOB, POD
+from fairlead.model.times import seconds_of, timestamp
 
 Key = tuple[str, str]
 
@@ -57,7 +57,7 @@ class Jobs(Reconciler[Key]):
 
     def observe(self, change: Change) -> None:
         if change.kind is JOB:
-            uid, key = change.doc["metadata"]["uid"], key_of(change.doc)
+            uid, key = change.doc["metadata"]["uid"], namespaced_name(change.doc)
             if change.happened is Happened.DELETED:
                 self._keys.pop(uid, None)
                 self._tallies.pop(uid, None)
@@ -179,7 +179,7 @@ class Jobs(Reconciler[Key]):
         if suspended:
             status["startTime"] = None
         elif not known.get("startTime"):
-            status["startTime"] = stamp(now)
+            status["startTime"] = timestamp(now)
         if ending is not None:
             yield from self._end(job, status, ending, now)
         self._wait_for_deadline(key, {**job, "status": {**known, **status}}, now)
@@ -192,7 +192,7 @@ class Jobs(Reconciler[Key]):
         if not status["active"] and not status["terminating"]:
             types.append("Complete" if ending.succeeded else "Failed")
             if ending.succeeded:
-                status["completionTime"] = stamp(now)
+                status["completionTime"] = timestamp(now)
             yield from self._end_event(job, ending)
         for type_ in types:
             new = condition_of(type_, reason=ending.reason, message=ending.message, now=now)

@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from fairlead.controllers.stamps import seconds_of, stamp
 from fairlead.controllers.workloads.cron_schedule import Schedule, ScheduleError, parse_schedule
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import (
     controller_of,
     create,
     delete,
-    key_of,
+    namespaced_name,
     owner_reference,
     patch_status,
 )
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import CRON_JOB, JOB
+from fairlead.model.times import seconds_of, timestamp
 
 Key = tuple[str, str]
 
@@ -75,7 +75,7 @@ class CronJobs(Reconciler[Key]):
 
     def observe(self, change: Change) -> None:
         if change.kind is CRON_JOB:
-            uid, key = change.doc["metadata"]["uid"], key_of(change.doc)
+            uid, key = change.doc["metadata"]["uid"], namespaced_name(change.doc)
             if change.happened is Happened.DELETED:
                 self._keys.pop(uid, None)
             else:
@@ -194,7 +194,7 @@ def _run(job: Doc) -> _Run:
         if one["type"] in ("Complete", "Failed") and one.get("status") == "True"
     ]
     return _Run(
-        *key_of(job),
+        *namespaced_name(job),
         uid=metadata["uid"],
         version=metadata.get("resourceVersion") or "",
         ending=ended[0] if ended else "",
@@ -238,7 +238,7 @@ def _local(doc: Doc, scheduled: float) -> str:
     """The scheduled time as clocks in the CronJob's zone show it."""
     zone = doc["spec"].get("timeZone")
     if not zone:
-        return stamp(scheduled)
+        return timestamp(scheduled)
     return parse_schedule(doc["spec"]["schedule"], zone).clock(scheduled)
 
 
@@ -251,6 +251,6 @@ def _status(known: Doc, runs: Iterable[_Run], listed: dict[str, Doc]) -> Doc:
     return {
         # A reference stays as it was first written: the Job's version moves on, its identity does not.
         "active": [listed.get(run.uid) or run.reference for run in active],
-        "lastScheduleTime": stamp(seconds_of(last)) if last else None,
+        "lastScheduleTime": timestamp(seconds_of(last)) if last else None,
         "lastSuccessfulTime": max(good, key=seconds_of, default=None),
     }

@@ -15,7 +15,7 @@ from fairlead.controllers.workloads.daemon_pods import DaemonDecision, Site, dae
 from fairlead.controllers.workloads.revisions import HASH_LABEL, RevisionHistory
 from fairlead.controllers.workloads.shares import share
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import create, delete, key_of, patch_status
+from fairlead.controllers.writes import create, delete, namespaced_name, patch_status
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE, POD
 
@@ -85,7 +85,7 @@ class DaemonSets(Reconciler[Key]):
             self._history.observe(change)
 
     def _observe_owner(self, change: Change) -> None:
-        uid, key = change.doc["metadata"]["uid"], key_of(change.doc)
+        uid, key = change.doc["metadata"]["uid"], namespaced_name(change.doc)
         if change.happened is Happened.DELETED:
             self._keys.pop(uid, None)
             self._verdicts.pop(uid, None)

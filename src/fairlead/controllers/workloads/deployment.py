@@ -41,7 +41,7 @@ from fairlead.controllers.writes import (
     controller_of,
     create,
     delete,
-    key_of,
+    namespaced_name,
     owner_reference,
     patch,
     patch_status,
@@ -79,7 +79,7 @@ class Deployments(Reconciler[Key]):
 
     def observe(self, change: Change) -> None:
         if change.kind is DEPLOYMENT:
-            key, uid = key_of(change.doc), change.doc["metadata"]["uid"]
+            key, uid = namespaced_name(change.doc), change.doc["metadata"]["uid"]
             if change.happened is Happened.DELETED:
                 self._keys.pop(uid, None)
             else:
@@ -89,7 +89,7 @@ class Deployments(Reconciler[Key]):
             self._observe_set(change)
 
     def _observe_set(self, change: Change) -> None:
-        key = key_of(change.doc)
+        key = namespaced_name(change.doc)
         old = self._sets.pop(key, None)
         if old is not None:
             self._owned[_owner(old)].pop(key)
@@ -249,7 +249,7 @@ class Deployments(Reconciler[Key]):
         progress = condition(deployment, "Progressing")
         due = gives_up_at(deployment, progress) if progress is not None else None
         if due is not None and due > now and not is_complete(deployment, deployment["status"]):
-            self.queue.add_at(key_of(deployment), due)
+            self.queue.add_at(namespaced_name(deployment), due)
 
     def refused(self, key: Key, reply: Reply, now: float) -> None:
         if isinstance(reply.error, AlreadyExists):

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.controllers.stamps import seconds_of, stamp
 from fairlead.controllers.workloads.rollout import limits, told, total, wished
 from fairlead.controllers.writes import condition
+from fairlead.model.times import seconds_of, timestamp
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -128,9 +128,9 @@ def _put(conditions: dict[str, Doc], new: Doc, now: float) -> None:
     is_news = old is None or (old["status"], old["reason"]) != (new["status"], new["reason"])
     if not is_news and new["reason"] != "ReplicaSetUpdated":
         return
-    since = old["lastTransitionTime"] if old is not None and old["status"] == new["status"] else stamp(now)
+    since = old["lastTransitionTime"] if old is not None and old["status"] == new["status"] else timestamp(now)
     conditions.pop(new["type"], None)  # what is new is told last
-    conditions[new["type"]] = {**new, "lastUpdateTime": stamp(now), "lastTransitionTime": since}
+    conditions[new["type"]] = {**new, "lastUpdateTime": timestamp(now), "lastTransitionTime": since}
 
 
 def founded(conditions: Sequence[Doc], name: str, now: float) -> list[Doc]:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fairlead.controllers.stamps import stamp
 from fairlead.controllers.writes import with_condition
+from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
     from fairlead.controllers.pod_facts import PodFact
@@ -82,8 +82,8 @@ def condition_of(type_: str, *, reason: str, message: str, now: float, holds: bo
     return {
         "type": type_,
         "status": "True" if holds else "False",
-        "lastProbeTime": stamp(now),
-        "lastTransitionTime": stamp(now),
+        "lastProbeTime": timestamp(now),
+        "lastTransitionTime": timestamp(now),
         "reason": reason,
         "message": message,
     }

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from fairlead.controllers.writes import owner_reference
+from fairlead.model.hashes import safe_hash
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 HASH_LABEL = "pod-template-hash"
 # No vowels and no digits that look like letters: nobody wants to read words in generated names.
-_SAFE = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def pod_from_template(kind: Kind, owner: Doc, template: Doc) -> Doc:
@@ -42,10 +42,7 @@ def template_hash(template: Doc, collisions: int | None) -> str:
     text = json.dumps(template, sort_keys=True, separators=(",", ":"))
     if collisions is not None:
         text += str(collisions)
-    digest = 2166136261
-    for byte in text.encode():
-        digest = (digest ^ byte) * 16777619 & 0xFFFFFFFF
-    return "".join(_SAFE[ord(digit) % len(_SAFE)] for digit in str(digest))
+    return safe_hash(text)
 
 
 def same_template(one: Doc, other: Doc) -> bool:

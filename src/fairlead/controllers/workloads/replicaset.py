@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from fairlead.controllers.pod_facts import OwnedPods, PodFact, deletion_order
-from fairlead.controllers.stamps import stamp
 from fairlead.controllers.workloads.pod_templates import pod_from_template
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import (
     controller_of,
     create,
     delete,
-    key_of,
+    namespaced_name,
     owner_reference,
     patch,
     patch_status,
@@ -27,6 +26,7 @@ from fairlead.controllers.writes import (
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import POD, REPLICA_SET, REPLICATION_CONTROLLER, Kind
 from fairlead.model.selectors import LabelSelector, SelectorError, selector_from_document, selector_from_map
+from fairlead.model.times import timestamp
 
 Key = tuple[str, str]
 
@@ -57,7 +57,7 @@ class ReplicaSets(Reconciler[Key]):
             self._observe_pod(change)
 
     def _observe_owner(self, change: Change) -> None:
-        key, uid = key_of(change.doc), change.doc["metadata"]["uid"]
+        key, uid = namespaced_name(change.doc), change.doc["metadata"]["uid"]
         parent = controller_of(change.doc) if "spec" in change.doc else None
         if change.happened is Happened.DELETED:
             self._keys.pop(uid, None)
@@ -86,7 +86,7 @@ class ReplicaSets(Reconciler[Key]):
         for fact in self._pods.observe(change):
             if fact is not None and fact.owner in self._keys:
                 self.queue.add(self._keys[fact.owner])
-        key = key_of(change.doc)
+        key = namespaced_name(change.doc)
         strays = self._strays.setdefault(key[0], {})
         strays.pop(key, None)
         labels = change.doc["metadata"].get("labels")
@@ -188,7 +188,7 @@ class ReplicaSets(Reconciler[Key]):
         told = {
             "type": "ReplicaFailure",
             "status": "True",
-            "lastTransitionTime": stamp(now),
+            "lastTransitionTime": timestamp(now),
             "reason": "FailedCreate",
             "message": failure,
         }

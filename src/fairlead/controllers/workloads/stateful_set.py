@@ -29,7 +29,7 @@ from fairlead.controllers.writes import (
     controller_of,
     create,
     delete,
-    key_of,
+    namespaced_name,
     owner_reference,
     patch,
     patch_status,
@@ -104,7 +104,7 @@ class StatefulSets(Reconciler[Key]):
 
     def observe(self, change: Change) -> None:
         if change.kind is STATEFUL_SET:
-            uid, key = change.doc["metadata"]["uid"], key_of(change.doc)
+            uid, key = change.doc["metadata"]["uid"], namespaced_name(change.doc)
             if change.happened is Happened.DELETED:
                 self._keys.pop(uid, None)
             else:
@@ -179,7 +179,7 @@ class StatefulSets(Reconciler[Key]):
 
     def _missing_claims(self, seen: _Set, ordinal: int) -> list[Doc]:
         claims = stateful_claims(seen.doc, ordinal) if seen.doc["spec"].get("volumeClaimTemplates") else []
-        return [one for one in claims if self.view.get(PERSISTENT_VOLUME_CLAIM, *key_of(one)) is None]
+        return [one for one in claims if self.view.get(PERSISTENT_VOLUME_CLAIM, *namespaced_name(one)) is None]
 
     def _adopt(self, seen: _Set, pod: Doc) -> Iterable[Write]:
         """Take a pod of the right name and labels that nobody controls; wait for any other to go."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.model import kinds
-from fairlead.model.documents import micro_time
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.group import PodGroup
 from fairlead.model.reasons import truncated
+from fairlead.model.times import micro_timestamp
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -68,7 +68,7 @@ class EventRecorder:
         if series.count > 2 and now - series.last_written < _SERIES_WRITTEN_EVERY:
             return []
         series.last_written = now
-        body = {"series": {"count": series.count, "lastObservedTime": micro_time(now)}}
+        body = {"series": {"count": series.count, "lastObservedTime": micro_timestamp(now)}}
         where = (series.namespace, series.name)
         return [Write(Verb.PATCH, kinds.EVENT_V1, *where, body, patch_type=PatchType.STRATEGIC)]
 
@@ -84,7 +84,7 @@ class EventRecorder:
             "apiVersion": kinds.EVENT_V1.api_version,
             "kind": "Event",
             "metadata": {"name": name, "namespace": namespace},
-            "eventTime": micro_time(now),
+            "eventTime": micro_timestamp(now),
             "reportingController": controller,
             "reportingInstance": f"{controller}-{self._instance}",
             "action": action,

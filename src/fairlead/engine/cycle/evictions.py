@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from fairlead.engine.cycle.outcome import status_patch
 from fairlead.errors import NotFound
 from fairlead.model import kinds
-from fairlead.model.documents import timestamp
 from fairlead.model.flow import PatchType, Verb, Write
+from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
     from fairlead.engine.cycle.binding import Binding

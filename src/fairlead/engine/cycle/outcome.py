@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.model import kinds
-from fairlead.model.documents import timestamp
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.group import SCHEDULED_CONDITIONS
+from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
     from fairlead.framework.refusals import Refusals

@@ -19,6 +19,7 @@ from fairlead.framework.round import Choices, QueueState, Round, Sampling, Shard
 from fairlead.framework.tiers import Tiers
 from fairlead.model import kinds
 from fairlead.model.amounts import Amounts
+from fairlead.model.hashes import safe_hash
 from fairlead.model.pod import VOLCANO_GROUP_API
 from fairlead.model.round_figures import OPENED, Span
 from fairlead.model.tasks import ALLOCATED_CLASS, TaskStatus, status_of
@@ -238,7 +239,7 @@ def sub_job_for(job: Job, pod: Pod) -> SubJob:
 def _sub_job_of(job: Job, policy: SubGroupPolicy, values: list[str]) -> SubJob:
     joined = "-".join(values)
     if len(joined) > _LONGEST_SUB_JOB_VALUE:
-        joined = _fnv32a(joined)
+        joined = safe_hash(joined)
     uid = f"{job.uid}/{policy.name}-{joined}"
     known = job.sub_jobs.get(uid)
     if known is None:
@@ -264,15 +265,6 @@ def _whole_number(text: str) -> int:
         return int(text)
     except ValueError:
         return 0
-
-
-def _fnv32a(text: str) -> str:
-    """A hash in the letters that the original uses for safe names."""
-    number = 2166136261
-    for byte in text.encode():
-        number = (number ^ byte) * 16777619 % 2**32
-    letters = "bcdfghjklmnpqrstvwxz2456789"
-    return "".join(letters[ord(digit) % len(letters)] for digit in str(number))
 
 
 # ---- the network ----

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from fairlead.framework.round import Witness
 from fairlead.model import kinds
-from fairlead.model.documents import epoch
 from fairlead.model.flow import Happened
 from fairlead.model.round_figures import (
     ASSUMED,
@@ -28,6 +27,7 @@ from fairlead.model.round_figures import (
     Span,
 )
 from fairlead.model.tasks import ALLOCATED_CLASS, TaskStatus
+from fairlead.model.times import seconds_of
 
 if TYPE_CHECKING:
     from fairlead.engine.cycle.binding import Binding
@@ -176,7 +176,7 @@ def watched(changes: Iterable[Change], scheduler_names: Collection[str], now: fl
         if change.kind is kinds.POD and change.happened is Happened.ADDED:
             spec, created = change.doc["spec"], change.doc["metadata"].get("creationTimestamp")
             if created and not spec.get("nodeName") and spec.get("schedulerName") in scheduler_names:
-                yield Lapse(Span.TASK, (WATCHED,), max(0.0, now - epoch(created)))
+                yield Lapse(Span.TASK, (WATCHED,), max(0.0, now - seconds_of(created)))
 
 
 def assumed(tasks: Iterable[Task], now: float) -> Iterator[Lapse]:

@@ -9,9 +9,9 @@ from fairlead.engine.cycle.outcome import status_patch
 from fairlead.framework.job import QUEUE_GATE
 from fairlead.model import kinds
 from fairlead.model.amounts import Amounts
-from fairlead.model.documents import timestamp
 from fairlead.model.flow import Happened, PatchType, Verb, Write
 from fairlead.model.quantity import format_quantity
+from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
     from fairlead.engine.cycle.events import EventRecorder

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from fairlead.model import kinds
-from fairlead.model.documents import timestamp
+from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
     from fairlead.framework.round import Job, QueueState, Round, Task

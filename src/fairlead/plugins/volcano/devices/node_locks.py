@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from fairlead.framework.plugin import Plugin
 from fairlead.model import kinds
-from fairlead.model.documents import epoch, timestamp
 from fairlead.model.flow import Verb, Write
 from fairlead.model.reasons import SUCCESS, Status, failed
+from fairlead.model.times import seconds_of, timestamp
 
 if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
@@ -42,7 +42,7 @@ class NodeLocks:
         if since is None:
             return ""
         try:
-            expired = self._round.now - epoch(since) > _EXPIRES_AFTER
+            expired = self._round.now - seconds_of(since) > _EXPIRES_AFTER
         except ValueError:
             return f'parsing time "{since}" of the lock {lock}'
         return "" if expired else f"node {table.name(row)} has been locked within 5 minutes"
