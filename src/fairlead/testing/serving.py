@@ -38,7 +38,8 @@ class Served:
         self._directory = TemporaryDirectory(prefix="fairlead-")
         self.kubeconfig = Path(self._directory.name, "kubeconfig")
         self.url = ""
-        self._loop = asyncio.new_event_loop()
+        self._runner = asyncio.Runner()
+        self._loop = self._runner.get_loop()
         self._stopped = asyncio.Event()
         self._begun: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name="fairlead-cluster", daemon=True)
@@ -62,13 +63,12 @@ class Served:
 
     def _run(self) -> None:
         try:
-            self._loop.run_until_complete(self._serve())
+            with self._runner:
+                self._runner.run(self._serve())
         except BaseException as error:
             if not self._begun.done():
                 self._begun.set_exception(error)
             raise
-        finally:
-            self._loop.close()
 
     async def _serve(self) -> None:
         credentials = Credentials.generate(now=time.time())

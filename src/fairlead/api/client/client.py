@@ -25,6 +25,7 @@ import orjson
 from fairlead import __version__
 from fairlead.api.client.lines import Lines, LineTooLong
 from fairlead.api.client.retry import RetryDelays, Throttle
+from fairlead.api.client.sockets import PoolSockets
 from fairlead.api.port import Page, WatchEvent
 from fairlead.errors import ApiError, InternalError, Unreachable, api_error
 from fairlead.model.flow import Doc, Verb, Write
@@ -76,6 +77,7 @@ class KubeApi:
         self._throttle = throttle
         self._rng = rng or random.Random()
         self._session: aiohttp.ClientSession | None = None
+        self._sockets = PoolSockets()
         self._authorization = ""
         self._authorized_at = float("-inf")
         self._authorizing = asyncio.Lock()
@@ -168,6 +170,7 @@ class KubeApi:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+            await self._sockets.close()
 
     # one request
 
@@ -251,7 +254,9 @@ class KubeApi:
         if self._session is None or self._session.closed:
             tls = self.connection.tls
             # Watches hold their connections for long, so the pool has no limit: writers bound themselves.
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=75, ssl=tls if tls is not None else True)
+            connector = aiohttp.TCPConnector(
+                limit=0, keepalive_timeout=75, ssl=tls if tls is not None else True, socket_factory=self._sockets.make
+            )
             headers = {"User-Agent": f"fairlead/{__version__}", "Accept": "application/json"}
             self._session = aiohttp.ClientSession(connector=connector, headers=headers, read_bufsize=2**18)
         return self._session

@@ -17,6 +17,7 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from fairlead.api.server.explaining import explanation_document, is_explanation
+from fairlead.api.server.listening import Listener
 from fairlead.errors import ApiError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class OpsServer:
         self._explainers = explainers
         self._authorization = f"Bearer {token}".encode() if token else b""
         self._tls = tls
-        self._runner: web.ServerRunner | None = None
+        self._listener: Listener | None = None
 
     @property
     def url(self) -> str:
@@ -71,16 +72,13 @@ class OpsServer:
         quiet = logging.getLogger("fairlead.api.http")
         quiet.setLevel(logging.CRITICAL)
         server = web.Server(self._handle, access_log=None, logger=quiet)
-        self._runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=_STOP_WITHIN)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, self.host, self.port, ssl_context=self._tls)
-        await site.start()
-        self.port = self._runner.addresses[0][1]
+        self._listener = Listener(server, within=_STOP_WITHIN)
+        self.port = await self._listener.start(self.host, self.port, self._tls)
 
     async def stop(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        if self._listener is not None:
+            await self._listener.stop()
+            self._listener = None
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:

@@ -20,6 +20,7 @@ from multidict import CIMultiDict
 from fairlead.api.server import answers, negotiation
 from fairlead.api.server.discovery import aggregated_document, discovery_document, served_verbs, version_document
 from fairlead.api.server.explaining import explanation_document, is_explanation
+from fairlead.api.server.listening import Listener
 from fairlead.api.server.negotiation import AnswerForm
 from fairlead.api.server.openapi import PROTOBUF_V2, V2_IN_PROTOBUF, OpenApi
 from fairlead.api.server.paths import Target, find_target, is_pod_binding
@@ -81,7 +82,7 @@ class Server:
         self._tls, self._ready, self._watch_buffer = tls, ready, watch_buffer
         self._explainers = explainers
         self._watches: set[asyncio.Task[Any]] = set()
-        self._runner: web.ServerRunner | None = None
+        self._listener: Listener | None = None
 
     @property
     def url(self) -> str:
@@ -94,19 +95,16 @@ class Server:
             self._handle,
             access_log=None, logger=_quiet(), max_line_size=HEADER_LIMIT, max_field_size=HEADER_LIMIT,
         )  # fmt: skip
-        self._runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=SHUTDOWN_SECONDS)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, self.host, self.port, ssl_context=self._tls, backlog=1024)
-        await site.start()
-        self.port = self._runner.addresses[0][1]
+        self._listener = Listener(server, within=SHUTDOWN_SECONDS)
+        self.port = await self._listener.start(self.host, self.port, self._tls)
 
     async def stop(self) -> None:
         """Close all watches and stop listening."""
         for task in self._watches:
             task.cancel()
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        if self._listener is not None:
+            await self._listener.stop()
+            self._listener = None
 
     # -- one request --------------------------------------------------------------------------------------------------
 
