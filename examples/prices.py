@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from fairlead import Cycle, Nodes, Plugin, Scope
+from fairlead import CachedPlugin, Cycle, Nodes, Scope
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 
-class Prices(Plugin):
+class Prices(CachedPlugin):
     name = "Prices"
     scope = Scope.STATIC
     reads = frozenset()

@@ -2,21 +2,21 @@
 
 The same policy as a function of one node would be shorter; as arithmetic on whole columns it costs the same for 5,000
 nodes as the function does for a few. `scope` is STATIC because the answer depends on nothing but the Node object, so it
-is remembered until the node changes.
+is cached until the node changes.
 """
 
 from collections.abc import Iterable
 
 import numpy as np
 
-from fairlead import Cycle, Interest, Nodes, Plugin, Reason, Reject, Scope
+from fairlead import CachedPlugin, Cycle, Interest, Nodes, Reason, Reject, Scope
 from fairlead.model.events import NODE, ActionType, ClusterEvent
 
 TIERS = ("bronze", "silver", "gold")
 LABEL = "example.com/tier"
 
 
-class Tiers(Plugin):
+class Tiers(CachedPlugin):
     name = "Tiers"
     scope = Scope.STATIC
     reads = frozenset({"labels"})

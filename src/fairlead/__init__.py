@@ -9,6 +9,7 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CachedPlugin": "framework.results.cached_plugin",
     "Cycle": "framework.cycle",
     "Hint": "framework.plugin",
     "Interest": "framework.plugin",

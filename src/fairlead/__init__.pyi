@@ -8,6 +8,7 @@ from fairlead.framework.plugin import Interest as Interest
 from fairlead.framework.plugin import Plugin as Plugin
 from fairlead.framework.plugin import Scope as Scope
 from fairlead.framework.plugin import Wait as Wait
+from fairlead.framework.results.cached_plugin import CachedPlugin as CachedPlugin
 from fairlead.model.pod import Pod as Pod
 from fairlead.model.reasons import Reason as Reason
 from fairlead.model.reasons import Reject as Reject

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.framework.cycle import Cycle
-from fairlead.framework.plugin import Plugin, Scope
+from fairlead.framework.plugin import Scope
 from fairlead.framework.profile import profile_of
 from fairlead.framework.refusals import Refusals
+from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.framework.sums import sums_alone
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
@@ -37,7 +38,7 @@ STARTS = ["", "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z", "2027-01-01T00:00:
 """Not yet, early, late, and by a clock that is ahead of ours."""
 
 
-class Curfew(Plugin):
+class Curfew(CachedPlugin):
     """Somebody's own: at times it closes a node, so that nobody goes there whoever leaves."""
 
     name = "Curfew"

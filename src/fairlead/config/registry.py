@@ -20,6 +20,7 @@ from fairlead.config.plugin_sets import IN_TREE
 from fairlead.config.problems import suggestion
 from fairlead.errors import ConfigError
 from fairlead.framework.plugin import Plugin
+from fairlead.framework.results.cached_plugin import misplaced_members
 
 if TYPE_CHECKING:
     from fairlead.config.plugin_args import Args
@@ -101,7 +102,7 @@ class PluginRegistry:
         """The plugin of that name. Raises ConfigError if there is none or if it refuses its args."""
         found = self.find(name)
         if isinstance(found, Plugin):
-            return found
+            return _without_misplaced(found, name)
         try:
             plugin = found(args) if _wants_args(found) else found()
         except ConfigError:
@@ -113,7 +114,7 @@ class PluginRegistry:
             raise ConfigError(f'initializing plugin "{name}": {type(plugin).__name__} is not a Plugin')
         if not plugin.name:
             plugin.name = name
-        return plugin
+        return _without_misplaced(plugin, name)
 
     def find(self, name: str) -> Any:
         """What the name stands for: a Plugin class, a factory or a ready plugin."""
@@ -156,6 +157,14 @@ class _Capabilities(Mapping[str, frozenset[str]]):
 
     def __len__(self) -> int:
         return len(self._registry.names)
+
+
+def _without_misplaced(plugin: Plugin, name: str) -> Plugin:
+    """The plugin itself; raises if it defines something for the result cache that would not be heard."""
+    if misplaced := misplaced_members(plugin):
+        hint = f"derive {type(plugin).__name__} from fairlead.CachedPlugin"
+        raise ConfigError(f'initializing plugin "{name}": {"; ".join(misplaced)}', hint=hint)
+    return plugin
 
 
 def _imported(target: str, name: str) -> Any:

@@ -1,7 +1,7 @@
-"""Cycle: what a policy sees while one pod is being placed.
+"""Cycle: what a plugin sees while one pod is being placed (kube-scheduler's CycleState, with the pod and the cluster).
 
-It lives for one attempt. Each plugin may leave a note under its own name in `prepare` and read it in `filter`, `score`
-or `reserve`; `copy` gives a trial its own notes, so that a what-if never leaks into the attempt it belongs to.
+It lives for one attempt. A plugin may leave a note under its own name in `prepare` and read it in `filter`, `score` or
+`reserve`. `copy` gives a trial its own notes, so that nothing of a trial is left in the attempt.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
     from fairlead.framework.meter import Meter
     from fairlead.framework.profile import Profile
-    from fairlead.framework.remember import Remembered
+    from fairlead.framework.results.signature import SignatureResults
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
 
 
 class Cycle:
     __slots__ = (
-        "cluster", "meter", "no_filter", "no_score", "notes", "now", "pod", "profile", "refused", "remembered", "rng",
+        "cluster", "meter", "no_filter", "no_score", "notes", "now", "pod", "profile", "results", "rng",
+        "uncached_refusals",
     )  # fmt: skip
 
     def __init__(self, *, pod: Pod, cluster: Cluster, profile: Profile, now: float, rng: Random) -> None:
@@ -37,11 +38,13 @@ class Cycle:
         self.no_filter: set[str] = set()
         """Plugins that stepped aside in `prepare`: their filter, added and removed are not asked in this cycle."""
         self.no_score: set[str] = set()
-        self.remembered: Remembered | None = None
-        self.refused: NDArray[np.int32] | None = None
-        """While the whole table is judged: what those said of each row who were asked and are not remembered."""
+        """Plugins that stepped aside in `prepare_scores`."""
+        self.results: SignatureResults | None = None
+        """Cached results for pods like this one."""
+        self.uncached_refusals: NDArray[np.int32] | None = None
+        """While the whole table is filtered: refusal codes so far from uncached filters."""
         self.meter: Meter | None = None
-        """Measures what plugins take in this cycle; most are not measured."""
+        """Measures the time that plugins take, in the few cycles that are measured."""
 
     def copy(self) -> Cycle:
         """The same attempt with notes of its own, for a trial. A note that changes in `added` and `removed` has a

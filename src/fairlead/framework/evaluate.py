@@ -1,202 +1,135 @@
-"""Runs filters and scores over Nodes, column by column, remembering by signature and scope.
+"""Evaluator: asks a profile's plugins at PreFilter, Filter, PreScore and Score, for one attempt after the other.
 
-An Evaluator belongs to one profile. For each attempt it prepares the plugins, finds the feasible rows, and weighs them;
-when nothing is feasible it says why, row by row. Plugins whose scope is STATIC or ROW are answered from memory
-(framework/remember.py); the others are asked every time.
+Filters and scores answer for all rows at once, in columns. Plugins of scope CLUSTER are asked every time, here; those
+of scope STATIC and ROW are asked through the result cache (framework/results/), which asks them again only about rows
+that changed. Whoever wants to know what is asked, and in which order, need not look into the cache.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fairlead.errors import FairleadError
-from fairlead.framework.common import Common, Roster
-from fairlead.framework.layers import Contribution, Even, asked, check_range, judged
+from fairlead.framework.calls import asked, check_range, refusals_by
 from fairlead.framework.plugin import Scope, takes_part
-from fairlead.framework.points import Preparation, merge_prepared
-from fairlead.framework.remember import Remembered
+from fairlead.framework.points import Preparation, Prepared, merge_prepared, prescore_error, unless_skipped
+from fairlead.framework.results.cache import ResultCache
+from fairlead.framework.results.cached_plugin import overrides
+from fairlead.framework.results.constant import ConstantPart, Contribution
 from fairlead.framework.verdicts import FEASIBLE, VerdictCodes
-from fairlead.model.reasons import Code, Status
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.plugin import Plugin
     from fairlead.framework.profile import Profile
-    from fairlead.model.pod import Pod
-
-_MEMORY_BYTES = 256 << 20
-"""Remembered columns beyond this are forgotten, least recently used first."""
-_BYTES_PER_ROW = 8
-_BYTES_PER_ROW_IN_COMMON = 32
+    from fairlead.framework.results.signature import SignatureResults
 
 
 @dataclass(slots=True)
 class Judgement:
-    """Which rows are feasible. `dynamic` holds the refusal codes of the plugins that are not remembered, if any."""
+    """Which rows are feasible. `uncached` holds the refusal codes of the plugins that are not cached, if any."""
 
     ok: NDArray[np.bool_]
-    dynamic: NDArray[np.int32] | None
+    uncached: NDArray[np.int32] | None
 
 
-class Weighed(NamedTuple):
-    """What is added to the remembered ranking: to every row, and to the feasible ones in their order (None if nothing
-    that differs)."""
+class BeyondRanking(NamedTuple):
+    """What is added to the cached ranking: a constant for every row, and a part that varies, in the order of the
+    feasible rows (None if nothing varies)."""
 
-    even: Even
-    uneven: NDArray[np.int64] | None
+    constant: ConstantPart
+    varying: NDArray[np.int64] | None
 
 
 class Evaluator:
+    """One profile's plugins, asked for one attempt after the other."""
+
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.codes = VerdictCodes(plugin.name for plugin in profile.at("filter"))
-        self._reads = frozenset[str]().union(*(p.reads for p in profile.plugins() if p.scope is not Scope.CLUSTER))
-        self._dynamic_filters = [p for p in profile.at("filter") if p.scope is Scope.CLUSTER]
-        self._row_twins = {p.name for p in profile.at("filter") if takes_part(p, "filter_row")}
-        self._dynamic_preparers = [p for p in profile.at("prepare_scores") if p.scope is Scope.CLUSTER]
+        self.cache = ResultCache(profile, self.codes)
+        self._uncached_filters = [p for p in profile.at("filter") if p.scope is Scope.CLUSTER]
+        self._uncached_preparers = [p for p in profile.at("prepare_scores") if p.scope is Scope.CLUSTER]
         self._scorers = [(plugin, profile.weight(plugin)) for plugin in profile.at("score")]
-        self._dynamic_scorers = [plugin for plugin, _ in self._scorers if plugin.scope is Scope.CLUSTER]
-        points = ("prepare", "filter", "prepare_scores", "score")
-        dynamic = [p for point in points for p in profile.at(point) if p.scope is Scope.CLUSTER]
-        self._dynamic = {plugin.name: plugin for plugin in dynamic}
-        self._roster = Roster(profile)
-        self._memory: OrderedDict[Hashable, Remembered] = OrderedDict()
-        self._commons: dict[Hashable, Common] = {}
+        self._uncached_scorers = [plugin for plugin, _ in self._scorers if plugin.scope is Scope.CLUSTER]
+        self._filter_by_row = {p.name for p in profile.at("filter") if overrides(p, "filter_row")}
         self.rows_judged = 0
+        """How many rows plugins were asked about, for tests and benchmarks."""
 
-    # ---- memory ----
-
-    def signature(self, pod: Pod) -> Hashable:
-        """What the remembered plugins can read of a pod."""
-        reads = self._reads
-        if reads <= {"spec", "node"}:
-            return (pod.shape, pod.node_name) if pod.node_name else pod.shape
-        return (
-            pod.shape,
-            pod.node_name,
-            pod.namespace if "namespace" in reads else None,
-            frozenset(pod.labels.items()) if "labels" in reads else None,
-            frozenset(pod.annotations.items()) if "annotations" in reads else None,
-            pod.uid if "name" in reads else None,
-        )
-
-    def recall(self, cycle: Cycle) -> Remembered:
-        """What is known of pods like this one, brought up to date; or a new page for them."""
-        signature = self.signature(cycle.pod)
-        remembered = self._memory.get(signature)
-        if remembered is None:
-            remembered = self._memory[signature] = self._meet(cycle, signature)
-            self._forget_oldest(remembered.capacity)
-        else:
-            self._memory.move_to_end(signature)
-            cycle.notes.update(remembered.notes)
-        cycle.no_filter = set(remembered.no_filter)
-        cycle.no_score = set(remembered.no_score)
-        cycle.remembered = remembered
-        return remembered
-
-    def _meet(self, cycle: Cycle, signature: Hashable) -> Remembered:
-        facets = self._roster.facets(cycle.pod, signature)
-        common = self._commons.get(facets)
-        if common is None:
-            common = Common(cycle, facets, self._roster, self.codes)
-        remembered = Remembered(cycle, self._roster, common, self.codes)
-        self._commons[facets] = common
-        common.users += 1
-        pod = cycle.pod
-        concerned = [plugin for plugin in self._dynamic.values() if plugin.concerns(pod)]
-        remembered.unmoved = "name" not in self._reads and all(plugin.unmoved_by(pod) for plugin in concerned)
-        return remembered
-
-    def _forget_oldest(self, capacity: int) -> None:
-        limit = _MEMORY_BYTES // capacity
-        memory, commons = self._memory, self._commons
-        while len(memory) > 16 and len(memory) * _BYTES_PER_ROW + len(commons) * _BYTES_PER_ROW_IN_COMMON > limit:
-            _, forgotten = memory.popitem(last=False)
-            forgotten.common.users -= 1
-            if not forgotten.common.users:
-                del commons[forgotten.common.facets]
-
-    def forget(self) -> None:
-        """Drop all that is remembered."""
-        self._memory.clear()
-        self._commons.clear()
-
-    # ---- prepare ----
+    # ---- PreFilter ----
 
     def prepare(self, cycle: Cycle) -> Preparation:
         """PreFilter: every plugin looks at the pod once."""
-        remembered = self.recall(cycle)
+        results = self.cache.results_for(cycle)
 
-        def answer(plugin: Plugin) -> Status | frozenset[str] | None:
-            if plugin.name in remembered.prepared:
-                return remembered.prepared[plugin.name]
+        def answer(plugin: Plugin) -> Prepared:
+            if plugin.name in results.prepared:
+                return results.prepared[plugin.name]
             return asked(plugin, "prepare", cycle)  # type: ignore[no-any-return]
 
-        return merge_prepared(remembered.to_prepare, answer, cycle.no_filter)
+        return merge_prepared(results.to_prepare, answer, cycle.no_filter)
 
-    # ---- filter ----
+    # ---- Filter ----
 
-    def catch_up(self, cycle: Cycle) -> Remembered:
-        """What is remembered, brought up to date."""
-        remembered = cycle.remembered
-        assert remembered is not None
-        before = remembered.rows_judged + remembered.common.rows_judged
-        remembered.catch_up(cycle)
-        self.rows_judged += remembered.rows_judged + remembered.common.rows_judged - before
-        return remembered
+    def catch_up(self, cycle: Cycle) -> SignatureResults:
+        """Filter and Score of the cached plugins: bring the results of the pod's signature up to date."""
+        results = cycle.results
+        assert results is not None
+        before = results.rows_judged + results.shared.rows_judged
+        results.catch_up(cycle)
+        self.rows_judged += results.rows_judged + results.shared.rows_judged - before
+        return results
 
     def judge(self, cycle: Cycle) -> Judgement:
-        """Which rows of the whole table are feasible, without regard to nominations."""
-        remembered = self.catch_up(cycle)
+        """Filter: which rows of the whole table are feasible, without regard to nominated pods."""
+        results = self.catch_up(cycle)
         table = cycle.cluster.table
-        ok = remembered.ok[: table.high]
-        dynamic: NDArray[np.int32] | None = None
+        ok = results.ok[: table.high]
+        uncached: NDArray[np.int32] | None = None
         nodes = Nodes(table)
-        for plugin in self._dynamic_filters:
+        for plugin in self._uncached_filters:
             if plugin.name not in cycle.no_filter:
-                cycle.refused = dynamic
-                refused = judged(cycle, plugin, nodes, self.codes)
+                cycle.uncached_refusals = uncached
+                refused = refusals_by(plugin, cycle, nodes, self.codes)
                 self.rows_judged += table.high
                 if refused is not None:
-                    dynamic = refused if dynamic is None else np.where(dynamic == FEASIBLE, refused, dynamic)
-        cycle.refused = None
-        return Judgement(ok if dynamic is None else ok & (dynamic == FEASIBLE), dynamic)
+                    uncached = refused if uncached is None else np.where(uncached == FEASIBLE, refused, uncached)
+        cycle.uncached_refusals = None
+        return Judgement(ok if uncached is None else ok & (uncached == FEASIBLE), uncached)
 
     def repeats(self, cycle: Cycle) -> bool:
-        """Whether those who are asked every time need not be for the next pod, if it is like this one: they stepped
-        aside, or give all rows the same, and this one's place does not change that."""
-        remembered = cycle.remembered
-        assert remembered is not None
-        return remembered.unmoved and all(plugin.name in cycle.no_filter for plugin in self._dynamic_filters)
+        """Whether the plugins that are not cached need not be asked for the next pod if it is identical to this one:
+        they stepped aside or gave all rows the same score, and placing this pod does not change that."""
+        results = cycle.results
+        assert results is not None
+        return results.same_after_placing and all(p.name in cycle.no_filter for p in self._uncached_filters)
 
     def refusals(self, cycle: Cycle, judgement: Judgement) -> NDArray[np.int32]:
-        """The code of the first refusing plugin of each row, for those that explain."""
-        remembered = cycle.remembered
-        assert remembered is not None
+        """Of each row, the code of the plugin that refused it first, in filter order."""
+        results = cycle.results
+        assert results is not None
         high = cycle.cluster.table.high
-        columns = remembered.refusals(high)
-        if judgement.dynamic is not None:
-            columns.append(judgement.dynamic)
+        columns = results.refusals(high)
+        if judgement.uncached is not None:
+            columns.append(judgement.uncached)
         return self.codes.first_of(*columns)
 
     def judge_rows(self, cycle: Cycle, rows: NDArray[np.int32]) -> NDArray[np.int32]:
-        """First refusals of some rows as they are now, from no memory: for trials, where the table only pretends."""
+        """Filter some rows without the cache, for trials, in which the table is not as it really is."""
         nodes = Nodes(cycle.cluster.table, rows)
         self.rows_judged += len(rows)
         codes = np.zeros(len(rows), dtype=np.int32)
         for plugin in self.profile.at("filter"):
             if plugin.name not in cycle.no_filter:
-                refused = judged(cycle, plugin, nodes, self.codes)
+                refused = refusals_by(plugin, cycle, nodes, self.codes)
                 if refused is not None:
                     codes = np.where(codes == FEASIBLE, refused, codes)
                     if codes.all():
@@ -204,64 +137,64 @@ class Evaluator:
         return codes
 
     def judge_row(self, cycle: Cycle, row: int) -> int:
-        """The same for a single row, where arrays are all overhead. Who looks at the Node object alone and had nothing
-        against it when the attempt began has nothing in a trial either."""
-        remembered = cycle.remembered
-        assert remembered is not None
-        passes_by_itself = bool(remembered.static.codes[row] == FEASIBLE)
+        """Filter a single row without the cache. A plugin of scope STATIC that did not refuse the row when the attempt
+        began is not asked again: a trial moves pods, and leaves Node objects as they are."""
+        results = cycle.results
+        assert results is not None
+        passes_static = bool(results.static.codes[row] == FEASIBLE)
         self.rows_judged += 1
         alone: Nodes | None = None
         for plugin in self.profile.at("filter"):
-            if plugin.name in cycle.no_filter or (passes_by_itself and plugin.scope is Scope.STATIC):
+            if plugin.name in cycle.no_filter or (passes_static and plugin.scope is Scope.STATIC):
                 continue
-            if plugin.name in self._row_twins:
+            if plugin.name in self._filter_by_row:
                 verdict = asked(plugin, "filter_row", cycle, row)
                 if verdict is not None:
                     return self.codes.code(verdict)
                 continue
             alone = alone or Nodes(cycle.cluster.table, np.array([row], dtype=np.int32))
-            refused = judged(cycle, plugin, alone, self.codes)
+            refused = refusals_by(plugin, cycle, alone, self.codes)
             if refused is not None and refused[0] != FEASIBLE:
                 return int(refused[0])
         return FEASIBLE
 
-    # ---- score ----
+    # ---- PreScore and Score ----
 
     def score(self, cycle: Cycle, nodes: Nodes) -> tuple[NDArray[np.int64], Sequence[Contribution]]:
-        """Totals of the feasible rows, and who contributed what. `prepare_scores` has been asked before."""
-        remembered = cycle.remembered
-        assert remembered is not None
-        even, uneven = self.weigh(cycle, nodes)
-        total = nodes.take(remembered.ranked).astype(np.int64) + even.offset
-        return total if uneven is None else total + uneven, even.contributions
+        """Score: totals of the feasible rows, and who contributed what. `prepare_scores` has been asked before."""
+        results = cycle.results
+        assert results is not None
+        constant, varying = self.beyond_ranking(cycle, nodes)
+        total = nodes.take(results.ranked).astype(np.int64) + constant.offset
+        return total if varying is None else total + varying, constant.contributions
 
-    def weigh(self, cycle: Cycle, nodes: Nodes) -> Weighed:
-        """What the feasible rows get on top of the remembered ranking. If it is the same for all of them, it is what an
-        earlier pod of the same signature got, as long as nobody says anything else."""
-        remembered = cycle.remembered
-        assert remembered is not None
-        levels = remembered.levels()
-        if None in levels:
-            return self._add_up(cycle, remembered, nodes, {})
-        said = {p.name: asked(p, "score", cycle, nodes) for p in self._dynamic_scorers if p.name not in cycle.no_score}
+    def beyond_ranking(self, cycle: Cycle, nodes: Nodes) -> BeyondRanking:
+        """What the feasible rows get on top of the cached ranking: scores that are normalised, and scores of plugins
+        that are not cached. If each of them gives all rows the same, the sum is kept for later pods."""
+        results = cycle.results
+        assert results is not None
+        uniform = results.uniform_scores()
+        if None in uniform:
+            return self._add_up(cycle, results, nodes, {})
+        said = {p.name: asked(p, "score", cycle, nodes) for p in self._uncached_scorers if p.name not in cycle.no_score}
         if not all(isinstance(answer, int) for answer in said.values()):
-            return self._add_up(cycle, remembered, nodes, said)
-        key = (levels, *said.items())
-        even = remembered.even.get(key)
-        if even is None:
-            even = remembered.even[key] = self._add_up(cycle, remembered, nodes, said).even
-        return Weighed(even, None)
+            return self._add_up(cycle, results, nodes, said)
+        key = (uniform, *said.items())
+        constant = results.constants.get(key)
+        if constant is None:
+            constant = results.constants[key] = self._add_up(cycle, results, nodes, said).constant
+        return BeyondRanking(constant, None)
 
-    def _add_up(self, cycle: Cycle, remembered: Remembered, nodes: Nodes, said: Mapping[str, Any]) -> Weighed:
-        """Scorer by scorer; `said` are answers that are known already."""
-        offset, uneven = 0, None
+    def _add_up(self, cycle: Cycle, results: SignatureResults, nodes: Nodes, said: Mapping[str, Any]) -> BeyondRanking:
+        """Add up scorer by scorer; `said` are the answers that are known already."""
+        offset, varying = 0, None
         contributions: list[Contribution] = []
         for plugin, weight in self._scorers:
             if plugin.name in cycle.no_score:
                 continue
-            scored = remembered.scored.get(plugin.name)
-            if scored is not None and (flat := scored.same_for_all) is not None:
-                offset += flat
+            scored = results.scored.get(plugin.name)
+            if scored is not None and (uniform := scored.beyond_ranking) is not None:
+                offset += uniform
                 contributions.append(scored.contribution)
                 continue
             raw = said.get(plugin.name)
@@ -270,24 +203,22 @@ class Evaluator:
             if isinstance(raw, int):
                 check_range(plugin.name, raw, raw)
                 offset += raw * weight
-                contributions.append(Contribution(plugin.name, weight, flat=raw * weight))
+                contributions.append(Contribution(plugin.name, weight, uniform=raw * weight))
                 continue
             values = asked(plugin, "normalise", cycle, nodes, raw) if takes_part(plugin, "normalise") else raw
             if len(values):
                 check_range(plugin.name, int(values.min()), int(values.max()))
             weighted = values.astype(np.int64, copy=False) * weight  # plugins of users may answer in narrower numbers
-            uneven = weighted if uneven is None else uneven + weighted
+            varying = weighted if varying is None else varying + weighted
             contributions.append(Contribution(plugin.name, weight, weighted=weighted))
-        return Weighed(Even(offset, contributions), uneven)
+        return BeyondRanking(ConstantPart(offset, contributions), varying)
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> None:
-        """PreScore: who steps aside."""
-        if cycle.remembered is not None and cycle.remembered.score_error:
-            raise FairleadError(cycle.remembered.score_error)
-        for plugin in self._dynamic_preparers:
+        """PreScore: which plugins step aside. An error of any of them fails the attempt."""
+        if cycle.results is not None and cycle.results.score_error:
+            raise FairleadError(cycle.results.score_error)
+        for plugin in self._uncached_preparers:
             if plugin.name not in cycle.no_score:
-                answer = asked(plugin, "prepare_scores", cycle, nodes)
-                if answer is not None and answer.code is Code.SKIP:
-                    cycle.no_score.add(plugin.name)
-                elif answer is not None and not answer.ok:
-                    raise FairleadError(f'running PreScore plugin "{plugin.name}": {answer.message}')
+                said = unless_skipped(plugin, asked(plugin, "prepare_scores", cycle, nodes), cycle.no_score)
+                if (error := prescore_error(plugin, said)) is not None:
+                    raise FairleadError(error)

@@ -1,8 +1,8 @@
-"""What plugins and the engine say to each other about a gang as a whole.
+"""Values that plugins and the engine exchange about a gang as a whole.
 
-A `Placement` is a part of the cluster that could take all of a gang, a `Proposal` what that would look like. A
-`GangCase` is what a rescue gets to work with: who wants in, and a way to try. `GangRules` are what a profile says about
-gangs beyond the plugins' answers: how long one may stay incomplete once it has started, and what happens then.
+A `GangDomain` is a part of the cluster that could take all of a gang, a `Proposal` which member would go where in it. A
+`GangCase` is the input of `rescue_gang`: the members, and a way to try a placement. `GangRules` are a profile's rules
+for gangs: how long one may stay incomplete once it has started, and what happens then.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class GangDomain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proposal:
-    """A placement that could take the gang, and which member would go where."""
+    """A domain that could take the gang, and which member would go where."""
 
     placement: GangDomain
     pods: tuple[tuple[Pod, int], ...]
@@ -57,8 +57,8 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unit:
-    """What is evicted together: a pod, or all of a group that wants to go as a whole. The rule, if there is one, says
-    what kept it."""
+    """Pods that are evicted together: a single pod, or all pods of a group that may only be disrupted as a whole. Its
+    priority is the one that decides who may evict it; `group` is empty for a single pod."""
 
     pods: tuple[tuple[Pod, int], ...]
     priority: int
@@ -67,7 +67,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """A possible victim that was looked at, and what came of it."""
+    """A possible victim, and the rule that evicted or spared it."""
 
     name: str
     priority: int
@@ -76,7 +76,7 @@ class Considered:
 
 @dataclass(frozen=True, slots=True)
 class GangRescued:
-    """What an attempt to make room for a gang came to: whom to evict, and where each member would go."""
+    """The result of PodGroupPostFilter: the victims, and the row that each member would get."""
 
     status: Status
     victims: tuple[Pod, ...] = ()
@@ -94,11 +94,11 @@ class GangCase(Protocol):
     rng: Random
 
     def fits(self) -> Sequence[tuple[Pod, int]] | Status:
-        """Try to place the gang on the table as it is pretended to be just now: who would go where, or why not. The
-        table is left as it was."""
+        """Try to place the gang on the table as the trial has left it: who would go where, or why not. The table is
+        left unchanged."""
         ...
 
     def still_fits(self, where: Sequence[tuple[Pod, int]], statement: Statement) -> bool:
-        """Put members onto their rows, one after the other; says whether all of them are still let there. If not, some
-        are on the table, by this statement."""
+        """Assign members to their rows through `statement`, one after the other; False as soon as one does not fit any
+        more. The statement then holds those that did."""
         ...

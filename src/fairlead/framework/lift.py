@@ -4,10 +4,9 @@
     def not_in_maintenance(pod, node):
         return node.labels.get("maintenance") != "true"
 
-The function is lifted over the selection of nodes, one row at a time. As it sees one node, its scope is that node: its
-answers are remembered per kind of pod, and only rows that changed are judged again. It may read everything of the pod
-but its name (two pods that are alike but for the name share an answer); what it reads can be narrowed with `reads`,
-which lets more pods share. Rows judged one at a time are counted in `rows_one_by_one`.
+The function is called for each row of a selection. As it sees one node, its scope is ROW: its answers are cached for
+pods that are equal but for their names, and only rows that changed are judged again. It may read everything of the pod
+but its name. `reads` narrows that, so that more pods share an answer. `rows_one_by_one` counts the calls.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.framework.plugin import Interest, Plugin, Scope
+from fairlead.framework.plugin import Interest, Scope
+from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.model import events
 from fairlead.model.events import ActionType, ClusterEvent
 from fairlead.model.reasons import Reason, Reject, Verdict
@@ -47,7 +47,7 @@ WAKE_UPS = {
     "pod-labels": ClusterEvent(events.POD, ActionType.UPDATE_POD_LABEL),
     "pod-gone": ClusterEvent(events.ASSIGNED_POD, ActionType.DELETE),
 }
-"""What may turn a refusal around, in the words of `wakes_on`."""
+"""The names that `wakes_on` takes, and their events."""
 
 
 def node_filter(
@@ -58,9 +58,9 @@ def node_filter(
     name: str = "",
     reads: Iterable[str] = READS,
 ) -> Callable[[Fits], NodeFilter]:
-    """Nodes for which the function says no are refused with `reason`. `wakes_on` names the events that may change its
-    mind (WAKE_UPS; a new node always may, and saying nothing means any event). `final` False says that evicting pods
-    from the node could."""
+    """Make a filter of a function: nodes for which it returns False are refused with `reason`. `wakes_on` names the
+    events that may change its answer (WAKE_UPS; a new node always may, and None means any event). `final=False` says
+    that evicting pods from the node could change it too."""
     interests = _interests(wakes_on)
 
     def lift(fits: Fits) -> NodeFilter:
@@ -70,7 +70,7 @@ def node_filter(
 
 
 def node_score(*, weight: int = 1, name: str = "", reads: Iterable[str] = READS) -> Callable[[Rates], NodeScore]:
-    """The function rates a node from 0 to 100; `weight` counts where the configuration gives none."""
+    """Make a score of a function that rates a node from 0 to 100; `weight` applies if the configuration gives none."""
 
     def lift(rates: Rates) -> NodeScore:
         return NodeScore(name or rates.__name__, rates, weight=weight, reads=reads)
@@ -78,8 +78,8 @@ def node_score(*, weight: int = 1, name: str = "", reads: Iterable[str] = READS)
     return lift
 
 
-class _Lifted(Plugin):
-    """What both have in common. A lifted plugin can still be called as the function it was made of."""
+class _Lifted(CachedPlugin):
+    """The common part of both. A lifted plugin can still be called as the function it was made of."""
 
     scope = Scope.ROW
 
@@ -157,5 +157,5 @@ def _interests(wakes_on: str | Sequence[str] | None) -> tuple[Interest, ...] | N
             close = get_close_matches(name, WAKE_UPS, n=1)
             hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(WAKE_UPS)}"
             raise ValueError(f"wakes_on: there is no event {name!r} ({hint})")
-    # Whatever a filter says of the nodes that are there, it has not judged one that is yet to come.
+    # A new node always wakes: the filter has not judged it yet.
     return tuple(Interest(WAKE_UPS[name]) for name in dict.fromkeys((*names, "node-added")))

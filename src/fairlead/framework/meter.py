@@ -1,8 +1,8 @@
-"""Meter: how long plugins take, as data. The core has no clock, so one is given from outside; without it nothing here
-runs and nothing is slower.
+"""Meter: how long plugins take, as data. The core has no clock, so the caller brings one; without a Meter nothing is
+measured, at no cost.
 
-As in the original, one cycle in ten is measured plugin by plugin; every attempt is measured as a whole. Whoever
-publishes takes the samples off. `costliest` names the plugin that took the most time since the start.
+As in kube-scheduler, one cycle in ten is measured plugin by plugin; every attempt is measured as a whole. The publisher
+of metrics removes the samples it reads. `costliest` names the plugin that took the most time since the start.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from fairlead.model.round_figures import Span
 
 EVERY = 10
+"""One cycle in so many is measured plugin by plugin (kube-scheduler's pluginMetricsSamplePercent of 10)."""
 _KEPT = 100_000
+"""The latest samples that are kept if nobody reads them."""
 
 
 class Evaluated(NamedTuple):
-    """Attempts that asked the same plugins: all of a profile, but for those that stepped aside."""
+    """Which plugins an attempt asked: all of its profile but for those that stepped aside."""
 
     profile: str
     no_filter: frozenset[str]
@@ -39,15 +41,15 @@ class Meter:
         self._cycles = 0
         self.samples: deque[Sample] = deque(maxlen=_KEPT)
         self.algorithm: deque[float] = deque(maxlen=_KEPT)
-        """How long each attempt took to choose a node, or not to."""
+        """Seconds that each attempt took to find a node or to fail."""
         self.lapses: deque[Lapse] = deque(maxlen=_KEPT)
-        """What took how long in rounds."""
+        """Durations of the parts of rounds."""
         self.evaluated: Counter[Evaluated] = Counter()
         self.totals: Counter[str] = Counter()
         """Measured nanoseconds by plugin."""
 
     def for_next_cycle(self) -> Meter | None:
-        """Itself, for the cycles that are measured."""
+        """This meter if the next cycle is to be measured plugin by plugin, else None."""
         self._cycles += 1
         return self if self._cycles % self._every == 0 else None
 

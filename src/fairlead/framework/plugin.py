@@ -18,13 +18,14 @@ selection of nodes at once, in columns; framework/lift.py turns a plain function
 | `placements`, `score_placements` | PlacementGenerate, PlacementScore | where may a whole gang go, how good is it |
 | `rescue_gang` | PodGroupPostFilter | a gang does not fit: can room be made for all of it? |
 
-`scope` is a promise about what an answer depends on. It lets answers be kept and only changed rows be judged again, so
-that equal pods cost nearly the same on 500 nodes and on 50,000. Saying nothing promises nothing and is always safe.
+`scope` is a promise about what an answer depends on. With it, answers are cached and only changed rows are judged
+again, so that equal pods cost nearly the same on 500 nodes and on 50,000. The default promises nothing and is always
+safe. What a plugin may add for speed alone is in framework/results/cached_plugin.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
@@ -38,11 +39,10 @@ if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.gang import GangCase, GangDomain, GangRescued, GangRules, Proposal
     from fairlead.framework.refusals import Refusals
-    from fairlead.framework.sums import Sums
     from fairlead.model.events import ClusterEvent
     from fairlead.model.flow import Reply, Write
     from fairlead.model.pod import Pod
-    from fairlead.model.reasons import Reject, Status, Verdict
+    from fairlead.model.reasons import Reject, Status
     from fairlead.state.cluster import Cluster
     from fairlead.state.gangs import Gang
     from fairlead.state.nodes import Nodes
@@ -54,9 +54,9 @@ class Scope(Enum):
     STATIC = "static"
     """The Node object: labels, taints, allocatable, spec."""
     ROW = "row"
-    """The Node object and what lies on that node."""
+    """The Node object and the pods on that node."""
     CLUSTER = "cluster"
-    """Anything at all. Never remembered."""
+    """Anything at all. Never cached."""
 
 
 class Hint(Enum):
@@ -66,12 +66,10 @@ class Hint(Enum):
     SKIP = "QueueSkip"
 
 
-HintFunction = "Callable[[Pod, object, object], Hint]"
-
-
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """An event that may turn a refusal around; `hint(pod, old, new)` looks closer. Without one, it always may."""
+    """An event that may make a refused pod schedulable. `hint(pod, old, new)` decides whether it does for one pod;
+    without a hint it always may."""
 
     event: ClusterEvent
     hint: Callable[[Pod, object, object], Hint] | None = None
@@ -87,9 +85,9 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Rescued:
-    """What an attempt to make room came to. `nominated` is the node that will be free; None leaves an earlier
-    nomination as it is, and the empty string clears it. `alternatives` tells, while nothing has changed, all nodes that
-    were as good, the chosen one among them, each with the pods that would have to go."""
+    """The result of PostFilter. `nominated` is the node that will be free; None leaves an earlier nomination as it is,
+    and the empty string clears it. `alternatives` returns all nodes that were as good, the chosen one among them, each
+    with its victims; it must be called before the cluster changes."""
 
     status: Status
     nominated: str | None = None
@@ -98,8 +96,8 @@ class Rescued:
 
 
 class Errand(Protocol):
-    """Work on the way to a binding that takes more than one write: it is started, then looked after until it says how
-    it ended. `progress` is called when replies to its writes or changes of the cluster came in, and at `wake_at`."""
+    """Work of PreBind or Bind that takes more than one write. After `start`, `progress` is called when replies to its
+    writes or changes of the cluster came in, and at `wake_at`, until it returns how the errand ended."""
 
     def start(self, now: float) -> list[Write]: ...
 
@@ -115,47 +113,27 @@ class Plugin:
 
     name: str = ""
     scope: Scope = Scope.CLUSTER
-    reads: frozenset[str] = frozenset({"spec", "labels", "annotations", "namespace"})
-    """What remembered answers read of the pod: `spec` (its shape), `node` (the one it names), `labels`,
-    `annotations`, `namespace`, `name`."""
-
     weight: int = 1
-    """What its score weighs where the configuration says nothing."""
+    """The weight of its score if the configuration gives none."""
 
     scores_grow: bool = False
-    """Whether a placement that takes more of a gang never gets a lower score for it."""
-
-    scores_in_range: bool = False
-    """Whether what `score` says of a node is always within 0..100, so that it may be kept in a byte."""
+    """Whether `score_placements` never gives a placement less for taking more members of the gang."""
 
     frees_room: bool = True
     """Whether its `rescue` may name a node on which there is no room for the pod yet."""
 
     gang_rules: GangRules | None = None
-    """Said by the plugin that makes a profile schedule groups as wholes; None leaves their members to themselves."""
+    """How the profile schedules groups as wholes; set by one plugin of the profile. None: members are scheduled
+    singly."""
 
     def events(self) -> Sequence[Interest] | None:
-        """What may wake a pod that this plugin refused. None: anything."""
+        """The events that may wake a pod that this plugin refused. None: any event."""
         return None
 
-    def epoch(self, cluster: Cluster) -> int:
-        """A number that moves when all remembered answers of this plugin are void, whatever row they are about."""
-        return 0
-
     def concerns(self, pod: Pod) -> bool:
-        """Does this plugin have anything to say about pods of this shape? Asked once per shape."""
+        """Whether this plugin has anything to say about pods of this shape. If not it is not asked, as if it had
+        stepped aside in `prepare`. Asked once per shape."""
         return True
-
-    def unmoved_by(self, pod: Pod) -> bool:
-        """Once such a pod has been placed, does this plugin say of the next one like it what it said of the first?
-        Asked once per signature, and only if the scope is CLUSTER and it stepped aside, or gives all rows the same; it
-        need not be asked again then. Pods are alike if nothing differs but their names."""
-        return False
-
-    def facet(self, pod: Pod) -> Hashable:
-        """All that this plugin reads of a pod, if that is little: pods that are equal in it share its answers, however
-        they differ otherwise. Not overridden: it reads the whole signature. Only asked if the scope is not CLUSTER."""
-        raise NotImplementedError
 
     # ---- the queue ----
 
@@ -189,27 +167,11 @@ class Plugin:
         raise NotImplementedError
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
-        """One value a row; or a single number if it is the same for all and needs no normalising. If everybody
-        answers so, the best row is known from what is remembered."""
+        """One value per row, or a single final score if it is the same for all rows."""
         raise NotImplementedError
 
     def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         """Raw scores of the feasible rows to 0..100. Not overridden: they are that already."""
-        raise NotImplementedError
-
-    def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
-        """What `filter` says of a single row; None if it does not refuse it. Only worth writing for a plugin of scope
-        ROW that every pod meets: it is asked for the one row that the last pod went to, where arrays are all overhead.
-        A property test holds the two together."""
-        raise NotImplementedError
-
-    def sums(self, cycle: Cycle) -> Sums | None:
-        """If all that `filter` asks of what lies on a node is that sums of requests stay within bounds: the sums, and
-        trials become arithmetic (framework/sums.py). None: it asks for more."""
-        return None
-
-    def score_row(self, cycle: Cycle, row: int) -> int:
-        """What `score` says of a single row; see `filter_row`."""
         raise NotImplementedError
 
     # ---- after the choice ----

@@ -1,6 +1,7 @@
-"""The rules that combine the answers of several plugins, one short function each, and no other place that has them.
+"""How the answers of several plugins at one extension point are combined: one short function per point.
 
-They are kube-scheduler's, to the letter: which answer ends the round, which is remembered, whose name is recorded.
+The rules are kube-scheduler's, to the letter: which answer ends the asking, which one is kept while others are asked,
+whose name is recorded. Filter and Score are combined in framework/evaluate.py, because they answer in columns.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.framework.layers import asked
+from fairlead.framework.calls import asked
 from fairlead.framework.plugin import Rescued, Wait
 from fairlead.model.reasons import Code, Status, failed, unresolvable, unschedulable
 from fairlead.model.records import record
@@ -20,13 +21,16 @@ if TYPE_CHECKING:
 
 ASKED_TO_WAIT = "one or more plugins asked to wait and no plugin rejected pod"
 MAX_WAIT = 15 * 60.0
-"""No Permit plugin keeps a pod waiting longer."""
+"""No Permit plugin keeps a pod waiting longer than a quarter of an hour."""
+
+Prepared = Status | frozenset[str] | None
+"""What a plugin answers at PreFilter: see `Plugin.prepare`."""
 
 
 @record(frozen=True, slots=True)
 class Preparation:
-    """What PreFilter came to: a status that ends the search, or the names of the only nodes in question (or None),
-    and who narrowed them."""
+    """The result of PreFilter: a status that ends the search, or the names of the only nodes in question (None: all)
+    and the plugins that narrowed them."""
 
     status: Status | None = None
     names: frozenset[str] | None = None
@@ -36,16 +40,17 @@ class Preparation:
 
 def merge_prepared(
     plugins: Sequence[Plugin],
-    answer: Callable[[Plugin], Status | frozenset[str] | None],
+    answer: Callable[[Plugin], Prepared],
     skipped: set[str],
 ) -> Preparation:
-    """PreFilter. Unresolvable ends it; Unschedulable is remembered (the last one wins) and the round goes on; node sets
-    are intersected, and an empty intersection is a refusal by all who narrowed."""
+    """PreFilter. Unresolvable ends it; Unschedulable is kept (the last one wins) while the others are asked; node sets
+    are intersected, and an empty intersection is a refusal by all plugins that gave one. `skipped` collects the plugins
+    that step aside."""
     refusal: Status | None = None
     names: frozenset[str] | None = None
     narrowed_by: list[str] = []
     for plugin in plugins:
-        said = answer(plugin)
+        said = unless_skipped(plugin, answer(plugin), skipped)
         if said is None:
             continue
         if isinstance(said, frozenset):
@@ -54,9 +59,7 @@ def merge_prepared(
             if not names:
                 return _nothing_left(narrowed_by)
             continue
-        if said.code is Code.SKIP:
-            skipped.add(plugin.name)
-        elif said.code is Code.UNRESOLVABLE:
+        if said.code is Code.UNRESOLVABLE:
             return Preparation(status=said.by(plugin.name), rejectors=frozenset({plugin.name}))
         elif said.code is Code.UNSCHEDULABLE:
             refusal = said.by(plugin.name)
@@ -65,6 +68,22 @@ def merge_prepared(
     if refusal is not None:
         return Preparation(status=refusal, rejectors=frozenset({refusal.plugin}))
     return Preparation(names=names, narrowed_by=tuple(narrowed_by))
+
+
+def unless_skipped(plugin: Plugin, said: Prepared, skipped: set[str]) -> Prepared:
+    """A plugin's answer at PreFilter or PreScore. One that steps aside (Skip) is entered in `skipped` and answers
+    nothing."""
+    if isinstance(said, Status) and said.code is Code.SKIP:
+        skipped.add(plugin.name)
+        return None
+    return said
+
+
+def prescore_error(plugin: Plugin, said: Prepared) -> str | None:
+    """PreScore. Any answer but success and Skip is an error, in these words."""
+    if not isinstance(said, Status) or said.ok:
+        return None
+    return f'running PreScore plugin "{plugin.name}": {said.message}'
 
 
 def _nothing_left(narrowed_by: list[str]) -> Preparation:
@@ -76,8 +95,8 @@ def _nothing_left(narrowed_by: list[str]) -> Preparation:
 
 
 def merge_rescues(answers: Iterable[tuple[str, Rescued]]) -> Rescued:
-    """PostFilter. The first success or final refusal is the answer, an error ends it, other refusals add up; the last
-    nomination said counts."""
+    """PostFilter. The first success or final refusal is the answer, an error ends it, the reasons of other refusals add
+    up; the last nomination named counts."""
     reasons: list[str] = []
     first = ""
     nominated: str | None = None
@@ -94,7 +113,7 @@ def merge_rescues(answers: Iterable[tuple[str, Rescued]]) -> Rescued:
 
 
 def merge_reserved(cycle: Cycle, row: int) -> Status | None:
-    """Reserve. The first failure ends it; a refusal keeps its code and its author, anything else is an error."""
+    """Reserve. The first failure ends it: a refusal keeps its code and its plugin, anything else is an error."""
     for plugin in cycle.profile.at("reserve"):
         said: Status | None = asked(plugin, "reserve", cycle, row)
         if said is None or said.ok:
@@ -107,19 +126,19 @@ def merge_reserved(cycle: Cycle, row: int) -> Status | None:
 
 @record(frozen=True, slots=True)
 class Permission:
-    """What Permit came to: a refusal or error, or the plugins still to be waited for with their time limits."""
+    """The result of Permit: a refusal or an error, or the plugins that the pod waits for with their time limits."""
 
     status: Status | None = None
     waits: tuple[tuple[str, float], ...] = ()
     message: str = ""
-    """Why it waits, in the words of the last one that asked for it."""
+    """Why it waits, in the words of the last plugin that asked for it."""
 
 
 PERMITTED = Permission()
 
 
 def merge_permits(cycle: Cycle, row: int) -> Permission:
-    """Permit. A refusal counts at once; waits are collected, none longer than a quarter of an hour."""
+    """Permit. The first refusal ends it; waits are collected, none longer than MAX_WAIT."""
     waits: list[tuple[str, float]] = []
     message = ""
     for plugin in cycle.profile.at("permit"):
@@ -139,7 +158,7 @@ def merge_permits(cycle: Cycle, row: int) -> Permission:
 def merge_admission(
     plugins: Sequence[Plugin], answer: Callable[[Plugin, Pod], Status | None], pod: Pod
 ) -> Status | None:
-    """PreEnqueue. The first that does not say yes gates the pod."""
+    """PreEnqueue. The first plugin that does not admit the pod gates it."""
     for plugin in plugins:
         said = answer(plugin, pod)
         if said is not None and not said.ok:

@@ -1,7 +1,6 @@
-"""Refusals: why no node was found, row by row; and the trial in which a rescue finds out what would help.
+"""Refusals: why no node was found, row by row, which `rescue` (PostFilter) gets; and trials of a row.
 
-This is what `rescue` gets: the diagnosis, the verdict on every row, and the means to judge a row again after pretending
-that some pods were gone or others had come.
+A trial judges a row again as if some pods had left it or others had come, on the table itself, and takes that back.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ UNJUDGED = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refusals:
-    """`codes` is the verdict on each row of the table: -1 if it was not judged, 0 if it was feasible, else a number
-    that `evaluator.codes` knows. `nominated` are the pods promised to rows while this attempt ran; `promises` is the
-    log of rows where that changed, if somebody keeps one."""
+    """`codes` is the verdict on each row of the table: -1 if it was not judged, 0 if it was feasible, else a code of
+    `evaluator.codes`. `nominated` are the pods nominated to rows while this attempt ran; `promises` is the log of rows
+    whose nominations changed, if one is kept."""
 
     diagnosis: Diagnosis
     codes: NDArray[np.int32]
@@ -40,8 +39,8 @@ class Refusals:
     promises: TouchLog | None = None
 
     def where_room_could_help(self) -> NDArray[np.bool_]:
-        """Of each row, whether its refusal is not final. Rows that were not judged count if what kept them from being
-        judged is not final."""
+        """Of each row, whether evicting pods could help: its refusal is not final. Rows that were not judged count if
+        the refusal that excluded them is not final."""
         hopeful = self.evaluator.codes.hopeful[self.codes] & (self.codes > FEASIBLE)
         absent = self.diagnosis.absent
         if absent is not None and absent.code is Code.UNSCHEDULABLE:
@@ -50,8 +49,8 @@ class Refusals:
 
 
 def trial_statement(trial: Cycle) -> Statement:
-    """A Statement whose placements the trial's plugins hear of, through `added` and `removed`. `trial` is a copy of the
-    cycle, so that what they note stays in the trial."""
+    """A Statement that tells plugins of its placements (`added`, `removed`). `trial` is a copy of the cycle, so that
+    their notes of the attempt stay as they are."""
     adders = [p for p in trial.profile.at("added") if p.name not in trial.no_filter]
     removers = [p for p in trial.profile.at("removed") if p.name not in trial.no_filter]
 
@@ -67,7 +66,7 @@ def trial_statement(trial: Cycle) -> Statement:
 
 
 def expected_on(nominated: Mapping[int, Sequence[Pod]], pod: Pod, row: int) -> list[Pod]:
-    """Pods that are promised to a row and that this pod must leave room for: of its priority or a higher one."""
+    """The pods nominated to a row that this pod must leave room for: those of its priority or a higher one."""
     return [other for other in nominated.get(row, ()) if other.priority >= pod.priority and other.uid != pod.uid]
 
 
@@ -84,7 +83,7 @@ def judge_with(cycle: Cycle, evaluator: Evaluator, row: int, expected: Sequence[
 
 
 def judge_twice(cycle: Cycle, evaluator: Evaluator, row: int, expected: Sequence[Pod]) -> int:
-    """The verdict on a row that must pass with the pods promised to it and, as they may never come, without them."""
+    """The verdict on a row that must be feasible with the pods nominated to it and, as they may never come, without."""
     code = judge_with(cycle, evaluator, row, expected) if expected else FEASIBLE
     if code != FEASIBLE:
         return code

@@ -1,7 +1,7 @@
-"""Verdicts as codes: what was said of each row, in one int32 column.
+"""Verdicts as codes: the refusal of each row as a number, in one int32 column.
 
-A plugin answers with masks; what is kept is, per row, the number of the first refusal in filter order, and one Reason
-list per number. Distinct refusals are few, so explaining 5,000 refused nodes is one `bincount`.
+A plugin refuses with masks over rows. Kept is the code of the first refusal of each row in filter order, and one
+Verdict per code. Distinct refusals are few, so that explaining 5,000 refused nodes is one `bincount`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FEASIBLE = 0
 
 
 class VerdictCodes:
-    """Numbers for verdicts. 0 is "feasible"; `rank[code]` is the place of the refusing plugin in filter order."""
+    """Codes for verdicts. 0 is "feasible"; `ranks[code]` is the place of the refusing plugin in filter order."""
 
     def __init__(self, order: Iterable[str]) -> None:
         self._rank_of = {name: rank for rank, name in enumerate(order)}
@@ -50,7 +50,7 @@ class VerdictCodes:
 
     @property
     def hopeful(self) -> NDArray[np.bool_]:
-        """By code, whether a verdict is a refusal that an eviction might turn around."""
+        """By code, whether the refusal is not final: an eviction could make the row feasible."""
         if self._hopeful is None:
             self._hopeful = np.array([verdict is not None and not verdict.final for verdict in self.verdicts])
         return self._hopeful
@@ -61,7 +61,7 @@ class VerdictCodes:
         return verdict
 
     def first_of(self, *columns: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Row by row, the code whose plugin comes first in filter order."""
+        """Of each row, the code whose plugin comes first in filter order."""
         best = columns[0]
         for column in columns[1:]:
             best = np.where(self.ranks[column] < self.ranks[best], column, best)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.framework.plugin import Interest, Plugin, Rescued
+from fairlead.framework.plugin import Interest, Rescued
+from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.model.reasons import SKIP, Status, failed, unresolvable, unschedulable
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 NOT_BUILT = "fairlead cannot allocate resource claims yet"
 
 
-class DynamicResources(Plugin):
+class DynamicResources(CachedPlugin):
     name = "DynamicResources"
     frees_room = False
 
@@ -29,7 +30,7 @@ class DynamicResources(Plugin):
         """Nothing that happens in the cluster turns this refusal around."""
         return ()
 
-    def unmoved_by(self, pod: Pod) -> bool:
+    def same_after_placing(self, pod: Pod) -> bool:
         return True
 
     def prepare(self, cycle: Cycle) -> Status | None:

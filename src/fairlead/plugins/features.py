@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.framework.plugin import Hint, Interest, Plugin, Scope
+from fairlead.framework.plugin import Hint, Interest, Scope
+from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
@@ -26,7 +27,7 @@ KNOWN = (
 )
 
 
-class NodeDeclaredFeatures(Plugin):
+class NodeDeclaredFeatures(CachedPlugin):
     name = "NodeDeclaredFeatures"
     scope = Scope.STATIC
     reads = frozenset({"spec"})
@@ -39,7 +40,7 @@ class NodeDeclaredFeatures(Plugin):
     def concerns(self, pod: Pod) -> bool:
         return bool(pod.shape.required_features)
 
-    def facet(self, pod: Pod) -> Hashable:
+    def cache_key(self, pod: Pod) -> Hashable:
         return pod.shape.required_features
 
     def prepare(self, cycle: Cycle) -> Status | None:

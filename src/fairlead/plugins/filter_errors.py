@@ -24,12 +24,12 @@ def fail_on(cycle: Cycle, plugin: str, rows: NDArray[np.bool_], text: str) -> No
 def _refused_before(cycle: Cycle, plugin: str, size: int) -> NDArray[np.bool_]:
     """Rows that were refused before the plugin's turn: nobody asks it about them, so an error there says nothing."""
     refused = np.zeros(size, dtype=np.bool_)
-    remembered = cycle.remembered
-    if remembered is not None:
+    results = cycle.results
+    if results is not None:
         turn = [asked.name for asked in cycle.profile.at("filter")].index(plugin)
-        earlier = remembered.codes.ranks < turn
-        for codes in remembered.refusals(size):
+        earlier = results.codes.ranks < turn
+        for codes in results.refusals(size):
             refused |= earlier[codes]
-    if cycle.refused is not None:
-        refused |= cycle.refused[:size] != FEASIBLE
+    if cycle.uncached_refusals is not None:
+        refused |= cycle.uncached_refusals[:size] != FEASIBLE
     return refused

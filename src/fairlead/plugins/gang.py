@@ -29,7 +29,6 @@ TIMEOUT = 300.0
 
 class GangScheduling(Plugin):
     name = "GangScheduling"
-    reads = frozenset()
 
     def __init__(self, *, timeout: float = TIMEOUT, evicts: bool = False, rescues_whole: bool = True) -> None:
         self.gang_rules = GangRules(self.name, timeout, evicts, rescues_whole)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.framework.plugin import Plugin, Scope
+from fairlead.framework.plugin import Scope
+from fairlead.framework.results.cached_plugin import CachedPlugin
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,13 +23,13 @@ _SMALLEST = 23 << 20
 _LARGEST_PER_CONTAINER = 1000 << 20
 
 
-class ImageLocality(Plugin):
+class ImageLocality(CachedPlugin):
     name = "ImageLocality"
     scope = Scope.STATIC
     reads = frozenset({"spec"})
     scores_in_range = True
 
-    def facet(self, pod: Pod) -> Hashable:
+    def cache_key(self, pod: Pod) -> Hashable:
         shape = pod.shape
         return shape.images, shape.image_volumes, shape.container_count
 

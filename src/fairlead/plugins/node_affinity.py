@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.framework.plugin import Hint, Interest, Plugin, Scope
+from fairlead.framework.plugin import Hint, Interest, Scope
+from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.model.events import NODE, ActionType, ClusterEvent
 from fairlead.model.node import Node
 from fairlead.model.reasons import SKIP, Reason, Reject, Status, failed, unresolvable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from fairlead.state.nodes import Nodes
 
 
-class NodeAffinityPlugin(Plugin):
+class NodeAffinityPlugin(CachedPlugin):
     name = "NodeAffinity"
     scope = Scope.STATIC
     reads = frozenset({"spec"})
@@ -43,7 +44,7 @@ class NodeAffinityPlugin(Plugin):
         event = ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
         return (Interest(event, self._after_node_change),)
 
-    def facet(self, pod: Pod) -> Hashable:
+    def cache_key(self, pod: Pod) -> Hashable:
         shape = pod.shape
         return (
             shape.node_selector, shape.required_node_affinity, shape.preferred_node_affinity, shape.preferred_error,

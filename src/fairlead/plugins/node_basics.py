@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.framework.plugin import Hint, Interest, Plugin, Scope
+from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
@@ -42,7 +43,7 @@ class SchedulingGates(Plugin):
         return unresolvable(f"waiting for scheduling gates: [{' '.join(pod.gates)}]")
 
 
-class NodeName(Plugin):
+class NodeName(CachedPlugin):
     """`spec.nodeName` names the only node. Pods that have one are usually beyond scheduling, so this rarely speaks."""
 
     name = "NodeName"
@@ -56,7 +57,7 @@ class NodeName(Plugin):
     def concerns(self, pod: Pod) -> bool:
         return bool(pod.node_name)
 
-    def facet(self, pod: Pod) -> Hashable:
+    def cache_key(self, pod: Pod) -> Hashable:
         return pod.node_name
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
@@ -64,7 +65,7 @@ class NodeName(Plugin):
         return (Reject(self._REASON, ~nodes.mask_of(() if row is None else (row,))),)
 
 
-class NodeUnschedulable(Plugin):
+class NodeUnschedulable(CachedPlugin):
     """A cordoned node takes only pods that tolerate it."""
 
     name = "NodeUnschedulable"
@@ -81,7 +82,7 @@ class NodeUnschedulable(Plugin):
     def concerns(self, pod: Pod) -> bool:
         return not is_tolerated(UNSCHEDULABLE, pod.shape.tolerations)
 
-    def facet(self, pod: Pod) -> Hashable:
+    def cache_key(self, pod: Pod) -> Hashable:
         return pod.shape.tolerations
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.framework.plugin import Hint, Interest, Plugin, Scope
+from fairlead.framework.plugin import Hint, Interest, Scope
+from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.model.pod import Pod
 from fairlead.model.reasons import SKIP, Reason, Reject, Status, Verdict
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from fairlead.state.nodes import Nodes
 
 
-class NodePorts(Plugin):
+class NodePorts(CachedPlugin):
     name = "NodePorts"
     scope = Scope.ROW
     reads = frozenset({"spec"})

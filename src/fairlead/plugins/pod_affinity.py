@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.framework.plugin import Interest, Plugin
+from fairlead.framework.plugin import Interest
+from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.model.reasons import SKIP, Reason, Reject, Status, unresolvable
 from fairlead.plugins.pod_affinity_hints import after_node_change, after_pod_change
@@ -114,7 +115,7 @@ class AffinityNote:
         )
 
 
-class InterPodAffinity(Plugin):
+class InterPodAffinity(CachedPlugin):
     name = "InterPodAffinity"
     _AFFINITY = Reason(name, "node(s) didn't match pod affinity rules", final=True)
     _ANTI_AFFINITY = Reason(name, "node(s) didn't match pod anti-affinity rules")
@@ -140,7 +141,7 @@ class InterPodAffinity(Plugin):
             Interest(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL), after_node_change),
         )
 
-    def unmoved_by(self, pod: Pod) -> bool:
+    def same_after_placing(self, pod: Pod) -> bool:
         """What pods on nodes say of others is the same after one that says nothing."""
         return not pod.shape.has_pod_affinity
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.framework.plugin import Hint, Interest, Plugin, Scope
+from fairlead.framework.plugin import Hint, Interest, Scope
+from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.framework.sums import has_room, room_on
 from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.model.node import Node
@@ -75,7 +76,7 @@ class Request:
         return Verdict(self.plugin, tuple(reasons), final) if reasons else None
 
 
-class NodeResourcesFit(Plugin):
+class NodeResourcesFit(CachedPlugin):
     """Refuses nodes without room; scores the others by one of three strategies."""
 
     name = "NodeResourcesFit"
@@ -261,7 +262,7 @@ class NodeResourcesFit(Plugin):
         return most_allocated(self._resources, proposals, cluster.table, counts=_is_scored, used=_used_column)
 
 
-class NodeResourcesBalancedAllocation(Plugin):
+class NodeResourcesBalancedAllocation(CachedPlugin):
     """Likes nodes whose resources the pod makes more evenly used; or, without `by_gain`, those that are evenly used
     with it, however they were before."""
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.framework.plugin import Interest, Plugin
+from fairlead.framework.plugin import Interest
+from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.model.reasons import SKIP, Reason, Reject, Status, failed
 from fairlead.model.requirements import EVERYTHING
@@ -101,7 +102,7 @@ class Checks:
         return Checks([check.copy() for check in self.checks])
 
 
-class PodTopologySpread(Plugin):
+class PodTopologySpread(CachedPlugin):
     name = "PodTopologySpread"
     _MISMATCH = Reason(name, "node(s) didn't match pod topology spread constraints")
     _MISSING = Reason(name, "node(s) didn't match pod topology spread constraints (missing required label)", final=True)
@@ -126,7 +127,7 @@ class PodTopologySpread(Plugin):
     def concerns(self, pod: Pod) -> bool:
         return bool(pod.shape.spread or self._hard_defaults or self._soft_defaults)
 
-    def unmoved_by(self, pod: Pod) -> bool:
+    def same_after_placing(self, pod: Pod) -> bool:
         """Whether there are constraints does not depend on pods, and who has some does not step aside."""
         return True
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.framework.plugin import Hint, Interest, Plugin, Scope
+from fairlead.framework.plugin import Hint, Interest, Scope
+from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from fairlead.state.nodes import Nodes
 
 
-class TaintToleration(Plugin):
+class TaintToleration(CachedPlugin):
     name = "TaintToleration"
     scope = Scope.STATIC
     reads = frozenset({"spec"})
@@ -37,7 +38,7 @@ class TaintToleration(Plugin):
             Interest(ClusterEvent(POD, ActionType.UPDATE_POD_TOLERATION), self._after_toleration_change),
         )
 
-    def facet(self, pod: Pod) -> Hashable:
+    def cache_key(self, pod: Pod) -> Hashable:
         return pod.shape.tolerations
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from fairlead.framework.plugin import Scope
+from fairlead.framework.results.cached_plugin import epoch_of
 from fairlead.framework.sums import sums_alone
 from fairlead.model import kinds
 from fairlead.model.reasons import Verdict
@@ -199,8 +200,8 @@ def survey(cycle: Cycle, refusals: Refusals, rows: NDArray[np.int32], wanted: in
     filters = [plugin for plugin in cycle.profile.at("filter") if plugin.name not in cycle.no_filter]
     lasting = all(plugin.scope is not Scope.CLUSTER for plugin in filters)
     table, now = cycle.cluster.table, cycle.now
-    assert cycle.remembered is not None
-    cycle.remembered.catch_up(cycle)
+    assert cycle.results is not None
+    cycle.results.catch_up(cycle)
     promises = () if refusals.promises is None else (refusals.promises,)
     logs = (table.static, table.content, table.seen, *promises)
     victim_cache = VictimCache(table.capacity)
@@ -226,11 +227,11 @@ def survey(cycle: Cycle, refusals: Refusals, rows: NDArray[np.int32], wanted: in
 
 def _remembered(cycle: Cycle, refusals: Refusals, filters: Sequence[Plugin]) -> VictimCache:
     """The VictimCache of pods like this one. Where nobody keeps count of promises there is another."""
-    assert cycle.remembered is not None
+    assert cycle.results is not None
     capacity = cycle.cluster.table.capacity
     question = "victims" if refusals.promises is not None else "victims while many are in flight"
-    premises = (capacity, tuple([plugin.epoch(cycle.cluster) for plugin in filters]))
-    return cycle.remembered.what_if(question, -1, premises, lambda: VictimCache(capacity))
+    premises = (capacity, tuple([epoch_of(plugin, cycle.cluster) for plugin in filters]))
+    return cycle.results.what_if(question, -1, premises, lambda: VictimCache(capacity))
 
 
 def _not_to_be_kept(cycle: Cycle, refusals: Refusals) -> Iterable[int]:

@@ -81,9 +81,9 @@ def select_victims(
 
 def _passes_by_itself(cycle: Cycle, row: int) -> bool:
     """Whether the filters that look at the node itself let the pod pass, so that what lies on it is all that counts."""
-    remembered = cycle.remembered
-    assert remembered is not None
-    return bool(remembered.static.codes[row] == FEASIBLE)
+    results = cycle.results
+    assert results is not None
+    return bool(results.static.codes[row] == FEASIBLE)
 
 
 def _victims_by_sums(

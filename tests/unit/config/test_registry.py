@@ -42,10 +42,20 @@ class Simple(Plugin):
         return nodes
 
 
+class Older(Plugin):
+    """Says for the cache what only a CachedPlugin may say."""
+
+    reads = frozenset({"spec"})
+
+    def score(self, cycle: Any, nodes: Any) -> Any:
+        return nodes
+
+
 @pytest.fixture(autouse=True)
 def _user_module() -> Iterator[None]:
     module = types.ModuleType("users_plugins")
     module.Picky, module.Simple, module.ready, module.number = Picky, Simple, Simple(), 7  # type: ignore[attr-defined]
+    module.Older = Older  # type: ignore[attr-defined]
     sys.modules["users_plugins"] = module
     yield
     del sys.modules["users_plugins"]
@@ -95,6 +105,11 @@ def test_a_plugin_without_args_and_name_is_created_and_named_after_its_entry() -
         (
             "users_plugins:Picky",
             "initializing plugin \"users_plugins:Picky\": KeyError: 'threshold'",
+        ),
+        (
+            "users_plugins:Older",
+            'initializing plugin "users_plugins:Older": reads belongs to CachedPlugin'
+            " (derive Older from fairlead.CachedPlugin)",
         ),
     ],
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fairlead.engine.cycle.outcome import Failure
 from fairlead.engine.cycle.placement import Blocked, Broken, Placed, Search, place
 from fairlead.errors import FairleadError
-from fairlead.framework.layers import asked
+from fairlead.framework.calls import asked
 from fairlead.framework.points import Permission, merge_permits, merge_rescues, merge_reserved
 from fairlead.model.reasons import Code, Diagnosis, Status, Verdict, failed, with_rescue
 from fairlead.model.records import record

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from fairlead.framework.layers import asked
+from fairlead.framework.calls import asked
 from fairlead.framework.plugin import Errand, takes_part
 from fairlead.framework.points import waited_too_long
 from fairlead.model.durations import format_duration

@@ -17,8 +17,8 @@ import numpy as np
 from fairlead.engine.cycle.run import EqualPodRun
 from fairlead.errors import ExtenderError, FairleadError
 from fairlead.framework.extender import PSEUDO_PLUGIN
-from fairlead.framework.layers import given
 from fairlead.framework.refusals import UNJUDGED, Refusals, expected_on, judge_with
+from fairlead.framework.results.constant import plugin_score
 from fairlead.framework.sums import shortage_with, sums_alone
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.reasons import Diagnosis, Status, Verdict, failed, unresolvable
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.evaluate import Evaluator, Judgement
-    from fairlead.framework.layers import Contribution, Even
     from fairlead.framework.points import Preparation
+    from fairlead.framework.results.constant import ConstantPart, Contribution
     from fairlead.framework.sums import Sums
     from fairlead.model.pod import Pod
     from fairlead.state.touchlog import TouchLog
@@ -82,7 +82,7 @@ class ScoreSheet:
 
     def candidate(self, position: int) -> ScoredRow:
         row = int(self.rows[position])
-        scores = tuple([given(c.plugin, c.at(row, position)) for c in self.contributions])
+        scores = tuple([plugin_score(c.plugin, c.at(row, position)) for c in self.contributions])
         return ScoredRow(row, int(self.totals[position]), scores)
 
 
@@ -123,15 +123,15 @@ def _go_on(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | None:
     if run is None or search.nominated or search.wish >= 0 or not run.goes_on(cycle, evaluator, search.within):
         return None
     run.prepare(cycle)
-    remembered = evaluator.catch_up(cycle)
+    results = evaluator.catch_up(cycle)
     table, within = cycle.cluster.table, search.within
-    feasible = remembered.feasible if within is None else int(np.count_nonzero(remembered.ok[within]))
+    feasible = results.feasible if within is None else int(np.count_nonzero(results.ok[within]))
     if feasible < 2:
         cycle.notes = {}  # the search begins anew
         return None
-    ranked = remembered.ranked[: table.high] if within is None else remembered.ranked[within]
+    ranked = results.ranked[: table.high] if within is None else results.ranked[within]
     total = len(table) if within is None else len(within)
-    placed = _pick(cycle, ranked, run.even, within, feasible=feasible, judged=total)
+    placed = _pick(cycle, ranked, run.constant, within, feasible=feasible, judged=total)
     run.placed(cycle.cluster, placed.row)
     search.run = run
     return placed
@@ -140,7 +140,7 @@ def _go_on(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | None:
 def _pick(
     cycle: Cycle,
     ranked: NDArray[np.signedinteger[Any]],
-    even: Even,
+    constant: ConstantPart,
     within: NDArray[np.int32] | None,
     *,
     feasible: int,
@@ -158,8 +158,8 @@ def _pick(
         second = int(ranked.argmax())
         next_level, ranked[best] = ranked.item(second), level
     row, other = (best, second) if within is None else (within.item(best), within.item(second))
-    chosen = ScoredRow(row, level + even.offset, even.given_to(row))
-    runner_up = ScoredRow(other, next_level + even.offset, even.given_to(other))
+    chosen = ScoredRow(row, level + constant.offset, constant.scores_of(row))
+    runner_up = ScoredRow(other, next_level + constant.offset, constant.scores_of(other))
     return Placed(row, feasible, judged, chosen, runner_up=runner_up)
 
 
@@ -226,9 +226,9 @@ class _Attempt:
         if sums is None or self.search.promises is None:
             self.refusals.update(self._refused_beside(nominated, sums))
             return
-        remembered = self.cycle.remembered
-        assert remembered is not None
-        beside = remembered.beside
+        results = self.cycle.results
+        assert results is not None
+        beside = results.nominated
         logs = (self.search.promises, self.table.static, self.table.content)
         stale = [row for row in beside.stale(logs, tuple(nominated)) if row in nominated or row in beside.codes]
         for row in stale:
@@ -250,9 +250,9 @@ class _Attempt:
                     yield row, code
 
     def _judge_with(self, expected: Sequence[Pod], row: int, sums: Sums | None) -> int:
-        remembered = self.cycle.remembered
-        assert remembered is not None
-        if sums is None or remembered.static.codes[row] != FEASIBLE:
+        results = self.cycle.results
+        assert results is not None
+        if sums is None or results.static.codes[row] != FEASIBLE:
             return judge_with(self.cycle, self.evaluator, row, expected)
         verdict = shortage_with(sums, self.table, row, expected)
         return FEASIBLE if verdict is None else self.evaluator.codes.code(verdict)
@@ -333,31 +333,31 @@ class _Attempt:
     def _choose_from_ranking(self, judgement: Judgement) -> Placed | None:
         """The short way, when all feasible rows are in question: the ranking of an earlier pod of the same signature,
         with the rows brought up to date that changed since. None if the long way has to be gone."""
-        remembered, profile = self.cycle.remembered, self.evaluator.profile
-        assert remembered is not None
+        results, profile = self.cycle.results, self.evaluator.profile
+        assert results is not None
         if (
             self.refusals or self.preparation.names is not None or profile.percentage is not None
             or profile.deterministic_ties or profile.extenders
         ):  # fmt: skip
             return None
-        ranked, ok, within = remembered.ranked[: self.table.high], judgement.ok, self.search.within
+        ranked, ok, within = results.ranked[: self.table.high], judgement.ok, self.search.within
         if within is not None:
             ranked, ok = ranked[within], ok[within]
-        as_remembered = within is None and judgement.dynamic is None
-        feasible = remembered.feasible if as_remembered else int(np.count_nonzero(ok))
+        as_remembered = within is None and judgement.uncached is None
+        feasible = results.feasible if as_remembered else int(np.count_nonzero(ok))
         if feasible < 2:
             return None
         nodes = Feasible(self.table, ok) if within is None else Nodes(self.table, np.sort(within[ok]))
         self.evaluator.prepare_scores(self.cycle, nodes)
-        even, uneven = self.evaluator.weigh(self.cycle, nodes)
-        if uneven is not None:
-            totals = nodes.take(remembered.ranked) + (uneven + even.offset)
-            return self._chosen(ScoreSheet(nodes.row_numbers(), totals, even.contributions), self.total)
+        constant, varying = self.evaluator.beyond_ranking(self.cycle, nodes)
+        if varying is not None:
+            totals = nodes.take(results.ranked) + (varying + constant.offset)
+            return self._chosen(ScoreSheet(nodes.row_numbers(), totals, constant.contributions), self.total)
         if not as_remembered:
             ranked = np.where(ok, ranked, -1)
-        placed = _pick(self.cycle, ranked, even, within, feasible=feasible, judged=self.total)
+        placed = _pick(self.cycle, ranked, constant, within, feasible=feasible, judged=self.total)
         if not self.search.nominated and self.evaluator.repeats(self.cycle):
-            self.search.run = EqualPodRun(self.cycle, self.evaluator, even, within)
+            self.search.run = EqualPodRun(self.cycle, self.evaluator, constant, within)
             self.search.run.placed(self.cycle.cluster, placed.row)
         return placed
 

@@ -1,11 +1,11 @@
-"""Run: equal pods that are placed one right after the other, as the members of a gang are, or a Deployment's pods.
+"""EqualPodRun: equal pods that are placed one right after the other, as a Deployment's pods or a gang's members are.
 
-All that has happened since the last of them was placed is that it came to its row. So whoever is asked every time says
-of the next what was said of the first (`Plugin.unmoved_by`), what all rows get on top of the ranking is the same, and
-what is left to do is to judge that one row again and to choose.
+The only change since the last of them was placed is that placement. If no plugin that is not cached answers differently
+for it (`CachedPlugin.same_after_placing`), the constant part of the score is as it was, and it is enough to judge that
+one row again and to choose.
 
-Invariant: a run goes on only if a search from the beginning would find the same, and draw the same numbers. It ends
-with the first pod that is another, with any change of the cluster, and with any nomination.
+Invariant: a run goes on only if a search from the beginning would find the same and draw the same random numbers. It
+ends with the first different pod, with any other change of the cluster, and with any nomination.
 """
 
 from __future__ import annotations
@@ -18,32 +18,34 @@ if TYPE_CHECKING:
 
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.evaluate import Evaluator
-    from fairlead.framework.layers import Even
+    from fairlead.framework.results.constant import ConstantPart
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
 
 
 class EqualPodRun:
-    """`even` is what all rows get on top of the ranking."""
+    """`constant` is what all rows get on top of the ranking."""
 
-    __slots__ = ("_applied", "_content", "_first", "_notes", "_row", "_static", "_within", "evaluator", "even")
+    __slots__ = ("_applied", "_content", "_first", "_notes", "_row", "_static", "_within", "constant", "evaluator")
 
-    def __init__(self, cycle: Cycle, evaluator: Evaluator, even: Even, within: NDArray[np.int32] | None) -> None:
+    def __init__(
+        self, cycle: Cycle, evaluator: Evaluator, constant: ConstantPart, within: NDArray[np.int32] | None
+    ) -> None:
         self._first = cycle
-        self._notes = dict(cycle.notes)  # before what comes after the search adds to them
+        self._notes = dict(cycle.notes)  # Reserve and later points add to the cycle's own notes
         self._within = within
         self.evaluator = evaluator
-        self.even = even
+        self.constant = constant
 
     def placed(self, cluster: Cluster, row: int) -> None:
-        """The last pod is about to come to a row."""
+        """The last pod is about to be assigned to a row."""
         self._row = row
         self._applied, self._static = cluster.applied, cluster.table.static.mark
         self._content = cluster.table.content.mark + 1
 
     def goes_on(self, cycle: Cycle, evaluator: Evaluator, within: NDArray[np.int32] | None) -> bool:
-        """Whether the last pod was placed, nothing else has happened, and the next one is like it. What is measured is
-        asked in full."""
+        """Whether the last pod was placed, nothing else has changed, and the next pod is equal to it. A cycle that is
+        measured does not go on, so that every plugin is asked."""
         cluster = cycle.cluster
         table = cluster.table
         return (
@@ -54,18 +56,18 @@ class EqualPodRun:
             and evaluator is self.evaluator
             and within is self._within
             and cycle.meter is None
-            and _alike(self._first.pod, cycle.pod)
+            and _equal(self._first.pod, cycle.pod)
         )
 
     def prepare(self, cycle: Cycle) -> None:
         """Give the next cycle what plugins left behind in the first one."""
         first = self._first
         cycle.notes = dict(self._notes)
-        cycle.no_filter, cycle.no_score, cycle.remembered = first.no_filter, first.no_score, first.remembered
+        cycle.no_filter, cycle.no_score, cycle.results = first.no_filter, first.no_score, first.results
 
 
-def _alike(one: Pod, other: Pod) -> bool:
-    """Whether plugins that do not read names see the same in both. (Equal labels are one object for most pods.)"""
+def _equal(one: Pod, other: Pod) -> bool:
+    """Whether plugins that do not read names see the same in both. (Equal labels of most pods are one object.)"""
     return (
         one.shape is other.shape
         and one.labels is other.labels

@@ -21,6 +21,7 @@ import numpy as np
 
 from fairlead.engine.gangs.result import Result, Tried
 from fairlead.framework.gang import GangDomain, Proposal
+from fairlead.framework.results.cached_plugin import sums_of
 from fairlead.framework.sums import free_of, rooms
 from fairlead.model.reasons import Status, failed, unschedulable
 
@@ -219,5 +220,5 @@ def _asked(assembly: Assembly, pod: Pod) -> Mapping[str, Mapping[str, int]]:
     return {
         plugin.name: sums.asked
         for plugin in filters
-        if cycle is not None and plugin.name not in cycle.no_filter and (sums := plugin.sums(cycle)) is not None
+        if cycle is not None and plugin.name not in cycle.no_filter and (sums := sums_of(plugin, cycle)) is not None
     }

@@ -58,7 +58,7 @@ class NodeOrder(TierPlugin):
     def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
         round = self._round
         cycle = Cycle(pod=task.pod, cluster=round.cluster, profile=self._profile, now=round.now, rng=round.rng)
-        self._evaluator.recall(cycle).catch_up(cycle)
+        self._evaluator.cache.results_for(cycle).catch_up(cycle)
         self._evaluator.prepare_scores(cycle, nodes)
         totals, _ = self._evaluator.score(cycle, nodes)
         return totals.astype(np.float64)

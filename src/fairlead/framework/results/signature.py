@@ -1,10 +1,11 @@
-"""Remembered: the answers of well-scoped plugins about pods of one signature, kept as columns.
+"""SignatureResults: the cached answers of plugins about pods of one signature, and the ranking they add up to.
 
 When the next pod of the same signature comes, only the rows that changed since are judged again: after placing one of a
-thousand equal pods that is a single row. What follows from a facet that other signatures have too is kept in common
-with them (framework/common.py); here is what must be asked for each signature, and the ranking that all add up to. A
-remembered answer equals a recomputed one (a property test says so), because a plugin's scope is a promise about what
-its answer depends on.
+thousand equal pods that is a single row. Results that other signatures share too are in results/shared.py; here are the
+plugins that must be asked for each signature.
+
+Invariant: a cached answer equals a recomputed one, because a plugin's scope is a promise about what its answer depends
+on. A property test compares the two.
 """
 
 from __future__ import annotations
@@ -14,39 +15,40 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from fairlead.framework.common import Preparations
-from fairlead.framework.layers import (
+from fairlead.framework.calls import asked
+from fairlead.framework.plugin import takes_part
+from fairlead.framework.results.columns import (
     FEW,
-    CachedScore,
-    LevelScored,
-    asked,
+    ScoreColumn,
+    UniformScoreColumn,
     first_refusal,
     first_refusals,
-    have_row_twins,
-    with_epochs,
+    fits_in_bytes,
 )
-from fairlead.framework.plugin import takes_part
+from fairlead.framework.results.plan import answer_by_row, with_epochs
+from fairlead.framework.results.shared import Preparations
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairlead.framework.common import Common, Roster
     from fairlead.framework.cycle import Cycle
-    from fairlead.framework.layers import Even
+    from fairlead.framework.results.constant import ConstantPart
+    from fairlead.framework.results.plan import PluginPlan
+    from fairlead.framework.results.shared import SharedResults
     from fairlead.framework.verdicts import VerdictCodes
     from fairlead.state.touchlog import TouchLog
 
 
 Answer = TypeVar("Answer")
 _REFUSED = -1
+"""The value of a refused row in a ranking: below every sum of scores."""
 _NEVER = (-1, -1)
 
 
-class Beside:
-    """Refusals of rows on which there is no room beside the pods that are promised to them, and where the logs were
-    read when that was found out."""
+class NominatedRefusals:
+    """Rows that are refused because of the pods nominated to them, by code, and how far the logs were read then."""
 
     __slots__ = ("codes", "marks")
 
@@ -55,7 +57,8 @@ class Beside:
         self.marks: tuple[int, ...] = ()
 
     def stale(self, logs: Sequence[TouchLog], promised: Iterable[int]) -> Iterable[int]:
-        """Rows to look at again: those that were touched, in any log, since the last time."""
+        """Rows to judge again: those touched in any of the logs since the last time, or all that have nominated pods
+        (`promised`) if that is too long ago to tell."""
         marks, self.marks = self.marks, tuple([log.mark for log in logs])
         touched = [log.since(mark) for log, mark in zip(logs, marks, strict=True)] if marks else [None]
         if None in touched:
@@ -64,89 +67,90 @@ class Beside:
         return set().union(*[rows for rows in touched if rows])
 
 
-class Remembered:
+class SignatureResults:
     """Everything kept for one signature."""
 
-    def __init__(self, cycle: Cycle, roster: Roster, common: Common, codes: VerdictCodes) -> None:
+    def __init__(self, cycle: Cycle, plan: PluginPlan, shared: SharedResults, codes: VerdictCodes) -> None:
         table = cycle.cluster.table
         self.capacity = table.capacity
         self.codes = codes
         self.pod = cycle.pod
-        self.common = common
-        self.static, self.row = common.static, common.row
-        self._prepare(cycle, roster)
-        self._filters = [p for p in roster.own_filters if p.name not in self.no_filter]
+        self.shared = shared
+        self.static, self.row = shared.static, shared.row
+        self._prepare(cycle, plan)
+        self._filters = [p for p in plan.own_filters if p.name not in self.no_filter]
         self._scores = [
-            (LevelScored if takes_part(plugin, "normalise") else CachedScore)(plugin, weight, self.capacity)
-            for plugin, weight in roster.own_scores
+            (UniformScoreColumn if takes_part(plugin, "normalise") else ScoreColumn)(plugin, weight, self.capacity)
+            for plugin, weight in plan.own_scores
             if plugin.name not in self.no_score
         ]
-        self._with_epochs = with_epochs(self._filters, self._scores) if roster.own_have_epochs else ()
-        self._row_by_row = roster.own_have_row_twins or have_row_twins(self._filters, self._scores)
-        self.scored: dict[str, CachedScore] = {
-            **common.scored,
+        scorers = [scored.plugin for scored in self._scores]
+        self._with_epochs = with_epochs((*self._filters, *scorers)) if plan.own_have_epochs else ()
+        self._by_row = plan.own_answer_by_row or answer_by_row(self._filters, scorers)
+        self.scored: dict[str, ScoreColumn] = {
+            **shared.scored,
             **{scored.plugin.name: scored for scored in self._scores},
         }
-        self._levelled = [scored for scored in self.scored.values() if scored.needs_normalising]
-        self.even: dict[Hashable, Even] = {}
-        """What all rows get on top of the ranking, by the levels and by what those say who are asked every time."""
+        self._normalised = [scored for scored in self.scored.values() if scored.needs_normalising]
+        self.constants: dict[Hashable, ConstantPart] = {}
+        """What all rows get on top of the ranking, by the scores of the plugins that it consists of."""
         self.ok: NDArray[np.bool_] = np.zeros(table.capacity, dtype=np.bool_)
-        self._width = _narrowest((*self._scores, *common.added))
+        self._width = _narrowest((*self._scores, *shared.in_ranking))
         self.ranked: NDArray[np.signedinteger[Any]] = np.full(table.capacity, _REFUSED, dtype=self._width)
-        """Weighted sums of the scores that need no normalising, of the feasible rows; -1 elsewhere. While all
-        normalised scores are flat, choosing is an argmax."""
-        self.unmoved = False
-        """Whether those who are not remembered say the same of the next pod (`Plugin.unmoved_by`)."""
+        """The ranking: of feasible rows the weighted sum of the scores that need no normalising, -1 elsewhere. While
+        the rest of the score is constant, choosing a node is an argmax."""
+        self.same_after_placing = False
+        """Whether the plugins that are not cached answer the same for the next identical pod."""
         self.row_codes: NDArray[np.int32] | None = None
-        """Refusals of the plugins that are asked for this signature; None while there are none."""
+        """Refusals of the plugins that are asked for each signature; None while there are none."""
         self._feasible: int | None = None
         self.rows_judged = 0
-        self.beside = Beside()
-        self.what_ifs: dict[tuple[str, int], tuple[Hashable, Any]] = {}
-        """Answers to questions that began with "if" about a row: what they were asked of, and what came out."""
+        self.nominated = NominatedRefusals()
+        self._what_ifs: dict[tuple[str, int], tuple[Hashable, Any]] = {}
+        """By question and row: the premises of a what-if, and its answer."""
         self._marks = _NEVER
         self._renewed: tuple[int, ...] = ()
 
-    def _prepare(self, cycle: Cycle, roster: Roster) -> None:
-        """Ask, once, what depends on nothing but the pod: who steps aside, who refuses, who leaves which note."""
-        shared = self.common.preparations
+    def _prepare(self, cycle: Cycle, plan: PluginPlan) -> None:
+        """PreFilter and PreScore of the cached plugins: asked once, because they depend on nothing but the pod."""
+        shared = self.shared.preparations
         cycle.notes.update(shared.notes)
         own = Preparations(shared)
-        own.leave_out(roster.own_choosy, cycle, roster)
-        own.ask(cycle, roster.own_prepare, roster.own_prepare_scores)
-        self.prepared, self.no_filter, self.no_score, self.notes = own.said, own.no_filter, own.no_score, own.notes
+        own.leave_out(plan.own_selective, cycle, plan)
+        own.ask(cycle, plan.own_prepare, plan.own_prepare_scores)
+        self.prepared, self.no_filter, self.no_score, self.notes = own.answers, own.no_filter, own.no_score, own.notes
         self.score_error = own.score_error
         self.to_prepare = [
-            plugin for plugin in roster.profile.at("prepare") if own.said.get(plugin.name, plugin) is not None
+            plugin for plugin in plan.profile.at("prepare") if own.answers.get(plugin.name, plugin) is not None
         ]
-        """Plugins whose `prepare` is still to be asked, or has something to say; the others have stepped aside."""
+        """Plugins whose `prepare` is not cached, or has a cached answer; the others have stepped aside."""
 
     def what_if(self, question: str, row: int, premises: Hashable, answer: Callable[[], Answer]) -> Answer:
-        """The answer to a what-if about a row, from memory while the premises are the same. They must name all that it
-        depends on besides the pod; the row's own version is one of them."""
-        kept = self.what_ifs.get((question, row))
+        """The answer to a what-if about a row, from the cache while its premises are the same. The premises must name
+        all that it depends on besides the pod, the row's own version among them."""
+        kept = self._what_ifs.get((question, row))
         if kept is not None and kept[0] == premises:
             found: Answer = kept[1]
             return found
         found = answer()
-        self.what_ifs[question, row] = (premises, found)
+        self._what_ifs[question, row] = (premises, found)
         return found
 
-    # ---- what it comes to ----
+    # ---- reading ----
 
     @property
     def feasible(self) -> int:
-        """How many rows are feasible as far as the remembered plugins go."""
+        """How many rows the cached plugins find feasible."""
         if self._feasible is None:
             self._feasible = int(np.count_nonzero(self.ok))
         return self._feasible
 
-    def levels(self) -> tuple[int | None, ...]:
-        """What each score that is normalised gives to every row; None if it does not give the same to all."""
-        return tuple([scored.same_for_all for scored in self._levelled])
+    def uniform_scores(self) -> tuple[int | None, ...]:
+        """Of each score that is normalised, what it gives to every row; None if it does not give all the same."""
+        return tuple([scored.beyond_ranking for scored in self._normalised])
 
     def refusals(self, high: int) -> list[NDArray[np.int32]]:
-        """Columns of verdicts; a row is refused by the first plugin in any of them."""
+        """Columns of refusal codes. A row is refused by the plugin that comes first in filter order in any of them."""
         columns = [self.static.codes[:high]]
         if self.row.filters:
             columns.append(self.row.codes[:high])
@@ -157,9 +161,9 @@ class Remembered:
     # ---- keeping up with the table ----
 
     def catch_up(self, cycle: Cycle) -> None:
-        """Judge again what changed since the last look."""
+        """Judge again the rows that changed since the last time."""
         table = cycle.cluster.table
-        self.common.catch_up(cycle)
+        self.shared.catch_up(cycle)
         marks = (table.static.mark, table.content.mark)
         renewed: tuple[int, ...] = (self.static.renewed, self.row.renewed)
         if self._with_epochs:
@@ -167,7 +171,7 @@ class Remembered:
         if table.capacity != self.capacity:
             self._widen(table.capacity)
         if renewed != self._renewed:
-            self.beside = Beside()
+            self.nominated = NominatedRefusals()
             self._judge(cycle, None)
         elif marks == self._marks:
             return
@@ -176,12 +180,12 @@ class Remembered:
                 self._judge_row(cycle, row)
         else:
             self._judge(cycle, self._touched(table.static, table.content))
-        # Only now: a plugin that raised has judged nothing, and will be asked again.
+        # Marks move last: if a plugin raised, the rows are judged again next time.
         self._marks, self._renewed = marks, renewed
 
     def _few(self, static: TouchLog, content: TouchLog) -> Iterable[int] | None:
-        """The rows touched since the last look, if they are so few that arrays are all overhead."""
-        if not self._row_by_row:
+        """The rows touched since the last time, if they are few and all plugins can be asked about single rows."""
+        if not self._by_row:
             return None
         filled = content.few_since(self._marks[1], FEW)
         if filled is None or static.mark == self._marks[0]:
@@ -199,24 +203,24 @@ class Remembered:
         self.rows_judged += len(nodes)
         where: Any = slice(0, len(nodes)) if rows is None else rows
         refused = first_refusals(cycle, self._filters, nodes, self.codes)
-        ok = self._feasible_in_common(where)
+        ok = self._shared_ok(where)
         if refused is not None:
             ok = ok & (refused == FEASIBLE)
         total: Any = None
         for scored in self._scores:
             values = scored.checked(asked(scored.plugin, "score", cycle, nodes), ok)
             scored.column[where] = values
-            if isinstance(scored, LevelScored):
-                scored.look(cycle, rows)
+            if isinstance(scored, UniformScoreColumn):
+                scored.written(cycle, rows)
                 continue
             weighted = values if scored.weight == 1 else values * scored.weight
             total = weighted if total is None else total + weighted
         total = 0 if total is None else total
-        for shared in self.common.added:
-            if shared.flat is None:  # the column may be too narrow for what its values come to with their weight
+        for shared in self.shared.in_ranking:
+            if shared.uniform is None:  # weighted values may not fit into the column's bytes
                 total = total + nodes.take(shared.column).astype(np.int64) * shared.weight
-            elif shared.flat:
-                total = total + shared.flat
+            elif shared.uniform:
+                total = total + shared.uniform
         self._keep_refusals(where, refused)
         self._feasible = None
         self.ok[where] = ok
@@ -226,16 +230,16 @@ class Remembered:
         """The same for one row."""
         self.rows_judged += 1
         code = first_refusal(cycle, self._filters, row, self.codes)
-        ok = code == FEASIBLE and bool(self._feasible_in_common(row))
+        ok = code == FEASIBLE and bool(self._shared_ok(row))
         total = 0
         for scored in self._scores:
             scored.column[row] = value = scored.checked_value(asked(scored.plugin, "score_row", cycle, row), ok)
-            if isinstance(scored, LevelScored):
-                scored.notice_value(value)
+            if isinstance(scored, UniformScoreColumn):
+                scored.written_value(value)
             else:
                 total += value * scored.weight
-        for shared in self.common.added:
-            total += int(shared.column[row]) * shared.weight if shared.flat is None else shared.flat
+        for shared in self.shared.in_ranking:
+            total += int(shared.column[row]) * shared.weight if shared.uniform is None else shared.uniform
         if code != FEASIBLE or self.row_codes is not None:
             self._keep_refusals(row, code)
         if self._feasible is not None:
@@ -243,8 +247,8 @@ class Remembered:
         self.ok[row] = ok
         self.ranked[row] = total if ok else _REFUSED
 
-    def _feasible_in_common(self, where: Any) -> Any:
-        """What the plugins that are shared with other signatures say."""
+    def _shared_ok(self, where: Any) -> Any:
+        """Rows that no plugin of the shared results refuses."""
         return self.static.ok[where] & self.row.ok[where] if self.row.filters else self.static.ok[where]
 
     def _keep_refusals(self, where: Any, codes: NDArray[np.int32] | int | None) -> None:
@@ -261,14 +265,15 @@ class Remembered:
         self.ok = np.zeros(capacity, dtype=np.bool_)
         self.ranked = np.full(capacity, _REFUSED, dtype=self._width)
         self.row_codes = None
-        self.even.clear()
+        self.constants.clear()
         self._feasible = None
         self._marks, self._renewed = _NEVER, ()
 
 
-def _narrowest(added: Sequence[CachedScore]) -> type[np.signedinteger[Any]]:
-    """The narrowest numbers that hold the sums of these scores: a ranking is read as a whole for every pod."""
-    if not all(scored.plugin.scores_in_range or scored.needs_normalising for scored in added):
+def _narrowest(summed: Sequence[ScoreColumn]) -> type[np.signedinteger[Any]]:
+    """The narrowest integers that hold the sums of these scores. A ranking is read as a whole for every pod, so its
+    width is what an attempt costs on many nodes."""
+    if not all(fits_in_bytes(scored.plugin) or scored.needs_normalising for scored in summed):
         return np.int64
-    most = sum(100 * abs(scored.weight) for scored in added if not scored.needs_normalising)
+    most = sum(100 * abs(scored.weight) for scored in summed if not scored.needs_normalising)
     return np.int16 if most < 1 << 15 else np.int32 if most < 1 << 31 else np.int64

@@ -1,4 +1,4 @@
-"""A remembered answer equals a recomputed one, whatever happened to the cluster in between; so does a row's twin."""
+"""A cached answer equals a recomputed one, whatever happened to the cluster in between; and so does one for a row."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fairlead.engine.cycle.placement import Placed, Search, place
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
-from fairlead.framework.plugin import takes_part
 from fairlead.framework.profile import Profile, profile_of
+from fairlead.framework.results.cached_plugin import CachedPlugin, overrides
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.model.pod import Pod
@@ -170,13 +170,13 @@ def test_the_twin_for_one_row_says_what_the_columns_say(
     cycle = cycle_for(applied.new, cluster, of)
     evaluator.prepare(cycle)
     rows = np.flatnonzero(cluster.table.alive[: cluster.table.high]).astype(np.int32)
-    for plugin in of.plugins():
-        if takes_part(plugin, "filter_row") and plugin.name not in cycle.no_filter:
+    for plugin in [plugin for plugin in of.plugins() if isinstance(plugin, CachedPlugin)]:
+        if overrides(plugin, "filter_row") and plugin.name not in cycle.no_filter:
             codes = evaluator.codes.refusals(plugin.name, plugin.filter(cycle, Nodes(cluster.table, rows)), len(rows))
             for at, row in enumerate(rows):
                 by_column: Verdict | None = None if codes is None else evaluator.codes.verdicts[int(codes[at])]
                 assert plugin.filter_row(cycle, int(row)) == by_column
-        if takes_part(plugin, "score_row"):
+        if overrides(plugin, "score_row"):
             column = plugin.score(cycle, Nodes(cluster.table, rows))
             assert not isinstance(column, int)
             assert [plugin.score_row(cycle, int(row)) for row in rows] == column.tolist()

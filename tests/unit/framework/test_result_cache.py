@@ -1,4 +1,4 @@
-"""What is remembered of pods: shared where they are alike, dropped when it grows too much."""
+"""Cached results are shared by pods that are alike, and dropped when they take too much memory."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import pytest
 from numpy.typing import NDArray
 
 from fairlead.errors import FairleadError, PluginError
-from fairlead.framework import evaluate
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.plugin import Plugin, Scope
 from fairlead.framework.profile import profile_of
+from fairlead.framework.results import cache
+from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.model.pod import Pod
@@ -32,7 +33,7 @@ from fairlead.testing.builders import node, pod
 NODES = 40
 
 
-class Counting(Plugin):
+class Counting(CachedPlugin):
     """Refuses nothing, and counts the rows that it was asked about."""
 
     name = "Counting"
@@ -48,11 +49,11 @@ class Counting(Plugin):
 
 
 class CountingByPriority(Counting):
-    def facet(self, pod: Pod) -> Hashable:
+    def cache_key(self, pod: Pod) -> Hashable:
         return pod.shape.priority
 
 
-class Moody(Plugin):
+class Moody(CachedPlugin):
     """Its score changes on all rows at once."""
 
     name = "Moody"
@@ -67,7 +68,7 @@ class Moody(Plugin):
         return np.full(len(nodes), self.mood, dtype=np.int64)
 
 
-class Lavish(Plugin):
+class Lavish(CachedPlugin):
     """Gives the odd rows as much as it may."""
 
     scope = Scope.STATIC
@@ -77,7 +78,7 @@ class Lavish(Plugin):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def facet(self, pod: Pod) -> Hashable:
+    def cache_key(self, pod: Pod) -> Hashable:
         return ()
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
@@ -93,7 +94,7 @@ class Terse(Lavish):
         return super().score(cycle, nodes).astype(np.int8)
 
 
-class Fewest(Plugin):
+class Fewest(CachedPlugin):
     """Likes nodes with few pods: the fullest gets nothing, an empty one a hundred."""
 
     name = "Fewest"
@@ -107,7 +108,7 @@ class Fewest(Plugin):
         return to_hundred(raw, reverse=True)
 
 
-class NowAndThen(Plugin):
+class NowAndThen(CachedPlugin):
     """Breaks if told to, and refuses the even rows if not."""
 
     name = "NowAndThen"
@@ -121,7 +122,7 @@ class NowAndThen(Plugin):
         return (Reject(Reason(self.name, "even"), nodes.row_numbers() % 2 == 0),)
 
 
-class Exaggerating(Plugin):
+class Exaggerating(CachedPlugin):
     """Gives row 1 more than anybody may, once a pod lies there or if told to; and refuses it if told to."""
 
     name = "Exaggerating"
@@ -146,7 +147,7 @@ class Exaggerating(Plugin):
 
 
 class ExaggeratingToAll(Exaggerating):
-    def facet(self, pod: Pod) -> Hashable:
+    def cache_key(self, pod: Pod) -> Hashable:
         return ()
 
 
@@ -173,8 +174,8 @@ def looked_at(evaluator: Evaluator, cluster: Cluster, name: str, cpu: str, prior
 
 
 def ranking(cycle: Cycle) -> list[int]:
-    assert cycle.remembered is not None
-    return cycle.remembered.ranked[:NODES].tolist()
+    assert cycle.results is not None
+    return cycle.results.ranked[:NODES].tolist()
 
 
 def test_pods_that_differ_in_what_a_plugin_does_not_read_share_its_answers() -> None:
@@ -188,7 +189,7 @@ def test_pods_that_differ_in_what_a_plugin_does_not_read_share_its_answers() -> 
     assert ranking(one) != ranking(other) == ranking(higher)
 
 
-def test_a_plugin_that_names_no_facet_is_asked_for_every_shape() -> None:
+def test_a_plugin_without_a_cache_key_is_asked_for_every_shape() -> None:
     counting = Counting()
     evaluator, cluster = Evaluator(profile_of("s", [counting, TaintToleration()])), world()
     for name, cpu in (("a", "1"), ("b", "2"), ("c", "1")):
@@ -234,13 +235,13 @@ def test_scores_in_range_add_up_beyond_the_range_with_their_weights() -> None:
 def test_a_score_of_ones_own_that_is_normalised_stays_out_of_the_ranking() -> None:
     evaluator, cluster = Evaluator(profile_of("s", [Fewest()], weights={"Fewest": 2})), world()
     level = looked_at(evaluator, cluster, "a", "1")
-    assert level.remembered is not None
-    assert (set(ranking(level)), level.remembered.scored["Fewest"].same_for_all) == ({0}, 200)
+    assert level.results is not None
+    assert (set(ranking(level)), level.results.scored["Fewest"].beyond_ranking) == ({0}, 200)
     for number, row in enumerate((1, 1, 4)):
         Statement(cluster).assign(looked_at(evaluator, cluster, f"b{number}", "2").pod, row)
     cycle = looked_at(evaluator, cluster, "c", "1")
-    assert cycle.remembered is not None
-    assert cycle.remembered.scored["Fewest"].same_for_all is None
+    assert cycle.results is not None
+    assert cycle.results.scored["Fewest"].beyond_ranking is None
     totals, contributions = evaluator.score(cycle, Nodes(cluster.table, np.array([0, 1, 4], dtype=np.int32)))
     assert totals.tolist() == [200, 0, 100] == [contributions[0].at(row, at) for at, row in enumerate((0, 1, 4))]
 
@@ -287,13 +288,13 @@ def test_a_plugin_that_raised_is_asked_again_about_the_same_rows() -> None:
         looked_at(evaluator, cluster, "a", "1")
     sometimes.broken = False
     cycle = looked_at(evaluator, cluster, "b", "1")
-    assert cycle.remembered is not None
-    assert cycle.remembered.ok[:NODES].tolist() == [row % 2 == 1 for row in range(NODES)]
-    assert cycle.remembered.feasible == NODES // 2
+    assert cycle.results is not None
+    assert cycle.results.ok[:NODES].tolist() == [row % 2 == 1 for row in range(NODES)]
+    assert cycle.results.feasible == NODES // 2
 
 
 def test_what_was_not_asked_for_in_a_long_time_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "_MEMORY_BYTES", 0)
+    monkeypatch.setattr(cache, "_MEMORY_BYTES", 0)
     counting = CountingByPriority()
     evaluator, cluster = Evaluator(profile_of("s", [counting])), world()
     for priority in range(20):
@@ -303,3 +304,60 @@ def test_what_was_not_asked_for_in_a_long_time_is_forgotten(monkeypatch: pytest.
     assert counting.rows == asked
     looked_at(evaluator, cluster, "oldest", "1", 0)
     assert counting.rows == asked + NODES
+
+
+class Forgetful(Plugin):
+    """Written for an older version: what it says for the cache would not be heard."""
+
+    name = "Forgetful"
+    scope = Scope.ROW
+
+    def epoch(self, cluster: Cluster) -> int:
+        return 0
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        return ()
+
+
+class Outdated(CachedPlugin):
+    name = "Outdated"
+
+    def facet(self, pod: Pod) -> Hashable:
+        return pod.namespace
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("plugin", "problem"),
+    [
+        (Forgetful(), "epoch belongs to CachedPlugin: derive Forgetful from fairlead.CachedPlugin"),
+        (Outdated(), "facet is called cache_key and belongs to CachedPlugin: derive Outdated from"),
+    ],
+)
+def test_a_member_that_the_cache_would_not_hear_is_an_error_that_names_the_remedy(plugin: Plugin, problem: str) -> None:
+    with pytest.raises(FairleadError, match=re.escape(problem)):
+        Evaluator(profile_of("p", [plugin]))
+
+
+class Plain(Plugin):
+    """A scope and nothing else."""
+
+    name = "Plain"
+    scope = Scope.STATIC
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        self.rows += len(nodes)
+        return ()
+
+
+def test_a_plain_plugin_with_a_scope_is_cached_for_pods_that_differ_in_their_names_alone() -> None:
+    plain = Plain()
+    evaluator, cluster = Evaluator(profile_of("s", [plain])), world()
+    for name, cpu in (("a", "1"), ("b", "1"), ("c", "2")):
+        looked_at(evaluator, cluster, name, cpu)
+    assert plain.rows == 2 * NODES

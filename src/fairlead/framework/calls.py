@@ -1,0 +1,57 @@
+"""Calls of plugins: every call is measured if the cycle is, and whatever a plugin raises names it.
+
+Invariant: no exception of a plugin but a FairleadError leaves these functions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairlead.errors import FairleadError, PluginError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.plugin import Plugin
+    from fairlead.framework.verdicts import VerdictCodes
+    from fairlead.state.nodes import Nodes
+
+HIGHEST = 100
+"""The highest score that a plugin may give (MaxNodeScore)."""
+
+
+def asked(plugin: Plugin, point: str, cycle: Cycle, *args: Any) -> Any:
+    """Call a plugin at a point and return its answer."""
+    try:
+        if (meter := cycle.meter) is not None:
+            return meter.call(cycle, plugin.name, point, lambda: getattr(plugin, point)(cycle, *args))
+        return getattr(plugin, point)(cycle, *args)
+    except FairleadError:
+        raise
+    except Exception as error:
+        raise PluginError(plugin.name, point, error) from error
+
+
+def refusals_by(plugin: Plugin, cycle: Cycle, nodes: Nodes, codes: VerdictCodes) -> NDArray[np.int32] | None:
+    """Call a plugin's filter over a selection of rows; its refusals as codes, None if it refuses no row."""
+    try:
+        if (meter := cycle.meter) is not None:
+            rejects = meter.call(cycle, plugin.name, "filter", lambda: tuple(plugin.filter(cycle, nodes)))
+        else:
+            rejects = plugin.filter(cycle, nodes)
+        return codes.refusals(plugin.name, rejects, len(nodes))
+    except FairleadError:
+        raise
+    except Exception as error:
+        raise PluginError(plugin.name, "filter", error) from error
+
+
+def check_range(plugin: str, lowest: int, highest: int) -> None:
+    """Raise if a plugin's final scores are not within 0..100. (The words are kube-scheduler's.)"""
+    if lowest < 0 or highest > HIGHEST:
+        bad = lowest if lowest < 0 else highest
+        raise FairleadError(
+            f'plugin "{plugin}" returns an invalid score {bad}, it should in the range of [0, 100] after normalizing'
+        )

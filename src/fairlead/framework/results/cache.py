@@ -1,0 +1,112 @@
+"""ResultCache: which pods share results. One belongs to each Evaluator.
+
+The *signature* of a pod is all that the cached plugins can read of it; pods of one signature share SignatureResults.
+The *shared key* is what the plugins with a `cache_key` read; signatures with the same key share SharedResults.
+
+Invariant: every SharedResults in the cache is used by at least one signature in it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from fairlead.framework.plugin import Scope
+from fairlead.framework.results.cached_plugin import CachedPlugin, reads_of
+from fairlead.framework.results.plan import PluginPlan
+from fairlead.framework.results.shared import SharedResults
+from fairlead.framework.results.signature import SignatureResults
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.profile import Profile
+    from fairlead.framework.verdicts import VerdictCodes
+    from fairlead.model.pod import Pod
+
+_MEMORY_BYTES = 256 << 20
+"""Columns beyond this are dropped, those of the least recently used signature first."""
+_BYTES_PER_ROW = 8
+_BYTES_PER_ROW_SHARED = 32
+"""What a signature and a shared key take per row of the table, roughly."""
+_KEPT_ALWAYS = 16
+"""So many signatures are kept whatever they take."""
+_CACHED_POINTS = ("prepare", "filter", "prepare_scores", "score")
+
+
+class ResultCache:
+    def __init__(self, profile: Profile, codes: VerdictCodes) -> None:
+        self._codes = codes
+        self._plan = PluginPlan(profile)
+        cached = [plugin for plugin in profile.plugins() if plugin.scope is not Scope.CLUSTER]
+        self._reads = frozenset[str]().union(*(reads_of(plugin) for plugin in cached))
+        uncached = [p for point in _CACHED_POINTS for p in profile.at(point) if p.scope is Scope.CLUSTER]
+        self._uncached = {plugin.name: plugin for plugin in uncached}
+        self._by_signature: OrderedDict[Hashable, SignatureResults] = OrderedDict()
+        self._by_key: dict[Hashable, SharedResults] = {}
+
+    def signature(self, pod: Pod) -> Hashable:
+        """What the cached plugins can read of a pod."""
+        reads = self._reads
+        if reads <= {"spec", "node"}:
+            return (pod.shape, pod.node_name) if pod.node_name else pod.shape
+        return (
+            pod.shape,
+            pod.node_name,
+            pod.namespace if "namespace" in reads else None,
+            frozenset(pod.labels.items()) if "labels" in reads else None,
+            frozenset(pod.annotations.items()) if "annotations" in reads else None,
+            pod.uid if "name" in reads else None,
+        )
+
+    def results_for(self, cycle: Cycle) -> SignatureResults:
+        """The results of the pod's signature, new ones if there are none, written into the cycle. Their PreFilter and
+        PreScore answers are valid; their columns are after `catch_up`."""
+        signature = self.signature(cycle.pod)
+        results = self._by_signature.get(signature)
+        if results is None:
+            results = self._by_signature[signature] = self._new(cycle, signature)
+            self._drop_oldest(results.capacity)
+        else:
+            self._by_signature.move_to_end(signature)
+            cycle.notes.update(results.notes)
+        cycle.no_filter = set(results.no_filter)
+        cycle.no_score = set(results.no_score)
+        cycle.results = results
+        return results
+
+    def _new(self, cycle: Cycle, signature: Hashable) -> SignatureResults:
+        key = self._plan.shared_key(cycle.pod, signature)
+        shared = self._by_key.get(key)
+        if shared is None:
+            shared = SharedResults(cycle, key, self._plan, self._codes)
+        results = SignatureResults(cycle, self._plan, shared, self._codes)
+        self._by_key[key] = shared
+        shared.users += 1
+        results.same_after_placing = "name" not in self._reads and self._same_after_placing(cycle.pod)
+        return results
+
+    def _same_after_placing(self, pod: Pod) -> bool:
+        """Whether no plugin that is not cached answers differently once such a pod is placed."""
+        return all(
+            isinstance(plugin, CachedPlugin) and plugin.same_after_placing(pod)
+            for plugin in self._uncached.values()
+            if plugin.concerns(pod)
+        )
+
+    def _drop_oldest(self, capacity: int) -> None:
+        limit = _MEMORY_BYTES // capacity
+        signatures, keys = self._by_signature, self._by_key
+        while (
+            len(signatures) > _KEPT_ALWAYS
+            and len(signatures) * _BYTES_PER_ROW + len(keys) * _BYTES_PER_ROW_SHARED > limit
+        ):
+            _, dropped = signatures.popitem(last=False)
+            dropped.shared.users -= 1
+            if not dropped.shared.users:
+                del keys[dropped.shared.key]
+
+    def clear(self) -> None:
+        self._by_signature.clear()
+        self._by_key.clear()

@@ -1,0 +1,98 @@
+"""CachedPlugin: a Plugin that says more about its answers, so that fewer of them have to be asked for.
+
+A plain `Plugin` with a scope of STATIC or ROW is cached already, for all pods that are equal in everything but their
+names. A `CachedPlugin` can narrow what its answers depend on, answer for a single row, and say when the cached answers
+are void. None of this may change an answer: the same plugin without these members decides the same, more slowly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from fairlead.framework.plugin import Plugin
+
+if TYPE_CHECKING:
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.sums import Sums
+    from fairlead.model.pod import Pod
+    from fairlead.model.reasons import Verdict
+    from fairlead.state.cluster import Cluster
+
+DEFAULT_READS = frozenset({"spec", "labels", "annotations", "namespace"})
+"""What an answer is taken to depend on if its plugin does not say."""
+
+
+class CachedPlugin(Plugin):
+    """A policy whose answers are cached on narrower terms than its scope alone allows."""
+
+    reads: frozenset[str] = DEFAULT_READS
+    """The parts of a pod that cached answers depend on: `spec` (its shape), `node` (the one it names), `labels`,
+    `annotations`, `namespace`, `name`."""
+
+    scores_in_range: bool = False
+    """Whether `score` always answers within 0..100, so that its column can be one of bytes."""
+
+    def cache_key(self, pod: Pod) -> Hashable:
+        """The fields of a pod that this plugin reads, if they are few. Pods with equal keys share its answers, however
+        they differ otherwise. Not overridden: it reads the whole signature. Only asked if the scope is not CLUSTER."""
+        raise NotImplementedError
+
+    def epoch(self, cluster: Cluster) -> int:
+        """A number whose change makes all cached answers of this plugin void, on every row."""
+        return 0
+
+    def same_after_placing(self, pod: Pod) -> bool:
+        """True if placing one pod cannot change this plugin's answer for an identical next pod. Asked once per
+        signature, of plugins of scope CLUSTER, and used only where the plugin stepped aside or gave all rows the same
+        score. Identical pods differ in nothing but their names."""
+        return False
+
+    def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
+        """What `filter` says of a single row; None if it does not refuse it. It is asked for the one row that the last
+        pod was placed on, where arrays cost more than they save; so it is worth writing for a plugin of scope ROW that
+        every pod meets. A property test compares it with `filter`."""
+        raise NotImplementedError
+
+    def score_row(self, cycle: Cycle, row: int) -> int:
+        """What `score` says of a single row; see `filter_row`."""
+        raise NotImplementedError
+
+    def sums(self, cycle: Cycle) -> Sums | None:
+        """The sums of requests that `filter` compares, if that is all it asks of the pods on a node; trials then become
+        arithmetic (framework/sums.py). None: it asks for more."""
+        return None
+
+
+_MEMBERS = ("reads", "scores_in_range", "cache_key", "epoch", "same_after_placing", "filter_row", "score_row", "sums")
+_FORMER_NAMES = {"facet": "cache_key", "unmoved_by": "same_after_placing"}
+
+
+def misplaced_members(plugin: Plugin) -> list[str]:
+    """What a plugin defines that would not be heard, with the remedy: members of CachedPlugin on a plain Plugin, and
+    members under a former name. Ignoring an `epoch` silently would keep answers that are void."""
+    found = [
+        f"{old} is called {new} and belongs to CachedPlugin"
+        for old, new in _FORMER_NAMES.items()
+        if hasattr(plugin, old)
+    ]
+    if isinstance(plugin, CachedPlugin):
+        return found
+    return [f"{name} belongs to CachedPlugin" for name in _MEMBERS if hasattr(plugin, name)] + found
+
+
+def overrides(plugin: Plugin, member: str) -> bool:
+    """Whether a plugin overrides a method of CachedPlugin."""
+    return isinstance(plugin, CachedPlugin) and getattr(type(plugin), member) is not getattr(CachedPlugin, member)
+
+
+def reads_of(plugin: Plugin) -> frozenset[str]:
+    return plugin.reads if isinstance(plugin, CachedPlugin) else DEFAULT_READS
+
+
+def epoch_of(plugin: Plugin, cluster: Cluster) -> int:
+    return plugin.epoch(cluster) if isinstance(plugin, CachedPlugin) else 0
+
+
+def sums_of(plugin: Plugin, cycle: Cycle) -> Sums | None:
+    return plugin.sums(cycle) if isinstance(plugin, CachedPlugin) else None

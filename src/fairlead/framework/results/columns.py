@@ -1,0 +1,224 @@
+"""Answers of plugins as columns over the rows of the table, brought up to date by the table's log of touched rows.
+
+`ResultColumns` keeps what some plugins of one scope said of every row, and how far the log was read. When it is looked
+at again, only the rows that were touched since are judged again: a few of them one by one, many of them in arrays.
+
+Invariant: once caught up, a column holds for every row what the plugin would say now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairlead.framework.calls import HIGHEST, asked, check_range, refusals_by
+from fairlead.framework.plugin import takes_part
+from fairlead.framework.results.cached_plugin import CachedPlugin
+from fairlead.framework.results.constant import Contribution
+from fairlead.framework.results.plan import answer_by_row, with_epochs
+from fairlead.framework.verdicts import FEASIBLE
+from fairlead.state.nodes import Nodes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.plugin import Plugin
+    from fairlead.framework.verdicts import VerdictCodes
+    from fairlead.state.touchlog import TouchLog
+
+FEW = 3
+"""Up to so many touched rows are judged one by one: for those the overhead of array operations is all the cost."""
+
+
+class ScoreColumn:
+    """A plugin's scores of all rows: raw values that are normalised over the feasible rows, or final ones."""
+
+    __slots__ = ("column", "contribution", "needs_normalising", "plugin", "weight")
+
+    def __init__(self, plugin: Plugin, weight: int, capacity: int) -> None:
+        self.plugin = plugin
+        self.weight = weight
+        self.needs_normalising = takes_part(plugin, "normalise")
+        self.widen(capacity)
+
+    @property
+    def beyond_ranking(self) -> int | None:
+        """What every row gets from this plugin on top of the ranking; None if that is not the same for all rows. A
+        score that needs no normalising is part of the ranking, so there it is 0."""
+        return 0
+
+    def checked(self, values: Any, ok: NDArray[np.bool_]) -> Any:
+        """A plugin's scores of some rows; raises if a feasible one is out of range. Nobody sees a refused row's."""
+        if self.needs_normalising or not len(ok) or _in_range(values):
+            return values
+        seen = np.where(ok, values, 0)
+        check_range(self.plugin.name, int(seen.min()), int(seen.max()))
+        return seen
+
+    def checked_value(self, value: int, ok: bool) -> int:
+        """The same for one row."""
+        if 0 <= value <= HIGHEST or self.needs_normalising:
+            return value
+        if ok:
+            check_range(self.plugin.name, value, value)
+        return 0
+
+    def widen(self, capacity: int) -> None:
+        """Replace the column by an empty one for a larger table."""
+        in_bytes = fits_in_bytes(self.plugin) and not self.needs_normalising
+        self.column: NDArray[np.signedinteger[Any]] = np.zeros(capacity, dtype=np.int8 if in_bytes else np.int64)
+        self.contribution = Contribution(
+            self.plugin.name, self.weight, column=None if self.needs_normalising else self.column
+        )
+
+
+class UniformScoreColumn(ScoreColumn):
+    """A score column that tracks whether all values are equal. `uniform` is then the weighted score that every row gets
+    (most often 0), so that normalising and even adding can be left out; it is None while values differ."""
+
+    __slots__ = ("_value", "uniform")
+
+    def __init__(self, plugin: Plugin, weight: int, capacity: int) -> None:
+        super().__init__(plugin, weight, capacity)
+        self.uniform: int | None = None
+        self._value: int | None = None
+        """The raw value of all rows."""
+
+    @property
+    def beyond_ranking(self) -> int | None:
+        return self.uniform if self.needs_normalising else 0
+
+    def written(self, cycle: Cycle, rows: NDArray[np.intp] | None) -> None:
+        """Look whether values are equal, after some rows were written, or all (None)."""
+        if rows is None:
+            self._compare_all(cycle)
+        elif self._value is not None and bool((self.column[rows] != self._value).any()):
+            self._value = self.uniform = None
+
+    def written_value(self, value: int) -> None:
+        """The same, after one row was written."""
+        if value != self._value:
+            self._value = self.uniform = None
+
+    def _compare_all(self, cycle: Cycle) -> None:
+        table = cycle.cluster.table
+        values = self.column[: table.high][table.alive[: table.high]]
+        value = int(values[0]) if len(values) else 0
+        self._value = value if bool((values == value).all()) else None
+        self.uniform = None if self._value is None else self._normalised(cycle, value) * self.weight
+        self.contribution.uniform = self.uniform or 0
+
+    def _normalised(self, cycle: Cycle, value: int) -> int:
+        if not self.needs_normalising:
+            return value
+        first = Nodes(cycle.cluster.table, np.zeros(1, dtype=np.int32))
+        return int(asked(self.plugin, "normalise", cycle, first, np.array([value], dtype=np.int64))[0])
+
+
+class ResultColumns:
+    """The filters and scores of some plugins of one scope, as columns, and how far the log was read."""
+
+    __slots__ = (
+        "_by_row", "_verdicts", "_with_epochs", "codes", "epochs", "filters", "mark", "ok", "renewed", "rows_judged",
+        "scores",
+    )  # fmt: skip
+
+    def __init__(
+        self, filters: Sequence[Plugin], scores: Sequence[UniformScoreColumn], capacity: int, verdicts: VerdictCodes
+    ) -> None:
+        self.filters = filters
+        self.scores = scores
+        self._verdicts = verdicts
+        self.codes: NDArray[np.int32] = np.zeros(capacity, dtype=np.int32)
+        """Of each row, the code of the first of these plugins that refuses it."""
+        self.ok: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
+        """Rows that have a node and that none of these plugins refuses."""
+        self.mark = -1
+        self.epochs: tuple[int, ...] = ()
+        self.renewed = 0
+        """How often all rows were judged at once."""
+        self.rows_judged = 0
+        plugins = [scored.plugin for scored in scores]
+        self._with_epochs = with_epochs((*filters, *plugins))
+        self._by_row = answer_by_row(filters, plugins)
+
+    def catch_up(self, cycle: Cycle, log: TouchLog) -> None:
+        """Judge again the rows that changed since the last time."""
+        epochs = tuple([plugin.epoch(cycle.cluster) for plugin in self._with_epochs]) if self._with_epochs else ()
+        mark, table = self.mark, cycle.cluster.table
+        if mark == log.mark and epochs == self.epochs:
+            return
+        widened = len(self.codes) != table.capacity
+        if mark < 0 or widened or epochs != self.epochs:
+            if widened:
+                self._widen(table.capacity)
+            self._judge(cycle, None)
+            self.renewed += 1
+        elif self._by_row and (few := log.few_since(mark, FEW)) is not None:
+            for row in few:
+                self._judge_row(cycle, row)
+        else:
+            self._judge(cycle, log.rows_since(mark))
+        # Marks move last: if a plugin raised, the rows are judged again next time.
+        self.mark, self.epochs = log.mark, epochs
+
+    def _judge(self, cycle: Cycle, rows: NDArray[np.intp] | None) -> None:
+        nodes = Nodes(cycle.cluster.table, rows)
+        self.rows_judged += len(nodes)
+        where: Any = slice(0, len(nodes)) if rows is None else rows
+        refused = first_refusals(cycle, self.filters, nodes, self._verdicts)
+        alive = nodes.take(nodes.table.alive)
+        self.codes[where] = FEASIBLE if refused is None else refused
+        self.ok[where] = alive if refused is None else (refused == FEASIBLE) & alive
+        for scored in self.scores:
+            scored.column[where] = scored.checked(asked(scored.plugin, "score", cycle, nodes), self.ok[where])
+            scored.written(cycle, rows)
+
+    def _judge_row(self, cycle: Cycle, row: int) -> None:
+        self.rows_judged += 1
+        self.codes[row] = code = first_refusal(cycle, self.filters, row, self._verdicts)
+        self.ok[row] = ok = code == FEASIBLE and bool(cycle.cluster.table.alive[row])
+        for scored in self.scores:
+            scored.column[row] = value = scored.checked_value(asked(scored.plugin, "score_row", cycle, row), ok)
+            scored.written_value(value)
+
+    def _widen(self, capacity: int) -> None:
+        self.codes = np.zeros(capacity, dtype=np.int32)
+        self.ok = np.zeros(capacity, dtype=np.bool_)
+        for scored in self.scores:
+            scored.widen(capacity)
+
+
+def fits_in_bytes(plugin: Plugin) -> bool:
+    """Whether a plugin promises that its scores are within 0..100."""
+    return isinstance(plugin, CachedPlugin) and plugin.scores_in_range
+
+
+def _in_range(values: Any) -> bool:
+    """Whether all values are within 0..100. (`np.min` and `np.max` do the same with more overhead, which is most of the
+    cost where values are few.)"""
+    return bool(np.minimum.reduce(values, axis=None) >= 0 and np.maximum.reduce(values, axis=None) <= HIGHEST)
+
+
+def first_refusals(
+    cycle: Cycle, filters: Sequence[Plugin], nodes: Nodes, verdicts: VerdictCodes
+) -> NDArray[np.int32] | None:
+    """Of each row, the code of the first plugin that refuses it; None if no row is refused."""
+    codes: NDArray[np.int32] | None = None
+    for plugin in filters:
+        refused = refusals_by(plugin, cycle, nodes, verdicts)
+        if refused is not None:
+            codes = refused if codes is None else np.where(codes == FEASIBLE, refused, codes)
+    return codes
+
+
+def first_refusal(cycle: Cycle, filters: Sequence[Plugin], row: int, verdicts: VerdictCodes) -> int:
+    """The same for one row."""
+    for plugin in filters:
+        verdict = asked(plugin, "filter_row", cycle, row)
+        if verdict is not None:
+            return verdicts.code(verdict)
+    return FEASIBLE

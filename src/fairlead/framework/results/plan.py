@@ -1,0 +1,86 @@
+"""PluginPlan: a profile's plugins, sorted once by how their results are cached.
+
+A plugin of scope CLUSTER is not cached. Of the others, those whose answers depend on a cache key or on Node objects
+alone are *shared*: one set of results serves many signatures. The rest are *own*: asked anew for every signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.errors import FairleadError
+from fairlead.framework.plugin import Scope, takes_part
+from fairlead.framework.results.cached_plugin import CachedPlugin, misplaced_members, overrides
+
+if TYPE_CHECKING:
+    from fairlead.framework.plugin import Plugin
+    from fairlead.framework.profile import Profile
+    from fairlead.model.pod import Pod
+
+
+class PluginPlan:
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        plugins = profile.plugins()
+        _check(plugins)
+        self._with_keys = [p for p in plugins if isinstance(p, CachedPlugin) and _has_key(p)]
+        keyed = {plugin.name for plugin in self._with_keys}
+        self._shared = keyed | {p.name for p in plugins if p.scope is Scope.STATIC}
+        self._key_has_signature = any(p.scope is Scope.STATIC and p.name not in keyed for p in plugins)
+        """Whether some shared plugin names no key: then results are shared within one signature only."""
+        selective = [plugin for plugin in plugins if takes_part(plugin, "concerns")]
+        self.shared_selective = [plugin for plugin in selective if plugin.name in self._shared]
+        self.own_selective = [plugin for plugin in selective if plugin.name not in self._shared]
+        """Those that do not concern every pod."""
+        self.filtering = {plugin.name for point in ("filter", "prepare") for plugin in profile.at(point)}
+        self.weights = {plugin.name: profile.weight(plugin) for plugin in profile.at("score")}
+        self.own_filters = [p for p in profile.at("filter") if p.scope is Scope.ROW and p.name not in self._shared]
+        own_scores = [p for p in profile.at("score") if p.scope is Scope.ROW and p.name not in self._shared]
+        self.own_scores = [(plugin, self.weights[plugin.name]) for plugin in own_scores]
+        self.own_have_epochs = any(overrides(plugin, "epoch") for plugin in (*self.own_filters, *own_scores))
+        self.own_answer_by_row = answer_by_row(self.own_filters, own_scores)
+        self.own_prepare = self._cached_at("prepare", shared=False)
+        self.own_prepare_scores = self._cached_at("prepare_scores", shared=False)
+        self.shared_prepare = self._cached_at("prepare", shared=True)
+        self.shared_prepare_scores = self._cached_at("prepare_scores", shared=True)
+
+    def _cached_at(self, point: str, *, shared: bool) -> list[Plugin]:
+        return [
+            plugin
+            for plugin in self.profile.at(point)
+            if plugin.scope is not Scope.CLUSTER and (plugin.name in self._shared) is shared
+        ]
+
+    def shared_key(self, pod: Pod, signature: Hashable) -> Hashable:
+        """All that the shared plugins read of a pod: their cache keys, and the signature if one of them names none."""
+        keys: list[Hashable] = [plugin.cache_key(pod) for plugin in self._with_keys]
+        if self._key_has_signature:
+            keys.append(signature)
+        return tuple(keys)
+
+    def shared_at(self, point: str, scope: Scope) -> list[Plugin]:
+        return [p for p in self.profile.at(point) if p.scope is scope and p.name in self._shared]
+
+
+def _has_key(plugin: Plugin) -> bool:
+    return plugin.scope is not Scope.CLUSTER and overrides(plugin, "cache_key")
+
+
+def answer_by_row(filters: Sequence[Plugin], scores: Sequence[Plugin]) -> bool:
+    """Whether all of these plugins can be asked about a single row."""
+    return all(overrides(plugin, "filter_row") for plugin in filters) and all(
+        overrides(plugin, "score_row") for plugin in scores
+    )
+
+
+def with_epochs(plugins: Iterable[Plugin]) -> list[CachedPlugin]:
+    """Those of the plugins whose cached answers may become void all at once."""
+    return [plugin for plugin in plugins if isinstance(plugin, CachedPlugin) and overrides(plugin, "epoch")]
+
+
+def _check(plugins: Iterable[Plugin]) -> None:
+    for plugin in plugins:
+        if misplaced := misplaced_members(plugin):
+            remedy = f"derive {type(plugin).__name__} from fairlead.CachedPlugin"
+            raise FairleadError(f'plugin "{plugin.name}": {"; ".join(misplaced)}: {remedy}')
