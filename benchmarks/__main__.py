@@ -32,6 +32,7 @@ BENCHES: list[tuple[tuple[str, ...], Bench]] = [
     (plugins.rows_of("TopologySpreading"), plugins.bench_topology_spreading),
     (("PreemptionBasic/1000Nodes", "PreemptionBasic/5000Nodes"), plugins.bench_preemption),
     (("VirtualRuntime/PodLife",), scheduling.bench_virtual_runtime),
+    (("VirtualRuntime/IdleHour",), scheduling.bench_idle_hour),
     (("GangOf1000/5000Nodes",), gangs.bench_large_gang),
     (("GangInOneRack/5000Nodes",), gangs.bench_rack),
     (("GangInNoRack/5000Nodes",), gangs.bench_no_rack),

@@ -123,9 +123,9 @@ def bench_virtual_runtime() -> Iterable[Row]:
         runtime.at(START + 1 + number / ARRIVALS, partial(_do, store, write))
     store.perform = inside.around(store.perform)  # type: ignore[method-assign]
     store._settle = inside.around(store._settle)  # type: ignore[method-assign]
-    for pod_state in runtime._seats:
-        pod_state.controller.step = inside.around(pod_state.controller.step)  # type: ignore[method-assign]
-        pod_state.controller.wake_at = inside.around(pod_state.controller.wake_at)  # type: ignore[method-assign]
+    for driven in runtime._driven:
+        driven.controller.step = inside.around(driven.controller.step)  # type: ignore[method-assign]
+        driven.controller.wake_at = inside.around(driven.controller.wake_at)  # type: ignore[method-assign]
     start = time.perf_counter()
     runtime.run(until=START + 30 + LIVES / ARRIVALS)
     total = time.perf_counter() - start
@@ -139,3 +139,16 @@ def bench_virtual_runtime() -> Iterable[Row]:
 
 def _do(store: Store, write: Write) -> None:
     store.perform(write)
+
+
+def bench_idle_hour() -> Iterable[Row]:
+    """Seconds that an hour of virtual time takes in which nothing happens."""
+    from fairlead.testing.harness import Harness
+
+    nodes = 1000
+    cluster = Harness(nodes=nodes)
+    cluster.run(10)
+    began = time.perf_counter()
+    cluster.run(3600)
+    yield Row("VirtualRuntime/IdleHour", time.perf_counter() - began, "s", 1, nodes=nodes, pods=0,
+              note="nothing happens for an hour", higher_is_better=False)  # fmt: skip

@@ -28,11 +28,34 @@ def fail(cluster: Harness, name: str, how: str | None = "true") -> None:
     cluster.patch(NODE, name, {"metadata": {"annotations": {"fairlead.io/fail": how}}})
 
 
-def test_nodes_stay_ready_as_long_as_they_renew_their_leases(cluster: Harness) -> None:
+def test_simulated_nodes_stay_ready_until_they_are_told_to_fail(cluster: Harness) -> None:
     cluster.run(600)
     assert {ready(cluster, f"node-{index}") for index in range(3)} == {"True"}
-    assert len(cluster.list(LEASE, namespace="kube-node-lease")) == 3
     assert taints(cluster, "node-0") == set()
+
+
+def test_a_real_node_stays_ready_as_long_as_its_lease_is_renewed(cluster: Harness) -> None:
+    real = node("real").doc()
+    del real["metadata"]["annotations"]["fairlead.io/simulated"]
+    cluster.apply(real)
+
+    def renew(second: int) -> None:
+        spec = {
+            "holderIdentity": "real",
+            "leaseDurationSeconds": 40,
+            "renewTime": f"2026-01-01T00:0{second // 60}:00.{second:06d}Z",
+        }
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec}
+        cluster.apply({**lease, "metadata": {"name": "real", "namespace": "kube-node-lease"}})
+
+    for second in range(0, 200, 10):
+        renew(second)
+        cluster.run(10)
+    assert ready(cluster, "real") == "True"
+    cluster.run(35)
+    assert ready(cluster, "real") == "True", "the grace period is not over"
+    cluster.run(20)
+    assert ready(cluster, "real") == "Unknown"
 
 
 def test_a_failed_node_is_tainted_and_its_pods_are_replaced_elsewhere(cluster: Harness) -> None:
@@ -185,3 +208,21 @@ def test_a_new_namespace_has_a_default_service_account(cluster: Harness) -> None
     cluster.apply(namespace("lab"))
     cluster.run(1)
     assert cluster.get(SERVICE_ACCOUNT, "default", namespace="lab") is not None
+
+
+def test_idle_nodes_write_nothing_while_time_passes() -> None:
+    cluster = Harness(nodes=20)
+    cluster.run(60)
+    before = cluster.store.resource_version
+    cluster.run(1800)
+    assert cluster.store.resource_version == before
+
+
+def test_leases_are_renewed_for_a_node_controller_of_somebody_else() -> None:
+    cluster = Harness(nodes=1, housekeeping="-node-lifecycle-controller")
+    cluster.run(60)
+    before = cluster.list(LEASE, namespace="kube-node-lease")
+    cluster.run(60)
+    after = cluster.list(LEASE, namespace="kube-node-lease")
+    assert len(before) == len(after) == 1
+    assert before[0]["spec"]["renewTime"] < after[0]["spec"]["renewTime"]

@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS, housekeepers
-from fairlead.controllers.nodes.kubelet import Kubelet
+from fairlead.controllers.nodes.kubelet import Kubelet, renewal_for
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Embedded, world_of
 
@@ -58,5 +58,9 @@ def simulation(
     """The same cluster where time passes as fast as its work allows, the same way each time."""
     from fairlead.runtime.virtual import VirtualRuntime
 
-    controllers = [*housekeepers(store), *schedulers, Kubelet(store, rng=Random(seed))]
+    controllers = [
+        *housekeepers(store),
+        *schedulers,
+        Kubelet(store, rng=Random(seed), renew_interval=renewal_for(ALL_CONTROLLERS)),
+    ]
     return VirtualRuntime(store, controllers, clock=clock, seed=seed, latencies=latencies)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fairlead.api.store.store import Store
 from fairlead.controllers.housekeeping import choose_controllers, housekeepers
-from fairlead.controllers.nodes.kubelet import Kubelet, PodScript
+from fairlead.controllers.nodes.kubelet import Kubelet, PodScript, renewal_for
 from fairlead.errors import NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import Controller, Doc, DocView, PatchType, Verb, Write
@@ -56,7 +56,8 @@ class Harness:
         --controllers` does; `script` is what pods do that say nothing of it."""
         self._clock = VirtualClock(start)
         self.store = Store(clock=self._clock, rng=Random(seed))
-        kubelet = Kubelet(self.store, rng=Random(seed + 1), default=script)
+        names = choose_controllers(housekeeping)
+        kubelet = Kubelet(self.store, rng=Random(seed + 1), default=script, renew_interval=renewal_for(names))
         self._served: Served | None = None
         self._schedulers = (
             [default_scheduler(seed)] if schedulers is None else [make(self.store) for make in schedulers]
@@ -64,7 +65,7 @@ class Harness:
         others = [*(make(self.store) for make in controllers), *self._schedulers]
         self.runtime = VirtualRuntime(
             self.store,
-            [*housekeepers(self.store, names=choose_controllers(housekeeping)), *others, kubelet],
+            [*housekeepers(self.store, names=names), *others, kubelet],
             clock=self._clock,
             seed=seed + 2,
             latencies=latencies,

@@ -1,21 +1,23 @@
 """Nodes that fall silent, and the taints that their conditions stand for.
 
-    Lease renewed ──▶ conditions are the kubelet's
-    no renewal for the grace period ──▶ Ready and the pressures become Unknown
+    Lease renewed, or a simulated node that is not told to fail ──▶ conditions are the kubelet's
+    no renewal, or told to fail, for the grace period ──▶ Ready and the pressures become Unknown
 
     Ready False    node.kubernetes.io/not-ready        NoSchedule and NoExecute
     Ready Unknown  node.kubernetes.io/unreachable      NoSchedule and NoExecute
     pressures, no network, cordoned                    NoSchedule, each under its own key
 
-Silence is measured on our own clock from when a renewal was seen, never from the times in it. A node that never had a
-Lease has no kubelet to fall silent and keeps the conditions it was given: nodes written by hand stay as written. What
-the taints do to pods is in pod_eviction.py.
+Silence is measured on our own clock from when a renewal was seen, never from the times in it. Of a simulated node the
+annotation that makes it fail says the same, so nobody has to renew a thousand Leases for this controller. A node of
+somebody else that never had a Lease has no kubelet to fall silent and keeps the conditions it was given: nodes written
+by hand stay as written. What the taints do to pods is in pod_eviction.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from fairlead.controllers.nodes.simulated_nodes import fails_from, is_simulated
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import condition, delete, patch, patch_status
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
@@ -53,6 +55,9 @@ class NodeLifecycle(Reconciler[str]):
         self._heard: dict[str, float] = {}
         self._renewals: dict[str, str] = {}
         self._graces: dict[str, float] = {}
+        self._told_to_fail: dict[
+            str, tuple[float, float]
+        ] = {}  # simulated node -> what its annotation says, silent since
 
     def observe(self, change: Change) -> None:
         name = change.doc["metadata"]["name"]
@@ -81,6 +86,7 @@ class NodeLifecycle(Reconciler[str]):
         node = self.view.get(NODE, "", key)
         if node is None:
             self._registered.discard(key)
+            self._told_to_fail.pop(key, None)
             yield from self._remove_lease(key)
             return
         if key not in self._registered:
@@ -88,7 +94,7 @@ class NodeLifecycle(Reconciler[str]):
             yield from self.event(
                 NODE, node, "RegisteredNode", f"Node {key} event: Registered Node {key} in Controller"
             )
-        silent_at = self._heard[key] + self._graces[key] if key in self._heard else float("inf")
+        silent_at = self._silent_at(key, node, now)
         if now < silent_at:
             if silent_at < float("inf"):
                 self.queue.add_at(key, silent_at)
@@ -96,6 +102,19 @@ class NodeLifecycle(Reconciler[str]):
             yield from self._declare_silent(node, now)
             return
         yield from self._taint(node, now)
+
+    def _silent_at(self, name: str, node: Doc, now: float) -> float:
+        """When the grace period of a silent node ends; for one that is heard of, when it would."""
+        if not is_simulated(node):
+            return self._heard[name] + self._graces[name] if name in self._heard else float("inf")
+        told = fails_from(node)
+        if told is None:
+            self._told_to_fail.pop(name, None)
+            return float("inf")
+        known = self._told_to_fail.get(name)
+        if known is None or known[0] != told:
+            known = self._told_to_fail[name] = (told, max(told, now))
+        return known[1] + self._grace
 
     def _remove_lease(self, name: str) -> Iterable[Write]:
         lease = self.view.get(LEASE, "kube-node-lease", name) if name in self._heard else None
