@@ -167,7 +167,7 @@ def test_a_data_directory_serves_one_process_at_a_time(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_clear_line(tmp_path: Path, options: list[str], line: str) -> None:
-    assert refusal(*options, cwd=tmp_path) == (1, [line])
+    assert refusal(*options, cwd=tmp_path) == (2, [line])
 
 
 def test_two_clusters_in_one_directory_have_a_kubeconfig_each(tmp_path: Path) -> None:
@@ -216,3 +216,34 @@ def test_with_data_the_port_is_kept_so_a_kubeconfig_stays_good(tmp_path: Path) -
         assert f":{port}" not in line
         assert f"port {port}, which this cluster had before, is in use: another is taken" in up.errors()
         assert up.kubeconfig.read_text() != kubeconfigs[0], "its own kubeconfig is brought up to date"
+
+
+def test_nodes_join_fail_recover_and_leave_while_it_runs(tmp_path: Path) -> None:
+    def nodes(*words: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "fairlead", "nodes", *words], cwd=tmp_path, capture_output=True, text=True,
+            timeout=60, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    with Up(tmp_path, "--nodes", "2") as up:
+        up.wait_ready()
+        assert nodes("add", "2:cpu=64,name=big") == (0, "node/big-0 added\nnode/big-1 added\n")
+        assert nodes("add") == (0, "node/node-2 added\n")
+        assert nodes("fail", "node-2") == (0, "node/node-2 fails from now on\n")
+        assert nodes("recover", "node-2") == (0, "node/node-2 recovers\n")
+        assert nodes("remove", "big-0") == (0, "node/big-0 removed\n")
+        assert asyncio.run(in_cluster(up, node_names)) == ["big-1", "node-0", "node-1", "node-2"]
+        code, told = nodes("remove", "node-0", "nothing")
+        assert (code, 'nodes "nothing" not found' in told) == (1, True)
+        assert asyncio.run(in_cluster(up, node_names)) == ["big-1", "node-0", "node-1", "node-2"]
+
+
+def test_fewer_nodes_than_the_data_has_are_refused(tmp_path: Path) -> None:
+    with Up(tmp_path, "--nodes", "3", "--data", "data") as up:
+        up.wait_ready()
+        up.signal(signal.SIGTERM)
+        assert up.wait() == 0
+    code, lines = refusal("--data", "data", "--nodes", "2", cwd=tmp_path)
+    assert code == 2
+    assert "--nodes 2 is fewer than the 3 nodes that data has" in lines[-1]

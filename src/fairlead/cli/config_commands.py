@@ -1,7 +1,7 @@
 """`fairlead config`: look at scheduler configuration files without running anything.
 
 `check` says whether a file can be used, `effective` shows it with everything filled in, `diff` shows what a change of
-files changes in effect. A wrong file is told with file, line, path of the field and a suggestion, and exit code 1.
+files changes in effect. A wrong file is told with file, line, path of the field and a suggestion, and exit code 2.
 Which dialect a file is in, kube-scheduler's or Volcano's, is seen from its keys; what is Volcano's is in
 volcano_config.py.
 """
@@ -118,7 +118,7 @@ def effective_command(file: str | None, output: str, gates: Gates) -> None:
 @click.option("-o", "--output", type=click.Choice(["text", "yaml", "json"]), default="text", show_default=True)
 @_gates
 def diff_command(before: str, after: str, output: str, gates: Gates) -> None:
-    """Show where the effective configurations of two files differ. Exit code 0 either way; 1 for a wrong file."""
+    """Show where the effective configurations of two files differ. Exit code 0 either way; 2 for a wrong file."""
     sources = volcano_source(before), volcano_source(after)
     if sources[0] is not None and sources[1] is not None:
         differences = diff_volcano(sources[0], sources[1])
@@ -137,7 +137,7 @@ def _read(file: str, gates: Gates) -> KubeConfig:
         config = read_config(file, capabilities=PluginRegistry().capabilities, gates=gates)
     except ConfigError as error:
         click.echo(str(error), err=True)
-        sys.exit(1)
+        sys.exit(2)
     for notice in config.notices:
         click.echo(f"{file}: note: {notice}", err=True)
     return config

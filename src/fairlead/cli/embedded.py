@@ -29,7 +29,7 @@ from fairlead.cli.kept_port import KeptPort
 from fairlead.cli.run import standalone
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS
 from fairlead.controllers.nodes.simulated_nodes import fails_from, is_simulated
-from fairlead.errors import FairleadError, NotFound
+from fairlead.errors import ConfigError, FairleadError, NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import Verb, Write
 from fairlead.runtime.collecting import collect_rarely, spare_what_lives
@@ -161,6 +161,12 @@ class EmbeddedCluster:
     async def _add_nodes(self, on_node: Callable[[int], None]) -> None:
         """Those of the fleet that are not there yet; none if the data has nodes and nobody asked for a number."""
         known = set(self._node_names())
+        asked = self.wish.fleet.nodes
+        if asked is not None and asked < len(known):
+            raise ConfigError(
+                f"--nodes {asked} is fewer than the {len(known)} nodes that {self._origin()} has",
+                hint="leave --nodes away to keep them; `fairlead nodes remove` takes nodes out of a running cluster",
+            )
         missing = [] if known and self.wish.fleet.nodes is None else self.wish.fleet.documents(now=self._clock.now())
         missing = [node for node in missing if node["metadata"]["name"] not in known]
         for start in range(0, len(missing), _AT_ONCE):
@@ -189,6 +195,9 @@ class EmbeddedCluster:
         from fairlead.runtime.usage import UsageCollector
 
         return UsageCollector(board, names=self._node_names, raw=_no_custom_metrics, now=self._clock.now)
+
+    def _origin(self) -> str:
+        return str(self.wish.data) if self.wish.snapshot is None else "the snapshot"
 
     def _node_names(self) -> list[str]:
         return self.store.names(kinds.NODE)

@@ -1,7 +1,8 @@
 """The command `fairlead`, also as `kubectl fairlead`. Each command lives in a module that is imported when it is used.
 
 That keeps `--help`, completion and `version` instant: NumPy, aiohttp and the scheduler are loaded by what needs them.
-Errors that fairlead raises on purpose end here as one line on standard error and exit code 1; wrong usage is 2.
+Errors that fairlead raises on purpose end here as one line on standard error and exit code 1; wrong usage, and an input
+file that cannot be used, are 2.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import click
 
-from fairlead.errors import FairleadError
+from fairlead import __version__
+from fairlead.errors import ConfigError, FairleadError
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "explain": CommandEntry("fairlead.cli.explain:explain_group", "Say why a pod is where it is, or why it waits."),
     "queue": CommandEntry("fairlead.cli.queue:queue_group", "List queues; show what one holds, may hold, and why."),
+    "nodes": CommandEntry("fairlead.cli.nodes:nodes_group", "Add, remove, fail and recover simulated nodes."),
     "bug-report": CommandEntry("fairlead.cli.bugreport:bug_report_command", "Pack what a bug report needs, redacted."),
     "config": CommandEntry(
         "fairlead.cli.config_commands:config_group", "Check, show and compare scheduler configuration files."
@@ -47,6 +51,12 @@ COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 
+class _UnusableInput(click.ClickException):
+    """An input file that cannot be used ends like wrong arguments; everything else that goes wrong is 1."""
+
+    exit_code = 2
+
+
 class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -59,11 +69,19 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean '{near[0]}'?" if near else ""))
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except FairleadError as error:
-            raise click.ClickException(str(error)) from error
+            raise (_UnusableInput if isinstance(error, ConfigError) else click.ClickException)(str(error)) from error
 
 
 def _imported(target: str) -> click.Command:
@@ -74,6 +92,7 @@ def _imported(target: str) -> click.Command:
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, "--version", message="fairlead %(version)s")
 def cli() -> None:
     """A cluster scheduler with a Kubernetes API of its own: no cluster needed.
 
@@ -85,7 +104,11 @@ def cli() -> None:
 
 
 def main() -> None:
-    cli(prog_name=program_name(sys.argv[0]))
+    try:
+        cli(prog_name=program_name(sys.argv[0]))
+    except KeyboardInterrupt:
+        # A second Ctrl-C, while the first is still being carried out.
+        os._exit(130)
 
 
 def program_name(path: str) -> str:

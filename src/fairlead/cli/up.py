@@ -60,7 +60,10 @@ def _not_the_users_own(context: click.Context, parameter: click.Parameter, path:
               help="How many zones the nodes are in, or their names (a,b,c).")  # fmt: skip
 @click.option("--shape", "shapes", multiple=True, metavar="[COUNT:]RES=N,...", callback=_each(parse_shape),
               help="What nodes offer: cpu=8,memory=32Gi,pods=110,nvidia.com/gpu=8. Repeat for several shapes; "
-                   "5:cpu=64,memory=256Gi gives five such nodes.")  # fmt: skip
+                   "5:cpu=64,memory=256Gi gives five such nodes. Also name=gpu, type=p4d.24xlarge, label.team=ml, "
+                   "taint.gpu=yes:NoSchedule.")  # fmt: skip
+@click.option("--nodes-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Shapes of nodes, or Node objects, in YAML; beside or in the place of --shape.")  # fmt: skip
 @click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), default=DEFAULT_KUBECONFIG,
               show_default=True, callback=_not_the_users_own,
               help="Where to write the kubeconfig once the cluster is ready. Never over a file that is not this "
@@ -87,6 +90,7 @@ def up_command(
     nodes: int | None,
     zones: tuple[str, ...],
     shapes: tuple[NodeShape, ...],
+    nodes_file: Path | None,
     kubeconfig: Path,
     port: int,
     bind: str,
@@ -121,12 +125,9 @@ def up_command(
     volcano = VolcanoFlags.taken_from({**volcano_flags, "gates": gates})
     if volcano is not None and scheduler == "none":
         raise click.UsageError("--volcano-conf is for the scheduler, and --scheduler none runs none")
-    try:
-        fleet = Fleet(nodes, zones, shapes)
-    except ConfigError as error:
-        raise click.UsageError(str(error)) from None
+    fleet = _fleet(nodes, zones, shapes, nodes_file)
     if not kubeconfig.absolute().parent.is_dir():
-        raise FairleadError(f"the kubeconfig {kubeconfig} cannot be written: {kubeconfig.parent} is not a directory")
+        raise ConfigError(f"the kubeconfig {kubeconfig} cannot be written: {kubeconfig.parent} is not a directory")
     chosen = click.get_current_context().get_parameter_source("kubeconfig") is not ParameterSource.DEFAULT
     from fairlead.cli.kubeconfig_file import KubeconfigFile
 
@@ -147,6 +148,18 @@ def up_command(
         snapshot=None if snapshot is None else _read(snapshot),
     )  # fmt: skip
     asyncio.run(_up(wish))
+
+
+def _fleet(nodes: int | None, zones: tuple[str, ...], shapes: tuple[NodeShape, ...], file: Path | None) -> Fleet:
+    try:
+        if file is None:
+            return Fleet(nodes, zones, shapes)
+        from fairlead.cli.fleet_file import read_fleet_file
+
+        more, objects = read_fleet_file(file)
+        return Fleet(nodes, zones, (*shapes, *more), objects)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _leave_quietly_on_signals() -> None:

@@ -45,7 +45,7 @@ def check_volcano(
         known = objects()
     except FairleadError as error:
         click.echo(str(error), err=True)
-        return 1
+        return 2 if isinstance(error, ConfigError) else 1
     for notice in config.notices:
         click.echo(f"overlooked: {notice}", err=True)
     traps = traps_of(config)
@@ -96,7 +96,7 @@ def effective_volcano(source: Source, *, output: str) -> int:
         config = volcano_config_from(source)
     except ConfigError as error:
         click.echo(str(error), err=True)
-        return 1
+        return 2 if isinstance(error, ConfigError) else 1
     document = effective_document(config)
     if output == "json":
         click.echo(json.dumps(document, indent=2))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from fairlead.cli.fleet import Fleet, parse_shape, parse_zones
+from fairlead.cli.fleet_file import read_fleet_file
 from fairlead.errors import ConfigError
 
 
@@ -56,6 +59,13 @@ def test_shapes_and_number_must_agree() -> None:
         ("cpu=lots", '"lots" is not a quantity of cpu'),
         ("many:cpu=8", '"many" in "many:cpu=8" is not a number of nodes'),
         ("0:cpu=8", '"0" in "0:cpu=8" is not a number of nodes'),
+        ("gpu=8", '"gpu" is not a resource of nodes (extended resources have a domain, for example nvidia.com/gpu)'),
+        ("BAD NAME=8", '"BAD NAME" is not a resource of nodes'),
+        ("cpu=4,cpu=8", 'cpu is given twice in "cpu=4,cpu=8"'),
+        ("cpu=-4", "cpu=-4 is less than nothing"),
+        ("cpu=4,name=Big_One", '"Big_One" cannot begin a node name'),
+        ("cpu=4,label.a b=c", '"a b=c" is not a label'),
+        ("cpu=4,taint.gpu=yes:Never", '"Never" is not the effect of a taint'),
     ],
 )
 def test_a_wrong_shape_is_told_with_an_example(text: str, words: str) -> None:
@@ -70,3 +80,66 @@ def test_zones_are_a_number_or_names() -> None:
     assert parse_zones("east, west") == ("east", "west")
     assert len(set(parse_zones("40"))) == 40
     assert "topology.kubernetes.io/zone" not in fleet(zones="0").documents(now=0.0)[0]["metadata"]["labels"]
+
+
+def test_a_shape_names_types_labels_and_taints_its_nodes() -> None:
+    made = fleet("2:cpu=96,name=gpu,type=p4d.24xlarge,label.team=ml,taint.gpu=yes:NoSchedule", "cpu=4", nodes=3)
+    first, second, third = made.documents(now=0.0)
+    assert [node["metadata"]["name"] for node in (first, second, third)] == ["gpu-0", "gpu-1", "node-2"]
+    assert first["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "p4d.24xlarge"
+    assert second["metadata"]["labels"]["team"] == "ml"
+    assert second["spec"]["taints"] == [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
+    assert "taints" not in third["spec"]
+
+
+@pytest.mark.parametrize("text", ["-2", "a b", "a,b c"])
+def test_zones_that_no_label_could_name_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="is not the name of a zone"):
+        parse_zones(text)
+
+
+FILE = """
+nodes:
+- count: 2
+  name: gpu
+  instanceType: p4d.24xlarge
+  resources: {cpu: 96, memory: 1152Gi, nvidia.com/gpu: 8}
+  labels: {team: ml}
+  taints: [{key: nvidia.com/gpu, effect: NoSchedule}]
+---
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: copied, uid: old}, status: {allocatable: {cpu: "4"}}}
+"""
+
+
+def test_a_file_gives_shapes_and_whole_nodes(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.yaml"
+    path.write_text(FILE)
+    shapes, objects = read_fleet_file(path)
+    first, second, copied = Fleet(shapes=shapes, objects=objects).documents(now=0.0)
+    assert [node["metadata"]["name"] for node in (first, second, copied)] == ["gpu-0", "gpu-1", "copied"]
+    assert first["status"]["allocatable"]["nvidia.com/gpu"] == "8"
+    assert first["spec"]["taints"] == [{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]
+    assert copied["metadata"] == {"name": "copied", "annotations": {"fairlead.io/simulated": "true"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nodes: [{cores: 4}]", r"nodes.yaml: nodes\[0\].cores: unknown field \(known: count"),
+        ("nodes: [{count: none}]", r"nodes\[0\].count: is not a number of nodes"),
+        ("nodes: [{resources: {gpu: 8}}]", r'nodes\[0\]: "gpu" is not a resource of nodes'),
+        ("nodes: [{taints: [{key: a}]}]", "is not the effect of a taint"),
+        ("nodes: [4]", r"nodes\[0\]: is not a mapping"),
+        ("nodes: [", r"nodes.yaml:1: not valid YAML"),
+        ("kind: Pod", "a Node with a name is expected here, not Pod"),
+        ("", "names no nodes"),
+    ],
+)
+def test_a_wrong_file_is_told_by_file_and_field(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "nodes.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        read_fleet_file(path)

@@ -63,7 +63,7 @@ def test_beyond_loopback_a_token_is_needed() -> None:
 def test_a_wrong_file_is_told_with_a_suggestion(file: Path) -> None:
     file.write_text(CONFIG + "paralellism: 3\n")
     result = run("--config", file)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "paralellism" in result.output
     assert "parallelism" in result.output
 

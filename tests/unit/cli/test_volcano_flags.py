@@ -88,7 +88,7 @@ def test_a_wrong_file_is_told_before_anything_starts(tmp_path: Path) -> None:
     file = tmp_path / "v.conf"
     file.write_text("actions: alocate\ntiers: [{plugins: [{name: gang}]}]\n")
     result = _up("--volcano-conf", str(file))
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert 'there is no action "alocate" (did you mean "allocate"?)' in result.stderr
 
 

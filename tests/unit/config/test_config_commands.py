@@ -29,17 +29,17 @@ def test_check_of_a_right_file_names_its_profiles() -> None:
 
 @pytest.mark.parametrize("command", [["check"], ["effective"], ["diff", HERE / "right" / "defaults.yaml"]])
 @pytest.mark.parametrize("file", WRONG, ids=lambda file: file.stem)
-def test_a_wrong_file_ends_with_code_1_and_the_problems_on_standard_error(file: Path, command: list[str]) -> None:
+def test_a_wrong_file_ends_with_code_2_and_the_problems_on_standard_error(file: Path, command: list[str]) -> None:
     result = run(*command, file)
     expected, _, _ = file.with_suffix(".txt").read_text().partition("\n---\n")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr == expected.replace(file.name, str(file)) + "\n"
 
 
-def test_a_file_that_is_not_there_is_told_and_ends_with_code_1() -> None:
+def test_a_file_that_is_not_there_is_told_and_ends_with_code_2() -> None:
     result = run("check", "nowhere.yaml")
-    assert (result.exit_code, result.stderr) == (1, "nowhere.yaml: cannot be read: No such file or directory\n")
+    assert (result.exit_code, result.stderr) == (2, "nowhere.yaml: cannot be read: No such file or directory\n")
 
 
 def test_effective_without_a_file_shows_the_built_in_configuration() -> None:

@@ -191,18 +191,18 @@ def test_check_recognises_the_dialect_and_names_actions_and_plugins() -> None:
     assert result.stdout.startswith("default: fine, no traps; actions: enqueue, allocate, backfill; plugins: priority")
 
 
-def test_check_of_a_wrong_file_is_code_1_and_the_problem_on_standard_error(tmp_path: Path) -> None:
+def test_check_of_a_wrong_file_is_code_2_and_the_problem_on_standard_error(tmp_path: Path) -> None:
     file = tmp_path / "v.conf"
     file.write_text("actions: alocate\ntiers:\n- plugins:\n  - name: gang\n")
     result = run("check", file)
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f'{file}:1: actions: there is no action "alocate" (did you mean "allocate"?)\n'
 
 
 def test_check_compatible_says_what_was_overlooked(tmp_path: Path) -> None:
     file = tmp_path / "v.conf"
     file.write_text(PRESETS["default"] + "extra: 1\n")
-    assert run("check", file).exit_code == 1
+    assert run("check", file).exit_code == 2
     result = run("check", file, "--compatible")
     assert result.exit_code == 0
     assert result.stderr == f'overlooked: {file}:13: extra: unknown field "extra"\n'

@@ -312,5 +312,5 @@ def test_check_says_when_there_are_no_queues(tmp_path: Path) -> None:
     file = tmp_path / "nothing.yaml"
     file.write_text("{}")
     result = check("--queues", str(file))
-    assert (result.exit_code, "has no Queue in it" in result.output) == (1, True)
+    assert (result.exit_code, "has no Queue in it" in result.output) == (2, True)
     assert check("--queues", str(file), "--context", "x").exit_code == 2

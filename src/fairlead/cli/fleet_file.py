@@ -1,0 +1,105 @@
+"""`--nodes-file`: simulated nodes from a file, by shape or as whole Node objects.
+
+    nodes:
+    - count: 4
+      name: gpu                       # gpu-0 ... gpu-3
+      instanceType: p4d.24xlarge
+      resources: {cpu: 96, memory: 1152Gi, nvidia.com/gpu: 8}
+      labels: {team: ml}
+      taints: [{key: nvidia.com/gpu, effect: NoSchedule}]
+
+Node objects (one, several documents, or a List as `kubectl get nodes -o yaml` prints it) are taken as they are, but for
+what belongs to the cluster that they come from, and are simulated from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from fairlead.cli.fleet import INSTANCE_TYPE, NodeShape
+from fairlead.controllers.nodes.simulated_nodes import SIMULATED
+from fairlead.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Doc
+
+_FIELDS = ("count", "name", "instanceType", "resources", "labels", "taints")
+_OF_THE_OTHER_CLUSTER = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink")
+
+
+def read_fleet_file(path: Path) -> tuple[list[NodeShape], list[Doc]]:
+    """Shapes, and Node objects. Raises ConfigError that names the file and the field."""
+    try:
+        documents = [one for one in yaml.safe_load_all(path.read_text()) if one is not None]
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", file=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError("is not text", file=str(path)) from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise ConfigError("not valid YAML", file=str(path), line=None if mark is None else mark.line + 1) from error
+    shapes: list[NodeShape] = []
+    nodes: list[Doc] = []
+    for document in documents:
+        if isinstance(document, dict) and isinstance(document.get("nodes"), list) and "kind" not in document:
+            shapes += (_shape(path, number, entry) for number, entry in enumerate(document["nodes"]))
+        else:
+            nodes += (_node(path, one) for one in _items(document))
+    if not shapes and not nodes:
+        raise ConfigError("names no nodes", file=str(path), hint="a list under `nodes`, or Node objects")
+    return shapes, nodes
+
+
+def _items(document: Any) -> Iterator[Any]:
+    if isinstance(document, dict) and str(document.get("kind", "")).endswith("List"):
+        yield from document.get("items") or ()
+    else:
+        yield document
+
+
+def _node(path: Path, node: Any) -> Doc:
+    if not isinstance(node, dict) or node.get("kind") != "Node" or not (node.get("metadata") or {}).get("name"):
+        what = node.get("kind") if isinstance(node, dict) else type(node).__name__
+        raise ConfigError(f"a Node with a name is expected here, not {what}", file=str(path))
+    metadata = {name: value for name, value in node["metadata"].items() if name not in _OF_THE_OTHER_CLUSTER}
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), SIMULATED: "true"}
+    return {"apiVersion": "v1", "spec": {}, **node, "metadata": metadata}
+
+
+def _shape(path: Path, number: int, entry: Any) -> NodeShape:
+    where = f"nodes[{number}]"
+    if not isinstance(entry, dict):
+        raise ConfigError("is not a mapping", file=str(path), path=where)
+    for name in entry:
+        if name not in _FIELDS:
+            raise ConfigError(
+                "unknown field", file=str(path), path=f"{where}.{name}", hint=f"known: {', '.join(_FIELDS)}"
+            )
+    count = entry.get("count", 1)
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise ConfigError("is not a number of nodes", file=str(path), path=f"{where}.count")
+    labels = _texts(path, f"{where}.labels", entry.get("labels"))
+    if "instanceType" in entry:
+        labels[INSTANCE_TYPE] = str(entry["instanceType"])
+    taints = entry.get("taints") or []
+    if not isinstance(taints, list) or not all(isinstance(one, dict) for one in taints):
+        raise ConfigError("is not a list of taints", file=str(path), path=f"{where}.taints")
+    try:
+        return NodeShape(
+            _texts(path, f"{where}.resources", entry.get("resources")), count, str(entry.get("name", "")), labels,
+            tuple(taints),
+        )  # fmt: skip
+    except ConfigError as error:
+        raise ConfigError(error.message, file=str(path), path=where, hint=error.hint) from None
+
+
+def _texts(path: Path, where: str, value: Any) -> dict[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(one, str | int | float) for one in value.values()):
+        raise ConfigError("is not a mapping of plain values", file=str(path), path=where)
+    return {str(name): str(one) for name, one in value.items()}
