@@ -24,6 +24,7 @@ import aiohttp
 import orjson
 
 from benchmarks.row import Row
+from fairlead.api.port import Query
 from fairlead.api.server.pki import Credentials
 from fairlead.api.server.server import Server
 from fairlead.api.store.journal import Journal
@@ -117,7 +118,7 @@ def _watched() -> float:
     start_version = str(store.resource_version)
     _create_all(store, CREATES)
     start = time.perf_counter()
-    subscription = store.subscribe(POD, resource_version=start_version, buffer=CREATES)
+    subscription = store.subscribe(POD, Query(resource_version=start_version), buffer=CREATES)
     seen = [orjson.loads(record.raw) for _, record, _ in subscription.drain()]
     return len(seen) / (time.perf_counter() - start)
 

@@ -122,7 +122,7 @@ def bench_virtual_runtime() -> Iterable[Row]:
         write = Write(Verb.CREATE, POD, "default", f"life-{number}", doc)
         runtime.at(START + 1 + number / ARRIVALS, partial(_do, store, write))
     store.perform = inside.around(store.perform)  # type: ignore[method-assign]
-    store._settle = inside.around(store._settle)  # type: ignore[method-assign]
+    store._commits._settle = inside.around(store._commits._settle)  # type: ignore[method-assign]
     for driven in runtime._driven:
         driven.controller.step = inside.around(driven.controller.step)  # type: ignore[method-assign]
         driven.controller.wake_at = inside.around(driven.controller.wake_at)  # type: ignore[method-assign]

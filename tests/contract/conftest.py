@@ -18,7 +18,7 @@ import pytest
 
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import Connection
-from fairlead.api.port import ClusterApi
+from fairlead.api.port import ClusterApi, Query
 from fairlead.api.store.store import Store, StoreApi
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.kinds import NAMESPACE, NODE, POD, Kind
@@ -85,14 +85,14 @@ class World:
         return await self._perform(Write(Verb.CREATE, POD, self.namespace, pod, body, subresource="binding"))
 
     async def names(self, kind: Kind, **more: Any) -> list[str]:
-        page = await self.api.list(kind, namespace=self._in(kind), **more)
+        page = await self.api.list(kind, Query(namespace=self._in(kind), **more))
         return [item["metadata"]["name"] for item in page.items]
 
     async def events(self, count: int, kind: Kind, **more: Any) -> list[tuple[str, str]]:
         """The next so many events of a watch (bookmarks left out), as (type, name)."""
         seen: list[tuple[str, str]] = []
         async with asyncio.timeout(20):
-            stream = self.api.watch(kind, namespace=self._in(kind), timeout=20, **more)
+            stream = self.api.watch(kind, Query(namespace=self._in(kind), **more), timeout=20)
             async for event in stream:
                 if event.type != "BOOKMARK":
                     seen.append((event.type, event.doc["metadata"]["name"]))
@@ -140,7 +140,7 @@ async def _over_real(plane: Any) -> World:
     api = KubeApi(Connection.to(plane.server, token=plane.token, ca=plane.ca))
 
     async def forget() -> None:
-        page = await api.list(NAMESPACE, limit=1)
+        page = await api.list(NAMESPACE, Query(limit=1))
         plane.compact(int(page.resource_version))
 
     return World(api, forget)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.api.port import Query
 from fairlead.api.store.store import StoreApi
 from fairlead.errors import ApiError, Invalid, NotFound
 from fairlead.model.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
@@ -75,7 +76,7 @@ async def served(world: World, name: str = "v1") -> Kind:
                 return found
             kind = Kind(group, name, "Thing", "things", subresources=frozenset({"status", "scale"}))
             try:
-                await world.api.list(kind, namespace=world.namespace)
+                await world.api.list(kind, Query(namespace=world.namespace))
             except NotFound:
                 await asyncio.sleep(0.2)
                 continue

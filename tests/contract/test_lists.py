@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.port import Query
 from fairlead.errors import BadRequest, Gone
 from fairlead.model.kinds import CONFIG_MAP, NODE, POD
 from tests.contract.conftest import World
@@ -12,7 +13,7 @@ from tests.contract.documents import config, node, pod
 
 async def test_items_say_what_they_are_and_the_list_has_a_version(world: World) -> None:
     doc = await world.create(CONFIG_MAP, config("a"))
-    page = await world.api.list(CONFIG_MAP, namespace=world.namespace)
+    page = await world.api.list(CONFIG_MAP, Query(namespace=world.namespace))
     assert page.items == [doc]
     assert int(page.resource_version) >= int(doc["metadata"]["resourceVersion"])
     assert (page.continue_, page.remaining) == ("", None)
@@ -72,7 +73,7 @@ async def test_a_list_comes_in_pages_of_one_moment(world: World) -> None:
         await world.create(CONFIG_MAP, config(name))
     seen, token, versions = [], "", set()
     while True:
-        page = await world.api.list(CONFIG_MAP, namespace=world.namespace, limit=2, continue_=token)
+        page = await world.api.list(CONFIG_MAP, Query(namespace=world.namespace, limit=2, continue_=token))
         seen += [item["metadata"]["name"] for item in page.items]
         versions.add(page.resource_version)
         if len(seen) == 2:
@@ -89,24 +90,24 @@ async def test_a_list_comes_in_pages_of_one_moment(world: World) -> None:
 async def test_pages_of_a_selection_do_not_tell_how_many_remain(world: World) -> None:
     for name in "abc":
         await world.create(CONFIG_MAP, config(name, labels={"x": "y"}))
-    page = await world.api.list(CONFIG_MAP, namespace=world.namespace, limit=1, label_selector="x=y")
+    page = await world.api.list(CONFIG_MAP, Query(namespace=world.namespace, limit=1, label_selector="x=y"))
     assert page.continue_
     assert page.remaining is None
 
 
 async def test_a_continue_token_that_is_none_is_a_bad_request(world: World) -> None:
     with pytest.raises(BadRequest, match="continue key is not valid"):
-        await world.api.list(CONFIG_MAP, namespace=world.namespace, limit=1, continue_="nonsense")
+        await world.api.list(CONFIG_MAP, Query(namespace=world.namespace, limit=1, continue_="nonsense"))
 
 
 async def test_a_continue_token_of_a_forgotten_moment_is_gone(world: World) -> None:
     for name in "abc":
         await world.create(CONFIG_MAP, config(name))
-    page = await world.api.list(CONFIG_MAP, namespace=world.namespace, limit=1)
+    page = await world.api.list(CONFIG_MAP, Query(namespace=world.namespace, limit=1))
     await world.create(CONFIG_MAP, config("d"))
     await world.forget()
     with pytest.raises(Gone, match="The provided continue parameter is too old") as caught:
-        await world.api.list(CONFIG_MAP, namespace=world.namespace, limit=1, continue_=page.continue_)
+        await world.api.list(CONFIG_MAP, Query(namespace=world.namespace, limit=1, continue_=page.continue_))
     assert caught.value.code == 410
 
 
@@ -116,7 +117,7 @@ async def test_a_list_can_be_of_an_exact_version(world: World) -> None:
     await world.create(CONFIG_MAP, config("b"))
     await world.delete(CONFIG_MAP, "a")
     page = await world.api.list(
-        CONFIG_MAP, namespace=world.namespace, resource_version=version, resource_version_match="Exact"
+        CONFIG_MAP, Query(namespace=world.namespace, resource_version=version, resource_version_match="Exact")
     )
     assert [item["metadata"]["name"] for item in page.items] == ["a"]
     assert page.resource_version == version
@@ -128,9 +129,13 @@ async def test_a_list_of_a_forgotten_version_is_gone(world: World) -> None:
     await world.forget()
     with pytest.raises(Gone, match=r"The resourceVersion for the provided list is too old\."):
         await world.api.list(
-            CONFIG_MAP, namespace=world.namespace, resource_version_match="Exact",
-            resource_version=first["metadata"]["resourceVersion"],
-        )  # fmt: skip
+            CONFIG_MAP,
+            Query(
+                namespace=world.namespace,
+                resource_version_match="Exact",
+                resource_version=first["metadata"]["resourceVersion"],
+            ),
+        )
 
 
 async def test_a_list_not_older_than_a_version_shows_at_least_that(world: World) -> None:
@@ -138,7 +143,7 @@ async def test_a_list_not_older_than_a_version_shows_at_least_that(world: World)
     second = await world.create(CONFIG_MAP, config("b"))
     version = second["metadata"]["resourceVersion"]
     page = await world.api.list(
-        CONFIG_MAP, namespace=world.namespace, resource_version=version, resource_version_match="NotOlderThan"
+        CONFIG_MAP, Query(namespace=world.namespace, resource_version=version, resource_version_match="NotOlderThan")
     )
     assert [item["metadata"]["name"] for item in page.items] == ["a", "b"]
     assert int(page.resource_version) >= int(version)
@@ -159,12 +164,12 @@ async def test_a_version_match_that_makes_no_sense_is_refused(
 
     with pytest.raises(ApiError, match=words) as caught:
         await world.api.list(
-            CONFIG_MAP, namespace=world.namespace, resource_version=version, resource_version_match=match
+            CONFIG_MAP, Query(namespace=world.namespace, resource_version=version, resource_version_match=match)
         )
     assert caught.value.code in (400, 422)
 
 
 async def test_lists_reach_over_all_namespaces(world: World) -> None:
     await world.create(CONFIG_MAP, config("a", labels={"only": world.namespace}))
-    page = await world.api.list(CONFIG_MAP, label_selector=f"only={world.namespace}")
+    page = await world.api.list(CONFIG_MAP, Query(label_selector=f"only={world.namespace}"))
     assert [item["metadata"]["namespace"] for item in page.items] == [world.namespace]

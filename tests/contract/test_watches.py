@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from fairlead.api.client.reflector import Reflector
+from fairlead.api.port import Query
 from fairlead.errors import Gone
 from fairlead.model.flow import Change, Watch
 from fairlead.model.kinds import CONFIG_MAP, NODE, POD
@@ -16,7 +17,7 @@ from tests.contract.documents import config, node, pod
 
 
 async def version(world: World) -> str:
-    return (await world.api.list(CONFIG_MAP, namespace=world.namespace)).resource_version
+    return (await world.api.list(CONFIG_MAP, Query(namespace=world.namespace))).resource_version
 
 
 async def test_a_watch_from_a_version_replays_what_came_after(world: World) -> None:
@@ -48,7 +49,7 @@ async def test_events_carry_whole_objects_with_rising_versions(world: World) -> 
     start = await version(world)
     doc = await world.create(CONFIG_MAP, config("a", {"n": "1"}))
     await world.delete(CONFIG_MAP, "a")
-    stream = world.api.watch(CONFIG_MAP, namespace=world.namespace, resource_version=start, timeout=20)
+    stream = world.api.watch(CONFIG_MAP, Query(namespace=world.namespace, resource_version=start), timeout=20)
     added = await anext(stream)
     deleted = await anext(stream)
     await stream.aclose()  # type: ignore[attr-defined]
@@ -94,7 +95,7 @@ async def test_a_watch_by_field_sees_a_pod_leave_when_it_is_bound(world: World) 
 async def test_initial_events_end_with_a_marked_bookmark(world: World) -> None:
     for name in "ab":
         await world.create(CONFIG_MAP, config(name))
-    stream = world.api.watch(CONFIG_MAP, namespace=world.namespace, send_initial_events=True, timeout=20)
+    stream = world.api.watch(CONFIG_MAP, Query(namespace=world.namespace), send_initial_events=True, timeout=20)
     seen = [await anext(stream) for _ in range(3)]
     await world.create(CONFIG_MAP, config("c"))
     async for event in stream:
@@ -110,7 +111,7 @@ async def test_initial_events_end_with_a_marked_bookmark(world: World) -> None:
 async def test_initial_events_without_bookmarks_have_no_marked_end(world: World) -> None:
     await world.create(CONFIG_MAP, config("a"))
     stream = world.api.watch(
-        CONFIG_MAP, namespace=world.namespace, send_initial_events=True, bookmarks=False, timeout=1
+        CONFIG_MAP, Query(namespace=world.namespace), send_initial_events=True, bookmarks=False, timeout=1
     )
     assert [event.type async for event in stream] == ["ADDED"]
 
@@ -120,7 +121,9 @@ async def test_a_watch_ends_when_its_time_is_over(world: World) -> None:
     async with asyncio.timeout(15):
         seen = [
             event.type
-            async for event in world.api.watch(CONFIG_MAP, namespace=world.namespace, resource_version=start, timeout=1)
+            async for event in world.api.watch(
+                CONFIG_MAP, Query(namespace=world.namespace, resource_version=start), timeout=1
+            )
         ]
     assert set(seen) <= {"BOOKMARK"}
 

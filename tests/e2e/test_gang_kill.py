@@ -20,6 +20,7 @@ import pytest
 
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
+from fairlead.api.port import Query
 from fairlead.errors import NotFound
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import JOB, POD, POD_GROUP, PRIORITY_CLASS, VC_POD_GROUP, Kind
@@ -56,7 +57,7 @@ class Eyes:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        version = (await self._api.list(POD, namespace="default")).resource_version
+        version = (await self._api.list(POD, Query(namespace="default"))).resource_version
         watching = asyncio.create_task(self._watch(version))
         try:
             yield
@@ -66,7 +67,7 @@ class Eyes:
                 await watching
 
     async def _watch(self, version: str) -> None:
-        async with aclosing(self._api.watch(POD, namespace="default", resource_version=version)) as watch:
+        async with aclosing(self._api.watch(POD, Query(namespace="default", resource_version=version))) as watch:
             async for event in watch:
                 name = event.doc["metadata"].get("name", "")
                 if event.type == "DELETED":
@@ -241,7 +242,7 @@ async def _killed_at(stage: Stage, gang: str, bound: int) -> int:
         await stage.eyes.until(lambda: stage.eyes.bound()[gang] >= bound, f"{bound} of {gang} are bound", running)
     finally:
         running.close()
-    pods = (await stage.api.list(POD, namespace="default", label_selector=f"gang={gang}")).items
+    pods = (await stage.api.list(POD, Query(namespace="default", label_selector=f"gang={gang}"))).items
     return sum(1 for doc in pods if doc["spec"].get("nodeName"))
 
 

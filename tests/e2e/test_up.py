@@ -16,6 +16,7 @@ import pytest
 
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
+from fairlead.api.port import Query
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD
 from fairlead.testing.builders import deployment, pod
@@ -38,7 +39,7 @@ async def node_names(api: KubeApi) -> list[str]:
 async def bound_pods(api: KubeApi, count: int) -> list[dict[str, Any]]:
     """Wait until so many pods run."""
     while True:
-        pods = (await api.list(POD, field_selector="status.phase=Running")).items
+        pods = (await api.list(POD, Query(field_selector="status.phase=Running"))).items
         if len(pods) >= count:
             return pods
         await asyncio.sleep(0.05)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
+from fairlead.api.port import Query
 from fairlead.errors import ApiError
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import CONFIG_MAP
@@ -82,7 +83,7 @@ async def one_life(up: Up, ledger: Ledger, rng: random.Random) -> None:
     """Check what the last life left, write, and die at a random moment."""
     api = KubeApi(load_kubeconfig(up.kubeconfig), attempts=1)
     try:
-        found = (await api.list(CONFIG_MAP, namespace="default")).items
+        found = (await api.list(CONFIG_MAP, Query(namespace="default"))).items
         ledger.settle({item["metadata"]["name"]: item["data"]["value"] for item in found if "value" in item["data"]})
         writers = [
             asyncio.create_task(write_until_it_dies(api, ledger, number, random.Random(rng.random())))
@@ -110,7 +111,7 @@ def test_no_acknowledged_write_is_missing_after_kill_9(tmp_path: Path) -> None:
 async def _check(up: Up, ledger: Ledger) -> None:
     api = KubeApi(load_kubeconfig(up.kubeconfig))
     try:
-        found = (await api.list(CONFIG_MAP, namespace="default")).items
+        found = (await api.list(CONFIG_MAP, Query(namespace="default"))).items
         ledger.settle({item["metadata"]["name"]: item["data"]["value"] for item in found if "value" in item["data"]})
     finally:
         await api.close()

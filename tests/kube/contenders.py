@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.api.client.client import KubeApi
-from fairlead.api.port import WatchEvent
+from fairlead.api.port import Query, WatchEvent
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import NAMESPACE, NODE, POD
 from tests.kube.control_plane import real_binary
@@ -124,7 +124,7 @@ async def until_bound(api: KubeApi, namespace: str, count: int, running: Contend
     bound: dict[str, float] = {}
     with running.told_if_late():
         while True:
-            page = await api.list(POD, namespace=namespace)
+            page = await api.list(POD, Query(namespace=namespace))
             for pod in page.items:
                 if pod["spec"].get("nodeName"):
                     bound.setdefault(pod["metadata"]["name"], time.monotonic())
@@ -141,7 +141,7 @@ async def until_bound(api: KubeApi, namespace: str, count: int, running: Contend
 
 async def _watched(api: KubeApi, namespace: str, version: str) -> AsyncIterator[WatchEvent]:
     """A watch in which a long silence is a TimeoutError."""
-    async with aclosing(api.watch(POD, namespace=namespace, resource_version=version)) as watch:
+    async with aclosing(api.watch(POD, Query(namespace=namespace, resource_version=version))) as watch:
         while True:
             try:
                 yield await asyncio.wait_for(anext(watch), PATIENCE)
@@ -159,5 +159,5 @@ async def clear(api: KubeApi, namespace: str) -> None:
     """Delete all pods of a namespace, at once and for good."""
     options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
     async with asyncio.timeout(PATIENCE):
-        while (await api.list(POD, namespace=namespace, limit=1)).items:
+        while (await api.list(POD, Query(namespace=namespace, limit=1))).items:
             await api.perform(Write(Verb.DELETE, POD, namespace, "", options))

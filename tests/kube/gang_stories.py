@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.api.client.client import KubeApi
+from fairlead.api.port import Query
 from fairlead.errors import NotFound
 from fairlead.model.flow import Verb, Write
 from fairlead.model.group import SCHEDULED_CONDITIONS
@@ -51,10 +52,10 @@ class Cluster:
 
     async def clear(self) -> None:
         for kind in (POD, self.groups):
-            for doc in (await self.api.list(kind, namespace="default")).items:
+            for doc in (await self.api.list(kind, Query(namespace="default"))).items:
                 await self._delete(kind, doc["metadata"]["name"])
         for _ in range(300):
-            if not (await self.api.list(POD, namespace="default")).items:
+            if not (await self.api.list(POD, Query(namespace="default"))).items:
                 return
             await asyncio.sleep(0.2)
         raise AssertionError("pods do not go")
@@ -112,7 +113,7 @@ class Cluster:
         return seen
 
     async def _now(self, groups: bool) -> Seen:
-        pods = (await self.api.list(POD, namespace="default")).items
+        pods = (await self.api.list(POD, Query(namespace="default"))).items
         running = Counter(_group_of(doc) for doc in pods if doc["spec"].get("nodeName"))
         told: dict[str, set[str]] = {}
         for doc in pods:
@@ -120,14 +121,14 @@ class Cluster:
                 told.setdefault(_group_of(doc), set()).add(_message(doc))
         # Groups are protected by a finalizer and stay; those without pods are of an earlier story.
         populated = {_group_of(doc) for doc in pods}
-        known = (await self.api.list(self.groups, namespace="default")).items if groups else ()
+        known = (await self.api.list(self.groups, Query(namespace="default"))).items if groups else ()
         named = ((doc["metadata"]["name"], doc) for doc in known)
         type_ = SCHEDULED_CONDITIONS[self.groups.version]
         conditions = {name: _scheduled(doc, type_) for name, doc in named if name in populated}
         return Seen(dict(sorted(running.items())), dict(sorted(conditions.items())), told)
 
     async def racks(self, group: str) -> set[str]:
-        pods = (await self.api.list(POD, namespace="default")).items
+        pods = (await self.api.list(POD, Query(namespace="default"))).items
         nodes = {doc["spec"]["nodeName"] for doc in pods if _group_of(doc) == group and doc["spec"].get("nodeName")}
         return {"r0" if node in ("n0", "n1") else "r1" for node in nodes}
 
@@ -170,7 +171,7 @@ async def members_beyond_the_minimum(cluster: Cluster) -> list[Any]:
     """Those that fit start, the others later; a group that was scheduled stays so."""
     await cluster.gang("elastic", minimum=2, members=14)
     first = await cluster.look()
-    bound = [doc["metadata"]["name"] for doc in (await cluster.api.list(POD, namespace="default")).items
+    bound = [doc["metadata"]["name"] for doc in (await cluster.api.list(POD, Query(namespace="default"))).items
              if doc["spec"].get("nodeName")]  # fmt: skip
     await cluster.delete_pods(*bound[:1])
     second = await cluster.look()
@@ -183,7 +184,7 @@ async def the_most_important_members_first(cluster: Cluster) -> list[Any]:
     await cluster.members("ranked", 4, first=10, priorityClassName="high")
     await cluster.group("ranked", 4)
     seen = await cluster.look()
-    pods = (await cluster.api.list(POD, namespace="default")).items
+    pods = (await cluster.api.list(POD, Query(namespace="default"))).items
     important = [doc for doc in pods if doc["spec"].get("priorityClassName") == "high" and doc["spec"].get("nodeName")]
     return [seen.running, len(important)]
 

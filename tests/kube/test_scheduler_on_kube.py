@@ -13,6 +13,7 @@ import pytest
 
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
+from fairlead.api.port import Query
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import EVENT_V1, NODE, POD
 from tests.kube import contenders
@@ -69,7 +70,7 @@ async def schedule(api: KubeApi, plane: ControlPlane, name: str) -> Seen:
         await contenders.create(api, POD, namespace, [*documents, *HOPELESS.values()])
         await contenders.until_bound(api, namespace, PODS, running)
         events = await _events(api, namespace)
-    pods = (await api.list(POD, namespace=namespace)).items
+    pods = (await api.list(POD, Query(namespace=namespace))).items
     await contenders.clear(api, namespace)
     return Seen(pods, events)
 
@@ -78,10 +79,10 @@ async def _events(api: KubeApi, namespace: str) -> list[dict[str, Any]]:
     """All that are to be expected, and a moment more for those that are not."""
     expected = PODS + len(HOPELESS) - 1
     async with asyncio.timeout(60):
-        while len((await api.list(EVENT_V1, namespace=namespace)).items) < expected:  # noqa: ASYNC110 (a real server)
+        while len((await api.list(EVENT_V1, Query(namespace=namespace))).items) < expected:  # noqa: ASYNC110 (a real server)
             await asyncio.sleep(0.2)
     await asyncio.sleep(1.0)
-    return (await api.list(EVENT_V1, namespace=namespace)).items
+    return (await api.list(EVENT_V1, Query(namespace=namespace))).items
 
 
 async def test_events_and_conditions_equal_kube_schedulers(control_plane: ControlPlane, tmp_path: Path) -> None:

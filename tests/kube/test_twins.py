@@ -20,7 +20,7 @@ import pytest
 
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import Connection
-from fairlead.api.port import ClusterApi
+from fairlead.api.port import ClusterApi, Query
 from fairlead.api.store.store import Store, StoreApi
 from fairlead.errors import ApiError
 from fairlead.model.flow import PatchType, Verb, Write
@@ -64,7 +64,7 @@ class Side:
 
     async def list(self, kind: Kind, **more: Any) -> Any:
         try:
-            page = await self.api.list(kind, namespace=self.place(kind), **more)
+            page = await self.api.list(kind, Query(namespace=self.place(kind), **more))
         except ApiError as error:
             return refusal(error)
         mine = [each for each in page.items if kind.namespaced or self.namespace in each["metadata"]["name"]]
@@ -247,7 +247,7 @@ async def test_the_same_deeds_get_the_same_answers(control_plane: ControlPlane, 
     try:
         for side in twins:
             await side.api.perform(Write(Verb.CREATE, NAMESPACE, "", namespace, {"metadata": {"name": namespace}}))
-        starts = [(await side.api.list(POD, namespace=namespace)).resource_version for side in twins]
+        starts = [(await side.api.list(POD, Query(namespace=namespace))).resource_version for side in twins]
         for _ in range(DEEDS):
             title, act = deed(rng)
             ours, theirs = [await act(side) for side in twins]
@@ -264,7 +264,7 @@ async def test_the_same_deeds_get_the_same_answers(control_plane: ControlPlane, 
 async def heard(side: Side, kind: Kind, start: str) -> list[Any]:
     """Everything that a watch replays, but for two things: changes of managedFields alone, which we do not keep, and
     the mark of deletion on a pod that is gone in the same breath: the real one writes mark and end as two versions."""
-    stream = side.api.watch(kind, namespace=side.namespace, resource_version=start, timeout=1, bookmarks=False)
+    stream = side.api.watch(kind, Query(namespace=side.namespace, resource_version=start), timeout=1, bookmarks=False)
     events: list[Any] = []
     last: dict[str, Any] = {}
     async for event in stream:

@@ -18,6 +18,7 @@ import pytest
 
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
+from fairlead.api.port import Query
 from fairlead.errors import NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import Verb, Write
@@ -201,7 +202,9 @@ async def played(case: Case, name: str, plane: ControlPlane) -> dict[str, tuple[
             for member in case.waiting:
                 await create(api, kinds.VC_POD_GROUP, SPACE, [group_of(member)])
             await _rounds(stage)
-            return {one["metadata"]["name"]: _fate(one) for one in (await api.list(kinds.POD, namespace=SPACE)).items}
+            return {
+                one["metadata"]["name"]: _fate(one) for one in (await api.list(kinds.POD, Query(namespace=SPACE))).items
+            }
     finally:
         await _clear(api, case)
         await api.close()

@@ -11,6 +11,7 @@ import pytest
 
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
+from fairlead.api.port import Query
 from fairlead.engine.scheduler import Scheduler
 from fairlead.errors import Conflict
 from fairlead.framework.profile import profile_of
@@ -74,7 +75,7 @@ class Cluster:
         await self.api.perform(Write(Verb.CREATE, kind, namespace, body["metadata"]["name"], body))
 
     async def read(self, kind: kinds.Kind, name: str) -> Doc:
-        listed = await self.api.list(kind, namespace="default" if kind.namespaced else "")
+        listed = await self.api.list(kind, Query(namespace="default" if kind.namespaced else ""))
         return next(doc for doc in listed.items if doc["metadata"]["name"] == name)
 
     async def until(self, kind: kinds.Kind, name: str, holds: Callable[[Doc], bool]) -> Doc:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
+from fairlead.api.port import Query
 from fairlead.errors import FairleadError, NotFound
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import NODE, POD, PRIORITY_CLASS, VC_POD_GROUP, VC_QUEUE, Kind
@@ -157,7 +158,7 @@ class Stage:
         )
 
     async def _list(self, kind: Kind) -> Sequence[Doc]:
-        return (await self._api.list(kind, namespace="default")).items
+        return (await self._api.list(kind, Query(namespace="default"))).items
 
     async def _until(self, ready: Callable[[], Awaitable[bool]], what: str) -> None:
         ends = time.monotonic() + PATIENCE

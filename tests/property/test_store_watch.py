@@ -7,6 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlead.api.port import Query
 from fairlead.api.store.store import Store
 from fairlead.errors import ApiError
 from fairlead.model.flow import Doc, Verb, Write
@@ -35,7 +36,9 @@ def write(action: str, name: str, label: str) -> Write:
 
 def listed(store: Store, selector: str, version: str = "") -> State:
     match = "Exact" if version else ""
-    page = store.page(CONFIG_MAP, label_selector=selector, resource_version=version, resource_version_match=match)
+    page = store.page(
+        CONFIG_MAP, Query(label_selector=selector, resource_version=version, resource_version_match=match)
+    )
     return {doc["metadata"]["name"]: doc for doc in page.items}
 
 
@@ -56,7 +59,7 @@ def test_a_watch_from_any_version_leads_to_the_state_of_a_list(
     for version, state in moments:
         assert listed(store, selector, version) == state
         replayed = dict(state)
-        watch = store.subscribe(CONFIG_MAP, label_selector=selector, resource_version=version)
+        watch = store.subscribe(CONFIG_MAP, Query(label_selector=selector, resource_version=version))
         for type_, record, at in watch.drain():
             assert record.doc["metadata"]["resourceVersion"] == str(at)
             assert (record.name in replayed) == (type_ != "ADDED")

@@ -1,7 +1,8 @@
-"""ClusterApi: the only door to the outside world. Get, list, watch, perform: four methods, two adapters.
+"""ClusterApi: the port through which a cluster is read and changed, and the only way to the outside world.
 
-`KubeApi` speaks HTTP to a real API server (or to our own `server`); `StoreApi` is the async face of the embedded
-Store. Both pass the same contract suite, so nothing above this line knows which world it is in.
+It has four methods (get, list, watch, perform) and two adapters: `KubeApi` speaks HTTP to a real API server or to our
+own, `StoreApi` is the async face of the embedded Store. Both pass the same contract tests, so that no code above the
+port knows which of them it uses.
 """
 
 from __future__ import annotations
@@ -11,8 +12,32 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from fairlead.model.flow import Doc, Write
+    from fairlead.model.flow import Doc, Watch, Write
     from fairlead.model.kinds import Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Which objects of a kind a list or a watch is about, in the words of the API's parameters. An empty value means
+    that the parameter is not given. Only lists have the last three."""
+
+    namespace: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+    resource_version: str = ""
+    resource_version_match: str = ""
+    limit: int = 0
+    continue_: str = ""
+
+    @classmethod
+    def of(cls, watch: Watch) -> Query:
+        """What a controller's watch asks for."""
+        return cls(
+            namespace=watch.namespace, label_selector=watch.label_selector, field_selector=watch.field_selector
+        )  # fmt: skip
+
+
+EVERYTHING = Query()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +64,13 @@ class ClusterApi(Protocol):
 
     async def get(self, kind: Kind, namespace: str, name: str, *, subresource: str = "") -> Doc: ...
 
-    async def list(
-        self,
-        kind: Kind,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = 0,
-        continue_: str = "",
-        resource_version: str = "",
-        resource_version_match: str = "",
-    ) -> Page: ...
+    async def list(self, kind: Kind, query: Query = EVERYTHING) -> Page: ...
 
     def watch(
         self,
         kind: Kind,
+        query: Query = EVERYTHING,
         *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        resource_version: str = "",
         bookmarks: bool = True,
         send_initial_events: bool = False,
         timeout: float | None = None,

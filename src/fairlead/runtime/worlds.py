@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fairlead.api.port import Query
 from fairlead.api.store.store import Store, StoreApi
 from fairlead.model.flow import Change, Happened
 from fairlead.runtime.writers import ConcurrentWriter, Deliver, StoreWriter, Writer
@@ -118,8 +119,7 @@ class _Fed:
     def also(self, watches: Sequence[Watch]) -> None:
         for watch in watches:
             self._subscriptions[watch] = self._store.subscribe(
-                watch.kind, namespace=watch.namespace, label_selector=watch.label_selector,
-                field_selector=watch.field_selector, buffer=sys.maxsize, wake=self._wake,
+                watch.kind, Query.of(watch), buffer=sys.maxsize, wake=self._wake
             )  # fmt: skip
 
     def _follow_definitions(self) -> None:

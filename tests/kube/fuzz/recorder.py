@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.api.client.client import KubeApi
+from fairlead.api.port import Query
 from fairlead.errors import AlreadyExists, ApiError, Forbidden, Invalid, NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Verb, Write
@@ -131,10 +132,10 @@ class Recorder:
         metadata = stored["metadata"]
         selector = f"metadata.name={metadata['name']}"
         async with asyncio.timeout(_PATIENCE):
-            async for event in self._api.watch(
-                kinds.POD, namespace=metadata["namespace"], field_selector=selector,
-                resource_version=metadata["resourceVersion"],
-            ):  # fmt: skip
+            query = Query(
+                namespace=metadata["namespace"], field_selector=selector, resource_version=metadata["resourceVersion"]
+            )
+            async for event in self._api.watch(kinds.POD, query):
                 if event.type == "BOOKMARK":
                     continue
                 if event.doc["spec"].get("nodeName") or _refusal(event.doc.get("status") or {}) is not None:
@@ -177,7 +178,7 @@ class Recorder:
         return scores
 
     async def _bound_claims(self) -> dict[str, str]:
-        claims = (await self._api.list(kinds.PERSISTENT_VOLUME_CLAIM, namespace="default")).items
+        claims = (await self._api.list(kinds.PERSISTENT_VOLUME_CLAIM, Query(namespace="default"))).items
         return {
             doc["metadata"]["name"]: doc["spec"]["volumeName"]
             for doc in claims

@@ -15,6 +15,7 @@ from aiohttp.test_utils import TestServer
 from fairlead.api.client.client import KubeApi, Timeouts, page_of
 from fairlead.api.client.credentials import Connection
 from fairlead.api.client.retry import RetryDelays
+from fairlead.api.port import Query
 from fairlead.errors import BadRequest, Conflict, Gone, Invalid, TooManyRequests, Unreachable
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.kinds import DEPLOYMENT, NODE, POD
@@ -62,7 +63,7 @@ async def test_a_list_puts_apiversion_and_kind_back_into_its_items() -> None:
     )
     async with served(script.answer) as api:
         page = await api.list(
-            DEPLOYMENT, namespace="n", limit=1, continue_="b", label_selector="a=b", field_selector="c=d"
+            DEPLOYMENT, Query(namespace="n", limit=1, continue_="b", label_selector="a=b", field_selector="c=d")
         )
     assert page.items == [{"kind": "Deployment", "apiVersion": "apps/v1"}]
     assert (page.resource_version, page.continue_, page.remaining) == ("7", "c", 3)
@@ -239,14 +240,14 @@ async def test_an_error_event_ends_the_watch_with_its_exception() -> None:
     line = orjson.dumps({"type": "ERROR", "object": status(410, "Expired", "too old resource version: 1 (5)")}) + b"\n"
     async with served(stream(line)) as api:
         with pytest.raises(Gone, match="too old"):
-            async for _ in api.watch(POD, resource_version="1"):
+            async for _ in api.watch(POD, Query(resource_version="1")):
                 pass
 
 
 async def test_a_watch_asks_for_what_it_wants() -> None:
     script = Script((200, b""))
     async with served(script.answer) as api:
-        async for _ in api.watch(POD, resource_version="5", timeout=0.2):
+        async for _ in api.watch(POD, Query(resource_version="5"), timeout=0.2):
             pass
         async for _ in api.watch(POD, send_initial_events=True, bookmarks=True):
             pass

@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from fairlead.api.port import Query
 from fairlead.api.store.journal import DATABASE, Journal
 from fairlead.api.store.store import Store
 from fairlead.errors import Gone, JournalError, StorageFull
@@ -78,7 +79,7 @@ def test_a_watch_of_a_former_life_must_list_anew(tmp_path: Path) -> None:
     store.close()
     store = opened(tmp_path)
     with pytest.raises(Gone, match="too old resource version"):
-        store.subscribe(CONFIG_MAP, resource_version=version)
+        store.subscribe(CONFIG_MAP, Query(resource_version=version))
     store.close()
 
 
@@ -119,7 +120,7 @@ def test_a_full_disk_changes_nothing_and_tells_nobody(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     store = Store(clock=lambda: 1.7e9, rng=random.Random(3), journal=journal)
     create(store, "before")
-    watch = store.subscribe(CONFIG_MAP, resource_version=str(store.resource_version))
+    watch = store.subscribe(CONFIG_MAP, Query(resource_version=str(store.resource_version)))
     journal.limit_pages(20)
     with pytest.raises(StorageFull):
         create_together(store, small=1, large=200_000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from fairlead.api.client.mirror import Mirror
 from fairlead.api.client.reflector import Recorded, Reflector
-from fairlead.api.port import Page, WatchEvent
+from fairlead.api.port import Page, Query, WatchEvent
 from fairlead.errors import ApiError, Forbidden, Gone, NotFound, TooManyRequests, Unreachable
 from fairlead.model.flow import Change, Doc, Happened, Watch
 from fairlead.model.kinds import NODE, POD
@@ -41,8 +42,8 @@ class Scripted:
         self.asked: list[dict[str, Any]] = []
         self.closed = 0
 
-    async def list(self, kind: Any, **asked: Any) -> Page:
-        self.asked.append({"list": kind, **asked})
+    async def list(self, kind: Any, query: Query) -> Page:
+        self.asked.append({"list": kind, **asdict(query)})
         if not self.lists:
             raise Over
         answer = self.lists.pop(0)
@@ -50,8 +51,8 @@ class Scripted:
             raise answer
         return answer
 
-    async def watch(self, kind: Any, **asked: Any) -> AsyncIterator[WatchEvent]:
-        self.asked.append({"watch": kind, **asked})
+    async def watch(self, kind: Any, query: Query) -> AsyncIterator[WatchEvent]:
+        self.asked.append({"watch": kind, **asdict(query)})
         if not self.watches:
             raise Over
         try:
@@ -232,8 +233,8 @@ async def _no_pause(seconds: float) -> None: ...
 class Still(Scripted):
     """Lists once, then watches in silence for ever."""
 
-    async def watch(self, kind: Any, **asked: Any) -> AsyncIterator[WatchEvent]:
-        self.asked.append({"watch": kind, **asked})
+    async def watch(self, kind: Any, query: Query) -> AsyncIterator[WatchEvent]:
+        self.asked.append({"watch": kind, **asdict(query)})
         await asyncio.Event().wait()
         yield event("ADDED", "never", 1)
 

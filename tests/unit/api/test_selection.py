@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.port import Query
 from fairlead.api.store.objects import Record, encode
 from fairlead.api.store.selection import Selection, parse_field_selector
 from fairlead.model.kinds import EVENT, JOB, NODE, POD, Kind
@@ -28,7 +29,7 @@ _EVENT = {"apiVersion": "v1", "kind": "Event", "source": {"component": "kubelet"
     ],
 )  # fmt: skip
 def test_bytes_are_asked_first_and_never_say_anything_else(kind: Kind, selector: str) -> None:
-    selection, terms = Selection(kind, fields=selector), parse_field_selector(kind, selector)
+    selection, terms = Selection(kind, Query(field_selector=selector)), parse_field_selector(kind, selector)
     node = {"apiVersion": "v1", "kind": "Node", "spec": {}}
     jobs = [_JOB, {**_JOB, "status": {"succeeded": 3}}, {**_JOB, "metadata": {"name": "job-3"}}]
     for doc in (
@@ -47,5 +48,5 @@ def test_bytes_are_asked_first_and_never_say_anything_else(kind: Kind, selector:
 
 def test_a_document_is_not_decoded_for_a_value_that_is_nowhere_in_it() -> None:
     record = Record("", "x", 1, b'{"status":{"phase":"Running"}, this is no JSON')
-    assert Selection(POD, fields="status.phase!=Succeeded,status.phase!=Failed").matches(record)
-    assert not Selection(POD, fields="spec.nodeName=node-1").matches(record)
+    assert Selection(POD, Query(field_selector="status.phase!=Succeeded,status.phase!=Failed")).matches(record)
+    assert not Selection(POD, Query(field_selector="spec.nodeName=node-1")).matches(record)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.api.port import Query
 from fairlead.api.store.objects import new_uid
 from fairlead.api.store.retention import RetentionLimits
 from fairlead.api.store.store import Store
@@ -57,7 +58,7 @@ class World:
         return self.store.perform(Write(Verb.CREATE, POD, "default", name, body=body, subresource="binding"))
 
     def names(self, kind: Kind, **query: Any) -> list[str]:
-        return [doc["metadata"]["name"] for doc in self.store.page(kind, **query).items]
+        return [doc["metadata"]["name"] for doc in self.store.page(kind, Query(**query)).items]
 
 
 @pytest.fixture
@@ -233,11 +234,11 @@ def test_an_event_is_the_same_object_in_both_its_groups(world: World) -> None:
 def test_a_list_in_chunks_shows_one_moment(world: World) -> None:
     for name in "abcd":
         world.create(CONFIG_MAP, name)
-    first = world.store.page(CONFIG_MAP, limit=2)
+    first = world.store.page(CONFIG_MAP, Query(limit=2))
     assert (first.remaining, [d["metadata"]["name"] for d in first.items]) == (2, ["a", "b"])
     world.create(CONFIG_MAP, "bb")
     world.delete(CONFIG_MAP, "d")
-    rest = world.store.page(CONFIG_MAP, limit=2, continue_=first.continue_)
+    rest = world.store.page(CONFIG_MAP, Query(limit=2, continue_=first.continue_))
     assert [d["metadata"]["name"] for d in rest.items] == ["c", "d"]
     assert (rest.resource_version, rest.continue_) == (first.resource_version, "")
 
@@ -246,13 +247,13 @@ def test_a_list_that_cannot_go_on_is_gone() -> None:
     world = World(history=4)
     for name in "abc":
         world.create(CONFIG_MAP, name)
-    first = world.store.page(CONFIG_MAP, limit=1)
+    first = world.store.page(CONFIG_MAP, Query(limit=1))
     for number in range(10):
         world.patch(CONFIG_MAP, "a", {"data": {"n": str(number)}})
     with pytest.raises(Gone, match="The provided continue parameter is too old"):
-        world.store.page(CONFIG_MAP, limit=1, continue_=first.continue_)
+        world.store.page(CONFIG_MAP, Query(limit=1, continue_=first.continue_))
     with pytest.raises(Gone, match="too old resource version"):
-        world.store.subscribe(CONFIG_MAP, resource_version=first.resource_version)
+        world.store.subscribe(CONFIG_MAP, Query(resource_version=first.resource_version))
 
 
 def test_lists_are_in_the_order_of_their_paths(world: World) -> None:
@@ -265,7 +266,7 @@ def test_lists_are_in_the_order_of_their_paths(world: World) -> None:
 
 def test_fields_that_the_real_server_does_not_index_are_refused(world: World) -> None:
     with pytest.raises(BadRequest, match=r"^field label not supported: spec.priority$"):
-        world.store.page(POD, field_selector="spec.priority=1")
+        world.store.page(POD, Query(field_selector="spec.priority=1"))
     world.pod("p")
     world.bind("p")
     world.pod("q")
@@ -276,7 +277,7 @@ def test_fields_that_the_real_server_does_not_index_are_refused(world: World) ->
 def test_a_label_change_moves_an_object_into_and_out_of_a_selected_watch(world: World) -> None:
     world.create(CONFIG_MAP, "a")
     watch = world.store.subscribe(
-        CONFIG_MAP, label_selector="on=yes", resource_version=str(world.store.resource_version)
+        CONFIG_MAP, Query(label_selector="on=yes", resource_version=str(world.store.resource_version))
     )
     world.patch(CONFIG_MAP, "a", {"metadata": {"labels": {"on": "yes"}}})
     world.patch(CONFIG_MAP, "a", {"data": {"k": "v"}})
@@ -297,7 +298,7 @@ def test_a_slow_watcher_is_cut_off_and_the_others_are_not(world: World) -> None:
 
 def test_a_version_that_is_still_to_come_is_a_timeout(world: World) -> None:
     with pytest.raises(ApiError, match="Too large resource version: 99999") as caught:
-        world.store.subscribe(CONFIG_MAP, resource_version="99999")
+        world.store.subscribe(CONFIG_MAP, Query(resource_version="99999"))
     assert (caught.value.code, caught.value.reason) == (504, "Timeout")
 
 
@@ -321,7 +322,7 @@ def test_events_expire_and_history_is_forgotten(world: World) -> None:
     world.store.tick()
     assert world.names(EVENT) == []
     with pytest.raises(Gone):
-        world.store.subscribe(EVENT, resource_version=version)
+        world.store.subscribe(EVENT, Query(resource_version=version))
 
 
 def test_ended_pods_beyond_the_limit_go_oldest_first() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.api.port import EVERYTHING, Page, Query
 from fairlead.api.store.store import Store, StoreApi
 from fairlead.errors import ApiError, NotFound
 from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Watch, Write
@@ -337,7 +338,7 @@ async def test_a_store_without_room_fails_the_whole_turn(store: Store, monkeypat
         def append(self, *_: Any) -> None:
             raise StorageFull("no space left")
 
-    monkeypatch.setattr(store, "_journal", Full())
+    monkeypatch.setattr(store._commits, "_journal", Full())
     heard = Heard()
 
     def act(now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
@@ -449,10 +450,10 @@ async def test_a_watch_that_is_added_brings_all_its_objects_with_the_next_step(s
 class Deaf(StoreApi):
     """A server that cannot list one kind."""
 
-    async def list(self, kind: Kind, **options: Any) -> Any:
+    async def list(self, kind: Kind, query: Query = EVERYTHING) -> Page:
         if kind is NAMESPACE:
             raise ApiError("conversion webhook failed")
-        return await super().list(kind, **options)
+        return await super().list(kind, query)
 
 
 async def test_a_watch_that_cannot_be_had_does_not_stall_a_controller(store: Store) -> None:
@@ -476,9 +477,9 @@ class Counted(StoreApi):
 
     lists = 0
 
-    async def list(self, kind: Kind, **options: Any) -> Any:
+    async def list(self, kind: Kind, query: Query = EVERYTHING) -> Page:
         self.lists += 1
-        return await super().list(kind, **options)
+        return await super().list(kind, query)
 
 
 async def test_who_stood_by_begins_with_what_it_knows_and_lists_nothing(store: Store) -> None:

@@ -26,7 +26,7 @@ from fairlead import __version__
 from fairlead.api.client.lines import Lines, LineTooLong
 from fairlead.api.client.retry import RetryDelays, Throttle
 from fairlead.api.client.sockets import PoolSockets
-from fairlead.api.port import Page, WatchEvent
+from fairlead.api.port import EVERYTHING, Page, Query, WatchEvent
 from fairlead.errors import ApiError, InternalError, Unreachable, api_error
 from fairlead.model.flow import Doc, Verb, Write
 
@@ -86,46 +86,23 @@ class KubeApi:
         self._count("get", kind, subresource)
         return await self._call("GET", kind.path(namespace, name, subresource))
 
-    async def list(
-        self,
-        kind: Kind,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = 0,
-        continue_: str = "",
-        resource_version: str = "",
-        resource_version_match: str = "",
-    ) -> Page:
+    async def list(self, kind: Kind, query: Query = EVERYTHING) -> Page:
         self._count("list", kind)
-        params = _selection(label_selector, field_selector) | _given(
-            {
-                "limit": str(limit or ""),
-                "continue": continue_,
-                "resourceVersion": resource_version,
-                "resourceVersionMatch": resource_version_match,
-            }
-        )
-        return page_of(kind, await self._call("GET", kind.path(namespace), params=params))
+        return page_of(kind, await self._call("GET", kind.path(query.namespace), params=_params(query)))
 
     async def watch(
         self,
         kind: Kind,
+        query: Query = EVERYTHING,
         *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        resource_version: str = "",
         bookmarks: bool = True,
         send_initial_events: bool = False,
         timeout: float | None = None,  # noqa: ASYNC109 (the server ends the watch)
     ) -> AsyncIterator[WatchEvent]:
         self._count("watch", kind)
-        params = _selection(label_selector, field_selector) | _given(
+        params = _params(query) | _given(
             {
                 "watch": "true",
-                "resourceVersion": resource_version,
                 "allowWatchBookmarks": "true" if bookmarks else "",
                 "sendInitialEvents": "true" if send_initial_events else "",
                 "resourceVersionMatch": "NotOlderThan" if send_initial_events else "",
@@ -135,7 +112,7 @@ class KubeApi:
         )
         # Compression would hold back small events until a block is full.
         headers = {"Accept-Encoding": "identity"}
-        response = await self._answer("GET", kind.path(namespace), params=params, headers=headers, watch=True)
+        response = await self._answer("GET", kind.path(query.namespace), params=params, headers=headers, watch=True)
         lines = Lines()
         try:
             async for chunk in response.content.iter_any():
@@ -343,8 +320,17 @@ def _status(body: bytes) -> dict[str, Any]:
     return status if isinstance(status, dict) else {}
 
 
-def _selection(label_selector: str, field_selector: str) -> dict[str, str]:
-    return _given({"labelSelector": label_selector, "fieldSelector": field_selector})
+def _params(query: Query) -> dict[str, str]:
+    return _given(
+        {
+            "labelSelector": query.label_selector,
+            "fieldSelector": query.field_selector,
+            "limit": str(query.limit or ""),
+            "continue": query.continue_,
+            "resourceVersion": query.resource_version,
+            "resourceVersionMatch": query.resource_version_match,
+        }
+    )
 
 
 def _given(params: Mapping[str, str]) -> dict[str, str]:

@@ -17,11 +17,13 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
 from fairlead.api.client.retry import RetryDelays
+from fairlead.api.port import Query
 from fairlead.errors import ApiError, Forbidden, Gone, NotFound
 from fairlead.model.flow import Change, Doc, Happened, Watch
 
@@ -56,6 +58,7 @@ class Reflector:
         on_error: OnError | None = None,
     ) -> None:
         self.watch = watch
+        self._query = Query.of(watch)
         self.listed = False
         self._api = api
         self._page = page
@@ -152,7 +155,7 @@ class Reflector:
         limit, token = self._page, ""
         while True:
             try:
-                page = await self._api.list(self.watch.kind, limit=limit, continue_=token, **_selection(self.watch))
+                page = await self._api.list(self.watch.kind, replace(self._query, limit=limit, continue_=token))
             except Gone:
                 if not token:
                     raise
@@ -183,9 +186,7 @@ class Reflector:
     async def _watch(self) -> bool:
         """Follow until the server ends it; tells whether it said anything."""
         heard = False
-        stream = self._api.watch(
-            self.watch.kind, resource_version=self._resource_version, bookmarks=True, **_selection(self.watch)
-        )
+        stream = self._api.watch(self.watch.kind, replace(self._query, resource_version=self._resource_version))
         async with aclosing(cast("AsyncGenerator[WatchEvent, None]", _closable(stream))) as events:
             async for event in events:
                 heard, self._failures = True, 0
@@ -256,14 +257,6 @@ def _decode(raw: bytes) -> Doc:
 def _key(doc: Doc) -> Key:
     metadata = doc["metadata"]
     return metadata.get("namespace", ""), metadata["name"]
-
-
-def _selection(watch: Watch) -> dict[str, Any]:
-    return {
-        "namespace": watch.namespace,
-        "label_selector": watch.label_selector,
-        "field_selector": watch.field_selector,
-    }
 
 
 async def _closable(stream: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:

@@ -23,14 +23,14 @@ from fairlead.api.server.explaining import explanation_document, is_explanation
 from fairlead.api.server.listening import Listener
 from fairlead.api.server.negotiation import AnswerForm
 from fairlead.api.server.openapi import PROTOBUF_V2, V2_IN_PROTOBUF, OpenApi
+from fairlead.api.server.parameters import flag, query_of, whole_number
 from fairlead.api.server.paths import Target, find_target, is_pod_binding
 from fairlead.api.server.reviews import REVIEWS, TOKEN_REQUEST, answer, token_for
 from fairlead.api.server.tokens import Tokens
-from fairlead.api.server.watching import DEFAULT_SECONDS, WatchStream, flag
+from fairlead.api.server.watching import DEFAULT_SECONDS, WatchStream
 from fairlead.api.store.objects import private_copy, unsupported_option
 from fairlead.api.store.owners import check_patch_options, owner_name
-from fairlead.api.store.paging import Chunk, Query
-from fairlead.api.store.selection import Selection
+from fairlead.api.store.paging import Chunk
 from fairlead.api.store.storeapi import StoreApi
 from fairlead.api.store.subresources import BINDING, EVICTION, scale_of
 from fairlead.api.store.verbs import SERVED_SUBRESOURCES, not_found_path
@@ -211,7 +211,8 @@ class Server:
         if flag(params, "watch") and not target.subresource:
             return await self._watch(request, target, shape, include)
         if not target.name:
-            return _json_bytes(answers.many(self.store, kind, self._chunk(params, target), shape, include=include))
+            chunk = self.store.chunk(kind, query_of(params, target.namespace))
+            return _json_bytes(answers.many(self.store, kind, chunk, shape, include=include))
         if target.subresource in ("binding", "finalize", "eviction", "token"):
             raise _not_allowed()
         doc = self.store.read(kind, target.namespace, target.name)
@@ -219,20 +220,11 @@ class Server:
             return _json(scale_of(kind, doc))
         return _json_bytes(answers.one(self.store, kind, doc, shape, include=include))
 
-    def _chunk(self, params: Mapping[str, str], target: Target) -> Chunk:
-        query = Query.read(
-            limit=_whole(params, "limit"),
-            continue_=params.get("continue") or "",
-            resource_version=params.get("resourceVersion") or "",
-            match=params.get("resourceVersionMatch") or "",
-        )
-        return self.store.chunk(_selection(params, target), query)
-
     async def _watch(
         self, request: web.BaseRequest, target: Target, shape: AnswerForm, include: str
     ) -> web.StreamResponse:
         render = answers.event_renderer(self.store, target.kind, shape, include=include)
-        seconds = _whole(request.query, "timeoutSeconds") or DEFAULT_SECONDS
+        seconds = whole_number(request.query, "timeoutSeconds") or DEFAULT_SECONDS
         stream = WatchStream(request, self.store, target.kind, render=render, seconds=seconds)
         task = asyncio.current_task()
         assert task is not None
@@ -296,14 +288,14 @@ class Server:
     async def _delete_collection(self, request: web.BaseRequest, target: Target) -> web.Response:
         if "deletecollection" not in served_verbs(target.kind):
             raise _not_allowed()
-        selection = _selection(request.query, target)
+        query = query_of(request.query, target.namespace)
         options = _delete_options(await negotiation.read_body(request), request, target) or {}
         options |= {
             name: request.query[name] for name in ("gracePeriodSeconds", "propagationPolicy") if name in request.query
         }
         if request.query.get("dryRun"):
             options["dryRun"] = [request.query["dryRun"]]
-        chosen = self.store.delete_selected(selection, options)
+        chosen = self.store.delete_collection(target.kind, query, options)
         return _json_bytes(
             answers.many(self.store, target.kind, Chunk(chosen, self.store.resource_version), AnswerForm.OBJECT)
         )
@@ -345,24 +337,6 @@ def _delete_options(raw: bytes, request: web.BaseRequest, target: Target) -> Doc
         return None
     body = negotiation.decode_body(raw, request.headers.get("Content-Type", ""), target.kind)
     return None if body is None else private_copy(body)
-
-
-def _selection(params: Mapping[str, str], target: Target) -> Selection:
-    return Selection(
-        target.kind, namespace=target.namespace, labels=params.get("labelSelector") or "",
-        fields=params.get("fieldSelector") or "",
-    )  # fmt: skip
-
-
-def _whole(params: Mapping[str, str], name: str) -> int:
-    text = params.get(name) or "0"
-    try:
-        value = int(text)
-        if not -(2**63) <= value < 2**63:
-            raise ValueError
-        return max(value, 0)
-    except ValueError:
-        raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
 
 
 def _check_validation(method: str, params: Mapping[str, str]) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import orjson
 from aiohttp import web
 
+from fairlead.api.server.parameters import flag, query_of
 from fairlead.api.store.paging import list_options_invalid
 from fairlead.api.store.storeapi import BOOKMARK_SECONDS, bookmark, woken
 from fairlead.errors import ApiError, Gone
@@ -27,12 +29,6 @@ EVENTS_PER_WRITE = 500
 DEFAULT_SECONDS = 1800.0
 Render = Callable[["Record"], bytes]
 """How the object of an event looks to this client."""
-
-
-def flag(params: Mapping[str, str], name: str) -> bool:
-    """A boolean query parameter; naming it without a value counts as yes, as it does in the real server."""
-    value = params.get(name)
-    return value is not None and value.lower() not in ("false", "0")
 
 
 def check_watch_params(params: Mapping[str, str]) -> None:
@@ -64,15 +60,14 @@ class WatchStream:
         check_watch_params(self._request.query)
         params = self._request.query
         initial = flag(params, "sendInitialEvents")
-        fields = params.get("fieldSelector") or ""
+        query = query_of(params, namespace)
         if name:
-            fields = ",".join(part for part in (fields, f"metadata.name={name}") if part)
+            fields = ",".join(part for part in (query.field_selector, f"metadata.name={name}") if part)
+            query = replace(query, field_selector=fields)
         too_old: ApiError | None = None
         try:
             self._subscription = self._store.subscribe(
-                self._kind, namespace=namespace, label_selector=params.get("labelSelector") or "",
-                field_selector=fields, resource_version=params.get("resourceVersion") or "",
-                send_initial_events=initial, buffer=buffer, wake=self._wake,
+                self._kind, query, send_initial_events=initial, buffer=buffer, wake=self._wake
             )  # fmt: skip
         except Gone as error:
             too_old = error

@@ -17,6 +17,7 @@ import orjson
 from fairlead.errors import ApiError, BadRequest, Gone, Invalid, Unreachable
 
 if TYPE_CHECKING:
+    from fairlead.api.port import Query
     from fairlead.api.store.objects import Record
 
 Match = Literal["", "Exact", "NotOlderThan"]
@@ -24,8 +25,8 @@ _TOKEN_VERSION = "meta.k8s.io/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
-    """The parameters of a list, checked."""
+class PageRequest:
+    """Which part of a list is wanted, at which version: a Query's parameters, checked."""
 
     limit: int = 0
     after: str = ""
@@ -34,12 +35,13 @@ class Query:
     exact: bool = False
 
     @classmethod
-    def read(cls, *, limit: int, continue_: str, resource_version: str, match: str) -> Query:
-        _check(continue_, resource_version, match)
-        if continue_:
-            version, after = _read_token(continue_)
+    def of(cls, query: Query) -> PageRequest:
+        limit, match = query.limit, query.resource_version_match
+        _check(query.continue_, query.resource_version, match)
+        if query.continue_:
+            version, after = _read_token(query.continue_)
             return cls(limit=limit, after=after, version=version, exact=version > 0)
-        version = parse_version(resource_version)
+        version = parse_version(query.resource_version)
         return cls(limit=limit, version=version, exact=match == "Exact" or (not match and limit > 0 and version > 0))
 
 
@@ -53,12 +55,12 @@ class Chunk:
     remaining: int | None = None
 
 
-def chunk(records: list[Record], query: Query, version: int, *, counted: bool) -> Chunk:
+def chunk(records: list[Record], request: PageRequest, version: int, *, counted: bool) -> Chunk:
     """The first `limit` of what is left. `counted` says whether the rest may be told (not under a selector)."""
-    if not query.limit or len(records) <= query.limit:
+    if not request.limit or len(records) <= request.limit:
         return Chunk(records, version)
-    rest = len(records) - query.limit
-    taken = records[: query.limit]
+    rest = len(records) - request.limit
+    taken = records[: request.limit]
     return Chunk(taken, version, _token(version, taken[-1].path + "\0"), rest if counted else None)
 
 
@@ -85,9 +87,9 @@ def too_large(wanted: int, current: int) -> ApiError:
     return error
 
 
-def expired(query: Query) -> Gone:
+def expired(request: PageRequest) -> Gone:
     """A list that cannot be continued, or a version that cannot be listed any more."""
-    if query.after:
+    if request.after:
         return Gone(
             "The provided continue parameter is too old to display a consistent list result. You must start a new"
             " list without the continue parameter."

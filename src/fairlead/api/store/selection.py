@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairlead.api.port import EVERYTHING, Query
 from fairlead.errors import BadRequest
 from fairlead.model import kinds
 from fairlead.model.selectors import parse_label_selector
@@ -173,12 +174,12 @@ class Selection:
 
     __slots__ = ("_fields", "_labels", "everything", "kind", "namespace")
 
-    def __init__(self, kind: Kind, *, namespace: str = "", labels: str = "", fields: str = "") -> None:
+    def __init__(self, kind: Kind, query: Query = EVERYTHING) -> None:
         self.kind = kind
-        self.namespace = namespace if kind.namespaced else ""
-        self._fields = parse_field_selector(kind, fields) if fields else ()
+        self.namespace = query.namespace if kind.namespaced else ""
+        self._fields = parse_field_selector(kind, query.field_selector) if query.field_selector else ()
         try:
-            self._labels = parse_label_selector(labels) if labels else None
+            self._labels = parse_label_selector(query.label_selector) if query.label_selector else None
         except ValueError as error:
             raise BadRequest(str(error)) from error
         self.everything = self._labels is None and not self._fields

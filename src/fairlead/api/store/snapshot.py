@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from fairlead.api.port import Query
 from fairlead.api.store.snapshot_redaction import redacted
 from fairlead.errors import Forbidden, MethodNotAllowed, NotFound, ScenarioError
 from fairlead.model import kinds as k
@@ -94,7 +95,7 @@ async def collect(api: ClusterApi, redaction: RedactionOptions) -> list[Doc]:
 async def _all(api: ClusterApi, kind: Kind) -> Any:
     continue_ = ""
     while True:
-        page = await api.list(kind, limit=_PAGE, continue_=continue_)
+        page = await api.list(kind, Query(limit=_PAGE, continue_=continue_))
         for doc in page.items:
             yield doc
         continue_ = page.continue_

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from fairlead.api.port import Page, WatchEvent
+from fairlead.api.port import EVERYTHING, Page, Query, WatchEvent
 from fairlead.api.store.subresources import scale_of
 from fairlead.errors import ApiError, Gone
 
@@ -40,39 +40,21 @@ class StoreApi:
         doc = self.store.read(kind, namespace, name)
         return scale_of(kind, doc) if subresource == "scale" else doc
 
-    async def list(
-        self,
-        kind: Kind,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = 0,
-        continue_: str = "",
-        resource_version: str = "",
-        resource_version_match: str = "",
-    ) -> Page:
-        return self.store.page(
-            kind, namespace=namespace, label_selector=label_selector, field_selector=field_selector, limit=limit,
-            continue_=continue_, resource_version=resource_version, resource_version_match=resource_version_match,
-        )  # fmt: skip
+    async def list(self, kind: Kind, query: Query = EVERYTHING) -> Page:
+        return self.store.page(kind, query)
 
     async def watch(
         self,
         kind: Kind,
+        query: Query = EVERYTHING,
         *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        resource_version: str = "",
         bookmarks: bool = True,
         send_initial_events: bool = False,
         timeout: float | None = None,  # noqa: ASYNC109 (the name of the port)
     ) -> AsyncIterator[WatchEvent]:
         ready = asyncio.Event()
         subscription = self.store.subscribe(
-            kind, namespace=namespace, label_selector=label_selector, field_selector=field_selector,
-            resource_version=resource_version, send_initial_events=send_initial_events, wake=ready.set,
+            kind, query, send_initial_events=send_initial_events, wake=ready.set
         )  # fmt: skip
         try:
             for event in self._drained(kind, subscription):

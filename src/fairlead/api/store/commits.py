@@ -1,0 +1,103 @@
+"""Commits: how a decided write takes effect. Memory first, then the journal, then retention and watchers.
+
+Every write belongs to a batch, and a batch is one transaction of the journal. If the journal cannot be written, memory
+becomes what it was before the batch and the error is raised at its end; nobody was told of the writes meanwhile.
+Invariant: outside a batch, memory, journal and the end of the history are the same state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING
+
+from fairlead.api.store.history import Event, History
+from fairlead.api.store.objects import DecodedCache, Key, Record, encode
+from fairlead.errors import StorageFull
+from fairlead.model import kinds
+
+if TYPE_CHECKING:
+    from fairlead.api.custom.catalog import Catalog
+    from fairlead.api.store.journal import Journal
+    from fairlead.api.store.object_table import ObjectTable
+    from fairlead.api.store.retention import Retention
+    from fairlead.api.store.verbs import VerbOutcome
+    from fairlead.model.flow import Doc
+    from fairlead.model.kinds import Kind
+
+_PART_OF_A_BATCH = nullcontext()
+
+
+class Commits:
+    """`version` is the resourceVersion of the last write."""
+
+    def __init__(
+        self,
+        table: ObjectTable,
+        catalog: Catalog,
+        history: History,
+        retention: Retention,
+        *,
+        clock: Callable[[], float],
+        decoded: DecodedCache,
+        journal: Journal | None,
+    ) -> None:
+        self.version = 0
+        self._table, self._catalog, self._history, self._retention = table, catalog, history, retention
+        self._clock, self._decoded, self._journal = clock, decoded, journal
+        self._staged: list[Event] | None = None
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Writes inside are one transaction; a batch inside another one is part of it."""
+        return _PART_OF_A_BATCH if self._staged is not None else self._whole_batch()
+
+    @contextmanager
+    def _whole_batch(self) -> Iterator[None]:
+        self._staged = []
+        try:
+            yield
+        finally:
+            staged, self._staged = self._staged, None
+            self._settle(staged)
+
+    def commit(self, outcome: VerbOutcome) -> Doc:
+        """Put an outcome into memory under the next version; returns the answer. A write that changes nothing takes no
+        version."""
+        before, after = outcome.before, outcome.after
+        if before is not None and after is not None and after == self._decoded.doc(before):
+            return outcome.reply(after)
+        if outcome.dry_run:
+            return outcome.reply(after if after is not None else self._decoded.doc(before))  # type: ignore[arg-type]
+        version = self.version + 1
+        record = None if after is None else self._record(after, version)
+        event = Event(outcome.kind, version, before=before, after=record, at=self._clock(), last=outcome.last)
+        self.version = version
+        self.put(outcome.kind, event.key, record)
+        assert self._staged is not None
+        self._staged.append(event)
+        return outcome.reply(after if after is not None else event.gone.doc)
+
+    def put(self, kind: Kind, key: Key, record: Record | None) -> None:
+        """Change memory alone. A definition also changes which kinds are served."""
+        self._table.put(kind, key, record)
+        if kind is kinds.CUSTOM_RESOURCE_DEFINITION:
+            self._catalog.follow(key[1], None if record is None else record.doc)
+
+    def _record(self, doc: Doc, version: int) -> Record:
+        metadata = doc["metadata"] = {**doc["metadata"], "resourceVersion": str(version)}
+        record = Record(metadata.get("namespace") or "", metadata["name"], version, encode(doc))
+        self._decoded.keep(record, doc)
+        return record
+
+    def _settle(self, staged: list[Event]) -> None:
+        """Write a batch to the journal and tell everybody, or undo it."""
+        if staged and self._journal is not None:
+            try:
+                self._journal.append(staged, self.version)
+            except StorageFull:
+                for event in reversed(staged):
+                    self.put(event.kind, event.key, event.before)
+                raise
+        for event in staged:
+            self._retention.notice(event.kind, event.key, event.after, event.at)
+            self._history.publish(event)
