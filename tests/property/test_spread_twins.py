@@ -34,6 +34,14 @@ MISSING = "node(s) didn't match pod topology spread constraints (missing require
 SKEWED = "node(s) didn't match pod topology spread constraints"
 
 
+def _chosen(pod: Pod, node: Node) -> bool:
+    """Whether a node meets a pod's node selector and required node affinity."""
+    if any(node.labels.get(key) != value for key, value in pod.shape.node_selector or ()):
+        return False
+    affinity = pod.shape.required_node_affinity
+    return affinity is None or affinity.matches(node.labels, node.name)
+
+
 @dataclass
 class Asked:
     """A constraint and the selector that it has for the pod."""
@@ -46,7 +54,7 @@ class Asked:
         return self.constraint.topology_key
 
     def admits(self, pod: Pod, node: Node) -> bool:
-        if self.constraint.honor_affinity and not pod.shape.matches_node(node.labels, node.name):
+        if self.constraint.honor_affinity and not _chosen(pod, node):
             return False
         return not self.constraint.honor_taints or first_untolerated(node.taints, pod.shape.tolerations) is None
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.state.cluster import Cluster, PodPlace
+from fairlead.state.ports import HostPort, PortIndex
 from fairlead.state.statement import Statement
 
 NODES = [f"n{i}" for i in range(4)]
@@ -70,6 +71,15 @@ pod_changes = st.builds(
 changes = st.lists(st.one_of(node_changes, pod_changes), max_size=40)
 
 
+def _ports(index: PortIndex) -> set[tuple[int, HostPort]]:
+    return {
+        (row, (ip, protocol, port))
+        for (protocol, port), by_ip in index._rows.items()
+        for ip, rows in by_ip.items()
+        for row in rows
+    }
+
+
 def picture(cluster: Cluster) -> dict[str, Any]:
     """Everything that a placement may touch, as plain values."""
     table = cluster.table
@@ -78,7 +88,7 @@ def picture(cluster: Cluster) -> dict[str, Any]:
         "nonzero": (table.nonzero_cpu.tolist(), table.nonzero_memory.tolist()),
         "count": table.pod_count.tolist(),
         "pods": [[pod.uid for pod in pods] for pods in table.pods],
-        "ports": cluster.ports.triples(),
+        "ports": _ports(cluster.ports),
         "claims": dict(cluster.claims_in_use),
         "places": {uid: (pod_state.place, pod_state.row) for uid, pod_state in cluster.pods.items()},
     }

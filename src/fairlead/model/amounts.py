@@ -204,15 +204,9 @@ class Amounts:
             return False
         return all(within(left, right) for _, left, right in self._scalars_against(other, missing))
 
-    def exceeding(self, other: Amounts, missing: Missing = ZERO) -> list[str]:
-        """LessEqualWithResourcesName: the names in which we are above the other; empty if we are not."""
-        pairs = (("cpu", self.cpu, other.cpu), ("memory", self.memory, other.memory))
-        listed = (*pairs, *self._scalars_against(other, missing))
-        return [name for name, left, right in listed if not within(left, right)]
-
     def exceeding_requested(self, other: Amounts, request: Amounts) -> list[str]:
-        """LessEqualWithDimensionAndResourcesName: the same without tolerance, looking only at what is requested, and
-        never at `pods`; without any scalar here, not at scalars either."""
+        """LessEqualWithDimensionAndResourcesName: the names in which we are above the other, without tolerance. Only
+        what is requested counts, and never `pods`; without any scalar here, scalars do not count either."""
         found = self._requested(other, request, lambda left, right: left > right)
         return list(found) if self.scalars else [name for name in found if name in ("cpu", "memory")]
 
@@ -227,10 +221,6 @@ class Amounts:
     def less_partly(self, other: Amounts, missing: Missing = ZERO) -> bool:
         """LessPartly: in some dimension."""
         return self._partly(other, missing, lambda left, right: left < right)
-
-    def less_equal_partly(self, other: Amounts, missing: Missing = ZERO) -> bool:
-        """LessEqualPartly: in some dimension, give or take EPSILON."""
-        return self._partly(other, missing, within)
 
     def within_some_requested(self, other: Amounts, request: Amounts, *, ignore_zeros: bool = False) -> list[str]:
         """LessEqualPartlyWithDimension[ZeroFiltered]: the requested names (not `pods`) in which we are not above the

@@ -16,12 +16,6 @@ if TYPE_CHECKING:
     from fairlead.model.flow import Doc
     from fairlead.model.gang_explanation import GangExplanation
 
-LINES = (
-    "capability", "guarantee", "limit", "deserved", "request", "allocated", "inqueue", "elastic", "ending",
-    "leftForEntry", "leftForPods",
-)  # fmt: skip
-"""The lines of the sum, in order."""
-
 Amount = str | None
 
 

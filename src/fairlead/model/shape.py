@@ -87,20 +87,9 @@ class PodShape:
         return self.required_node_affinity is not None
 
     @property
-    def has_requests(self) -> bool:
-        """Whether the fit check has anything to look at besides the number of pods."""
-        return len(self.fit_request) > 3 or any(self.fit_request.values())
-
-    @property
     def scalars(self) -> list[str]:
         """The scalar resources that are named."""
         return list(self.fit_request)[3:]
-
-    def matches_node(self, labels: Mapping[str, str], name: str) -> bool:
-        """Whether a node meets the node selector and the required node affinity."""
-        if self.node_selector and any(labels.get(key) != value for key, value in self.node_selector):
-            return False
-        return self.required_node_affinity is None or self.required_node_affinity.matches(labels, name)
 
 
 _every_field = attrgetter(*(field.name for field in fields(PodShape)))

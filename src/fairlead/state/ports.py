@@ -51,12 +51,3 @@ class PortIndex:
         if ip == ANY_IP:
             return set().union(*by_ip.values())
         return by_ip.get(ip, set()) | by_ip.get(ANY_IP, set())
-
-    def triples(self) -> set[tuple[int, HostPort]]:
-        """Everything, for comparison in checks."""
-        return {
-            (row, (ip, protocol, port))
-            for (protocol, port), by_ip in self._rows.items()
-            for ip, rows in by_ip.items()
-            for row in rows
-        }

@@ -10,7 +10,7 @@ Invariant: a group's tally is the sum over the label sets that it matches.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.state.counts import DomainTally, add_into
@@ -157,6 +157,3 @@ class SelectedPods:
         """A node's labels are not what they were."""
         for group in self._groups.values():
             group.tally.labels_changed(row)
-
-    def label_sets(self) -> Iterable[LabelSet]:
-        return self._sets.values()

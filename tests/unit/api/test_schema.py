@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.store.quantities import amount, canonical
-from fairlead.api.store.schema import check_types, decode, is_custom, prune, strict_error, unknown_fields
+from fairlead.api.store.schema import check_types, decode, is_custom, strict_error
 from fairlead.errors import ApiError, BadRequest, Invalid
 from fairlead.model.kinds import BUILT_IN, DEPLOYMENT, LEASE, NODE, POD, SECRET, VC_JOB, VC_QUEUE, Kind
 
@@ -66,7 +66,7 @@ def test_times_and_bytes_must_be_readable() -> None:
 
 def test_unknown_fields_are_named_by_path_in_the_order_of_the_document() -> None:
     doc = {"spec": {"template": {"spec": {"containers": [{"name": "c", "bar": {"x": 1}}]}}, "foo": 1}}
-    unknown = unknown_fields(DEPLOYMENT, doc)
+    unknown = decode(DEPLOYMENT, doc).unknown
     assert unknown == ["spec.template.spec.containers[0].bar", "spec.foo"]
     assert strict_error(DEPLOYMENT, unknown).message == (
         'Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: '
@@ -74,11 +74,11 @@ def test_unknown_fields_are_named_by_path_in_the_order_of_the_document() -> None
     )
 
 
-def test_pruning_drops_what_is_unknown_null_or_empty_and_keeps_what_means_something() -> None:
+def test_decoding_drops_what_is_unknown_null_or_empty_and_keeps_what_means_something() -> None:
     doc = pod(
         foo=1, nodeName="", volumes=[], affinity=None, terminationGracePeriodSeconds=0, tolerations=[{"key": "a"}]
     )
-    spec = prune(POD, doc)["spec"]
+    spec = decode(POD, doc).doc["spec"]
     assert not spec.keys() & {"foo", "nodeName", "volumes", "affinity"}
     assert spec["terminationGracePeriodSeconds"] == 0
     assert spec["tolerations"] == [{"key": "a"}]
@@ -122,7 +122,7 @@ def test_a_custom_resource_is_refused_as_custom_resources_are() -> None:
 
 def test_pod_templates_in_custom_resources_have_the_fields_of_pods() -> None:
     task = {"name": "t", "template": {"spec": {"containers": [{"name": "c", "imagee": "i"}]}}}
-    assert unknown_fields(VC_JOB, {"spec": {"tasks": [task]}}) == ["spec.tasks[0].template.spec.containers[0].imagee"]
+    assert decode(VC_JOB, {"spec": {"tasks": [task]}}).unknown == ["spec.tasks[0].template.spec.containers[0].imagee"]
 
 
 def test_a_kind_without_a_schema_takes_anything() -> None:
@@ -134,9 +134,8 @@ def test_a_kind_without_a_schema_takes_anything() -> None:
 
 @pytest.mark.parametrize("kind", BUILT_IN, ids=repr)
 def test_every_built_in_kind_has_a_schema(kind: Kind) -> None:
-    assert unknown_fields(kind, {"apiVersion": "x", "kind": "y", "metadata": {"name": "z"}, "no such": 1}) == [
-        "no such"
-    ]
+    doc = {"apiVersion": "x", "kind": "y", "metadata": {"name": "z"}, "no such": 1}
+    assert decode(kind, doc).unknown == ["no such"]
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_a_nominated_pod_in_flight_is_a_stub_of_priority_0_that_asks_for_nothing
     entry = room.pop()
     stub = room.backlog.nominator.on_node("node-1")[0]
     assert (stub.key, stub.uid, stub.priority) == (pod.key, pod.uid, 0)
-    assert not stub.shape.has_requests
+    assert not any(stub.shape.fit_request.values())
     room.fail(entry, "Fit")
     assert room.backlog.nominator.on_node("node-1")[0].priority == 7
 

@@ -62,16 +62,11 @@ def test_an_empty_operator_is_equal_and_soft_taints_keep_nobody_away() -> None:
     assert first_untolerated(taints[:2], tolerations) is None
 
 
-def test_node_selector_and_required_affinity_must_both_match() -> None:
-    zone = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
-    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [zone]}}}
-    pod = shape(nodeSelector={"disk": "ssd"}, affinity=affinity)
-    assert pod.matches_node({"disk": "ssd", "zone": "a"}, "n")
-    assert not pod.matches_node({"disk": "ssd"}, "n")
-    assert not pod.matches_node({"zone": "a"}, "n")
+def test_a_required_node_affinity_without_terms_matches_no_node() -> None:
     assert shape(nodeSelector={}).node_selector == ()
-    assert shape(nodeSelector={}).matches_node({}, "n")
-    assert not shape(affinity={"nodeAffinity": {REQUIRED: {}}}).matches_node({}, "n")
+    empty = shape(affinity={"nodeAffinity": {REQUIRED: {}}}).required_node_affinity
+    assert empty is not None
+    assert not empty.matches({}, "n")
 
 
 def names(*terms: list[list[str]]) -> frozenset[str] | None:

@@ -118,20 +118,9 @@ def decode_metadata(kind: Kind, doc: Doc) -> tuple[Doc, list[str]]:
     return decoded, list(_unknown(struct, given, "metadata")) if unknown else unknown
 
 
-def unknown_fields(kind: Kind, doc: Doc) -> list[str]:
-    """Paths of the fields that the kind does not have, as strict decoding errors name them."""
-    struct = struct_of(kind)
-    return [] if struct is None else list(_unknown(struct, doc, ""))
-
-
 def check_types(kind: Kind, doc: Doc) -> None:
     """Refuse wrong JSON types in the server's words: BadRequest, for custom resources Invalid."""
     decode(kind, doc)
-
-
-def prune(kind: Kind, doc: Doc) -> Doc:
-    """The document without fields that its kind does not have."""
-    return decode(kind, doc).doc
 
 
 def strict_error(kind: Kind, unknown: list[str]) -> BadRequest:
