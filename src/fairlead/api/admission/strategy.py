@@ -52,7 +52,7 @@ def prepare_update(kind: Kind, new: Doc, old: Doc) -> Doc:
     prepared = dict(new)
     if "status" in kind.subresources:
         _replace(prepared, "status", old)
-    return counted(kind, prepared, old)
+    return {**prepared, "metadata": _with_generation(kind, prepared, old)}
 
 
 def prepare_status(kind: Kind, new: Doc, old: Doc) -> Doc:
@@ -72,11 +72,6 @@ def prepare_status(kind: Kind, new: Doc, old: Doc) -> Doc:
         # Decided when the pod was made; nobody changes it afterwards, not even by leaving it out.
         prepared["status"] = {**(prepared.get("status") or {}), "qosClass": old["status"]["qosClass"]}
     return {**prepared, "metadata": metadata}
-
-
-def counted(kind: Kind, new: Doc, old: Doc) -> Doc:
-    """The update with the generation that follows from what changed by now."""
-    return {**new, "metadata": _with_generation(kind, new, old)}
 
 
 def _replace(doc: Doc, key: str, source: Doc) -> None:

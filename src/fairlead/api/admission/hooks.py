@@ -1,0 +1,90 @@
+"""What admission does for single kinds besides their defaults and rules: the table that a kind joins with one line.
+
+    keep          update: fields that an update which does not name them takes over from the old object
+    mutate        after the defaults, before validation; `old` is None for a create
+    admit         after validation: rules that read other objects; raises what speaks against the object
+    release       before a delete; raises what speaks against it
+    check_status  the rules of a status
+
+Hooks return new documents and leave their arguments as they are. Pods are admitted by pod_admission.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlead.api.admission import builtin, groups, volcano
+from fairlead.api.admission.limits import check_claim_limits
+from fairlead.api.admission.plain_rules import check_namespace_status
+from fairlead.api.admission.service_addresses import keep_addresses, with_addresses
+from fairlead.api.admission.workload_defaults import mark_daemon_set, own_job
+from fairlead.api.admission.workloads import check_workload_status
+from fairlead.model import kinds as k
+
+if TYPE_CHECKING:
+    from fairlead.api.admission.problems import ValidationProblems
+    from fairlead.model.flow import Doc, DocView
+    from fairlead.model.kinds import Kind
+
+Mutate = Callable[["DocView", "Doc", "Doc | None"], "Doc"]
+Admit = Callable[["DocView", "Kind", "Doc", "Doc | None"], None]
+"""Gets the kind as it was spoken, whose version may be another than the stored one."""
+
+
+@dataclass(frozen=True, slots=True)
+class KindHooks:
+    """A hook that is None does nothing."""
+
+    keep: Callable[[Doc, Doc], Doc] | None = None
+    mutate: Mutate | None = None
+    admit: Admit | None = None
+    release: Callable[[DocView, str], None] | None = None
+    check_status: Callable[[ValidationProblems, Doc], None] | None = None
+
+
+def _when_created(mutate: Callable[[DocView, Doc], Doc]) -> Mutate:
+    return lambda view, new, old: mutate(view, new) if old is None else new
+
+
+def _admit_claim(view: DocView, spoken: Kind, new: Doc, old: Doc | None) -> None:
+    if old is None:
+        check_claim_limits(view, new)
+
+
+def _mutate_group(view: DocView, new: Doc, old: Doc | None) -> Doc:
+    prepared = groups.without_what_is_off(new)
+    return groups.with_priority(view, prepared) if old is None else prepared
+
+
+def _admit_group(view: DocView, spoken: Kind, new: Doc, old: Doc | None) -> None:
+    if old is None and spoken is k.POD_GROUP:
+        groups.check_reference(view, new)
+
+
+def _check_group_status(problems: ValidationProblems, doc: Doc) -> None:
+    groups.check_conditions(problems, (doc.get("status") or {}).get("conditions") or ())
+
+
+_COUNTS = KindHooks(check_status=check_workload_status)
+
+HOOKS: Mapping[Kind, KindHooks] = {
+    k.DEPLOYMENT: _COUNTS,
+    k.REPLICA_SET: _COUNTS,
+    k.REPLICATION_CONTROLLER: _COUNTS,
+    k.NAMESPACE: KindHooks(check_status=check_namespace_status),
+    k.JOB: KindHooks(mutate=_when_created(lambda view, new: own_job(new))),
+    k.DAEMON_SET: KindHooks(mutate=lambda view, new, old: mark_daemon_set(new, old)),
+    k.SERVICE: KindHooks(keep=keep_addresses, mutate=lambda view, new, old: with_addresses(new, view)),
+    k.PERSISTENT_VOLUME_CLAIM: KindHooks(mutate=_when_created(builtin.with_default_class), admit=_admit_claim),
+    k.POD_GROUP_BETA: KindHooks(mutate=_mutate_group, admit=_admit_group, check_status=_check_group_status),
+    k.WORKLOAD_BETA: KindHooks(mutate=lambda view, new, old: groups.without_what_is_off(new)),
+    k.VC_QUEUE: KindHooks(
+        mutate=_when_created(lambda view, new: volcano.mutate_queue(new)),
+        admit=lambda view, spoken, new, old: volcano.admit_queue(view, new, old),
+        release=volcano.admit_queue_deletion,
+    ),
+    k.VC_POD_GROUP: KindHooks(mutate=_when_created(volcano.mutate_group)),
+}
+NO_HOOKS = KindHooks()

@@ -1,0 +1,86 @@
+"""PodAdmission: the way of a new pod from a request to what is stored.
+
+Pods that differ only in name are the common case, so a spec that was given its defaults and found good is remembered by
+its bytes, and all pods with the same bytes share the result. What admission reads from other objects (priority classes,
+runtime classes, limit ranges) is never remembered.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+from fairlead.api.admission import builtin, volcano
+from fairlead.api.admission.label_keys import bake_label_keys
+from fairlead.api.admission.limits import check_pod_limits, limited
+from fairlead.api.admission.metadata import check_metadata
+from fairlead.api.admission.pod_defaults import default_pod_spec
+from fairlead.api.admission.pods import check_new_pod, check_pod_spec
+from fairlead.api.admission.problems import ValidationProblems
+from fairlead.api.store.objects import compact
+from fairlead.model import kinds as k
+from fairlead.model.quality import quality_of_service
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Doc, DocView
+
+_REMEMBERED = 2048
+_GATED = {
+    "type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}  # fmt: skip
+
+
+class PodAdmission:
+    def __init__(self, view: DocView) -> None:
+        self._view = view
+        self._good_specs: dict[bytes, tuple[Doc, str]] = {}
+
+    def create(self, doc: Doc) -> Doc:
+        """A new pod as the limit ranges of its namespace want it; most namespaces have none."""
+        if not any(self._view.list(k.LIMIT_RANGE, doc["metadata"].get("namespace") or "")):
+            return self._create(doc)
+        created = self._create(limited(self._view, {**doc, "spec": default_pod_spec(doc.get("spec") or {})}))
+        check_pod_limits(self._view, created)
+        return created
+
+    def _create(self, doc: Doc) -> Doc:
+        metadata = {**doc["metadata"], "generation": 1}
+        name = metadata["name"]
+        spec, quality = self._admitted_spec(name, doc.get("spec") or {})
+        if "topologySpreadConstraints" in spec or "affinity" in spec:
+            spec = bake_label_keys(spec, metadata.get("labels", {}))
+        problems = ValidationProblems()
+        check_metadata(problems, k.POD, metadata)
+        problems.raise_if_any(k.POD, name)
+        volcano.admit_pod(doc)
+        status: Doc = {"phase": "Pending", "qosClass": quality}
+        if spec.get("schedulingGates"):
+            status["conditions"] = [{**_GATED, "lastTransitionTime": metadata.get("creationTimestamp", "")}]
+        return {**doc, "metadata": metadata, "spec": spec, "status": status}
+
+    def _admitted_spec(self, name: str, given: Doc) -> tuple[Doc, str]:
+        """The spec with defaults and admission applied, found good; and its quality of service."""
+        key = compact(orjson.dumps(given))
+        known = self._good_specs.get(key)
+        if known is None:
+            defaulted = default_pod_spec(given)
+            spec = builtin.admit_pod(self._view, name, dict(defaulted))
+            problems = ValidationProblems()
+            check_new_pod(problems, spec)
+            check_pod_spec(problems, "spec", spec)
+            problems.raise_if_any(k.POD, name)
+            if len(self._good_specs) >= _REMEMBERED:
+                self._good_specs.clear()
+            known = self._good_specs[key] = defaulted, quality_of_service(spec)
+            return spec, known[1]
+        # Priority and runtime classes may have changed since, so admission by them is never remembered.
+        return builtin.admit_pod(self._view, name, dict(known[0])), known[1]
+
+
+def default_updated_pod(doc: Doc) -> Doc:
+    """A changed pod with its defaults; tolerations that admission added to the new pod are part of them."""
+    spec = default_pod_spec(doc.get("spec", {}))
+    builtin.default_tolerations(spec)
+    return {**doc, "spec": spec}
