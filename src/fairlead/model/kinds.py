@@ -115,6 +115,10 @@ CRON_JOB = _kind("batch/v1", "CronJob", "cronjobs", short="cj", categories="all"
 HORIZONTAL_POD_AUTOSCALER = _kind(
     "autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", short="hpa", categories="all"
 )
+HORIZONTAL_POD_AUTOSCALER_V1 = _kind(
+    "autoscaling/v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers", short="hpa", categories="all",
+    stored_as=HORIZONTAL_POD_AUTOSCALER,
+)  # fmt: skip
 # policy, scheduling, node, coordination, events
 POD_DISRUPTION_BUDGET = _kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", short="pdb")
 PRIORITY_CLASS = _kind("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", cluster=True, short="pc", sub="")

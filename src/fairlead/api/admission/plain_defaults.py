@@ -122,7 +122,21 @@ def _endpoint_slice(doc: Doc) -> Doc:
 def _autoscaler(doc: Doc) -> Doc:
     target = {"type": "Utilization", "averageUtilization": 80}
     metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
-    return {**doc, "spec": {"minReplicas": 1, "metrics": metrics, **doc.get("spec", {})}}
+    spec = {"minReplicas": 1, "metrics": metrics, **doc.get("spec", {})}
+    if "behavior" in spec:
+        given = spec["behavior"]
+        spec["behavior"] = {
+            "scaleUp": {
+                "stabilizationWindowSeconds": 0, "selectPolicy": "Max",
+                "policies": [_scaling("Pods", 4), _scaling("Percent", 100)], **given.get("scaleUp", {}),
+            },
+            "scaleDown": {"selectPolicy": "Max", "policies": [_scaling("Percent", 100)], **given.get("scaleDown", {})},
+        }  # fmt: skip
+    return {**doc, "spec": spec}
+
+
+def _scaling(type_: str, value: int) -> Doc:
+    return {"type": type_, "value": value, "periodSeconds": 15}
 
 
 def _claim_spec(spec: Doc) -> Doc:

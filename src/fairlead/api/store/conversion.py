@@ -1,6 +1,6 @@
-"""One object, two shapes: Events of core/v1 and events.k8s.io/v1, and the versions of the scheduling group.
+"""One object in two versions: Events, the scheduling group, and autoscalers (autoscaler_versions.py).
 
-Both shapes of an Event keep the fields of the other under a `deprecated` name, so converting back and forth loses
+Both versions of an Event keep the fields of the other under a `deprecated` name, so converting back and forth loses
 nothing. PodGroups and Workloads are kept as Kubernetes 1.37 has them (v1beta1), which can say all that 1.36 (v1alpha2)
 can:
 
@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.custom.structural import conformed
+from fairlead.api.store import autoscaler_versions
 from fairlead.model import kinds
 from fairlead.model.group import SCHEDULED_CONDITIONS
 
@@ -126,6 +127,8 @@ def _with_condition(doc: Doc, old: str, new: str) -> Doc:
 _CONVERSIONS: Mapping[tuple[Kind, Kind], Callable[[Doc], Doc]] = {
     (kinds.EVENT, kinds.EVENT_V1): _renamed(_EVENT_FIELDS),
     (kinds.EVENT_V1, kinds.EVENT): _renamed({new: old for old, new in _EVENT_FIELDS.items()}),
+    (kinds.HORIZONTAL_POD_AUTOSCALER, kinds.HORIZONTAL_POD_AUTOSCALER_V1): autoscaler_versions.to_v1,
+    (kinds.HORIZONTAL_POD_AUTOSCALER_V1, kinds.HORIZONTAL_POD_AUTOSCALER): autoscaler_versions.to_v2,
     (kinds.POD_GROUP, kinds.POD_GROUP_BETA): _group_to_beta,
     (kinds.POD_GROUP_BETA, kinds.POD_GROUP): _group_to_alpha,
     (kinds.WORKLOAD, kinds.WORKLOAD_BETA): _workload_to_beta,
