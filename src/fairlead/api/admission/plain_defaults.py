@@ -135,6 +135,23 @@ def _autoscaler(doc: Doc) -> Doc:
     return {**doc, "spec": spec}
 
 
+def _network_policy(doc: Doc) -> Doc:
+    """A policy is about incoming traffic, and about outgoing traffic if it has rules for it."""
+    spec = dict(doc.get("spec", {}))
+    for direction in ("ingress", "egress"):
+        if spec.get(direction):
+            spec[direction] = [_traffic_rule(rule) for rule in spec[direction]]
+    if not spec.get("policyTypes"):
+        spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+    return {**doc, "spec": spec}
+
+
+def _traffic_rule(rule: Doc) -> Doc:
+    if not rule.get("ports"):
+        return rule
+    return {**rule, "ports": [{"protocol": "TCP", **port} for port in rule["ports"]]}
+
+
 def _scaling(type_: str, value: int) -> Doc:
     return {"type": type_, "value": value, "periodSeconds": 15}
 
@@ -206,6 +223,7 @@ PLAIN_DEFAULTS: dict[Kind, Defaulter] = {
     k.RESOURCE_CLAIM: _resource_claim,
     k.RESOURCE_CLAIM_TEMPLATE: _resource_claim_template,
     k.HORIZONTAL_POD_AUTOSCALER: _autoscaler,
+    k.NETWORK_POLICY: _network_policy,
     k.ROLE_BINDING: _role_binding,
     k.CLUSTER_ROLE_BINDING: _role_binding,
 }  # fmt: skip

@@ -70,7 +70,8 @@ def fields_of(value: Any, shape: TypeShape) -> Fields:
 def _stated(value: Any, shape: TypeShape, path: Path) -> Iterator[Path]:
     parts = children(value, shape)
     if not parts:
-        yield path
+        if parts is None or not isinstance(value, list):  # an empty list of items states none of them
+            yield path
         return
     if path and not path[-1].startswith("f:"):
         yield path

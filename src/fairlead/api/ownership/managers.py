@@ -4,6 +4,9 @@
              change what others own unless it forces
     update   anything else: the manager owns what it changed, whoever owned it before
 
+Each entry names its fields in the version in which its manager wrote them (versions.py). An applier is one owner in
+whichever version it applies; its entry takes the version of its last apply.
+
 An object has owners from its first write by a client that says who it is, or from its first apply. What the
 cluster's own controllers make in bulk has none, because nobody would ever look (docs/decisions/0065).
 """
@@ -19,6 +22,7 @@ import orjson
 from fairlead.api.ownership.fieldsets import NONE, SERVERS_OWN, Fields, compare, fields_of, from_wire, spoken, to_wire
 from fairlead.api.ownership.merging import merged, without
 from fairlead.api.ownership.shape import shape_of
+from fairlead.api.ownership.versions import FindKind, VersionedStep
 from fairlead.api.store.schema import struct_of
 from fairlead.errors import Conflict
 
@@ -59,11 +63,12 @@ Holdings = Mapping[FieldOwner, OwnedFields]
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """A writer at a moment."""
+    """A writer at a moment. `kind` is what it speaks, `find` knows the other versions of it."""
 
     kind: Kind
     manager: str
     time: str
+    find: FindKind
     subresource: str = ""
 
     def owner(self, operation: str) -> FieldOwner:
@@ -119,19 +124,24 @@ def empty_document(kind: Kind) -> Doc:
 
 
 def track_update(writer: Ownership, old: Doc, new: Doc, given: Any = None) -> Doc:
-    """The new state with its owners. `given` is what the writer itself said about owners, which it may."""
+    """The new state with its owners, both states in the stored version. `given` is what the writer itself said about
+    owners, which it may."""
     known = _holdings(old)
     said = _said(given)
     holdings = known if said is None else said
-    difference = compare(_plain(old), _plain(new), shape_of(writer.kind))
+    step = VersionedStep(writer.kind.storage, _plain(old), _plain(new), writer.find)
+    difference = step.seen_in(writer.kind.api_version) or step.seen_in(writer.kind.storage.api_version)
+    assert difference is not None
     changed = (difference.added | difference.modified) - SERVERS_OWN
     if not changed and not difference.removed:
         return with_holdings(new, holdings)
     owner = writer.owner(UPDATE)
-    kept = {
-        each: replace(holding, fields=holding.fields - difference.removed - (NONE if each == owner else changed))
-        for each, holding in holdings.items()
-    }
+    kept = {}
+    for each, holding in holdings.items():
+        seen = step.seen_in(each.api_version)
+        if seen is not None:  # else its version is not served any more, and nobody knows what it meant
+            taken = NONE if each == owner else (seen.added | seen.modified) - SERVERS_OWN
+            kept[each] = replace(holding, fields=holding.fields - seen.removed - taken)
     mine = kept.get(owner, OwnedFields(NONE))
     if changed:
         kept[owner] = OwnedFields(mine.fields | changed, writer.time)
@@ -192,25 +202,57 @@ def apply_configuration(writer: Ownership, live: Doc | None, config: Doc, *, for
         return OwnedDocument(config, {owner: OwnedFields(stated, writer.time)}, owner)
     holdings = _holdings(live) or _before_first_apply(writer, live, shape)
     plain = _plain(live)
-    doc = merged(plain, config, shape)
-    others = {each: holding for each, holding in holdings.items() if each != owner}
-    before = holdings.get(owner, OwnedFields(NONE)).fields
-    elsewhere = frozenset[tuple[str, ...]]().union(*(each.fields for each in others.values()))
-    doc = without(doc, shape, before - stated - elsewhere, stated | elsewhere)
-    difference = compare(plain, doc, shape)
-    changed = difference.added | difference.modified
-    fights = {each: holding.fields & changed for each, holding in others.items() if holding.fields & changed}
+    mine, others = _split(holdings, owner)
+    doc = _merged(writer, plain, config, stated, mine, others)
+    step = VersionedStep(writer.kind, plain, doc, writer.find)
+    fights: dict[FieldOwner, Fields] = {}
+    kept: dict[FieldOwner, OwnedFields] = {}
+    for each, holding in others.items():
+        seen = step.seen_in(each.api_version)
+        if seen is None:
+            continue
+        fought = holding.fields & (seen.added | seen.modified)
+        if fought:
+            fights[each] = fought
+        kept[each] = replace(holding, fields=holding.fields - fought - seen.removed)
     if fights and not force and not _was_kubectls_own(writer, live, fights, shape):
         raise conflicts(fights)
-    kept = {
-        each: replace(holding, fields=holding.fields - fights.get(each, NONE) - difference.removed)
-        for each, holding in others.items()
-    }
     if writer.manager == KUBECTL and _last_applied(live) is not None:
         doc = _with_last_applied(doc, config)
-    same = owner in holdings and before == stated
-    kept[owner] = OwnedFields(stated, holdings[owner].time if same and not changed else writer.time)
+    difference = compare(plain, doc, shape)
+    earlier = mine.get(owner)
+    same = earlier is not None and earlier.fields == stated and not difference.added and not difference.modified
+    kept[owner] = OwnedFields(stated, earlier.time if same and earlier is not None else writer.time)
     return OwnedDocument(doc, kept, owner)
+
+
+def _split(
+    holdings: Holdings, owner: FieldOwner
+) -> tuple[dict[FieldOwner, OwnedFields], dict[FieldOwner, OwnedFields]]:
+    """The earlier entries of an applier, in whichever version, and those of all others."""
+    mine = {
+        each: holding
+        for each, holding in holdings.items()
+        if each.operation == APPLY and (each.manager, each.subresource) == (owner.manager, owner.subresource)
+    }
+    return mine, {each: holding for each, holding in holdings.items() if each not in mine}
+
+
+def _merged(
+    writer: Ownership, plain: Doc, config: Doc, stated: Fields, mine: Holdings, others: Holdings
+) -> Doc:  # fmt: skip
+    """The live object with the configuration in it, and without what its applier no longer states and nobody else
+    owns."""
+    shape = shape_of(writer.kind)
+    doc: Doc = merged(plain, config, shape)
+    names = VersionedStep(writer.kind, plain, doc, writer.find)
+
+    def all_of(part: Holdings) -> Fields:
+        return NONE.union(*(names.translated(one.fields, each.api_version) for each, one in part.items()))
+
+    elsewhere = all_of(others)
+    result: Doc = without(doc, shape, all_of(mine) - stated - elsewhere, stated | elsewhere)
+    return result
 
 
 def _last_applied(live: Doc) -> Any:
@@ -247,7 +289,8 @@ def _owned_by_this_door(writer: Ownership, fields: Fields) -> Fields:
 
 def _before_first_apply(writer: Ownership, live: Doc, shape: TypeShape) -> dict[FieldOwner, OwnedFields]:
     """Who owned an object that nobody kept owners of: what kubectl applied is kubectl's, the rest somebody's."""
-    fields = compare({"metadata": {}}, _plain(live), shape).added - SERVERS_OWN
+    difference = compare(empty_document(writer.kind), _plain(live), shape)
+    fields = _owned_by_this_door(writer, difference.added | difference.modified) - SERVERS_OWN
     applied = fields & _applied_by_kubectl(live, shape)
     parts = ((CLIENT_SIDE, applied), (BEFORE_FIRST_APPLY, fields - applied))
     return {

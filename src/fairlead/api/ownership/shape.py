@@ -80,6 +80,10 @@ class TypeShape:
         return self._others
 
 
+_ANY_OBJECT = "io.k8s.apimachinery.pkg.runtime.RawExtension"
+"""Whatever an object holds for somebody else: it has one owner as a whole."""
+
+
 def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema with what it refers to; what it says itself wins."""
     reference = schema.get("$ref") or next((part.get("$ref") for part in schema.get("allOf", ())), None)
@@ -87,7 +91,10 @@ def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
         return schema
     types: dict[str, dict[str, Any]] = schema_data()["types"]
     own = {key: value for key, value in schema.items() if key.startswith("x-kubernetes")}
-    return types[reference.rpartition("/")[2]] | own
+    name = reference.rpartition("/")[2]
+    if name == _ANY_OBJECT:
+        own = {"x-kubernetes-map-type": "atomic", **own}
+    return types[name] | own
 
 
 def shape_of_schema(schema: dict[str, Any]) -> TypeShape:

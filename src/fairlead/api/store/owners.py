@@ -29,6 +29,7 @@ from fairlead.model import kinds
 from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
+    from fairlead.api.ownership.versions import FindKind
     from fairlead.model.flow import Doc, Write
     from fairlead.model.kinds import Kind
 
@@ -48,8 +49,10 @@ class Configuration:
 
 
 class Owners:
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
+    """`find` gives the kind of an apiVersion and a name, for owners that wrote in other versions."""
+
+    def __init__(self, clock: Callable[[], float], find: FindKind) -> None:
+        self._clock, self._find = clock, find
 
     def of_new(self, write: Write, doc: Doc, sent: Doc, configuration: Configuration | None) -> Doc:
         """A new object with its first owner, if it has one: of what it sent and of defaults. What admission filled in
@@ -64,11 +67,15 @@ class Owners:
         return {**doc, "metadata": {**doc["metadata"], **entries}}
 
     def of_changed(self, write: Write, after: Doc, old: Doc, configuration: Configuration | None, given: Any) -> Doc:
+        """A changed object with its owners. If nothing but the times of owners changed, those stay as they were, so
+        that a write which changes nothing makes no new version."""
         if configuration is not None:
-            return with_holdings(after, configuration.holdings)
-        if "managedFields" not in old["metadata"] and not given:
+            made = with_holdings(after, configuration.holdings)
+        elif "managedFields" not in old["metadata"] and not given:
             return after
-        return track_update(self._writer(write), old, after, given)
+        else:
+            made = track_update(self._writer(write), old, after, given)
+        return old if _timeless(made) == _timeless(old) else made
 
     def configuration(self, write: Write, live: Doc | None) -> Configuration:
         """The body of an apply, merged into what is there. Raises Conflict if others own what it would change."""
@@ -90,8 +97,13 @@ class Owners:
         return Configuration(applied.doc, applied.holdings)
 
     def _writer(self, write: Write) -> Ownership:
-        kind = write.kind if write.kind.stored_as is None else write.kind.storage
-        return Ownership(kind, _said_name(write), timestamp(self._clock()), write.subresource)
+        return Ownership(write.kind, _said_name(write), timestamp(self._clock()), self._find, write.subresource)
+
+
+def _timeless(doc: Doc) -> Doc:
+    """The document without the times at which its owners wrote."""
+    entries = [{**entry, "time": ""} for entry in doc["metadata"].get("managedFields") or ()]
+    return {**doc, "metadata": {**doc["metadata"], "managedFields": entries}}
 
 
 _JSON_NAMES = {str: "string", int: "number", float: "number", bool: "bool", list: "array"}

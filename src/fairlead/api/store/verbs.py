@@ -87,7 +87,7 @@ class Verbs:
     def __init__(self, store: Store, *, clock: Callable[[], float], rng: Random) -> None:
         self._store, self._clock, self._rng = store, clock, rng
         self._admission = Admission(store)
-        self._owners = Owners(clock)
+        self._owners = Owners(clock, store.registry.by_kind)
 
     def decide(self, write: Write, warnings: list[str] | None = None) -> VerbOutcome:
         """The outcome of any write. Unknown fields are named in `warnings`, if somebody wants to hear of them."""
