@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from fairlead.errors import ApiError, BadRequest, Conflict, Invalid
 from fairlead.model.flow import PatchType
-from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, JOB, POD, Kind
+from fairlead.model.kinds import (
+    CONFIG_MAP,
+    DEPLOYMENT,
+    HORIZONTAL_POD_AUTOSCALER,
+    HORIZONTAL_POD_AUTOSCALER_V1,
+    JOB,
+    POD,
+    RESOURCE_QUOTA,
+    STATEFUL_SET,
+    Kind,
+)
 from tests.contract.conftest import World
 from tests.contract.documents import config, deployment, pod
 
@@ -170,3 +181,57 @@ async def test_what_the_server_fills_in_belongs_to_nobody(world: World) -> None:
     after = await apply(world, JOB, {"metadata": {"name": "j"}, "spec": spec}, "one", force=True)
     assert after["spec"]["selector"] == made["spec"]["selector"]
     assert after["spec"]["template"]["metadata"] == made["spec"]["template"]["metadata"]
+
+
+def owners_by_version(doc: Doc) -> dict[str, Doc]:
+    """What each manager owns of the spec, by its name and version."""
+    entries = doc["metadata"]["managedFields"]
+    return {f"{one['manager']} {one['apiVersion']}": one["fieldsV1"]["f:spec"] for one in entries}
+
+
+async def test_owners_keep_the_names_of_the_version_that_they_wrote_in(world: World) -> None:
+    """One applier speaks autoscaling/v1, another v2; each entry stays in its own version, and they meet where both
+    mean the same thing."""
+    v1, v2 = HORIZONTAL_POD_AUTOSCALER_V1, HORIZONTAL_POD_AUTOSCALER
+
+    async def stated(who: str, kind: Kind, *, force: bool = False, **spec: Any) -> dict[str, Doc]:
+        doc = {"metadata": {"name": "a"}, "spec": {"maxReplicas": 5, **spec}}
+        return owners_by_version(await apply(world, kind, doc, who, force=force))
+
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    target = {"type": "Utilization", "averageUtilization": 70}
+    metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    old = {"f:maxReplicas": {}, "f:scaleTargetRef": {}, "f:targetCPUUtilizationPercentage": {}}
+    first = await stated("a", v1, scaleTargetRef=reference, targetCPUUtilizationPercentage=60)
+    assert first == {"a autoscaling/v1": old}
+    both = await stated("b", v2, minReplicas=2)
+    assert both == {"a autoscaling/v1": old, "b autoscaling/v2": {"f:maxReplicas": {}, "f:minReplicas": {}}}
+    with pytest.raises(Conflict, match=r'conflict with "a": \.spec\.targetCPUUtilizationPercentage'):
+        await stated("b", v2, minReplicas=2, metrics=metrics)
+    taken = await stated("b", v2, force=True, minReplicas=2, metrics=metrics)
+    assert taken["a autoscaling/v1"] == {"f:maxReplicas": {}, "f:scaleTargetRef": {}}
+    # An applier is one owner in whichever version: its entry moves to the version of its last apply.
+    moved = await stated("a", v2, scaleTargetRef=reference)
+    assert sorted(moved) == ["a autoscaling/v2", "b autoscaling/v2"]
+
+
+async def test_an_apply_that_changes_nothing_makes_no_new_version(world: World) -> None:
+    """Not even where the server spells a value in another way than the configuration."""
+    quota = {"metadata": {"name": "a"}, "spec": {"hard": {"cpu": "1000m", "pods": 3}}}
+    first = await apply(world, RESOURCE_QUOTA, quota, "me")
+    await asyncio.sleep(1.1)  # owners have times in whole seconds
+    second = await apply(world, RESOURCE_QUOTA, quota, "me")
+    assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+
+
+async def test_applying_claim_templates_again_is_no_new_generation(world: World) -> None:
+    claim = {"metadata": {"name": "v"}, "spec": {"accessModes": ["ReadWriteOnce"],
+             "resources": {"requests": {"storage": "1Gi"}}}}  # fmt: skip
+    selector, labels = {"matchLabels": {"a": "b"}}, {"labels": {"a": "b"}}
+    template = {"metadata": labels, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": selector, "serviceName": "s", "template": template, "volumeClaimTemplates": [claim]}
+    made = await world.create(STATEFUL_SET, {"metadata": {"name": "s"}, "spec": spec})
+    # What kubectl sends: the whole list, because nothing says how its items are told apart.
+    patch = {"spec": {"volumeClaimTemplates": [claim]}}
+    patched = await world.patch(STATEFUL_SET, "s", patch, PatchType.STRATEGIC)
+    assert patched["metadata"]["generation"] == made["metadata"]["generation"] == 1

@@ -13,7 +13,7 @@ cluster's own controllers make in bulk has none, because nobody would ever look 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +22,7 @@ import orjson
 from fairlead.api.ownership.fieldsets import NONE, SERVERS_OWN, Fields, compare, fields_of, from_wire, spoken, to_wire
 from fairlead.api.ownership.merging import merged, without
 from fairlead.api.ownership.shape import shape_of
-from fairlead.api.ownership.versions import FindKind, VersionedStep
+from fairlead.api.ownership.versions import FindKind, VersionedStep, shown_as
 from fairlead.api.store.schema import struct_of
 from fairlead.errors import Conflict
 
@@ -63,12 +63,14 @@ Holdings = Mapping[FieldOwner, OwnedFields]
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """A writer at a moment. `kind` is what it speaks, `find` knows the other versions of it."""
+    """A writer at a moment. `kind` is what it speaks, `find` knows the other versions of it, `fill` gives a document of
+    the stored version its defaults."""
 
     kind: Kind
     manager: str
     time: str
     find: FindKind
+    fill: Callable[[Doc], Doc]
     subresource: str = ""
 
     def owner(self, operation: str) -> FieldOwner:
@@ -251,7 +253,14 @@ def _merged(
         return NONE.union(*(names.translated(one.fields, each.api_version) for each, one in part.items()))
 
     elsewhere = all_of(others)
-    result: Doc = without(doc, shape, all_of(mine) - stated - elsewhere, stated | elsewhere)
+    gone = all_of(mine) - stated - elsewhere
+    result: Doc = without(doc, shape, gone, stated | elsewhere)
+    if any(each.api_version != writer.kind.api_version for each in (*mine, *others)):
+        # The original converts on the way, and a conversion gives defaults: what they bring back is not taken away.
+        kind = writer.kind
+        filled = shown_as(writer.fill(shown_as(result, kind, kind.storage)), kind.storage, kind)
+        back = compare({"metadata": {}}, filled, shape).added
+        result = without(doc, shape, gone - back, stated | elsewhere)
     return result
 
 

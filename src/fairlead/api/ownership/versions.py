@@ -34,12 +34,12 @@ class VersionedStep:
         """What changed, in the fields of that version; None if it is not served (any more)."""
         if api_version not in self._differences:
             kind = self._version(api_version)
-            self._differences[api_version] = (
-                None
-                if kind is None
-                else compare(_shown(self._old, self._kind, kind), _shown(self._new, self._kind, kind), shape_of(kind))
-            )
+            self._differences[api_version] = None if kind is None else self._compared(kind)
         return self._differences[api_version]
+
+    def _compared(self, kind: Kind) -> FieldsDifference:
+        old, new = (shown_as(doc, self._kind, kind) for doc in (self._old, self._new))
+        return compare(old, new, shape_of(kind))
 
     def translated(self, fields: Fields, api_version: str) -> Fields:
         """Fields of the old state that are named in another version, as the kind of the two documents names them: what
@@ -47,8 +47,8 @@ class VersionedStep:
         kind = self._version(api_version)
         if kind is None or kind is self._kind or not fields:
             return fields
-        there = _shown(self._old, self._kind, kind)
-        rest = _shown(without(there, shape_of(kind), fields, NONE), kind, self._kind)
+        there = shown_as(self._old, self._kind, kind)
+        rest = shown_as(without(there, shape_of(kind), fields, NONE), kind, self._kind)
         lost = compare(rest, self._old, shape_of(self._kind))
         return lost.added | lost.modified
 
@@ -59,6 +59,6 @@ class VersionedStep:
         return found if found is not None and found.storage is self._kind.storage else None
 
 
-def _shown(doc: Doc, source: Kind, target: Kind) -> Doc:
+def shown_as(doc: Doc, source: Kind, target: Kind) -> Doc:
     """A document in another version; the stored version lies between any two."""
     return convert(convert(doc, source, source.storage), target.storage, target)

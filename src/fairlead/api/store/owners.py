@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.admission import default
@@ -97,7 +98,8 @@ class Owners:
         return Configuration(applied.doc, applied.holdings)
 
     def _writer(self, write: Write) -> Ownership:
-        return Ownership(write.kind, _said_name(write), timestamp(self._clock()), self._find, write.subresource)
+        fill = partial(default, write.kind.storage)
+        return Ownership(write.kind, _said_name(write), timestamp(self._clock()), self._find, fill, write.subresource)
 
 
 def _timeless(doc: Doc) -> Doc:
