@@ -9,7 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.cycle.placement import Placed, Search, place
+from fairlead.engine.cycle.attempt import place
+from fairlead.engine.cycle.placement import Placed, Search
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.profile import Profile, profile_of

@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairlead.cli.schedulers import default_scheduler
-from fairlead.engine.cycle.placement import Placed, Search, place
+from fairlead.engine.cycle.attempt import place
+from fairlead.engine.cycle.placement import Placed, Search
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.profile import Profile

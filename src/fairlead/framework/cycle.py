@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from random import Random
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from fairlead.framework.meter import Meter
     from fairlead.framework.profile import Profile
     from fairlead.framework.results.signature import SignatureResults
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
 class Cycle:
     __slots__ = (
         "cluster", "meter", "no_filter", "no_score", "notes", "now", "pod", "profile", "results", "rng",
-        "uncached_refusals",
     )  # fmt: skip
 
     def __init__(self, *, pod: Pod, cluster: Cluster, profile: Profile, now: float, rng: Random) -> None:
@@ -41,8 +37,6 @@ class Cycle:
         """Plugins that stepped aside in `prepare_scores`."""
         self.results: SignatureResults | None = None
         """Cached results for pods like this one."""
-        self.uncached_refusals: NDArray[np.int32] | None = None
-        """While the whole table is filtered: refusal codes so far from uncached filters."""
         self.meter: Meter | None = None
         """Measures the time that plugins take, in the few cycles that are measured."""
 

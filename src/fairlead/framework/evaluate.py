@@ -97,12 +97,10 @@ class Evaluator:
         nodes = Nodes(table)
         for plugin in self._uncached_filters:
             if plugin.name not in cycle.no_filter:
-                cycle.uncached_refusals = uncached
                 refused = refusals_by(plugin, cycle, nodes, self.codes)
                 self.rows_judged += table.high
                 if refused is not None:
                     uncached = refused if uncached is None else np.where(uncached == FEASIBLE, refused, uncached)
-        cycle.uncached_refusals = None
         return Judgement(ok if uncached is None else ok & (uncached == FEASIBLE), uncached)
 
     def repeats(self, cycle: Cycle) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairlead.errors import FairleadError
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.reasons import Code
 from fairlead.state.statement import Statement
@@ -56,11 +57,17 @@ def trial_statement(trial: Cycle) -> Statement:
 
     def added(pod: Pod, row: int) -> None:
         for plugin in adders:
-            plugin.added(trial, pod, row)
+            try:
+                plugin.added(trial, pod, row)
+            except Exception as error:
+                raise FairleadError(f'running AddPod on PreFilter plugin "{plugin.name}": {error}') from error
 
     def removed(pod: Pod, row: int) -> None:
         for plugin in removers:
-            plugin.removed(trial, pod, row)
+            try:
+                plugin.removed(trial, pod, row)
+            except Exception as error:
+                raise FairleadError(f'running RemovePod on PreFilter plugin "{plugin.name}": {error}') from error
 
     return Statement(trial.cluster, added=added, removed=removed)
 

@@ -32,6 +32,8 @@ class VerdictCodes:
         self._codes: dict[Verdict, int] = {}
         self._rank_column: NDArray[np.int32] | None = None
         self._hopeful: NDArray[np.bool_] | None = None
+        self.errors: set[int] = set()
+        """Codes that are no refusals but failures to judge a row; empty in most clusters."""
 
     def code(self, verdict: Verdict) -> int:
         code = self._codes.get(verdict)
@@ -40,7 +42,16 @@ class VerdictCodes:
             self.verdicts.append(verdict)
             self._ranks.append(self._rank_of.get(verdict.plugin, self._last))
             self._rank_column = self._hopeful = None
+            if verdict.error:
+                self.errors.add(code)
         return code
+
+    def first_error(self, column: NDArray[np.int32]) -> Verdict | None:
+        """The first failure in a column of codes; None if there is none."""
+        if not self.errors:
+            return None
+        failed = np.flatnonzero(np.isin(column, list(self.errors)))
+        return self.verdict(int(column[failed[0]])) if len(failed) else None
 
     @property
     def ranks(self) -> NDArray[np.int32]:
@@ -72,11 +83,23 @@ class VerdictCodes:
         listed = [reject for reject in rejects if np.count_nonzero(reject.rows)]
         if not listed:
             return None
+        errors = [reject for reject in listed if reject.reason.error]
+        if errors:
+            return self._with_errors(plugin, [reject for reject in listed if not reject.reason.error], errors, size)
         if len(listed) == 1 and listed[0].final is None:
             reason = listed[0].reason
             code = self.code(Verdict(plugin, (reason.text,), reason.final))
             return np.where(listed[0].rows, np.int32(code), np.int32(FEASIBLE))
         return self._combined(plugin, listed, size)
+
+    def _with_errors(self, plugin: str, rejects: list[Reject], errors: list[Reject], size: int) -> NDArray[np.int32]:
+        """A failure to judge a row counts before all reasons to refuse it, and the first failure before the others."""
+        column = self.refusals(plugin, rejects, size)
+        column = np.zeros(size, dtype=np.int32) if column is None else column
+        for reject in reversed(errors):
+            text = f'running "{plugin}" filter plugin: {reject.reason.text}'
+            column[reject.rows] = self.code(Verdict(plugin, (text,), final=True, error=True))
+        return column
 
     def _combined(self, plugin: str, rejects: list[Reject], size: int) -> NDArray[np.int32]:
         """Several reasons may hold for one row: each distinct combination is a verdict of its own."""

@@ -93,11 +93,13 @@ def failed(*reasons: str) -> Status:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a node is refused: who says so and in which words."""
+    """Why a node is refused: by which plugin and in which words. An `error` is no refusal but a failure to judge the
+    node (code Error): it fails the attempt if the node is looked at, and no eviction helps."""
 
     plugin: str
     text: str
     final: bool = False
+    error: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,11 +114,13 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one plugin said of one node: its reasons, and whether evictions could turn it around."""
+    """What one plugin said of one node: its reasons, and whether they are final, so that no eviction could help. With
+    `error` the plugin failed to judge the node, and the reason is the text of that failure."""
 
     plugin: str
     reasons: tuple[str, ...]
     final: bool
+    error: bool = False
 
     @property
     def status(self) -> Status:

@@ -136,9 +136,10 @@ class DefaultPreemption(Plugin):
     def _no_candidates(self, cycle: Cycle, refusals: Refusals, survey: Survey) -> Rescued:
         table = cycle.cluster.table
         total = rest = len(table)
-        errors = [f'expected at least one victim pod on node "{table.name(row)}"' for row in survey.needing_nobody()]
+        errors = dict.fromkeys(survey.errors(refusals.evaluator.codes, table))
         if errors:
-            return Rescued(failed(f"preemption: {errors[0] if len(errors) == 1 else '[' + ', '.join(errors) + ']'}"))
+            text = ", ".join(errors)
+            return Rescued(failed(f"preemption: {text if len(errors) == 1 else f'[{text}]'}"))
         histogram: Counter[str] = Counter()
         for verdict, count in survey.in_vain(refusals.evaluator.codes):
             rest -= count

@@ -10,7 +10,7 @@ Invariant: a row that is not UNKNOWN has the answer that `select_victims` would 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 from typing import TYPE_CHECKING, overload
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fairlead.framework.refusals import Refusals
     from fairlead.framework.verdicts import VerdictCodes
     from fairlead.model.budgets import DisruptionBudget
+    from fairlead.state.table import NodeTable
     from fairlead.state.touchlog import TouchLog
 
 UNKNOWN, IN_VAIN, NOBODY, PEACEFUL, VIOLATING = range(5)
@@ -139,6 +140,10 @@ class VictimCache:
     def candidate(self, row: int) -> VictimNode:
         return self._candidates[row]
 
+    def refusal(self, row: int) -> int:
+        """The code of the verdict on a row where no eviction helps."""
+        return int(self._refusal[row])
+
     def refusals(self, rows: NDArray[np.int32]) -> Iterable[tuple[int, int]]:
         """Why evictions help on none of these rows: codes of verdicts, and how often each."""
         return [(code, int(n)) for code, n in enumerate(np.bincount(self._refusal[rows])) if n]
@@ -169,9 +174,14 @@ class Survey:
         refused = self._rows[self._states == IN_VAIN]
         return [(codes.verdict(code), count) for code, count in self._cache.refusals(refused)]
 
-    def needing_nobody(self) -> list[int]:
-        """Rows that refused the pod and yet would take it as they are."""
-        return [int(row) for row in self._rows[self._states == NOBODY]]
+    def errors(self, codes: VerdictCodes, table: NodeTable) -> Iterator[str]:
+        """What went wrong on the rows: a plugin failed in the trial, or the row refused the pod and yet would take it
+        without evictions."""
+        for row, state in zip(self._rows.tolist(), self._states.tolist(), strict=True):
+            if state == NOBODY:
+                yield f'expected at least one victim pod on node "{table.name(row)}"'
+            elif state == IN_VAIN and codes.errors and (verdict := codes.verdict(self._cache.refusal(row))).error:
+                yield ", ".join(verdict.reasons)
 
 
 class Candidates(Sequence[VictimNode]):

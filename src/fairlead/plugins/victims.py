@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairlead.errors import FairleadError
 from fairlead.framework.refusals import expected_on, judge_twice, trial_statement
 from fairlead.framework.sums import Sums, room_on, sums_among
 from fairlead.framework.verdicts import FEASIBLE
@@ -20,6 +21,7 @@ from fairlead.plugins.gosort import INSERTION_SORT_UP_TO, go_sort
 
 if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
+    from fairlead.framework.evaluate import Evaluator
     from fairlead.framework.refusals import Refusals
     from fairlead.model.budgets import DisruptionBudget
     from fairlead.model.pod import Pod
@@ -52,14 +54,28 @@ def select_victims(
     expected = expected_on(refusals.nominated, preemptor, row)
     if sums is not None and _passes_by_itself(cycle, row):
         return _victims_by_sums(cycle, sums, row, potential, expected=expected, budgets=budgets)
+    return _victims_by_trial(cycle, refusals.evaluator, row, potential, expected=expected, budgets=budgets)
+
+
+def _victims_by_trial(
+    cycle: Cycle,
+    evaluator: Evaluator,
+    row: int,
+    potential: list[Pod],
+    *,
+    expected: Sequence[Pod],
+    budgets: Sequence[DisruptionBudget],
+) -> VictimNode | Verdict:
+    """Evict all potential victims in a trial, then give back those beside which the pod still fits. A failure of a
+    plugin is a verdict on this row alone; a failure while a pod is given back makes it a victim, as in the original."""
     trial = cycle.copy()
     statement = trial_statement(trial)
     try:
         for pod in potential:
             statement.evict(pod, row)
-        code = judge_twice(trial, refusals.evaluator, row, expected)
+        code = judge_twice(trial, evaluator, row, expected)
         if code != FEASIBLE:
-            return refusals.evaluator.codes.verdict(code)
+            return evaluator.codes.verdict(code)
         limits = sums_among(cycle)
         room = None if limits is None else _left_beside(cycle, limits, row, expected)
 
@@ -67,7 +83,7 @@ def select_victims(
             if room is not None and not room.holds(pod):
                 return False
             statement.assign(pod, row)
-            if judge_twice(trial, refusals.evaluator, row, expected) != FEASIBLE:
+            if not _fits(trial, evaluator, row, expected):
                 statement.evict(pod, row)
                 return False
             if room is not None:
@@ -75,8 +91,17 @@ def select_victims(
             return True
 
         return _reprieved(cycle, row, potential, budgets, comes_back)
+    except FairleadError as error:
+        return Verdict("", (str(error),), final=True, error=True)
     finally:
         statement.rollback()
+
+
+def _fits(trial: Cycle, evaluator: Evaluator, row: int, expected: Sequence[Pod]) -> bool:
+    try:
+        return judge_twice(trial, evaluator, row, expected) == FEASIBLE
+    except FairleadError:
+        return False
 
 
 def _passes_by_itself(cycle: Cycle, row: int) -> bool:

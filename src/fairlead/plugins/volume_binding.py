@@ -109,6 +109,8 @@ class VolumeBinding(Plugin):
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
         layout = self._layout(cycle)
+        for text, rows in layout.errors:
+            yield Reject(Reason(self.name, text, error=True), nodes.take(rows))
         yield Reject(self._OUT_OF_REACH, nodes.take(layout.out_of_reach))
         yield Reject(self._NOTHING_TO_BIND, nodes.take(layout.nothing_to_bind))
         yield Reject(self._NO_SPACE, nodes.take(layout.no_space))
@@ -119,7 +121,7 @@ class VolumeBinding(Plugin):
         if plan.layout is None:
             storage = storage_of(cycle.cluster)
             asks = self._asks_drivers
-            plan.layout = lay_out(cycle, self.name, storage, plan.bound, plan.delayed, asks_drivers=asks)
+            plan.layout = lay_out(cycle, storage, plan.bound, plan.delayed, asks_drivers=asks)
         return plan.layout
 
     # ---- score ----

@@ -26,7 +26,6 @@ from fairlead.model.pod import Pod
 from fairlead.model.pod_claims import claim_not_found, claim_uses, uses_claims
 from fairlead.model.reasons import SKIP, Reason, Reject, Status
 from fairlead.model.storage import Claim, CsiNode, VolumeAttachment
-from fairlead.plugins.filter_errors import fail_on
 from fairlead.state.attached import UNLIMITED, UnclearError
 from fairlead.state.volumes import storage_of
 
@@ -67,16 +66,14 @@ class NodeVolumeLimits(Plugin):
             text = f"looking up PVC {cycle.pod.namespace}/{missing.args[0]}: {claim_not_found(missing.args[0])}"
             return (Reject(Reason(self.name, text, final=True), nodes.all()),)
         except UnclearError as error:
-            fail_on(cycle, self.name, np.ones(cycle.cluster.table.high, dtype=np.bool_), str(error))
-            return ()
+            return (Reject(Reason(self.name, str(error), error=True), nodes.all()),)
         if not new:
             return ()
-        if attached.unclear:
-            self._fail_where_unclear(cycle, nodes, attached)
+        errors = self._errors(nodes, attached) if attached.unclear else ()
         too_many = nodes.none()
         for driver, count in Counter(driver for driver, _ in new).items():
             too_many |= self._exceeded(nodes, attached, driver, [i for i in new if i[0] == driver], count)
-        return (Reject(self._TOO_MANY, too_many),) if too_many.any() else ()
+        return (*errors, Reject(self._TOO_MANY, too_many)) if too_many.any() else errors
 
     def _exceeded(
         self, nodes: Nodes, attached: AttachedVolumes, driver: str, new: Iterable[Identity], count: int
@@ -93,13 +90,13 @@ class NodeVolumeLimits(Plugin):
                 added -= nodes.mask_of(rows)
         return limited & (added > 0) & (nodes.take(attached.count(driver)) + added > limit)
 
-    def _fail_where_unclear(self, cycle: Cycle, nodes: Nodes, attached: AttachedVolumes) -> None:
-        """A pod on a node of which nobody can say what it attaches is an error for all who want volumes there."""
-        for row, complaints in attached.unclear.items():
-            if row in nodes.row_numbers() and attached.has_limits(row):
-                mask = np.zeros(cycle.cluster.table.high, dtype=np.bool_)
-                mask[row] = True
-                fail_on(cycle, self.name, mask, next(iter(complaints.values())))
+    def _errors(self, nodes: Nodes, attached: AttachedVolumes) -> tuple[Reject, ...]:
+        """Rows that cannot be judged, because the volumes of a pod there cannot be determined."""
+        return tuple(
+            Reject(Reason(self.name, next(iter(complaints.values())), error=True), nodes.mask_of([row]))
+            for row, complaints in attached.unclear.items()
+            if row in nodes.row_numbers() and attached.has_limits(row)
+        )
 
 
 def attaches(pod: Pod) -> bool:

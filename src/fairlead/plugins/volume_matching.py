@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.model.csi_migration import MigrationError, affinity_after_migration
-from fairlead.plugins.filter_errors import fail_on
 from fairlead.plugins.gosort import go_sort
 
 if TYPE_CHECKING:
@@ -58,6 +57,8 @@ class Layout:
     volumes: list[Volume] = field(default_factory=list)
     matches: list[Match] = field(default_factory=list)
     provisions: list[Provision] = field(default_factory=list)
+    errors: list[tuple[str, NDArray[np.bool_]]] = field(default_factory=list)
+    """Failures to judge, with the rows that they are about; the first of a row counts."""
 
     def bindings(self, row: int) -> list[tuple[Claim, Volume]]:
         chosen = ((match.claim, int(match.choice[row])) for match in self.matches)
@@ -82,7 +83,6 @@ class _Offer:
 
 def lay_out(
     cycle: Cycle,
-    plugin: str,
     storage: Storage,
     bound: Sequence[Claim],
     delayed: Sequence[Claim],
@@ -90,14 +90,12 @@ def lay_out(
     asks_drivers: bool = True,
 ) -> Layout:
     """`asks_drivers`: where drivers say how much room they have, volumes are only made where it is enough."""
-    return _Planner(cycle, plugin, storage, asks_drivers=asks_drivers).run(bound, delayed)
+    return _Planner(cycle, storage, asks_drivers=asks_drivers).run(bound, delayed)
 
 
 class _Planner:
-    def __init__(self, cycle: Cycle, plugin: str, storage: Storage, *, asks_drivers: bool) -> None:
-        self._cycle = cycle
+    def __init__(self, cycle: Cycle, storage: Storage, *, asks_drivers: bool) -> None:
         self._asks_drivers = asks_drivers
-        self._plugin = plugin
         self._storage = storage
         self._table = cycle.cluster.table
         self._high = self._table.high
@@ -154,7 +152,7 @@ class _Planner:
         try:
             translated = reach.mask(reach.of_affinity(affinity_after_migration(volume)))
         except MigrationError as error:
-            fail_on(self._cycle, self._plugin, asked & there, f"could not translate pv: {error}")
+            self._layout.errors.append((f"could not translate pv: {error}", asked & there))
             return reached
         return np.where(there, translated, reached)
 
@@ -163,7 +161,7 @@ class _Planner:
     def _match(self, claim: Claim, in_play: NDArray[np.bool_]) -> Match:
         if claim.selector_error:
             text = f"error creating internal label selector for claim: {claim.key}: {claim.selector_error}"
-            fail_on(self._cycle, self._plugin, in_play, text)
+            self._layout.errors.append((text, in_play.copy()))
         match = Match(claim, np.full(self._high, NO_VOLUME, dtype=np.int32))
         going = in_play.copy()
         suited = [v for v in self._storage.volumes_of_class(claim.storage_class) if is_large_enough(claim, v)]

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairlead.engine.cycle.attempt import Committed, Rescue, attempt, undo
-from fairlead.engine.cycle.placement import ScoreSheet, Search, score_sheet
+from fairlead.engine.cycle.attempt import Committed, Rescue, attempt, score_sheet, undo
+from fairlead.engine.cycle.placement import ScoreSheet, Search
 from fairlead.errors import ScenarioError
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.cycle.placement import heap_preorder
+from fairlead.engine.cycle.choice import heap_preorder
 from fairlead.framework.profile import profile_of
 from fairlead.model.flow import Happened
 from fairlead.model.reasons import SKIP, failed, unresolvable, unschedulable

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from fairlead.engine.cycle.placement import Blocked, Placed, Search, place
+from fairlead.engine.cycle.attempt import place
+from fairlead.engine.cycle.placement import Blocked, Placed, Search
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.plugin import Plugin

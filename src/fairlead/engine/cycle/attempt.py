@@ -1,7 +1,13 @@
-"""One attempt at one pod: place it, or make room, or say why not; then reserve and permit.
+"""One attempt at one pod, from PreFilter to Permit: what schedule_one.go is in kube-scheduler. Read it top to bottom.
 
-The attempt ends in a value: `Committed`, a placement that is ASSUMED and may begin its way to the API, or a `Failure`.
-Everything in between goes through a Statement, so that a refusal by `reserve` or `permit` leaves no trace.
+    attempt ─▶ place:  PreFilter ─▶ Filter ─▶ the nominated node, if it fits
+                                          └─▶ sampling ─▶ extenders ─▶ PreScore, Score ─▶ the choice
+            ─▶ no node:  PostFilter
+            ─▶ a node:   assume ─▶ Reserve ─▶ Permit; the rest is engine/cycle/binding.py
+
+The steps and their order are kube-scheduler's. Plugins are asked through the Evaluator (framework/evaluate.py). The
+attempt ends in a value: `Committed`, a placement that is ASSUMED and may begin its way to the API, `Failure`, or
+`Rescue`. Placements go through a Statement, so that a refusal by Reserve or Permit leaves no trace.
 """
 
 from __future__ import annotations
@@ -9,38 +15,56 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from fairlead.engine.cycle.choice import best_of_ranking, best_of_sheet
+from fairlead.engine.cycle.diagnosis import refused_by_prefilter, refused_everywhere
+from fairlead.engine.cycle.nominated import refused_for_nominated
 from fairlead.engine.cycle.outcome import Failure
-from fairlead.engine.cycle.placement import Blocked, Broken, Placed, Search, place
-from fairlead.errors import FairleadError
+from fairlead.engine.cycle.placement import Blocked, Broken, Placed, ScoredRow, ScoreSheet, Search
+from fairlead.engine.cycle.run import EqualPodRun, next_of_run
+from fairlead.errors import ExtenderError, FairleadError
 from fairlead.framework.calls import asked
+from fairlead.framework.extender import PSEUDO_PLUGIN
 from fairlead.framework.points import Permission, merge_permits, merge_rescues, merge_reserved
+from fairlead.framework.refusals import UNJUDGED
+from fairlead.framework.sampling import enough_nodes
 from fairlead.model.reasons import Code, Diagnosis, Status, Verdict, failed, with_rescue
 from fairlead.model.records import record
+from fairlead.state.nodes import Feasible, Nodes
 from fairlead.state.statement import Statement
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from fairlead.framework.cycle import Cycle
-    from fairlead.framework.evaluate import Evaluator
+    from fairlead.framework.evaluate import Evaluator, Judgement
     from fairlead.framework.plugin import Rescued
+    from fairlead.framework.points import Preparation
     from fairlead.framework.refusals import Refusals
     from fairlead.model.pod import Pod
+
+NO_NODES = "no nodes available to schedule pods"
 
 
 @record(frozen=True, slots=True)
 class Committed:
+    """A pod that is assumed on a row, and what Permit said."""
+
     placed: Placed
     permission: Permission
 
 
 @dataclass(frozen=True, slots=True)
 class Rescue:
-    """A failure after which room is being made: whom to evict, on which node, for the pod that failed."""
+    """A failure after which room is being made: the victims, and the node that they leave for the pod that failed."""
 
     failure: Failure
     rescued: Rescued
 
 
 def attempt(cycle: Cycle, evaluator: Evaluator, search: Search) -> Committed | Failure | Rescue:
+    """Find a node for the cycle's pod and assume it there; or make room; or say why not."""
     answer = place(cycle, evaluator, search)
     if isinstance(answer, Broken):
         return Failure(answer.status, answer.status.message)
@@ -49,44 +73,252 @@ def attempt(cycle: Cycle, evaluator: Evaluator, search: Search) -> Committed | F
     return _commit(cycle, answer)
 
 
-def _commit(cycle: Cycle, placed: Placed) -> Committed | Failure:
-    """Assume, reserve, permit."""
-    statement = Statement(cycle.cluster)
-    statement.assign(cycle.pod, placed.row)
-    statement.commit()
+def place(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | Blocked | Broken:
+    """Choose a node for the cycle's pod."""
+    if not cycle.cluster.table.row_of:
+        return Broken(failed(NO_NODES))
+    cycle.cluster.begin_cycle()
     try:
-        refused = merge_reserved(cycle, placed.row)
-        if refused is None:
-            permission = merge_permits(cycle, placed.row)
-            if permission.status is None:
-                return Committed(placed, permission)
-            refused = permission.status
+        # A shortcut with the same result, for a pod that is equal to the one placed just before it.
+        placed = next_of_run(cycle, evaluator, search)
+        return _NodeSearch(cycle, evaluator, search).run() if placed is None else placed
     except FairleadError as error:
-        refused = failed(str(error))
-    undo(cycle, placed.row)
-    return refused_on_node(refused)
+        return Broken(failed(str(error)))
 
 
-def undo(cycle: Cycle, row: int) -> Pod | None:
-    """Unreserve in reverse, then forget the placement. None if the pod was not assumed any more."""
-    for plugin in reversed(cycle.profile.at("reserve")):
-        plugin.unreserve(cycle, row)
-    return cycle.cluster.forget(cycle.pod.uid)
+class _NodeSearch:
+    """One search for a node; `run` is the way through it."""
+
+    def __init__(self, cycle: Cycle, evaluator: Evaluator, search: Search) -> None:
+        self.cycle = cycle
+        self.evaluator = evaluator
+        self.search = search
+        self.table = cycle.cluster.table
+        self.refusals: dict[int, int] = {}
+        """Rows that the filters pass, or refuse for another reason, and that are refused because of nominated pods or
+        by an extender."""
+        self.total = len(self.table) if search.within is None else len(search.within)
+
+    def run(self) -> Placed | Blocked | Broken:
+        cycle, evaluator, search = self.cycle, self.evaluator, self.search
+        preparation = evaluator.prepare(cycle)
+        if preparation.status is not None:
+            return self._refused_by_prefilter(preparation.status, preparation)
+        judgement = evaluator.judge(cycle)
+        self.refusals = refused_for_nominated(cycle, evaluator, search)
+        nominated = self._fitting_nominated_row(judgement)
+        if nominated is not None:
+            return Placed(nominated, feasible=1, judged=1, chosen=ScoredRow(nominated, 0))
+        errors = bool(evaluator.codes.errors) and self._first_error(judgement, None) is not None
+        if not errors and (placed := self._choose_from_ranking(preparation, judgement)) is not None:
+            return placed
+        feasible, judged = self._sample(preparation, self._passing(judgement))
+        if errors and (error := self._first_error(judgement, judged)) is not None:
+            return Broken(failed(*error.reasons))
+        found = len(feasible)
+        feasible = self._ask_extenders(feasible)
+        if not len(feasible):
+            return self._blocked(preparation, judgement, judged, by_extender=found > 0)
+        count = self.total if judged is None else len(judged)
+        if len(feasible) == 1:
+            row = int(feasible[0])
+            return Placed(row, feasible=1, judged=count, chosen=ScoredRow(row, 0))
+        return self._score_and_choose(feasible, count)
+
+    # ---- PreFilter refused ----
+
+    def _refused_by_prefilter(self, status: Status, preparation: Preparation) -> Blocked | Broken:
+        if not status.code.rejected:
+            return Broken(status)
+        return refused_by_prefilter(
+            status, preparation, self.evaluator, self.search, total=self.total, high=self.table.high
+        )
+
+    # ---- the nominated node ----
+
+    def _nominated_row(self) -> int | None:
+        """The row that this pod is nominated to (or had before, if its bind failed). It is looked at first, even if
+        PreFilter excluded it."""
+        name, within = self.cycle.pod.nominated_node, self.search.within
+        row = self.table.row_of.get(name) if name else None
+        row = row if self.search.wish < 0 else self.search.wish
+        return row if row is None or within is None or row in within else None
+
+    def _fitting_nominated_row(self, judgement: Judgement) -> int | None:
+        """That row if the pod fits there: then no other is looked at, and errors on others do not count."""
+        row = self._nominated_row()
+        if row is None or not judgement.ok[row] or row in self.refusals:
+            return None
+        rows = np.array([row], dtype=np.int32)
+        return row if len(self._ask_extenders(rows)) else None
+
+    # ---- which rows are looked at ----
+
+    def _passing(self, judgement: Judgement) -> NDArray[np.bool_]:
+        """Rows that pass all filters, with and without nominated pods."""
+        ok, within = judgement.ok, self.search.within
+        if within is not None:
+            ok = np.zeros(len(judgement.ok), dtype=np.bool_)
+            ok[within] = judgement.ok[within]
+        if self.refusals:
+            ok = ok.copy()
+            ok[self._refused_rows()] = False
+        return ok
+
+    def _refused_rows(self) -> NDArray[np.intp]:
+        return np.fromiter(self.refusals, dtype=np.intp, count=len(self.refusals))
+
+    def _sample(
+        self, preparation: Preparation, ok: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
+        """Feasible rows, as many as the profile wants to see, and the rows looked at (None: all)."""
+        profile, names = self.evaluator.profile, preparation.names
+        if profile.percentage is None and names is None and not profile.deterministic_ties:
+            return np.flatnonzero(ok).astype(np.int32), None
+        order = self.table.order()
+        if self.search.within is not None:
+            order = order[np.isin(order, self.search.within)]
+        if names is not None:
+            wanted = [row for name in names if (row := self.table.row_of.get(name)) is not None]
+            order = order[np.isin(order, wanted)]
+        if not len(order):
+            return order, order
+        start = self.search.start % len(order)
+        rotated = np.concatenate((order[start:], order[:start]))
+        hits = np.flatnonzero(ok[rotated])
+        enough = self._enough(len(order))
+        looked_at = rotated if len(hits) < enough else rotated[: hits[enough - 1] + 1]
+        self.search.start = (self.search.start + len(looked_at)) % len(self.table)
+        return rotated[hits[:enough]], looked_at
+
+    def _enough(self, nodes: int) -> int:
+        """How many feasible rows end the search; without anything to score with, the first."""
+        profile = self.evaluator.profile
+        if not profile.at("score") and not profile.extenders:
+            return 1
+        return nodes if profile.percentage is None else enough_nodes(nodes, profile.percentage)
+
+    def _ask_extenders(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The rows that are left when the extenders have filtered them, one after the other."""
+        for extender in self.evaluator.profile.extenders:
+            if not len(rows) or not extender.filters or not extender.interested(self.cycle.pod):
+                continue
+            try:
+                answer = extender.filter(self.cycle, rows)
+            except ExtenderError:
+                if extender.ignorable:
+                    continue
+                raise
+            rows = answer.rows
+            for row, (message, final) in answer.refused.items():
+                self.refusals[row] = self.evaluator.codes.code(Verdict(PSEUDO_PLUGIN, (message,), final))
+        return rows
+
+    # ---- no row is left ----
+
+    def _verdicts(self, judgement: Judgement, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Of each row of the table, the code of its refusal; UNJUDGED for all but some rows."""
+        codes = np.full(self.table.high, UNJUDGED, dtype=np.int32)
+        codes[rows] = self.evaluator.refusals(self.cycle, judgement)[rows]
+        if self.refusals:
+            values = np.fromiter(self.refusals.values(), dtype=np.int32, count=len(self.refusals))
+            refused = self._refused_rows()
+            judged = codes[refused] != UNJUDGED
+            codes[refused[judged]] = values[judged]
+        return codes
+
+    def _looked_at(self, judged: NDArray[np.int32] | None) -> NDArray[np.int32]:
+        if judged is not None:
+            return judged
+        if self.search.within is not None:
+            return self.search.within
+        return np.flatnonzero(self.table.alive[: self.table.high]).astype(np.int32)
+
+    def _first_error(self, judgement: Judgement, judged: NDArray[np.int32] | None) -> Verdict | None:
+        """The error of a filter on the first row, of those looked at, that has one. It fails the whole attempt."""
+        rows = self._looked_at(judged)
+        return self.evaluator.codes.first_error(self._verdicts(judgement, rows)[rows])
+
+    def _blocked(
+        self, preparation: Preparation, judgement: Judgement, judged: NDArray[np.int32] | None, *, by_extender: bool
+    ) -> Blocked:
+        rows, nominated = self._looked_at(judged), self._nominated_row()
+        if judged is not None and nominated is not None:
+            rows = np.append(rows, np.int32(nominated))
+        codes = self._verdicts(judgement, rows)
+        if nominated is not None and int(codes[nominated]) in self.evaluator.codes.errors:
+            codes[nominated] = UNJUDGED  # an error on the nominated row is only logged, if the search excludes that row
+        return refused_everywhere(
+            codes, preparation, self.evaluator, self.search,
+            total=self.total, nominated=nominated, by_extender=by_extender,
+        )  # fmt: skip
+
+    # ---- PreScore, Score and the choice ----
+
+    def _score_and_choose(self, feasible: NDArray[np.int32], judged: int) -> Placed:
+        nodes = Nodes(self.table, feasible)
+        self.evaluator.prepare_scores(self.cycle, nodes)
+        totals, contributions = self.evaluator.score(self.cycle, nodes)
+        scored_outside = False
+        for extender in self.evaluator.profile.extenders:
+            if extender.prioritizes and extender.interested(self.cycle.pod):
+                try:
+                    totals = totals + extender.prioritize(self.cycle, feasible)
+                    scored_outside = True
+                except ExtenderError:
+                    continue
+        heap_order = self.evaluator.profile.deterministic_ties and not scored_outside
+        sheet = ScoreSheet(feasible, totals, contributions)
+        return best_of_sheet(sheet, judged, self.cycle.rng, heap_order=heap_order)
+
+    def _choose_from_ranking(self, preparation: Preparation, judgement: Judgement) -> Placed | None:
+        """The same with less work, where every feasible row is in question: scores are the cached ranking of pods like
+        this one (docs/result-cache.md) and what comes on top of it. None if there are not several feasible rows, or if
+        something stands against it."""
+        results, profile = self.cycle.results, self.evaluator.profile
+        assert results is not None
+        if (
+            self.refusals or preparation.names is not None or profile.percentage is not None
+            or profile.deterministic_ties or profile.extenders
+        ):  # fmt: skip
+            return None
+        ranked, ok, within = results.ranked[: self.table.high], judgement.ok, self.search.within
+        if within is not None:
+            ranked, ok = ranked[within], ok[within]
+        as_cached = within is None and judgement.uncached is None
+        feasible = results.feasible if as_cached else int(np.count_nonzero(ok))
+        if feasible < 2:
+            return None
+        nodes = Feasible(self.table, ok) if within is None else Nodes(self.table, np.sort(within[ok]))
+        self.evaluator.prepare_scores(self.cycle, nodes)
+        constant, varying = self.evaluator.beyond_ranking(self.cycle, nodes)
+        if varying is not None:
+            totals = nodes.take(results.ranked) + (varying + constant.offset)
+            sheet = ScoreSheet(nodes.row_numbers(), totals, constant.contributions)
+            return best_of_sheet(sheet, self.total, self.cycle.rng, heap_order=False)
+        if not as_cached:
+            ranked = np.where(ok, ranked, -1)
+        placed = best_of_ranking(self.cycle, ranked, constant, within, feasible=feasible, judged=self.total)
+        if not self.search.nominated and self.evaluator.repeats(self.cycle):
+            self.search.run = EqualPodRun(self.cycle, self.evaluator, constant, within)
+            self.search.run.placed(self.cycle.cluster, placed.row)
+        return placed
 
 
-def refused_on_node(status: Status) -> Failure:
-    """A refusal after a node was chosen speaks of that one node: `0/1 nodes are available: ...`."""
-    if not status.code.rejected:
-        return Failure(status, status.message)
-    verdict = Verdict(status.plugin, status.reasons, status.code is Code.UNRESOLVABLE)
-    diagnosis = Diagnosis(total=1, counts={verdict: 1})
-    plugins = frozenset({status.plugin})
-    pending = plugins if status.code is Code.PENDING else frozenset[str]()
-    return Failure(status, diagnosis.message, plugins, pending)
+def score_sheet(cycle: Cycle, evaluator: Evaluator) -> ScoreSheet:
+    """Every feasible row with every plugin's score, for a cycle that has been prepared and a table that has not changed
+    since: a choice from the ranking does not work them out."""
+    judgement = evaluator.judge(cycle)
+    nodes = Nodes(cycle.cluster.table, np.flatnonzero(judgement.ok).astype(np.int32))
+    totals, contributions = evaluator.score(cycle, nodes)
+    return ScoreSheet(nodes.row_numbers(), totals, contributions)
+
+
+# ---- PostFilter ----
 
 
 def rescue(cycle: Cycle, refusals: Refusals) -> Failure | Rescue:
-    """PostFilter: nothing fits; can room be made?"""
+    """PostFilter: no row is feasible; can room be made?"""
     diagnosis = refusals.diagnosis
     plugins = cycle.profile.at("rescue")
     blamed = diagnosis.unschedulable_plugins
@@ -108,3 +340,43 @@ def rescue(cycle: Cycle, refusals: Refusals) -> Failure | Rescue:
         refusals=refusals,
     )
     return Rescue(failure, rescued) if rescued.status.ok else failure
+
+
+# ---- assume, Reserve, Permit ----
+
+
+def _commit(cycle: Cycle, placed: Placed) -> Committed | Failure:
+    """Assume the pod on the chosen row, then ask Reserve and Permit; if one refuses, take it back."""
+    statement = Statement(cycle.cluster)
+    statement.assign(cycle.pod, placed.row)
+    statement.commit()
+    try:
+        refused = merge_reserved(cycle, placed.row)
+        if refused is None:
+            permission = merge_permits(cycle, placed.row)
+            if permission.status is None:
+                return Committed(placed, permission)
+            refused = permission.status
+    except FairleadError as error:
+        refused = failed(str(error))
+    undo(cycle, placed.row)
+    return refused_on_node(refused)
+
+
+def undo(cycle: Cycle, row: int) -> Pod | None:
+    """Unreserve in reverse order, then forget the placement; returns the pod as it was placed, or None if it was not
+    assumed any more."""
+    for plugin in reversed(cycle.profile.at("reserve")):
+        plugin.unreserve(cycle, row)
+    return cycle.cluster.forget(cycle.pod.uid)
+
+
+def refused_on_node(status: Status) -> Failure:
+    """A refusal after a node was chosen speaks of that one node: `0/1 nodes are available: ...`."""
+    if not status.code.rejected:
+        return Failure(status, status.message)
+    verdict = Verdict(status.plugin, status.reasons, status.code is Code.UNRESOLVABLE)
+    diagnosis = Diagnosis(total=1, counts={verdict: 1})
+    plugins = frozenset({status.plugin})
+    pending = plugins if status.code is Code.PENDING else frozenset[str]()
+    return Failure(status, diagnosis.message, plugins, pending)

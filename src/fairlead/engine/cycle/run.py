@@ -12,10 +12,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from fairlead.engine.cycle.choice import best_of_ranking
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
+    from fairlead.engine.cycle.placement import Placed, Search
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.evaluate import Evaluator
     from fairlead.framework.results.constant import ConstantPart
@@ -64,6 +68,26 @@ class EqualPodRun:
         first = self._first
         cycle.notes = dict(self._notes)
         cycle.no_filter, cycle.no_score, cycle.results = first.no_filter, first.no_score, first.results
+
+
+def next_of_run(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | None:
+    """The place of a pod that continues a run; None if it has to be searched for from the beginning."""
+    run, search.run = search.run, None
+    if run is None or search.nominated or search.wish >= 0 or not run.goes_on(cycle, evaluator, search.within):
+        return None
+    run.prepare(cycle)
+    results = evaluator.catch_up(cycle)
+    table, within, codes = cycle.cluster.table, search.within, evaluator.codes
+    feasible = results.feasible if within is None else int(np.count_nonzero(results.ok[within]))
+    if feasible < 2 or (codes.errors and codes.first_error(codes.first_of(*results.refusals(table.high))) is not None):
+        cycle.notes = {}  # the search begins anew
+        return None
+    ranked = results.ranked[: table.high] if within is None else results.ranked[within]
+    total = len(table) if within is None else len(within)
+    placed = best_of_ranking(cycle, ranked, run.constant, within, feasible=feasible, judged=total)
+    run.placed(cycle.cluster, placed.row)
+    search.run = run
+    return placed
 
 
 def _equal(one: Pod, other: Pod) -> bool:

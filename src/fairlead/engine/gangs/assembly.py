@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.engine.cycle.attempt import Rescue, refused_on_node, rescue
+from fairlead.engine.cycle.attempt import Rescue, place, refused_on_node, rescue
 from fairlead.engine.cycle.outcome import Failure
-from fairlead.engine.cycle.placement import Blocked, Broken, Placed, ScoredRow, Search, place
+from fairlead.engine.cycle.placement import Blocked, Broken, Placed, ScoredRow, Search
 from fairlead.engine.gangs.domain_search import DomainSearch, none_of
 from fairlead.engine.gangs.result import MemberResult, Result
 from fairlead.errors import FairleadError

@@ -18,6 +18,7 @@ import numpy as np
 
 from fairlead.framework.fit import FitErrors, insufficient
 from fairlead.framework.round import Scores
+from fairlead.framework.sampling import enough_nodes
 from fairlead.model.round_figures import PREDICATE, SCORING, Span
 from fairlead.state.nodes import Nodes
 
@@ -36,13 +37,8 @@ _LEAST_LOOK = 128
 
 
 def enough(nodes: int, sampling: Sampling) -> int:
-    """How many feasible nodes a search stops at: all of a few, then a share that shrinks as nodes become more."""
-    percentage = sampling.percentage
-    if nodes <= sampling.least or percentage >= 100:
-        return nodes
-    if percentage <= 0:
-        percentage = max(sampling.least_percentage, 50 - nodes // 125)
-    return max(sampling.least, nodes * percentage // 100)
+    """How many feasible nodes a search stops at."""
+    return enough_nodes(nodes, sampling.percentage, least=sampling.least, least_percentage=sampling.least_percentage)
 
 
 def _turned(rows: NDArray[np.int32], start: int, count: int) -> NDArray[np.int32]:

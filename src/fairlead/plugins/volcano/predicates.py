@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairlead.errors import FairleadError
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.plugin import Plugin, Scope, takes_part
 from fairlead.framework.profile import profile_of
@@ -201,6 +202,8 @@ def follow_affinity(plugins: Iterable[Plugin], round: Round) -> None:
 
 def _narrowed(rejects: Iterable[Reject], left: NDArray[np.bool_]) -> Iterator[Reject]:
     for reject in list(rejects):
+        if reject.reason.error and reject.rows.any():
+            raise FairleadError(f'running "{reject.reason.plugin}" filter plugin: {reject.reason.text}')
         refused = reject.rows & left
         if refused.any():
             yield Reject(reject.reason, refused, reject.final)
