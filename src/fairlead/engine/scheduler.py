@@ -26,7 +26,7 @@ from fairlead.engine.explain import answers
 from fairlead.engine.explain.decisions import DecisionLog
 from fairlead.engine.explain.gang import GangExplanations
 from fairlead.engine.explain.pod import Explanations
-from fairlead.engine.gangs.driver import Desk, GangDriver
+from fairlead.engine.gangs.driver import GangDriver
 from fairlead.engine.intake import Intake
 from fairlead.engine.queue.backlog import Backlog
 from fairlead.engine.queue.entry import Entry
@@ -115,20 +115,16 @@ class Scheduler:
         self._rng = Random(self.options.seed)
         self.drivers: list[RoundDriver] = []
         self._follow_rounds(profiles)
-        self.gangs = GangDriver(self._desk())
+        self.gangs = GangDriver(
+            self.cluster, self.backlog, self.bindings, self.evictions,
+            explanations=self.gang_explanations, recorder=self._recorder, search=self._search, promised=self._promised,
+            rng=self._rng, begin=self._begin_binding, advance=self._advance, end=self._end_binding, report=self._report,
+        )  # fmt: skip
+        self.gangs.reconfigure(self.profiles, self.evaluators)
         self.interrupted_by: Sized = ()
         """While this holds something, a step makes one more attempt at most. A runtime puts its questions here."""
         self._writes: list[Write] = []
         self._now = 0.0
-
-    def _desk(self) -> Desk:
-        return Desk(
-            cluster=self.cluster, backlog=self.backlog, bindings=self.bindings, recorder=self._recorder,
-            evictions=self.evictions, explanations=self.gang_explanations, search=self._search, rng=self._rng,
-            profile=lambda name: self.profiles.get(name), evaluator=lambda name: self.evaluators[name],
-            nominated=self._promised.while_placing_many, meter=lambda: self.meter, begin=self._begin_binding,
-            report=self._report, advance=lambda binding: self._advance(binding, ()), end=self._end_binding,
-        )  # fmt: skip
 
     # ---- the Controller ----
 
@@ -194,6 +190,7 @@ class Scheduler:
             max_backoff=max_backoff,
             extra_interests=_interests_of_extenders(profiles),
         )
+        self.gangs.reconfigure(self.profiles, self.evaluators)
         self._follow_rounds(profiles)
 
     # ---- rounds ----
@@ -244,7 +241,7 @@ class Scheduler:
 
     def _schedule(self, entry: Entry) -> None:
         if entry.gang is not None:
-            self._writes += self.gangs.schedule(entry, self._now)
+            self._writes += self.gangs.schedule(entry, self._now, self.meter)
             return
         pod = entry.pod
         profile = self.profiles.get(pod.scheduler_name)
@@ -296,9 +293,9 @@ class Scheduler:
             patch = status_patch(pod, now=self._now, nominated=binding.node_name)
             if patch is not None:
                 self._writes.append(patch)
-        self._advance(binding, ())
+        self._advance(binding)
 
-    def _advance(self, binding: Binding, replies: Sequence[Reply]) -> None:
+    def _advance(self, binding: Binding, replies: Sequence[Reply] = ()) -> None:
         before = binding.past_permit
         writes = binding.advance(self._now, replies)
         for write in writes:
@@ -433,7 +430,7 @@ class Scheduler:
             elif binding.stage is BindingStage.HELD:
                 self._try_again(binding)
             else:
-                self._advance(binding, ())
+                self._advance(binding)
 
     def _try_again(self, binding: Binding) -> None:
         """A gang's member whose bind failed: the same place once more if it still fits, before anybody else comes."""

@@ -14,7 +14,7 @@ Invariant: between attempts a gang holds places for at least its minimum, or onl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairlead.engine.cycle.attempt import Committed, refused_on_node
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fairlead.engine.explain.gang import GangExplanations
     from fairlead.engine.gangs.result import MemberResult, Result
     from fairlead.engine.queue.backlog import Backlog
+    from fairlead.engine.queue.promised import Promised
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.evaluate import Evaluator
     from fairlead.framework.gang import GangRules
@@ -51,31 +52,42 @@ NOT_WHOLE = "the gang lost members and cannot be whole any more"
 FIRST_RETRY, LAST_RETRY = 1.0, 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What the driver shares with the Scheduler."""
-
-    cluster: Cluster
-    backlog: Backlog
-    bindings: Mapping[str, Binding]
-    recorder: EventRecorder
-    evictions: Evictions
-    explanations: GangExplanations
-    search: Search
-    rng: Random
-    profile: Callable[[str], Profile | None]
-    evaluator: Callable[[str], Evaluator]
-    nominated: Callable[[], Mapping[int, Sequence[Pod]]]
-    meter: Callable[[], Meter | None]
-    begin: Callable[[Entry, Cycle, Committed], None]
-    report: Callable[[Entry, Pod, Failure], None]
-    advance: Callable[[Binding], None]
-    end: Callable[[Binding], None]
-
-
 class GangDriver:
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    """`begin`, `advance` and `end` are how bindings of members begin, go on and end; `report` tells a member why it has
+    no node. They are the Scheduler's, because the bindings of all pods go one way."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        backlog: Backlog,
+        bindings: Mapping[str, Binding],
+        evictions: Evictions,
+        *,
+        explanations: GangExplanations,
+        recorder: EventRecorder,
+        search: Search,
+        promised: Promised,
+        rng: Random,
+        begin: Callable[[Entry, Cycle, Committed], None],
+        advance: Callable[[Binding], None],
+        end: Callable[[Binding], None],
+        report: Callable[[Entry, Pod, Failure], None],
+    ) -> None:
+        self._cluster = cluster
+        self._backlog = backlog
+        self._bindings = bindings
+        self._evictions = evictions
+        self._explanations = explanations
+        self._recorder = recorder
+        self._search = search
+        self._promised = promised
+        self._rng = rng
+        self._begin = begin
+        self._advance = advance
+        self._end = end
+        self._report = report
+        self._profiles: Mapping[str, Profile] = {}
+        self._evaluators: Mapping[str, Evaluator] = {}
         self._incomplete: dict[str, float] = {}
         """Gangs that have started and lack members, or keep places for some, with the moment since when."""
         self.domains_tried = 0
@@ -85,15 +97,19 @@ class GangDriver:
         self._starting = False
         """While the bindings of a gang that waits for permission are begun: not all of them can be counted yet."""
 
+    def reconfigure(self, profiles: Mapping[str, Profile], evaluators: Mapping[str, Evaluator]) -> None:
+        """Other policies from now on."""
+        self._profiles, self._evaluators = profiles, evaluators
+
     # ---- one attempt ----
 
-    def schedule(self, entry: Entry, now: float) -> list[Write]:
+    def schedule(self, entry: Entry, now: float, meter: Meter | None) -> list[Write]:
         """Try a gang; the writes that this takes, apart from those of its bindings."""
         self._now, self._writes = now, []
-        desk, gang = self._desk, entry.gang
+        gang = entry.gang
         assert gang is not None
-        pods = desk.backlog.members(entry)
-        profile = desk.profile(entry.pod.scheduler_name)
+        pods = self._backlog.members(entry)
+        profile = self._profiles.get(entry.pod.scheduler_name)
         if not pods or profile is None or profile.gangs is None:
             self._put_back(entry, [], Failure(unschedulable(UNSCHEDULABLE), UNSCHEDULABLE))
             return self._writes
@@ -101,10 +117,10 @@ class GangDriver:
         if strangers is not None:
             self._refuse_mixture(entry, pods, strangers)
             return self._writes
-        desk.search.nominated, desk.search.promises = desk.nominated(), None
+        self._search.nominated, self._search.promises = self._promised.while_placing_many(), None
         assembly = Assembly(
-            gang, pods, cluster=desk.cluster, evaluator=desk.evaluator(profile.name), rules=profile.gangs,
-            search=desk.search, now=now, rng=desk.rng, meter=desk.meter(),
+            gang, pods, cluster=self._cluster, evaluator=self._evaluators[profile.name], rules=profile.gangs,
+            search=self._search, now=now, rng=self._rng, meter=meter,
         )  # fmt: skip
         result = assembly.run()
         self.domains_tried += assembly.trials
@@ -114,7 +130,7 @@ class GangDriver:
         else:
             self._refuse(entry, gang, pods, result)
         self._tell_group(gang, result)
-        desk.explanations.keep(gang, result, now=now, attempts=entry.attempts, scheduler=profile.name)
+        self._explanations.keep(gang, result, now=now, attempts=entry.attempts, scheduler=profile.name)
         return self._writes
 
     def _refuse_mixture(self, entry: Entry, pods: Sequence[Pod], stranger: Pod) -> None:
@@ -124,7 +140,7 @@ class GangDriver:
         )
         failure = Failure(failed(words), words)
         for pod in pods:
-            self._desk.report(entry, pod, failure)
+            self._report(entry, pod, failure)
         self._put_back(entry, [], failure)
 
     # ---- a whole gang ----
@@ -142,8 +158,8 @@ class GangDriver:
                 member.pod, entry.since, entry.serial, entry.attempts,
                 first_attempt=entry.first_attempt, began=entry.began, place=entry.place,
             )  # fmt: skip
-            self._desk.backlog.in_flight.begin(own)
-            self._desk.begin(own, member.cycle, Committed(member.placed, permission))
+            self._backlog.in_flight.begin(own)
+            self._begin(own, member.cycle, Committed(member.placed, permission))
         self._starting = False
         self._put_back(entry, [member for member in result.members if member.placed is None])
 
@@ -184,11 +200,11 @@ class GangDriver:
             for other in waiting:
                 other.allow(rules.plugin)
             for other in waiting:
-                self._desk.advance(other)
+                self._advance(other)
 
     def _waiting(self, gang: Gang) -> list[Binding]:
         """Members that have a place and are not permitted yet."""
-        members = [b for uid in gang.members if (b := self._desk.bindings.get(uid)) is not None]
+        members = [b for uid in gang.members if (b := self._bindings.get(uid)) is not None]
         return [b for b in members if b.stage is BindingStage.WAITING and b.waiting_for]
 
     def refused(self, binding: Binding) -> None:
@@ -199,9 +215,9 @@ class GangDriver:
 
     def _reject_waiting(self, gang: Gang, rules: GangRules) -> None:
         for uid in list(gang.members):
-            other = self._desk.bindings.get(uid)
+            other = self._bindings.get(uid)
             if other is not None and rules.plugin in other.waiting_for and other.reject(rules.plugin, NOT_WHOLE):
-                self._desk.end(other)
+                self._end(other)
 
     # ---- not whole ----
 
@@ -212,7 +228,7 @@ class GangDriver:
         told = {id(member.pod): self._failure_of(member, result, status) for member in result.members}
         missing = Failure(status, status.message)
         for pod in pods:
-            self._desk.report(entry, pod, told.get(id(pod), missing))
+            self._report(entry, pod, told.get(id(pod), missing))
         self._put_back(entry, result.members, missing, blamed=result.blamed)
         if result.waiting:
             self._evict(gang, entry.pod, result)
@@ -225,7 +241,7 @@ class GangDriver:
             own = member.failure
             return own if own is not None and not own.status.code.rejected else Failure(status, status.message)
         if member.placed is not None and result.waiting:
-            node = self._desk.cluster.table.name(member.placed.row)
+            node = self._cluster.table.name(member.placed.row)
             words = member.failure.message if member.failure is not None and member.rescued else status.message
             return Failure(status, words, nominated=node)
         if member.failure is not None and member.rescued is None:
@@ -239,10 +255,10 @@ class GangDriver:
         for member in result.members:
             victims += member.rescued.victims if member.rescued is not None else ()
         distinct = {victim.uid: victim for victim in victims}
-        self._writes += self._desk.evictions.begin_for_gang(gang, pod, list(distinct.values()), self._now)
-        for binding in [b for uid in distinct if (b := self._desk.bindings.get(uid)) is not None]:
+        self._writes += self._evictions.begin_for_gang(gang, pod, list(distinct.values()), self._now)
+        for binding in [b for uid in distinct if (b := self._bindings.get(uid)) is not None]:
             if binding.stage is BindingStage.ENDED:
-                self._desk.end(binding)
+                self._end(binding)
 
     def _put_back(
         self,
@@ -255,9 +271,9 @@ class GangDriver:
         """The gang waits for what kept its members from nodes; with nobody to blame, for more members."""
         gang = entry.gang
         assert gang is not None
-        face = self._desk.backlog.gangs.face(gang)
+        face = self._backlog.gangs.face(gang)
         if face is None:
-            self._desk.backlog.done(entry.uid)
+            self._backlog.done(entry.uid)
             return
         entry.pod = face
         failures = [member.failure for member in members if member.failure is not None]
@@ -265,11 +281,11 @@ class GangDriver:
         pending = frozenset[str]().union(*(failure.pending_plugins for failure in failures))
         is_error = failure is not None and not failure.status.code.rejected
         if not blamed and not is_error:
-            profile = self._desk.profile(face.scheduler_name)
+            profile = self._profiles.get(face.scheduler_name)
             blamed = frozenset({profile.gangs.plugin}) if profile is not None and profile.gangs is not None else blamed
         words = failure.message if failure is not None else (failures[0].message if failures else "")
         entry.refuse(frozenset() if is_error else blamed, frozenset() if is_error else pending, message=words)
-        self._desk.backlog.put_back(entry, self._now)
+        self._backlog.put_back(entry, self._now)
 
     def _tell_group(self, gang: Gang, result: Result) -> None:
         """Once it was scheduled, it stays so, also while the watch has not shown yet that it was told."""
@@ -295,13 +311,13 @@ class GangDriver:
             return False
         if not _could_be_whole(gang):
             return False
-        pod_state = self._desk.cluster.pods.get(binding.pod.uid)
+        pod_state = self._cluster.pods.get(binding.pod.uid)
         if pod_state is None or pod_state.place is not PodPlace.ASSUMED or pod_state.seen.terminating:
             return False
         entry = binding.entry
         entry.error_count += 1
         delay = min(LAST_RETRY, FIRST_RETRY * 2 ** (entry.error_count - 1))
-        self._desk.report(entry, pod_state.seen, replace(refused_on_node(binding.status), nominated=None))
+        self._report(entry, pod_state.seen, replace(refused_on_node(binding.status), nominated=None))
         binding.hold(now + delay)
         self._incomplete.setdefault(gang.key, now)
         return True
@@ -310,7 +326,7 @@ class GangDriver:
         """Gangs that have been incomplete for too long."""
         self._now, self._writes = now, []
         for key, since in list(self._incomplete.items()):
-            gang = self._desk.cluster.gangs.get(key)
+            gang = self._cluster.gangs.get(key)
             rules = self._rules(gang) if gang is not None else None
             if gang is None or rules is None:
                 del self._incomplete[key]
@@ -333,7 +349,7 @@ class GangDriver:
     def wake_at(self) -> float | None:
         moments = []
         for key, since in self._incomplete.items():
-            gang = self._desk.cluster.gangs.get(key)
+            gang = self._cluster.gangs.get(key)
             rules = self._rules(gang) if gang is not None else None
             if gang is not None and rules is not None:
                 moments.append(since + self._timeout(gang, rules))
@@ -344,7 +360,7 @@ class GangDriver:
         words = f"{len(bound)} of {gang.minimum} members started, and no more within {self._timeout(gang, rules):g}s"
         waiting = [pod_state.seen for pod_state in gang.members.values() if not pod_state.seen.node_name]
         for pod in bound if rules.evicts else waiting:
-            self._writes += self._desk.recorder.record(
+            self._writes += self._recorder.record(
                 pod, now=self._now, controller=pod.scheduler_name, kind="Warning", reason="GangIncomplete",
                 action="Evicting" if rules.evicts else "Waiting", note=words,
             )  # fmt: skip
@@ -353,7 +369,7 @@ class GangDriver:
         del self._incomplete[gang.key]
         gang.sent_away |= {pod.uid for pod in bound}
         for pod in bound:
-            self._writes += self._desk.evictions.send_away(pod, words, self._now)
+            self._writes += self._evictions.send_away(pod, words, self._now)
         self._let_go(gang, failed(words))
 
     def lost_place(self, gang: Gang | None) -> None:
@@ -363,20 +379,20 @@ class GangDriver:
 
     def _hurry_those_without_a_node(self, gang: Gang) -> None:
         """A place that is kept is on no node any more: the member is tried at once, before the others bind."""
-        alive = self._desk.cluster.table.alive
+        alive = self._cluster.table.alive
         for binding in self._held(gang):
             if not alive[binding.row]:
                 binding.hold(self._now)
 
     def _held(self, gang: Gang) -> list[Binding]:
-        bindings = (self._desk.bindings.get(uid) for uid in gang.members)
+        bindings = (self._bindings.get(uid) for uid in gang.members)
         return [binding for binding in bindings if binding is not None and binding.stage is BindingStage.HELD]
 
     def _let_go(self, gang: Gang, why: Status) -> None:
         """Give up places that are kept for members."""
         for binding in self._held(gang):
             binding.give_up(why)
-            self._desk.end(binding)
+            self._end(binding)
 
     def _is_complete(self, gang: Gang) -> bool:
         """Whether enough members run, or none does and none is about to."""
@@ -389,11 +405,11 @@ class GangDriver:
         return (gang.group.timeout if gang.group is not None else None) or rules.timeout
 
     def _gang_of(self, binding: Binding) -> tuple[Gang | None, GangRules | None]:
-        return self._desk.cluster.gangs.of(binding.pod), binding.cycle.profile.gangs
+        return self._cluster.gangs.of(binding.pod), binding.cycle.profile.gangs
 
     def _rules(self, gang: Gang) -> GangRules | None:
         pod_state = next(iter(gang.members.values()), None)
-        profile = self._desk.profile(pod_state.seen.scheduler_name) if pod_state is not None else None
+        profile = self._profiles.get(pod_state.seen.scheduler_name) if pod_state is not None else None
         return profile.gangs if profile is not None else None
 
 
