@@ -1,7 +1,7 @@
-"""Intake: what a change of the cluster means for those who wait. Every watch event goes through here, once.
+"""Intake: what a watch event changes in the Cluster and in the Backlog. Every watch event goes through here, once.
 
 It updates the Cluster and then tells the Backlog: a pod to queue, a pod that needs no queueing any more, or an event
-that may wake others. The routing is kube-scheduler's; see the table in docs/architecture.md for who wakes whom.
+that may wake parked pods. The routing is that of kube-scheduler's event handlers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ RESOURCES = {
     **dict.fromkeys(GROUP_KINDS, events.POD_GROUP),
     kinds.VC_HYPER_NODE: events.HYPER_NODE,
 }
-"""The kinds whose changes are events of their own. Others (Services, budgets, namespaces) are only looked up."""
+"""The kinds whose changes may wake pods, with their events. Others (Services, budgets, namespaces) are only looked
+up."""
 
 
 class Intake:
@@ -136,7 +137,7 @@ class Intake:
             self._promise_given_up(pod, now)
 
     def _promise_given_up(self, pod: Pod, now: float) -> None:
-        """Room that was promised to a pod is free again: for those that had to stand back, which have no higher
+        """A nominated pod gave up its node: wake the pods that had to leave room for it, those of no higher
         priority."""
         self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now, only=lambda other: other.priority <= pod.priority)
 
@@ -165,8 +166,8 @@ class Intake:
             self._backlog.move(event, applied.old, applied.new, now)
 
     def _group_changed(self, old: PodGroup | None, new: PodGroup | None, event: ClusterEvent, now: float) -> None:
-        """A group came, changed or went. One that asks for something else now is looked at again, whoever refused it
-        before."""
+        """A group was added, changed or deleted. If its spec changed, its gang is tried again, whichever plugin refused
+        it before."""
         self._backlog.move(event, old, new, now)
         group = new or old
         if group is None:

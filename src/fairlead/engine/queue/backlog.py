@@ -1,4 +1,5 @@
-"""Backlog: every pod or gang that waits for nodes, and the rules by which it gets its next chance.
+"""Backlog: every pod or gang that waits for a node (kube-scheduler's SchedulingQueue), and what gives it the next
+attempt.
 
                add                      pop                        bound, gone
       pod ────────────▶ active ───────────────────▶ in flight ──────────────────▶ (forgotten)
@@ -13,7 +14,8 @@ Invariant: a pod is in exactly one of active, backoff, parked and in flight. The
 as the API does; pods in flight are known by uid, because a pod may be replaced by its namesake meanwhile. The members
 of a gang have one entry together (engine/queue/gang_entries.py), whose key is the gang's.
 
-Nothing here looks at a clock or writes a log: `now` is an argument, and what a log or a metric wants to know is data.
+Nothing here looks at a clock or writes a log: `now` is an argument, and counters and complaints are data for whoever
+publishes them.
 """
 
 from __future__ import annotations
@@ -55,6 +57,7 @@ BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF = "PopFromBackoffQ"
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 REMEMBERED_COMPLAINTS = 1000
+"""The latest complaints that are kept if nobody reads them."""
 _QUEUE_NAMES = {QueueName.PARKED: "unschedulable", QueueName.ACTIVE: "the active", QueueName.BACKOFF: "the backoff"}
 
 
@@ -81,7 +84,7 @@ class Backlog:
         self.cycle = 0
         """How many pods have been popped."""
         self.complaints: deque[str] = deque(maxlen=REMEMBERED_COMPLAINTS)
-        """What went wrong without stopping anything, for the log. Whoever reads them takes them off."""
+        """Problems for the log that did not stop anything. The reader removes them."""
         self.hints = Hints(profiles, self._extra)
         self._gates = Gates(profiles, cluster, self.complaints)
         self._gate_watch = GateWatch()
@@ -89,7 +92,7 @@ class Backlog:
         self.incoming = self._transitions.incoming
         self.blamed = self._transitions.blamed
         self.hints_asked: Counter[tuple[str, str, str]] = Counter()
-        """(plugin, event label, `Queue`, `QueueSkip` or `Error`): how often a hint said what."""
+        """(plugin, event label, `Queue`, `QueueSkip` or `Error`): how often a hint gave that answer."""
         self._requeuing = Requeuing(self.hints, self.hints_asked, self.complaints)
 
     # ---- pods come, change and go ----
@@ -97,13 +100,14 @@ class Backlog:
     def add(self, pod: Pod, now: float) -> None:
         entry = self._entry_for(pod, now)
         if entry.gated and entry.gang is not None and len(entry.gang) < entry.gang.minimum:
-            return  # one more member that waits for the others
+            return  # the gang is still below its minimum
         self._transitions.to_active(entry, UNSCHEDULABLE_POD_ADD.label, now)
         if entry.gang is not None and not entry.gated:
             self.nominator.nominate(pod)
 
     def update(self, old: Pod, new: Pod, now: float) -> None:
-        """A waiting pod changed. In flight, it will hear of it when it comes back; parked, its plugins are asked."""
+        """Take in a new version of a waiting pod. If it is parked, the plugins that refused it are asked whether the
+        change helps; if it is in flight, they are when it comes back."""
         events = pod_events(old, new)
         if new.uid in self.in_flight:
             for event in events:
@@ -142,7 +146,7 @@ class Backlog:
         self.gangs.left(pod)
 
     def _entry_for(self, pod: Pod, now: float) -> Entry:
-        """A new entry; for the member of a gang that waits already, the gang's."""
+        """A new entry for a pod; the gang's entry if other members of its gang wait already."""
         gang = self.gangs.joined(pod)
         present = self._queues.get(gang.key) if gang is not None else None
         if present is not None:
@@ -154,7 +158,8 @@ class Backlog:
     # ---- gangs ----
 
     def gang_changed(self, key: str, now: float, *, group: bool = False) -> None:
-        """A member's place or the group itself changed: the gang may be more urgent now, or its gate may move."""
+        """Update a gang's entry after a change of a member's place or of the group: its order, and whether it is
+        gated."""
         entry = self._queues.get(key)
         if entry is None:
             return
@@ -164,7 +169,7 @@ class Backlog:
             self._queues.reorder(entry)
 
     def members(self, entry: Entry) -> list[Pod]:
-        """Members of a gang that are to be tried now: those whose gates are open, the most important first."""
+        """The members of a gang to try now: those that wait and are not gated, highest priority first."""
         assert entry.gang is not None
         waiting = [
             pod for pod in entry.gang.pending()
@@ -179,7 +184,7 @@ class Backlog:
             self._reconsider(entry, events, old, new, now=now)
 
     def _rearrange(self, entry: Entry, now: float) -> None:
-        """Somebody else may speak for the gang, it may be more urgent, and its gate may have opened or shut."""
+        """Choose anew the member that stands for the gang, and with it the entry's order and whether it is gated."""
         assert entry.gang is not None
         pod = self.gangs.face(entry.gang)
         if pod is None:
@@ -198,8 +203,8 @@ class Backlog:
         return self._queues.first() is not None
 
     def pop(self, now: float) -> Entry | None:
-        """The next pod to try. When nobody is active, one that a plugin refused need not wait for its backoff to end;
-        one that met an error does."""
+        """The next entry to try. When no entry is active, one that a plugin refused is taken before its backoff ends;
+        one that came back with an error never is."""
         self._settle()
         while (entry := self._queues.first()) is not None:
             if entry.place is QueueName.BACKOFF:
@@ -209,7 +214,7 @@ class Backlog:
         return None
 
     def take(self, pod: Pod, now: float) -> Entry | None:
-        """One pod in particular, wherever it waits; None if it does not wait, or is gated."""
+        """Take one particular pod out, whichever queue it waits in; None if it does not wait, or is gated."""
         self._activate(pod, now)
         entry = self._queues.get(self.gangs.key(pod))
         if entry is None or entry.place is not QueueName.ACTIVE or not self._depart(entry):
@@ -228,11 +233,12 @@ class Backlog:
         return True
 
     def done(self, uid: str) -> None:
-        """An attempt is over, whatever came of it. Saying it twice does no harm."""
+        """End a pod's attempt, whatever the result. Calling it twice does no harm."""
         self.in_flight.end(uid)
 
     def put_back(self, entry: Entry, now: float) -> None:
-        """An attempt failed; the entry says whom to blame. What happened meanwhile is made up for."""
+        """Queue an entry again after a failed attempt. It is parked, unless nobody is to blame (an error) or an event
+        during the attempt may help the plugins to blame."""
         departed = entry.uid
         entry = self._as_gang(entry)
         present = self._queues.get(entry.key)
@@ -246,7 +252,7 @@ class Backlog:
         self.done(departed)
 
     def _as_gang(self, entry: Entry) -> Entry:
-        """A member that comes back from a failed binding joins those of its gang that still wait."""
+        """The entry of the gang, for a member that comes back from a failed binding while others of its gang wait."""
         gang = None if entry.gang is not None else self.gangs.joined(entry.pod)
         if gang is None:
             return entry
@@ -266,7 +272,8 @@ class Backlog:
         *,
         only: Callable[[Pod], bool] | None = None,
     ) -> int:
-        """Something happened: give those another chance who may profit. Answers how many left the parking."""
+        """Wake the parked entries that an event may help; returns how many left the unschedulable queue. `only`
+        restricts it to some pods."""
         if event.is_wildcard:
             candidates = list(self._queues.parked)
         else:
@@ -291,7 +298,8 @@ class Backlog:
         return moved
 
     def _settle(self) -> None:
-        """Let those go whose gate has opened meanwhile. A gated pod hears only what its gate listens to."""
+        """Requeue the gated entries whose gate has opened. A gated entry is woken only by events that its gate listens
+        to."""
         if self._gate_watch:
             now = self._gate_watch.noted_at
             watch = self._gate_watch.opened(self._queues.parked, self._gates, self.hints, self._requeuing)
@@ -300,7 +308,7 @@ class Backlog:
                 self._transitions.requeue(entry, strategy, label, now)
 
     def activate(self, pods: Iterable[Pod], now: float) -> None:
-        """Do not let these wait any longer. One in flight is remembered; a gated one stays gated."""
+        """Make pods active at once. A gated pod stays gated; one in flight is active when it comes back."""
         for pod in pods:
             if not self._activate(pod, now) and pod.uid in self.in_flight:
                 self.in_flight.note(FORCE_ACTIVATE, None, pod)
@@ -315,7 +323,7 @@ class Backlog:
     # ---- time passes ----
 
     def flush(self, now: float) -> None:
-        """Let those go whose backoff is over or who have been parked for too long."""
+        """Move on the entries whose backoff is over or that have been parked for too long."""
         self._settle()
         for entry in self._queues.backoff.due(now):
             self._transitions.to_active(entry, BACKOFF_COMPLETE, now, admitted=True)
@@ -328,7 +336,8 @@ class Backlog:
             self._move(overdue, UNSCHEDULABLE_TIMEOUT, None, None, now=now)
 
     def wake_at(self, now: float) -> float | None:
-        """Now, if `pop` would return something; else the next moment at which `flush` would do something."""
+        """The next moment at which there is something to do: now if `pop` would return an entry, else when `flush`
+        would move one; None if neither."""
         if self.has_active():
             return now
         moments = [self._queues.backoff.next_due()]
@@ -346,8 +355,8 @@ class Backlog:
         unschedulable_limit: float | None = None,
         extra_interests: Mapping[str, Sequence[Interest]] | None = None,
     ) -> None:
-        """New rules, same pods; what is not said stays as it is. All are admitted and ordered by the new rules, and
-        the parked get another chance, since nobody knows what the new plugins would have said."""
+        """Go on with other profiles and the same pods; a setting that is None stays as it is. All entries are gated and
+        ordered by the new profiles, and parked ones are tried again, because the new plugins may not refuse them."""
         backoff = self._queues.backoff
         initial = backoff.backoff.initial if initial_backoff is None else initial_backoff
         backoff.backoff = PodBackoff(initial, backoff.backoff.max if max_backoff is None else max_backoff)
@@ -365,8 +374,8 @@ class Backlog:
         self.move(CONFIGURATION_CHANGE, None, None, now)
 
     def _order(self, entry: Entry) -> Order:
-        """The order of the active queue: gangs that have started and lack members, then the one rule that all profiles
-        share; without any it is priority, then age."""
+        """The order of the active queue: gangs that have started and lack members come first, then the QueueSort plugin
+        decides, which all profiles share; without one, priority and then age."""
         urgency = -1.0 if entry.gang is not None and entry.gang.is_half_bound else 0.0
         if self._sorter is None:
             return urgency, -entry.pod.priority, entry.since, entry.serial
@@ -375,7 +384,7 @@ class Backlog:
     # ---- reading ----
 
     def where(self, uid: str) -> Waiting | None:
-        """Where a pod waits and for what; None if it does not."""
+        """Where a pod waits and for what; None if it does not wait."""
         self._settle()
         if (flying := self.in_flight.get(uid)) is not None:
             return standing.in_flight(flying)
@@ -399,7 +408,7 @@ class Backlog:
         return self._queues.summary()
 
     def check(self) -> None:
-        """Recount; an AssertionError says what is wrong. A pod is in one queue, or in flight; the gauge is true."""
+        """Check the invariants by recounting; raises AssertionError."""
         self._queues.check()
         assert not any(entry.uid in self.in_flight for entry in self._queues), "a pod in flight waits in a queue"
         self._transitions.check()

@@ -1,8 +1,8 @@
-"""The backoff queue: entries that wait for a moment, not for an event.
+"""The backoff queue: entries that wait for a moment in time, not for an event.
 
-There are two heaps. Entries that a plugin refused may be taken early, when nothing else is left to do; entries that
-came back with an error wait their time out. Expiry is cut to whole seconds, so that all entries of one second come due
-together and priority decides among them; an entry whose second has begun is still backing off.
+There are two heaps. Entries that a plugin refused may be popped early, when no entry is active; entries that came back
+with an error wait until their backoff ends. Expiry is cut to whole seconds, so that all entries of one second come due
+together and priority decides among them; an entry is due when the second of its expiry is over.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 GANG_LIMIT = 300.0
-"""The longest that a gang that does not fit is put off, however large it is."""
+"""The longest backoff of a gang in seconds, however many members it has."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodBackoff:
-    """How long: `initial` seconds, doubled with every failure, at most `max`. A `max` of 0 is no backoff at all. An
-    attempt at a gang costs as much as one at each of its members, so a gang that was refused may be put off for as
-    many times `max` as it has members; one that has started is not."""
+    """How long a backoff lasts: `initial` seconds, doubled with every failure, at most `max`; none if `max` is 0. The
+    limit of a gang that was refused is `max` times its members, because an attempt at it costs as much as one at each
+    member; a gang that has started has the limit of a pod."""
 
     initial: float = 1.0
     max: float = 10.0
@@ -44,7 +44,7 @@ class PodBackoff:
         return max(self.max, min(self.max * len(gang), GANG_LIMIT))
 
     def until(self, entry: Entry) -> float:
-        """When the backoff ends; a pod that has not failed yet has none."""
+        """When the backoff of an entry ends; -inf if it has not failed yet."""
         failures = entry.error_count or entry.unschedulable_count
         if self.max == 0 or failures == 0:
             return -inf
@@ -78,7 +78,7 @@ class BackoffQueue:
             self._failed.put(entry.key, (until, entry.serial), entry)
 
     def reorder(self, entry: Entry, active_order: Order) -> None:
-        """The entry's pod changed. It stays in the heap it is in."""
+        """Update an entry's order after its pod changed. It stays in its heap."""
         if entry.key in self._refused:
             self._refused.put(entry.key, (self.backoff.until(entry), *active_order), entry)
 
@@ -87,7 +87,7 @@ class BackoffQueue:
             self._failed.remove(key)
 
     def first(self) -> Entry | None:
-        """The entry that may be taken early."""
+        """The entry that may be popped before its backoff ends; None if there is none."""
         return self._refused.peek()
 
     def due(self, now: float) -> list[Entry]:

@@ -1,10 +1,10 @@
-"""Entry: a pod or a gang that waits, with all that the queue knows about it; and what it can tell about itself.
+"""Entry: a pod or a gang that waits (kube-scheduler's QueuedPodInfo), and Waiting, the answer to where a pod waits.
 
-An Entry lives from the moment its pod is added until the pod is bound or gone. It goes round with the pod: queue,
-attempt, queue again. Counters and times are changed by the Backlog only; a failed attempt leaves its verdict here
-(`refuse`) before the entry is put back.
+An Entry lives from the moment its pod is added until the pod is bound or gone, through all its attempts. Counters and
+times are changed by the queues only; a failed attempt writes its verdict here (`refuse`) before the entry is put back.
 
-The entry of a gang stands for all members that wait; `pod` is then the first of them, which speaks for the others.
+The entry of a gang stands for all members that wait; `pod` is then the one of them whose priority, gates and requests
+the queues look at.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOBODY: frozenset[str] = frozenset()
 
 
 class QueueName(Enum):
-    """Where an entry is. The values are what users read."""
+    """The queue that an entry is in. The values are shown to users."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
@@ -35,24 +35,24 @@ class QueueName(Enum):
 class Entry:
     pod: Pod
     since: float
-    """When it entered the queue: at first, or after the last attempt."""
+    """When it was added, or put back after the last attempt."""
     serial: int = 0
     """The order of arrival, which decides between equals."""
     attempts: int = 0
     unschedulable_count: int = 0
     error_count: int = 0
-    """Consecutive attempts that came to nothing for no plugin's fault."""
+    """Consecutive attempts that failed with an error, so that no plugin is to blame."""
     backoff_until: float | None = None
-    """Computed when first asked for, forgotten when the entry comes back from an attempt."""
+    """When the backoff ends: computed when first needed, cleared by each attempt."""
     first_attempt: float | None = None
     """When it became active for the first time."""
     unschedulable_plugins: frozenset[str] = NOBODY
     pending_plugins: frozenset[str] = NOBODY
     gated_by: str = ""
     message: str = ""
-    """The last refusal, in words."""
+    """The message of the last refusal."""
     flushed: bool = False
-    """Whether it is where it is only because it had been parked for too long."""
+    """Whether it was moved only because it had been parked for too long."""
     flushed_at: float | None = None
     place: QueueName = field(default=QueueName.NOWHERE)
     began: float = 0.0
@@ -71,11 +71,11 @@ class Entry:
         return self.pod.uid == uid if self.gang is None else uid in self.gang.members
 
     def waiting(self) -> list[Pod]:
-        """Everybody who waits in this entry."""
+        """All pods that wait in this entry."""
         return [self.pod] if self.gang is None else self.gang.pending()
 
     def faces(self) -> Iterable[Pod]:
-        """One waiting pod of each shape: whoever could tell whether an event helps."""
+        """One waiting pod of each shape: enough to ask hints whether an event helps."""
         if self.gang is None:
             return (self.pod,)
         return {id(pod.shape): pod for pod in self.gang.pending()}.values() or (self.pod,)
@@ -86,16 +86,17 @@ class Entry:
 
     @property
     def blamed(self) -> frozenset[str]:
-        """The plugins that stand between this pod and a node."""
+        """The plugins that refused this entry in its last attempt, or gate it."""
         return self.unschedulable_plugins | self.pending_plugins if self.pending_plugins else self.unschedulable_plugins
 
     @property
     def parked_since(self) -> float:
-        """From when the time in the unschedulable queue is counted."""
+        """Since when the time in the unschedulable queue counts."""
         return self.since if self.flushed_at is None else max(self.since, self.flushed_at)
 
     def with_gang(self, gang: Gang, other: Entry | None) -> Entry:
-        """This pod's entry turned into its gang's, with the blame of the entry that the gang had meanwhile."""
+        """This pod's entry turned into its gang's. `other` is the entry that the gang had meanwhile; the plugins that
+        it blames are blamed too."""
         unschedulable, pending = self.unschedulable_plugins, self.pending_plugins
         if other is not None:
             unschedulable |= other.unschedulable_plugins
@@ -107,7 +108,7 @@ class Entry:
     def refuse(
         self, unschedulable: frozenset[str] = NOBODY, pending: frozenset[str] = NOBODY, *, message: str = ""
     ) -> None:
-        """The verdict of an attempt. Without plugins it was an error."""
+        """Set the verdict of a failed attempt. Without plugins to blame it is an error."""
         self.unschedulable_plugins = unschedulable
         self.pending_plugins = pending
         self.gated_by = ""
@@ -128,7 +129,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Where a pod waits, since when, for whom, and what would wake it."""
+    """Where a pod waits, since when, for which plugins, and what would wake it."""
 
     queue: str
     """`active`, `backoff`, `unschedulable`, `gated` or `in flight`."""
@@ -140,5 +141,5 @@ class Waiting:
     wakes_on: tuple[str, ...] = ()
     """Labels of the events that may wake it, if they concern it."""
     retried_at: float | None = None
-    """When it is tried again, or looked at again, even if nothing happens."""
+    """When it is tried again if no event wakes it before."""
     message: str = ""

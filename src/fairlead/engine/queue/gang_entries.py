@@ -1,8 +1,8 @@
-"""GangEntries: which waiting pods share an entry of the queue, and who of them speaks for the others.
+"""GangEntries: which waiting pods share an entry of the queue, and which of them stands for the others.
 
-A group is one entry: it is admitted, tried, put off and woken as one. The entry holds no list of members, because the
-cluster's Gang has it, always up to date; what is needed here is the key under which a pod is queued, and the member
-that stands for all where a rule looks at a pod (its priority, its gates, what it asks for).
+A gang is one entry: it is gated, tried, backed off and woken as a whole. The entry has no list of members, because the
+cluster's Gang has it and keeps it up to date. Here is the key under which a pod is queued, and the member that the
+queues look at where a rule needs a pod (its priority, its gates, its requests).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class GangEntries:
         return self._uids.get(key)
 
     def face(self, gang: Gang) -> Pod | None:
-        """The member that speaks for those that wait; None if none does."""
+        """The member that stands for those that wait; None if none waits."""
         waiting = gang.pending()
         return min(waiting, key=_rank) if waiting else None
 
@@ -61,5 +61,5 @@ class GangEntries:
 
 
 def _rank(pod: Pod) -> tuple[bool, int]:
-    """Who has no gates comes first, then who has the higher priority."""
+    """Pods without scheduling gates come first, then those of higher priority."""
     return bool(pod.gates), -pod.priority

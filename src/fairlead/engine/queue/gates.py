@@ -1,6 +1,6 @@
-"""Gates: the plugins that decide whether a pod may queue at all.
+"""Gates: the PreEnqueue plugins, which decide whether a pod may enter the active queue.
 
-A pod that is refused once is asked by the same gate first next time, because that gate most likely still says no.
+The plugin that gated a pod is asked first the next time, because it most likely still refuses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Gates:
         self._complaints = complaints
 
     def ask(self, entry: Entry) -> Status | None:
-        """The first refusal, with the name of its author; None if all gates are open."""
+        """The first refusal, with the name of its plugin; None if all plugins admit the entry."""
         profile = self.profiles.get(entry.pod.scheduler_name)
         plugins = profile.at("admit") if profile else ()
         if entry.gated:
@@ -35,7 +35,7 @@ class Gates:
         return merge_admission(plugins, self._answer, entry.pod)
 
     def is_shut(self, entry: Entry) -> bool:
-        """Whether the gate that holds an entry still does; the others are not asked."""
+        """Whether the plugin that gates an entry still refuses it; the others are not asked."""
         profile = self.profiles.get(entry.pod.scheduler_name)
         for plugin in profile.at("admit") if profile else ():
             if plugin.name == entry.gated_by:
@@ -44,12 +44,12 @@ class Gates:
         return False
 
     def refusal(self, pod: Pod) -> Status | None:
-        """What stands between one pod and the queue, whoever speaks for it."""
+        """The first refusal of one pod, also of one that is not the pod that stands for its gang."""
         profile = self.profiles.get(pod.scheduler_name)
         return merge_admission(profile.at("admit") if profile else (), self._answer, pod)
 
     def _answer(self, plugin: Plugin, pod: Pod) -> Status | None:
-        """An error shuts the gate like any refusal, and so does a plugin that raises."""
+        """A plugin's answer. An error gates the pod like any refusal, and so does a plugin that raises."""
         try:
             answer = plugin.admit(pod, self._cluster)
         except Exception as error:

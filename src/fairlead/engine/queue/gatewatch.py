@@ -1,8 +1,8 @@
-"""GateWatch: what happened since gated pods were last looked at.
+"""GateWatch: events that may wake gated pods, collected until somebody looks at the queue.
 
-Who is behind a gate mostly stays there: a thousand pods that wait for their victims to leave hear of every pod that
-leaves. So what happens is only noted, and each gate is asked once before anybody looks at the queue again; for the few
-whose gate has opened, the notes are then gone through as if each had been heard when it came.
+Most gated pods stay gated: a thousand pods that wait for their victims to leave would be asked about every deletion. So
+events are only noted, and each gate is asked once before the queue is next read. For the few entries whose gate has
+opened, the notes are then judged in order, as if each had been judged when it came.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class GateWatch:
     def opened(
         self, parked: Parked, gates: Gates, hints: Hints, requeuing: Requeuing
     ) -> Iterator[tuple[Entry, Requeue, str]]:
-        """Entries whose gate does not hold them any more and that something noted may help: how to requeue them, and
-        what did it. The notes are then forgotten."""
+        """Entries whose gate has opened and that one of the noted events may help: how to requeue them, and the label
+        of that event. The notes are then dropped."""
         notes, self._notes = self._notes, []
         listeners = [hints.listeners(note.event).plugins for note in notes]
         for entry in parked.behind(frozenset().union(*listeners)):

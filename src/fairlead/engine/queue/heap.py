@@ -1,10 +1,10 @@
-"""KeyedHeap: a priority queue whose items can be taken out or put elsewhere by key.
+"""KeyedHeap: a priority queue whose items can be removed or reordered by key.
 
-heapq moves items but does not know where they are. Here a removed item leaves its record behind with the item struck
-out, and struck records are skipped when they surface. They are swept when they outnumber the living, so every operation
-costs O(log n) amortised and memory stays proportional to what is in the queue.
+heapq does not know where an item is. So a removed item leaves its record in the heap, marked as dead, and dead records
+are skipped when they come to the top. They are swept when they outnumber the live ones, so every operation costs
+O(log n) amortised and memory stays proportional to the number of items.
 
-Invariant: `_records` has exactly one living record per key, and all of them are in `_heap`.
+Invariant: `_records` has exactly one live record per key, and all of them are in `_heap`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 Order = tuple[float, ...]
 
 _SLACK = 64
-"""Struck records that are tolerated in a small heap."""
+"""Dead records that are tolerated in a small heap."""
 
 
 class KeyedHeap(Generic[Item]):

@@ -1,8 +1,8 @@
-"""Hints: which event may wake whom. Built once from the profiles, asked for every event.
+"""Hints: which plugins listen to which events. Built once from the profiles, asked for every event.
 
-A plugin registers the events that may turn its refusals around, each with an optional hint that looks closer. Only
-plugins that can refuse a pod are asked. What an event finds is remembered by resource and action, so that the many
-events nobody listens to cost one lookup.
+A plugin registers the events that may make a pod schedulable which it refused, each with an optional hint function that
+decides for one pod (kube-scheduler's QueueingHintFn). Plugins that cannot refuse a pod are left out. The listeners of
+an event are cached by resource and action, so that an event nobody listens to costs one lookup.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 REFUSING_POINTS = ("admit", "prepare", "filter", "reserve", "permit", "placements")
 EXTENDER = "Extender"
-"""The name that refusals by extenders are recorded under."""
+"""The name under which refusals by extenders are recorded."""
 
 DEFAULT_INTERESTS = tuple(
     Interest(ClusterEvent(resource, ActionType.ALL))
@@ -39,7 +39,7 @@ DEFAULT_INTERESTS = tuple(
         events.DEVICE_CLASS,
     )
 )
-"""What a plugin listens to that does not say what it listens to."""
+"""The events of a plugin that does not name any (`Plugin.events` returns None)."""
 
 _TAINT_CHANGE = ClusterEvent(events.NODE, ActionType.UPDATE_NODE_TAINT)
 HintFunction = Callable[["Pod", object, object], Hint]
@@ -56,7 +56,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Who listens to an event: the plugins of all profiles, and by profile whom to ask in which order."""
+    """Who listens to an event: the plugins of all profiles, and the registrations of each profile in asking order."""
 
     plugins: frozenset[str]
     by_profile: Mapping[str, tuple[Registration, ...]]
@@ -71,7 +71,7 @@ class Hints:
         return profile in self._registered
 
     def listeners(self, event: ClusterEvent) -> Listeners:
-        """Who registered something that matches an event (a wildcard event is not looked up, it concerns all)."""
+        """The plugins whose registrations match an event. (A wildcard event concerns all and is not looked up.)"""
         found = self._found.get((event.resource, event.action))
         if found is None:
             found = self._found[event.resource, event.action] = self._find(event)
@@ -85,7 +85,7 @@ class Hints:
         return Listeners(frozenset(r.plugin for found in by_profile.values() for r in found), by_profile)
 
     def registered(self) -> Mapping[str, int]:
-        """Resource to the union of action bits that some plugin of some profile listens to."""
+        """By resource, the union of the action bits that plugins of all profiles listen to."""
         union: dict[str, int] = {}
         for registrations in self._registered.values():
             for registration in registrations:
@@ -122,7 +122,8 @@ def _interests(plugin: Plugin) -> tuple[Interest, ...]:
 
 
 def _taint_change(interests: Sequence[Interest]) -> Iterator[Interest]:
-    """Who listens to new nodes but to no change of taints is told of those too, whatever they are."""
+    """Taint changes for a plugin that listens to new nodes but not to them. The original adds them too, because a node
+    often becomes usable by losing a taint."""
     actions = [interest.event.action for interest in interests if interest.event.resource == events.NODE]
     hears_of_new_nodes = any(action & ActionType.ADD for action in actions)
     if hears_of_new_nodes and not any(action & ActionType.UPDATE_NODE_TAINT for action in actions):

@@ -1,8 +1,8 @@
-"""InFlight: pods that are being scheduled or bound, and what happened in the cluster meanwhile.
+"""InFlight: pods that are being scheduled or bound, and the events in the cluster meanwhile.
 
-A refusal may be out of date by the time it is known. So events are kept while any pod is in flight, and a pod that
-comes back is asked about those that came after it left. An event that is older than every pod in flight is of no use to
-anybody and is dropped, which bounds the memory.
+A refusal may be out of date by the time it is known. So events are kept while any pod is in flight, and when a pod
+comes back, the events since it left are judged for it. An event that is older than every pod in flight is dropped,
+which bounds the memory.
 
 Invariant: `_events` holds every event since the oldest pod in flight left, and nothing older.
 """
@@ -28,7 +28,7 @@ class Noted(NamedTuple):
 
 
 class Departure(NamedTuple):
-    """An entry that left, and how many events there had been by then."""
+    """An entry that left the queues, and how many events there had been by then."""
 
     entry: Entry
     position: int
@@ -68,7 +68,7 @@ class InFlight:
         self._pods[entry.uid] = Departure(entry, self._dropped + len(self._events))
 
     def note(self, event: ClusterEvent, old: object, new: object) -> None:
-        """Keep an event, if anybody is in flight to be asked about it."""
+        """Keep an event if any pod is in flight."""
         if self._pods:
             self._events.append(Noted(event, old, new))
             self._kept[event.label] += 1

@@ -1,8 +1,8 @@
-"""Nominator: which pods have been promised room on which node, while their victims leave or their binding is prepared.
+"""Nominator: which pods are nominated to which node, while their victims leave or their binding is prepared.
 
-Promises are made in memory first and appear in `status.nominatedNodeName` later, so memory wins over a status that says
-nothing yet. A promise names a pod; `on_node` looks up what that pod is now. One that is in no queue, because it is
-being scheduled at this moment, is stood in for by a stub that asks for nothing and has priority 0.
+A nomination is made in memory first and appears in `status.nominatedNodeName` later, so memory wins over a status that
+is still empty. `on_node` returns the newest version of each nominated pod. A pod that is in no queue, because it is
+being scheduled at this moment, is replaced by a stub that requests nothing and has priority 0, as in the original.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Promise:
-    """Who was promised a node; `stub` stands in for the pod once it had to."""
+    """A nominated pod; `stub` replaces it while it is in no queue, and is made when first needed."""
 
     pod: Pod
     stub: Pod | None = None
 
 
 class Nominator:
-    """`seen(uid)` is the newest version of a pod that the API showed, None if it is gone; `queued(key)` the version
-    that waits in a queue."""
+    """`seen(uid)` returns the newest version of a pod from the watch, None if it is gone; `queued(key)` returns the
+    version that waits in a queue."""
 
     def __init__(self, seen: Callable[[str], Pod | None], queued: Callable[[str], Pod | None]) -> None:
         self._seen = seen
@@ -38,7 +38,7 @@ class Nominator:
         self._changed: set[str] = set()
 
     def take_changed(self) -> set[str]:
-        """Names of the nodes whose promises have changed since this was last asked."""
+        """Names of the nodes whose nominations have changed since the last call."""
         changed, self._changed = self._changed, set()
         return changed
 
@@ -47,12 +47,12 @@ class Nominator:
 
     @property
     def nodes(self) -> Collection[str]:
-        """Names of the nodes that somebody is nominated to."""
+        """Names of the nodes that pods are nominated to."""
         return self._nodes.keys()
 
     def nominate(self, pod: Pod, node_name: str | None = None) -> None:
-        """Promise a node, instead of an earlier one. None follows the pod's own status; the empty string takes the
-        promise back. A pod that is gone or has a node is promised nothing."""
+        """Nominate a pod to a node, instead of an earlier one. None takes the node of the pod's own status; the empty
+        string clears the nomination. A pod that is gone or has a node is not nominated."""
         self.clear(pod.uid)
         node_name = pod.nominated_node if node_name is None else node_name
         if not node_name:
@@ -74,7 +74,8 @@ class Nominator:
                 del self._nodes[node_name]
 
     def update(self, old: Pod, new: Pod) -> None:
-        """A pod changed. If neither version says a node, a promise in memory stands; otherwise the new one decides."""
+        """Take in a new version of a pod. If neither version's status nominates a node, a nomination in memory stays;
+        otherwise the new status counts."""
         kept = None if old.nominated_node or new.nominated_node else self._node_of.get(old.uid)
         self.clear(old.uid)
         self.nominate(new, kept)
@@ -84,7 +85,7 @@ class Nominator:
         return self._node_of.get(uid, "")
 
     def on_node(self, name: str) -> list[Pod]:
-        """Pods that are nominated to a node, in the order they were."""
+        """Pods that are nominated to a node, in the order of their nominations."""
         return [self._queued(promise.pod.key) or self._stub(promise) for promise in self._nodes.get(name, {}).values()]
 
     def _stub(self, promise: Promise) -> Pod:

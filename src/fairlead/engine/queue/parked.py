@@ -1,10 +1,10 @@
-"""Parked: entries that wait for something to happen, filed under the plugins they wait for.
+"""Parked: the unschedulable queue, in which entries wait for an event, indexed by the plugins that refused them.
 
-Thousands of events a second meet tens of thousands of parked pods, and most events concern few of them. So an event is
-shown only to entries that blame a plugin which listens to it. Entries of a profile that is no longer configured are
-filed under nobody's name: any event may wake them.
+There may be thousands of events a second and tens of thousands of parked entries, and most events concern few of them.
+So an event is judged only for entries that blame a plugin which listens to it. Entries whose profile is no longer
+configured ("orphans") have an index of their own: any event may wake them.
 
-Invariant: an entry is filed under exactly the plugins it blamed when it was parked; re-park it when that changes.
+Invariant: an entry is indexed under exactly the plugins it blamed when it was parked; park it again when they change.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from fairlead.engine.queue.entry import Entry
 
 _GATE = "\0gate "
-"""Gated entries are filed under the gate that holds them, and not under whom they blame besides."""
+"""Prefix of the index of gated entries: by the plugin that gates them, not by other plugins that they blame."""
 ORPHANS = "\0orphans"
-"""Where entries without a profile are filed; no plugin has this name."""
+"""The index of entries without a profile; no plugin has this name."""
 
 
 class Parked:
@@ -45,7 +45,7 @@ class Parked:
         return len(self._gated)
 
     def put(self, entry: Entry, *, orphan: bool) -> None:
-        """Park an entry, or file a parked one anew."""
+        """Park an entry, or index a parked one anew."""
         key = entry.key
         self.remove(key)
         names = (ORPHANS,) if orphan else (_GATE + entry.gated_by,) if entry.gated else tuple(sorted(entry.blamed))
@@ -89,7 +89,7 @@ class Parked:
         return self._by_age.peek()
 
     def parked_before(self, moment: float) -> list[Entry]:
-        """Take out all entries that have been parked since before a moment, oldest first, in order to move them."""
+        """Take out all entries that have been parked since before a moment, oldest first."""
         found = []
         while (entry := self._by_age.peek()) is not None and entry.parked_since < moment:
             self._by_age.remove(entry.key)

@@ -1,7 +1,7 @@
-"""Promised: who is nominated to which row, kept up to date instead of being put together for every attempt.
+"""Promised: the nominated pods by row, kept up to date instead of being collected for every attempt.
 
-With a thousand pods that wait for their victims to leave, most promises are the same from one attempt to the next. What
-can have changed is what the Nominator says has, and the pod that was in flight the last time, which is back in a queue.
+With a thousand pods that wait for their victims to leave, most nominations are the same from one attempt to the next. A
+row can have changed if the Nominator names its node, or if the pod that was in flight the last time is nominated there.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Promised:
         self._table = table
         self._by_row: dict[int, list[Pod]] = {}
         self.log = TouchLog()
-        """Rows whose promises have changed."""
+        """The rows whose nominations have changed."""
         self._mark = -1
         self._in_flight = ""
-        """The node of the pod that was in flight the last time, when it stood there as a stub."""
+        """The node to which the pod of the last attempt is nominated; a stub stood for it then."""
 
     def while_placing(self, pod: Pod) -> Mapping[int, list[Pod]]:
-        """Nominated pods by row, while this one is in flight."""
+        """Nominated pods by row, for an attempt at one pod."""
         nominator = self._nominator
         own = nominator.node_of(pod.uid)
         stale = nominator.take_changed() | {own, self._in_flight}
@@ -47,7 +47,8 @@ class Promised:
         return self._by_row
 
     def while_placing_many(self) -> Mapping[int, list[Pod]]:
-        """The same while several pods are in flight at once: put together anew, now and the next time."""
+        """The same for an attempt at a gang, where several pods are in flight at once: collected anew, now and the next
+        time."""
         self._mark = -1
         rows = self._table.row_of
         return {rows[name]: self._nominator.on_node(name) for name in self._nominator.nodes if name in rows}

@@ -1,10 +1,10 @@
 """Queues: the active, the backoff and the unschedulable queue, and which entry is in which.
 
-The rules are the Backlog's; here is only the furniture. Entries are known by namespace and name, so a pod that was
-deleted and made anew under its name takes the place of its predecessor.
+The rules are in backlog.py and transitions.py; here are only the containers. Entries are known by namespace and name,
+so a pod that was deleted and created anew under its name replaces its predecessor.
 
-Invariant: an entry whose place is ACTIVE, BACKOFF or PARKED is in that queue and in no other, and the queues hold
-nobody else. `check` counts.
+Invariant: an entry whose place is ACTIVE, BACKOFF or PARKED is in that queue and in no other, and the queues hold no
+other entries. `check` recounts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Queues:
         return iter(self._entries.values())
 
     def summary(self) -> str:
-        """How full the queues are, in the words of a dump."""
+        """The lengths of the queues, in the words of kube-scheduler's debugger dump."""
         return f"activeQ:{len(self.active)}; backoffQ:{len(self.backoff)}; unschedulablePods:{len(self.parked)}"
 
     def get(self, key: str) -> Entry | None:
@@ -50,7 +50,7 @@ class Queues:
         return None if key is None else self._entries[key]
 
     def first(self) -> Entry | None:
-        """Who is next: the first of the active, else the first of those who may leave their backoff early."""
+        """The next entry: the first active one, else the first that may leave its backoff early."""
         return self.active.peek() or self.backoff.first()
 
     def put_active(self, entry: Entry) -> None:
@@ -86,7 +86,7 @@ class Queues:
         del self._keys[entry.uid]
 
     def replace_pod(self, entry: Entry, pod: Pod) -> None:
-        """The same entry with a newer version of its pod, or with another that speaks for its gang."""
+        """Give an entry a newer version of its pod, or another member that stands for its gang."""
         if pod is not entry.pod:
             del self._keys[entry.uid]
             entry.pod = pod
@@ -94,14 +94,15 @@ class Queues:
         self.reorder(entry)
 
     def reorder(self, entry: Entry) -> None:
-        """The entry's order may have changed; it stays in the queue it is in."""
+        """Update an entry's order in its queue."""
         if entry.place is QueueName.ACTIVE:
             self.active.put(entry.key, self._order(entry), entry)
         elif entry.place is QueueName.BACKOFF:
             self.backoff.reorder(entry, self._order(entry))
 
     def counts(self) -> dict[str, int]:
-        """What the gauge `pending_pods` shows: pods, also those that wait in one entry; who has gates is gated."""
+        """The gauge `pending_pods`: pods by queue, every member of a gang counted; a pod with scheduling gates counts
+        as gated."""
         found = {
             "active": len(self.active),
             "backoff": len(self.backoff),
@@ -118,7 +119,7 @@ class Queues:
         return found
 
     def check(self) -> None:
-        """Recount; an AssertionError says what is in the wrong place."""
+        """Check the invariant by recounting; raises AssertionError."""
         queues = ((QueueName.ACTIVE, self.active), (QueueName.BACKOFF, self.backoff), (QueueName.PARKED, self.parked))
         for place, queue in queues:
             listed = {entry.key: entry for entry in queue}

@@ -1,7 +1,7 @@
-"""Is a refusal worth another attempt? What an event, or all that happened during an attempt, means for one entry.
+"""Requeuing: whether an event, or the events during an attempt, are worth another attempt at an entry.
 
-The plugins to blame are asked through the hints they registered. A hint that raises counts as a yes: a pod tried in
-vain costs one attempt, a pod forgotten waits for minutes.
+The hints of the plugins to blame are asked. A hint that raises counts as `Queue`: a needless attempt costs little,
+while a pod that is not woken waits for minutes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Requeuing:
         self._complaints = complaints
 
     def judge(self, entry: Entry, event: ClusterEvent, old: object, new: object) -> Requeue:
-        """What one event means for an entry. A plugin whose refusal was only `pending` spares it the backoff."""
+        """How to requeue an entry because of one event. If a plugin whose refusal was `pending` says `Queue`, there is
+        no backoff."""
         blamed = entry.blamed
         if not blamed:
             return Requeue.AFTER_BACKOFF
@@ -53,7 +54,7 @@ class Requeuing:
         return _best(verdicts, may_hurry=bool(entry.pending_plugins))
 
     def judge_all(self, entry: Entry, noted: list[Noted] | None) -> Requeue:
-        """What all that happened during an attempt means for an entry; None if nobody kept count of it."""
+        """How to requeue an entry because of the events during its attempt; `noted` is None if they were not kept."""
         if not entry.blamed or noted is None:
             return Requeue.AFTER_BACKOFF
         verdicts = (self.judge(entry, event, old, new) for event, old, new in noted)
@@ -74,7 +75,8 @@ class Requeuing:
 
 
 def _best(verdicts: Iterable[Requeue], *, may_hurry: bool) -> Requeue:
-    """The most favourable verdict, asking no further than needed: only pending plugins can say `immediately`."""
+    """The most favourable verdict; stops asking when no better one is possible. Only the hint of a pending plugin
+    (`may_hurry`) can lead to `immediately`."""
     best = Requeue.SKIP
     for verdict in verdicts:
         if verdict is Requeue.IMMEDIATELY:

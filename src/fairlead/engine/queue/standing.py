@@ -1,4 +1,4 @@
-"""Where an entry stands, for those who ask: which queue, since when, for whom it waits and what would wake it."""
+"""An entry as a `Waiting`: its queue, since when it waits, for which plugins, and what would wake it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Sweeps: when entries that have been parked for too long are looked for.
+"""Sweeps: the moments at which entries that have been parked for too long are looked for.
 
-A sweep is due at a fixed period; it is taken as of the moment it was due, so that it does not matter who was late.
+A sweep is due at a fixed period. It counts as of the moment when it was due, so that a late caller finds the same
+entries as a punctual one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from fairlead.engine.queue.entry import Entry
 
 SWEEP_PERIOD = 30.0
-"""How often long-parked pods are looked for."""
+"""Seconds between two sweeps (kube-scheduler flushes its unschedulable pods every 30 s)."""
 
 
 class Sweeps:
@@ -21,7 +22,7 @@ class Sweeps:
         self._next: float | None = None
 
     def cutoff(self, now: float) -> float | None:
-        """If a sweep is due: who has been parked since before this moment has been for too long."""
+        """If a sweep is due, the moment before which an entry must have been parked to be moved; else None."""
         if self._next is not None and now < self._next:
             return None
         start = now if self._next is None else self._next
