@@ -1,7 +1,7 @@
-"""Extender: somebody outside who is asked, over the wire, to filter, weigh, preempt or bind. Only the contract is here;
-api/outside/extender.py speaks HTTP.
+"""Extender: the contract of kube-scheduler's HTTP extenders, which filter, score, preempt or bind from outside.
 
-An extender sees the nodes that all plugins left over, after them, and one after the other on the shrinking list.
+Only the contract is here; api/outside/extender.py speaks HTTP. Extenders are asked after all filters, one after the
+other, each about the nodes that are left.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PSEUDO_PLUGIN = "Extender"
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """Rows left over, and what was said of the others: (message, final)."""
+    """The rows that an extender passes, and (message, final) of those it refused."""
 
     rows: NDArray[np.int32]
     refused: Mapping[int, tuple[str, bool]]
@@ -32,7 +32,7 @@ class Extended:
 
 @dataclass(frozen=True, slots=True)
 class Victims:
-    """Pods that would have to go from one node, and how many budgets that would violate."""
+    """The victims on one node, and how many of them violate a disruption budget."""
 
     pods: tuple[Pod, ...]
     violations: int
@@ -53,7 +53,7 @@ class Extender(Protocol):
     def filter(self, cycle: Cycle, rows: NDArray[np.int32]) -> Extended: ...
 
     def prioritize(self, cycle: Cycle, rows: NDArray[np.int32]) -> NDArray[np.int64]:
-        """What is added to the totals, weight and scale included."""
+        """The scores to add to the totals, already weighted and scaled."""
         ...
 
     def preempt(self, cycle: Cycle, victims: Mapping[str, Victims]) -> Mapping[str, Victims]: ...

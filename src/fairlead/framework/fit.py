@@ -1,7 +1,7 @@
-"""FitErrors: why a task found no node, in arrays of rows per reason, and the sentence that Volcano makes of it.
+"""FitErrors: why a Volcano task found no node, as arrays of rows per reason, and Volcano's message for it.
 
-A row may have several reasons. Rows are kept as arrays, so that five thousand refused nodes are a few arrays and the
-sentence is a few lengths.
+A row may have several reasons. Rows are arrays, so that for five thousand refused nodes the message needs only the
+lengths of a few of them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 
 ALL_NODES_UNAVAILABLE = "all nodes are unavailable"
 _MANY = 10_000
+"""The most messages that `could_say` compares: with many rows and reasons there are too many to try all."""
 
 
 class OneOf(str):
-    """A reason for which the original may give another: which of several, it leaves to chance."""
+    """A reason instead of which Volcano may name one of `others`: it walks a Go map, in random order."""
 
     __slots__ = ("others",)
     others: tuple[str, ...]
 
 
 def one_of(texts: Sequence[str]) -> str:
-    """The first of some texts, for which any of the others may be said."""
+    """The first of some texts, marked as one that Volcano chooses at random."""
     if len(texts) == 1:
         return texts[0]
     said = OneOf(texts[0])
@@ -60,11 +61,11 @@ class FitErrors:
         return _all_of([rows for _, _, rows in self.parts])
 
     def final_rows(self) -> NDArray[np.int32]:
-        """Those of them that no eviction could help."""
+        """The rows that have a final error: no eviction could help."""
         return _all_of([rows for _, final, rows in self.parts if final])
 
     def take(self, other: FitErrors, rows: NDArray[np.int32]) -> None:
-        """Also what another says about some rows."""
+        """Add the errors that another FitErrors has for some rows."""
         for text, final, refused in other.parts:
             self.add(text, refused[np.isin(refused, rows)], final=final)
 
@@ -79,7 +80,7 @@ class FitErrors:
         return self._in_words(histogram)
 
     def could_say(self, message: str) -> bool:
-        """Whether this is a message for it, whichever reasons chance may name."""
+        """Whether Volcano could have written this message, with whichever of the random reasons."""
         if self.message == message:
             return True
         open_to_chance = [(text, len(rows)) for text, _, rows in self.parts if isinstance(text, OneOf)]
@@ -97,7 +98,7 @@ class FitErrors:
 
 
 def _draws(texts: Sequence[str], times: int) -> list[Counter[str]]:
-    """All ways to choose one of some texts so many times."""
+    """All ways to choose one of some texts `times` times, as counts."""
     return [Counter(drawn) for drawn in islice(combinations_with_replacement(texts, times), _MANY)]
 
 

@@ -1,7 +1,7 @@
-"""Profile: a named arrangement of policies, and all that distinguishes one scheduling manner from another.
+"""Profile: which plugins schedule the pods of one scheduler name, at which points and with which weights.
 
-A profile serves the pods that name it in `spec.schedulerName`. It lists, for each extension point, which plugins are
-asked and in which order, and what each score weighs. Plugins come as instances; nothing here knows any by name.
+A profile serves the pods that name it in `spec.schedulerName`. It lists, for each extension point, the plugins in
+asking order, and the weights of their scores. Plugins are instances; no plugin is known here by name.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Rounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """`points` maps a point (a method of Plugin) to its plugins in order. `percentage` says how many feasible nodes
-    are enough: None for all, 0 for kube-scheduler's adaptive formula, else percent of the nodes."""
+    """`points` maps a point (a method of Plugin) to its plugins in order. `percentage` is percentageOfNodesToScore:
+    None scores all feasible nodes, 0 is kube-scheduler's adaptive formula."""
 
     name: str
     points: Mapping[str, tuple[Plugin, ...]]
@@ -61,9 +61,9 @@ class Profile:
     """Break ties as kube-scheduler's heap would if it saw nodes in tree order, instead of by the seeded rng."""
     extenders: tuple[Extender, ...] = ()
     rounds: Rounds | None = None
-    """Where it is not None, pods are placed in rounds, and the points above are not asked."""
+    """If it is not None, pods are placed in Volcano's rounds, and the points above are not asked."""
     gangs: GangRules | None = field(init=False, default=None)
-    """How groups are scheduled as wholes, as one of the plugins says; None takes their members one by one."""
+    """How groups are scheduled as wholes, taken from the plugin that says it; None schedules members singly."""
 
     def __post_init__(self) -> None:
         rules = (plugin.gang_rules for plugin in self.plugins() if plugin.gang_rules is not None)

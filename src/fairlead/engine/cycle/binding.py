@@ -1,4 +1,4 @@
-"""Binding: one placement on its way to the API. Permit, prebind, bind; then it is confirmed, or undone.
+"""Binding: one placement on its way to the API (kube-scheduler's binding cycle): WaitOnPermit, PreBind, Bind.
 
     WAITING ──all allowed──▶ PREPARING ──errands done──▶ BINDING ──the API agreed──▶ ENDED (status is None)
        │ refused, timed out      │ an errand failed         │ refused
@@ -6,8 +6,8 @@
                                                                                        │ a gang keeps the place
                                                                        tried again ◀── HELD
 
-It waits for nobody: it is advanced whenever replies or changes came in, and says when it wants to be looked at next.
-Meanwhile the pod is ASSUMED and the next one is being placed.
+A Binding never blocks: it is advanced when replies or changes came in, and `wake_at` says when it wants to be advanced
+next. Meanwhile the pod is ASSUMED and the next pods are placed.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class Binding:
         self.status: Status | None = None
         self.started = now
         self.binds_since = now
-        """When all was prepared and the binding itself began."""
+        """When PreBind was done and Bind began."""
         self.waiting_for: dict[str, tuple[float, float]] = {}
-        """Plugins that asked to wait: until when, and for how long that is."""
+        """By plugin that asked to wait: the moment at which the wait times out, and its length in seconds."""
         self.past_permit = False
         self.preempted = False
         self.retry_at: float | None = None
@@ -83,7 +83,7 @@ class Binding:
         self._errands: list[Errand] = []
         self._plugin_of: dict[int, str] = {}
         self._asked_to_bind = 0
-        """How many of those that bind, extenders and then plugins, have been asked."""
+        """How many binders have been asked: extenders first, then plugins."""
 
     @property
     def pod(self) -> Pod:
@@ -95,14 +95,15 @@ class Binding:
         self.waiting_for.pop(plugin, None)
 
     def reject(self, plugin: str, message: str) -> bool:
-        """Refuse a pod that waits; False if it does not (any more)."""
+        """Refuse a pod that waits for permission; False if it does not wait."""
         if self.stage is not BindingStage.HELD and (self.stage is not BindingStage.WAITING or not self.waiting_for):
             return False
         self._end(unschedulable(message).by(plugin))
         return True
 
     def preempt(self) -> bool:
-        """Take the place away in memory, from a pod that waits or prepares: it is tried again after a backoff."""
+        """End the binding of a preempted pod that is still in Permit or PreBind; False if it is past them. It is tried
+        again after a backoff."""
         if self.stage in (BindingStage.WAITING, BindingStage.HELD):
             self._end(failed("preempted"))
         elif self.stage is BindingStage.PREPARING:
@@ -115,7 +116,7 @@ class Binding:
     # ---- a place that is kept after a failure ----
 
     def hold(self, until: float) -> None:
-        """The bind failed, but the place is kept, and tried again later."""
+        """Keep the place after a failed bind; it is tried again at `until`."""
         self.stage, self.retry_at = BindingStage.HELD, until
 
     def give_up(self, status: Status) -> None:
@@ -125,7 +126,8 @@ class Binding:
     # ---- going on ----
 
     def open(self) -> bool:
-        """Collect what must be done before binding. Says whether it will take a while."""
+        """Ask the PreBind plugins for their errands. Returns whether the binding has to wait, for those or for
+        permission."""
         for plugin in self.cycle.profile.at("prebind"):
             errand = asked(plugin, "prebind", self.cycle, self.row)
             if isinstance(errand, Status):
@@ -138,7 +140,7 @@ class Binding:
         return bool(self._errands or self.waiting_for)
 
     def advance(self, now: float, replies: Sequence[Reply] = ()) -> list[Write]:
-        """Go as far as possible; returns the writes that this takes."""
+        """Go on as far as possible; returns the writes."""
         writes: list[Write] = []
         if self.stage is BindingStage.WAITING:
             if self.waiting_for:
@@ -189,7 +191,7 @@ class Binding:
         return writes
 
     def _bind_by_next(self, now: float) -> list[Write]:
-        """Interested extenders that bind, then plugins; each is asked only if those before it stepped aside."""
+        """Ask the next binder: interested extenders that bind, then Bind plugins, each only if those before skipped."""
         profile, cycle = self.cycle.profile, self.cycle
         extenders, plugins = profile.extenders, profile.at("bind")
         while self._asked_to_bind < len(extenders) + len(plugins):
@@ -225,7 +227,8 @@ class Binding:
 
 
 def _wrapped(point: str, plugin: str, status: Status) -> Status:
-    """A refusal keeps its words; anything else is an error that names point and plugin (an extender names itself)."""
+    """A refusal as it is; any other status as an error that names the point and the plugin. (Errors of extenders name
+    the extender already.)"""
     if status.code.rejected:
         return status.by(plugin)
     if not plugin:
@@ -234,7 +237,7 @@ def _wrapped(point: str, plugin: str, status: Status) -> Status:
 
 
 def told_after_binding(cycle: Cycle, row: int) -> None:
-    """PostBind: everybody hears of a pod that is bound."""
+    """PostBind: tell plugins that a pod is bound."""
     for plugin in cycle.profile.at("postbind"):
         if takes_part(plugin, "postbind"):
             asked(plugin, "postbind", cycle, row)

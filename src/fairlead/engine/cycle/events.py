@@ -1,8 +1,8 @@
-"""Recorder: Kubernetes Events about decisions, as writes, folded into series as client-go folds them.
+"""EventRecorder: Kubernetes Events about decisions, as writes, with series as in client-go.
 
-The first event of a kind about one version of an object is created; the second turns it into a series; further ones
-only count, and the count is written again every half hour while the series lives. The note is not part of what makes
-two events alike.
+The first event is created; a second equal one turns it into a series; further ones are only counted, and the count is
+written every half hour while the series lives. Events are equal if they have the same reason and are about the same
+version of an object; their notes may differ.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Key = tuple[str, ...]
 
 @dataclass(slots=True)
 class Series:
-    """What is known of like events: the object that was created, how many came, when the last did."""
+    """A series of equal events: the object that was created, how many came, and when the last did."""
 
     namespace: str
     name: str
@@ -57,7 +57,7 @@ class EventRecorder:
         note: str,
         related: Pod | PodGroup | None = None,
     ) -> list[Write]:
-        """The writes that tell of something that happened to a pod or a group (`kind` is Normal or Warning)."""
+        """The writes of an event about a pod or a group; `kind` is Normal or Warning."""
         self._sweep(now)
         key = (kind, action, reason, controller, pod.uid, pod.resource_version, related.uid if related else "")
         series = self._series.get(key)
@@ -98,7 +98,7 @@ class EventRecorder:
         return Write(Verb.CREATE, kinds.EVENT_V1, namespace, name, body)
 
     def _sweep(self, now: float) -> None:
-        """Series end when nothing like them has come for a while."""
+        """Drop the series for which no equal event has come for a while."""
         if now < self._next_sweep:
             return
         self._next_sweep = now + _SWEEP_EVERY

@@ -1,9 +1,8 @@
-"""Evictions: carrying out what preemption decided, while scheduling goes on.
+"""Evictions: deletes the victims of preemption while scheduling goes on (kube-scheduler's async preemption).
 
-All victims but the last are evicted together; when the API has agreed, the last one goes, and with its deletion on the
-way the pod that all this is for may be tried again. Until then it is kept out of the queue (`cluster.preempting`), so
-that it does not look for a second set of victims. A victim that is itself only on its way to the node is sent back in
-memory, without a word to the API.
+All victims but the last are evicted together; when the API has agreed, the last one is. Until then the preemptor is
+gated (`cluster.preempting`), so that it does not look for a second set of victims. A victim that is itself only assumed
+on the node loses its place in memory, without a request to the API.
 
     begin ──▶ evicting all but the last ──▶ evicting the last ──▶ ended
                      └──────── an error ────────┴──▶ ended; the pod is tried again at once
@@ -32,12 +31,12 @@ if TYPE_CHECKING:
     from fairlead.state.gangs import Gang
 
 WHOLE_CLUSTER = "cluster"
-"""Where a gang's victims are, in the words of their events."""
+"""The place that events name for the victims of a gang, which may be on any node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claimant:
-    """Who room is made for: a pod, or a gang that a pod speaks for. `key` is what is kept out of the queue."""
+    """The preemptor: a pod, or a gang for which one of its pods stands. `key` is the gated key."""
 
     pod: Pod
     key: str
@@ -48,7 +47,7 @@ class Claimant:
 
 @dataclass(slots=True, eq=False)
 class Eviction:
-    """Room being made for one claimant."""
+    """The evictions for one claimant that are under way."""
 
     claimant: Claimant
     node: str
@@ -66,19 +65,19 @@ class Evictions:
         self._bindings = bindings
         self._of_write: dict[Write, Eviction] = {}
         self.victims: list[int] = []
-        """How many victims each preemption had; telemetry reads and clears it."""
+        """The number of victims of each preemption; telemetry reads and clears it."""
 
     def begin(self, preemptor: Pod, node: str, victims: Sequence[Pod], now: float) -> list[Write]:
-        """Start evicting. Victims that are leaving already need no push."""
+        """Start evicting the victims of a pod. Victims that are terminating already are skipped."""
         return self._begin(Claimant(preemptor, preemptor.uid, preemptor.uid), node, victims, now)
 
     def begin_for_gang(self, gang: Gang, pod: Pod, victims: Sequence[Pod], now: float) -> list[Write]:
-        """The same for a gang, whose victims may be anywhere; one of its pods speaks for it."""
+        """The same for a gang, whose victims may be on any node; `pod` stands for it."""
         uid = gang.group.uid if gang.group is not None else pod.uid
         return self._begin(Claimant(pod, gang.key, uid, "podgroup", gang.group), WHOLE_CLUSTER, victims, now)
 
     def send_away(self, pod: Pod, why: str, now: float) -> list[Write]:
-        """Evict a pod for no other pod's sake."""
+        """Evict a pod that is not in another's way: a started member of an incomplete gang."""
         delete = Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, _only(pod))
         return [_disruption(pod, f"{pod.scheduler_name}: {why}", now), delete]
 
@@ -109,7 +108,7 @@ class Evictions:
         return writes
 
     def _go_on(self, eviction: Eviction, now: float) -> list[Write]:
-        """The turn of the last victim; or the end, if it has had it."""
+        """Evict the last victim, or end if that is done."""
         last, eviction.last = eviction.last, None
         if last is None:
             self._end(eviction)
@@ -153,12 +152,12 @@ class Evictions:
         )
 
     def _send_back(self, victim: Pod) -> bool:
-        """A victim that waits for permission or prepares to be bound loses its place at once."""
+        """End the binding of a victim that is in Permit or PreBind; False if it has none."""
         binding = self._bindings.get(victim.uid)
         return binding is not None and binding.preempt()
 
     def _clear_lower_nominations(self, preemptor: Pod, node: str, now: float) -> list[Write]:
-        """Who was promised room on this node with a lower priority must look elsewhere."""
+        """Clear the nominations of pods of lower priority to this node."""
         writes = []
         for pod in self._backlog.nominator.on_node(node):
             if pod.priority < preemptor.priority:
@@ -170,7 +169,7 @@ class Evictions:
 
 
 def _only(victim: Pod) -> dict[str, object]:
-    """Options that delete this pod and not a namesake that has taken its place."""
+    """Delete options with the pod's uid, so that a new pod of the same name is not deleted."""
     return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": victim.uid}}
 
 

@@ -1,4 +1,4 @@
-"""What an attempt came to, in the words that the API and its users see: conditions and nominations, as writes."""
+"""Failure of an attempt, and the status patches that tell pods and groups of it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a pod goes back to the queue. `nominated` is the node it is promised: None leaves that as it is, the empty
-    string takes an earlier promise back. A failure without plugins to blame is an error, retried after a backoff."""
+    """Why a pod goes back to the queue. `nominated` is the node it is nominated to: None leaves an earlier nomination
+    as it is, the empty string clears it. A failure without plugins to blame is an error, retried after a backoff."""
 
     status: Status
     message: str
@@ -39,8 +39,8 @@ class Failure:
 def status_patch(
     pod: Pod, *, now: float, reason: str = "", message: str = "", nominated: str | None = None
 ) -> Write | None:
-    """The patch of a pod's status that says it could not be placed (if there is a reason) and where room is promised to
-    it; None if it says so already."""
+    """The patch of a pod's status with the PodScheduled condition (if there is a reason) and the nominated node; None
+    if the status has both already."""
     status: Doc = {}
     if reason and pod.scheduled_condition != ("False", reason, message):
         status["conditions"] = [_condition(pod, now, reason, message)]
@@ -55,8 +55,8 @@ def status_patch(
 
 
 def group_patch(group: PodGroup, refusal: Status | None, *, now: float) -> Write | None:
-    """The patch that says on a group whether it was scheduled; None if it says so already. Once it was, later cycles
-    for more members do not take that back."""
+    """The patch of a group's status with the condition whether it was scheduled; None if it has that already. Once it
+    is True, later attempts at further members do not change it."""
     if refusal is None:
         said = ("True", "Scheduled", "")
     elif refusal.code.rejected:

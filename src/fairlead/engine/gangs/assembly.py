@@ -1,13 +1,13 @@
-"""Assembly: one attempt at a whole gang. Every member is put on a row of the table, in one Statement; all of it is kept
-or none of it.
+"""Assembly: one attempt at a whole gang. All members are assigned to rows in one Statement, which is kept or rolled
+back as a whole.
 
     members in order ─▶ place ─▶ assign, reserve, permit ─▶ the first consent means: the gang is whole
          for each placement (a rack, a zone), if the group wants one; the best one that fits is taken
     not whole ─▶ undone in reverse; perhaps room can be made for all of it (rescue_gang)
 
-The trial is the real thing: if the gang is whole, what lies on the table is committed as it is. If not, the table, the
-reservations and the counts are as before, exactly. The rules are kube-scheduler's; what is ours is that nobody is
-evicted for a gang that would not be whole then.
+If the gang is whole, the assignments are committed as they are. If not, the table, the reservations and the counts are
+exactly as before. The rules are kube-scheduler's. One rule is ours: no pod is evicted for a gang that would not be
+whole afterwards.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NO_RESCUE_IN_DOMAINS = "workload aware preemption is not supported for pod group
 
 
 class Assembly:
-    """The means of one attempt; also what a rescue gets to work with (framework/gang.GangCase)."""
+    """The state of one attempt. It is also the GangCase (framework/gang.py) that `rescue_gang` works with."""
 
     def __init__(
         self,
@@ -78,9 +78,10 @@ class Assembly:
         self._meter = meter
         self._statement = Statement(cluster)
         self._rescuing = True
-        """Whether members may look for room that is yet to be made; not while whole gangs are tried on for it."""
+        """Whether PostFilter is asked for single members; not while `rescue_gang` tries placements of the whole
+        gang."""
         self.trials = 0
-        """In how many parts of the cluster members were put on rows."""
+        """The number of domains in which members were assigned to rows."""
 
     def run(self) -> Result:
         try:
@@ -92,7 +93,7 @@ class Assembly:
             self._search.within = None
 
     def commit(self) -> None:
-        """Keep what lies on the table: members become ASSUMED."""
+        """Keep the assignments: members become ASSUMED."""
         self._statement.commit()
         self.gang.proposed = 0
 
@@ -109,7 +110,7 @@ class Assembly:
         return DomainSearch(self, placements).run()
 
     def _anywhere(self) -> Result:
-        """On any nodes. Where somebody divides the cluster, all of it is one placement, and is spoken of as one."""
+        """Try the whole cluster. If a plugin divides the cluster into domains, the messages call it a placement too."""
         result = self.assemble(None)
         if self._divides and result.status is not None and result.status.code.rejected and not result.waiting:
             result.status = none_of(1, result.status)
@@ -117,7 +118,7 @@ class Assembly:
 
     @property
     def _divides(self) -> frozenset[str]:
-        """Who says which parts of the cluster there are."""
+        """The names of the plugins that divide the cluster into domains (PlacementGenerate)."""
         return frozenset(plugin.name for plugin in self.profile.at("placements")[:1])
 
     def _placements(self) -> Sequence[GangDomain] | Status | None:
@@ -131,7 +132,8 @@ class Assembly:
     # ---- all members, one after the other ----
 
     def assemble(self, placement: GangDomain | None) -> Result:
-        """Put members on rows. A whole gang is left on the table; anything else is undone."""
+        """Assign members to rows of a domain. A gang that is whole stays assigned; otherwise all assignments are
+        undone."""
         rows = placement.rows if placement is not None else None
         self._search.within = rows
         result = Result(status=unschedulable(UNSCHEDULABLE), placement=placement)
@@ -153,7 +155,7 @@ class Assembly:
         return result
 
     def _agree(self, result: Result, member: MemberResult) -> None:
-        """If everybody that permits consents, enough members have places."""
+        """Look whether the gang is whole: it is when all Permit plugins admit a member."""
         permission = member.permission
         if permission is None or (permission.waits and self._rules.plugin in dict(permission.waits)):
             return
@@ -189,7 +191,7 @@ class Assembly:
         return cycle
 
     def prepared(self, pod: Pod) -> Cycle | None:
-        """A cycle in which every plugin has looked at the pod; None if one of them refuses it whatever the node."""
+        """A cycle of the pod after PreFilter; None if a plugin refused the pod there."""
         cycle = self.cycle_of(pod)
         try:
             return cycle if self._evaluator.prepare(cycle).status is None else None
@@ -197,7 +199,8 @@ class Assembly:
             return None
 
     def _refused(self, member: MemberResult, refusals: Refusals) -> None:
-        """Nothing fits. Where members are rescued one by one, a node that will be free counts as a place."""
+        """No row is feasible for a member. If PostFilter is asked for single members, the node it nominates counts as
+        the member's place."""
         if not self._rescuing:
             message = refusals.diagnosis.message
             member.failure = Failure(unschedulable(message), message, refusals.diagnosis.unschedulable_plugins)
@@ -211,7 +214,7 @@ class Assembly:
             member.failure = outcome
 
     def _claim(self, member: MemberResult) -> None:
-        """Assign, reserve, permit; a refusal leaves no trace."""
+        """Assign a member to its row, then ask Reserve and Permit; a refusal undoes the assignment."""
         assert member.placed is not None
         cycle, row = member.cycle, member.placed.row
         before = self._statement.checkpoint()
@@ -232,7 +235,7 @@ class Assembly:
             member.failure = refused_on_node(refused)
 
     def undo(self, members: Sequence[MemberResult]) -> None:
-        """Take all of it back, latest first. The members still say where they would have been."""
+        """Undo the assignments, latest first. The members' results keep the rows that they had."""
         for member in reversed(members):
             if member.placed is not None:
                 self._unreserve(member)
@@ -272,7 +275,7 @@ class Assembly:
             return GangRescued(failed(str(error)))
 
     def _move_to(self, result: Result, nominations: Sequence[tuple[Pod, int]]) -> None:
-        """Members that would go somewhere are promised that place; the others keep their refusals."""
+        """Give members the rows that the rescue found for them; the others keep their refusals."""
         rows = {pod.uid: row for pod, row in nominations}
         for member in result.members:
             row = rows.get(member.pod.uid)

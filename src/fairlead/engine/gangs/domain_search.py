@@ -1,14 +1,14 @@
-"""DomainSearch: which part of the cluster takes a gang, if it must be one rack, one zone, one HyperNode.
+"""DomainSearch: the choice of the rack, the zone or the HyperNode for a gang that must be in one.
 
     by rank (near before far), the most promising first
       no room by sums alone ─▶ passed over: no trial could succeed
       trial: takes everybody and nothing could be better ─▶ that one
     none left ─▶ the best of those that fitted; or why none did
 
-A trial puts every member on a row and costs as much as the gang is large, so it is made only where it can matter. A
-bound from sums says how many members a domain holds at most: below what the gang needs, trials are left out, and the
-decision is the one that all trials would have led to. Where nothing fits, the trials that remain are those that the
-answer needs: the first domain, which speaks for the members, and the one that comes closest.
+A trial assigns every member to a row, so its cost grows with the gang; it is made only where it can change the
+decision. Sums of requests bound how many members a domain can hold. Domains whose bound is below what the gang needs
+are not tried: no trial could succeed there. Where no domain fits, those trials are made that the message needs: the
+first domain, whose refusals the members are told, and the one that comes closest.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from fairlead.state.table import NodeTable
 
 _FOR_THE_ANSWER = 4
-"""How many domains are tried only in order to say which comes closest."""
+"""The most domains that are tried only to find the one that comes closest, for the message."""
 
 
 def none_of(placements: int, first: Status) -> Status:
-    """What is said when no placement can take the gang."""
+    """The status if no domain can take the gang, in kube-scheduler's words."""
     text = f"0/{placements} placements are available, first placement status: {first.reasons[0]}"
     return unschedulable(text)
 
@@ -52,7 +52,7 @@ class DomainSearch:
         self._room = DomainCapacity.of(assembly)
 
     def run(self) -> Result:
-        """A gang that is whole, or waits for its victims, or why it is neither."""
+        """The result of the attempt: the gang is whole, or waits for its victims, or is refused."""
         for rank in sorted({placement.rank for placement in self._placements}):
             found = self._among([placement for placement in self._placements if placement.rank == rank])
             if found is not None:
@@ -60,7 +60,8 @@ class DomainSearch:
         return self._concluded(self._nowhere())
 
     def _concluded(self, result: Result) -> Result:
-        """What is to be said of domains: all of them if none had room, unless not even the whole cluster had."""
+        """The result with the domains that were looked at, for explanations. They are left out if the whole cluster was
+        tried and had no room either."""
         named = [placement for placement in self._placements if placement.rows is not None]
         if result.status is None:
             named = [placement for placement in named if placement in self._results]
@@ -78,7 +79,8 @@ class DomainSearch:
     # ---- one rank ----
 
     def _among(self, placements: list[GangDomain]) -> Result | None:
-        """The best of some placements; None if none fits. The first that takes everybody and promised most is it."""
+        """The best of some domains; None if none fits. The search ends at the first domain that takes all members and
+        that no other can beat."""
         promising, certain = self._by_promise(placements)
         fitting: list[GangDomain] = []
         for placement in promising:
@@ -103,15 +105,15 @@ class DomainSearch:
         return result
 
     def _most(self, placement: GangDomain) -> int:
-        """How many members a placement could take at most."""
+        """The most members that a domain could take."""
         everybody = len(self._assembly.pods)
         if self._room is None or placement.rows is None:
             return everybody
         return min(everybody, self._room.within(placement.rows))
 
     def _by_promise(self, placements: list[GangDomain]) -> tuple[list[GangDomain], bool]:
-        """Placements in the order of the score they would get if they took everybody; and whether that is the most they
-        can get, so that nobody needs to look further once it is true."""
+        """The domains in the order of the score they would get if they took all members, highest first; and whether no
+        domain can get more than that, so that the search may end at the first one that does."""
         plugins = self._assembly.profile.at("score_placements")
         everybody = tuple((pod, -1) for pod in self._assembly.pods)
         totals = self._totals([Proposal(placement, everybody) for placement in placements])
@@ -123,7 +125,7 @@ class DomainSearch:
         return [placements[at] for at in order], True
 
     def _best(self, fitting: list[GangDomain]) -> GangDomain | Status:
-        """The placement with the highest weighted total; among equals the seeded rng decides."""
+        """The domain with the highest weighted total; among equals the seeded generator chooses."""
         totals = self._totals([
             Proposal(
                 placement,
@@ -149,7 +151,8 @@ class DomainSearch:
     # ---- none ----
 
     def _nowhere(self) -> Result:
-        """Members are told what the first placement said; all refusals of all placements may be turned around."""
+        """The result if no domain fits. Members are told the refusals of the first domain; the plugins that refused in
+        any domain are blamed, because a change in any of them may help."""
         first = self._results.get(self._placements[0]) or self._try(self._placements[0])
         self._come_closest()
         if first.status is None or not first.status.code.rejected:
@@ -159,7 +162,8 @@ class DomainSearch:
         return first
 
     def _come_closest(self) -> None:
-        """Try those that might take more members than any that was tried, until none is left that could, or enough."""
+        """Try domains that might take more members than those tried so far, until no other could, or _FOR_THE_ANSWER
+        were tried."""
         left = [placement for placement in self._placements if placement not in self._results]
         left.sort(key=lambda placement: -self._most(placement))
         for placement in left[:_FOR_THE_ANSWER]:
@@ -176,14 +180,14 @@ class DomainSearch:
 
 
 class DomainCapacity:
-    """At most how many members a part of the cluster holds, by what they ask for and what is free. Members of one shape
-    are counted together: how many of them a node holds is worked out once, for all domains. Where shapes compete, the
-    members that ask for least are the most that the free amounts in sum could hold."""
+    """An upper bound of the members that a domain holds, from their requests and the free amounts. How many pods of one
+    shape a node holds is computed once, for all domains. Where members have several shapes, the bound is the number of
+    smallest members whose requests add up to no more than the free amounts of the domain."""
 
     def __init__(self, table: NodeTable, shapes: Sequence[tuple[int, Mapping[str, int]]], by: set[str]) -> None:
         self._shapes = [(count, rooms(table, asked)) for count, asked in shapes]
         self.plugins = frozenset(by)
-        """Whose sums these are."""
+        """The plugins whose sums these are."""
         self._least: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         for resource in {name for _, asked in shapes for name in asked} if len(shapes) > 1 else ():
             amounts = sorted(amount for count, asked in shapes for amount in [asked.get(resource, 0)] * count)
@@ -197,7 +201,7 @@ class DomainCapacity:
 
     @classmethod
     def of(cls, assembly: Assembly) -> DomainCapacity | None:
-        """None if sums say nothing: nobody counts, or members may be put where room is yet to be made."""
+        """None if sums are no bound: no filter has any, or members may get nodes whose victims have yet to leave."""
         profile = assembly.profile
         if any(plugin.frees_room and plugin not in profile.at("rescue_gang") for plugin in profile.at("rescue")):
             return None
@@ -214,7 +218,7 @@ class DomainCapacity:
 
 
 def _asked(assembly: Assembly, pod: Pod) -> Mapping[str, Mapping[str, int]]:
-    """Plugins that judge by sums, with what they add up for a pod."""
+    """By plugin, the amounts that a filter with sums compares for a pod."""
     cycle = assembly.prepared(pod)
     filters = assembly.profile.at("filter") if cycle is not None else ()
     return {

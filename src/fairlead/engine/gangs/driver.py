@@ -1,12 +1,12 @@
-"""GangDriver: the way of a gang, from the queue to its last bind.
+"""GangDriver: a gang from its turn in the queue to its last bind.
 
     entry ─▶ Assembly ─▶ whole: bindings of all members begin, and no bind is sent before enough are permitted
                       ─▶ not:   every member is told why; the gang waits as one entry
 
-A gang that has started owes it to its started members to become whole. So a member whose bind failed keeps its place
-(HELD) and is tried again there first; a gang that is found half bound, after a restart or because a member was lost, is
-the first in the queue. If it is still incomplete after its time, it is reported, or its started members are evicted, as
-the profile says; held places are given up then.
+A gang that has started members is to become whole. So a member whose bind failed keeps its place (HELD) and is tried
+again there first, and a gang that is half bound, after a restart or because a member was lost, is the first in the
+queue. If it is still incomplete after its timeout, that is reported, or its started members are evicted, as the profile
+says; held places are given up then.
 
 Invariant: between attempts a gang holds places for at least its minimum, or only those that its members run on.
 """
@@ -50,11 +50,12 @@ if TYPE_CHECKING:
 
 NOT_WHOLE = "the gang lost members and cannot be whole any more"
 FIRST_RETRY, LAST_RETRY = 1.0, 30.0
+"""Seconds until a held place is tried again: the first time, and at most; doubled each time."""
 
 
 class GangDriver:
-    """`begin`, `advance` and `end` are how bindings of members begin, go on and end; `report` tells a member why it has
-    no node. They are the Scheduler's, because the bindings of all pods go one way."""
+    """`begin`, `advance` and `end` move the bindings of members on; `report` tells a member why it has no node. They
+    are the Scheduler's, because the bindings of gangs and of single pods go the same way."""
 
     def __init__(
         self,
@@ -89,22 +90,23 @@ class GangDriver:
         self._profiles: Mapping[str, Profile] = {}
         self._evaluators: Mapping[str, Evaluator] = {}
         self._incomplete: dict[str, float] = {}
-        """Gangs that have started and lack members, or keep places for some, with the moment since when."""
+        """By key, since when a gang has started members and lacks others, or holds places for some."""
         self.domains_tried = 0
-        """How often members were put on rows of a rack, a zone or a HyperNode in order to see how many fit."""
+        """The number of trials in a rack, a zone or a HyperNode."""
         self._writes: list[Write] = []
         self._now = 0.0
         self._starting = False
-        """While the bindings of a gang that waits for permission are begun: not all of them can be counted yet."""
+        """True while the bindings of a gang that waits for permission begin, when not all of them can be counted
+        yet."""
 
     def reconfigure(self, profiles: Mapping[str, Profile], evaluators: Mapping[str, Evaluator]) -> None:
-        """Other policies from now on."""
+        """Use other profiles from now on."""
         self._profiles, self._evaluators = profiles, evaluators
 
     # ---- one attempt ----
 
     def schedule(self, entry: Entry, now: float, meter: Meter | None) -> list[Write]:
-        """Try a gang; the writes that this takes, apart from those of its bindings."""
+        """Make one attempt at a gang; returns its writes, apart from those of its bindings."""
         self._now, self._writes = now, []
         gang = entry.gang
         assert gang is not None
@@ -164,8 +166,8 @@ class GangDriver:
         self._put_back(entry, [member for member in result.members if member.placed is None])
 
     def _waits(self, gang: Gang, placed: Sequence[MemberResult], rules: GangRules) -> tuple[tuple[str, float], ...]:
-        """While other plugins keep so many members waiting that the minimum is not permitted, all members wait; those
-        that were placed earlier and still wait count too."""
+        """The wait that all members get while other Permit plugins keep so many waiting that fewer than the minimum are
+        permitted; members that were placed earlier and still wait count too."""
         waiting = sum(1 for member in placed if member.permission and _others(member.permission, rules.plugin))
         waiting += len(self._waiting(gang))
         if not waiting or gang.scheduled - waiting >= gang.minimum:
@@ -173,8 +175,8 @@ class GangDriver:
         return ((rules.plugin, self._timeout(gang, rules)),)
 
     def rejoined(self, binding: Binding, permission: Permission) -> Permission:
-        """A member whose bind had failed is permitted anew, or asked to wait. While too few are permitted, it waits for
-        the others, and those that wait already do for it."""
+        """The permission of a member whose bind had failed and that has been placed again. While too few members are
+        permitted, it waits for the others, and those that wait already wait for it."""
         gang, rules = self._gang_of(binding)
         if gang is None or rules is None or gang.group is None:
             return permission
@@ -188,7 +190,8 @@ class GangDriver:
         return Permission(waits=(*waits, (rules.plugin, timeout)))
 
     def permitted(self, binding: Binding) -> None:
-        """A binding that waits may have lost its last reason to, apart from the gang's: see whether that is enough."""
+        """Look whether enough members are permitted, now that one may wait for nothing but the gang; if so, allow
+        all."""
         gang, rules = self._gang_of(binding)
         if gang is None or rules is None or self._starting:
             return
@@ -208,7 +211,8 @@ class GangDriver:
         return [b for b in members if b.stage is BindingStage.WAITING and b.waiting_for]
 
     def refused(self, binding: Binding) -> None:
-        """A member was refused while it waited for permission: without it the others may wait in vain."""
+        """A member was refused while it waited for permission: refuse the others if the gang cannot be whole without
+        it."""
         gang, rules = self._gang_of(binding)
         if gang is not None and rules is not None and not gang.is_whole:
             self._reject_waiting(gang, rules)
@@ -222,7 +226,8 @@ class GangDriver:
     # ---- not whole ----
 
     def _refuse(self, entry: Entry, gang: Gang, pods: Sequence[Pod], result: Result) -> None:
-        """Tell those that were to be tried; a member behind gates knows what it waits for."""
+        """Tell the members that were tried why they have no node, and put the gang back. Gated members are told by
+        their gate."""
         status = result.status
         assert status is not None
         told = {id(member.pod): self._failure_of(member, result, status) for member in result.members}
@@ -236,7 +241,7 @@ class GangDriver:
             self._incomplete.setdefault(gang.key, self._now)
 
     def _failure_of(self, member: MemberResult, result: Result, status: Status) -> Failure:
-        """What one member is told: its own refusal, the gang's, or where it will go when its victims are gone."""
+        """The failure of one member: its own refusal, the gang's, or its nomination if it waits for victims."""
         if not status.code.rejected:
             own = member.failure
             return own if own is not None and not own.status.code.rejected else Failure(status, status.message)
@@ -268,7 +273,8 @@ class GangDriver:
         *,
         blamed: frozenset[str] = frozenset(),
     ) -> None:
-        """The gang waits for what kept its members from nodes; with nobody to blame, for more members."""
+        """Put the gang's entry back into the queue. It blames the plugins that refused its members; if there are none,
+        the gang plugin, so that a new member wakes it."""
         gang = entry.gang
         assert gang is not None
         face = self._backlog.gangs.face(gang)
@@ -288,7 +294,8 @@ class GangDriver:
         self._backlog.put_back(entry, self._now)
 
     def _tell_group(self, gang: Gang, result: Result) -> None:
-        """Once it was scheduled, it stays so, also while the watch has not shown yet that it was told."""
+        """Write the condition of a native group. Once it says scheduled it stays so, also while the watch has not shown
+        that write yet."""
         if gang.group is None or gang.api != NATIVE_GROUP_API:
             return
         if result.status is None:
@@ -302,7 +309,8 @@ class GangDriver:
     # ---- a gang that has started ----
 
     def holds(self, binding: Binding, now: float) -> bool:
-        """A member's bind failed: keep its place for it, unless its group does not mind or it may not have it."""
+        """Hold the place of a member whose bind failed, if its group must be whole, still can be, and the pod may still
+        have the place. Returns whether it is held."""
         gang, rules = self._gang_of(binding)
         if gang is None or rules is None or not binding.past_permit or binding.status is None:
             return False
@@ -323,7 +331,7 @@ class GangDriver:
         return True
 
     def look_after(self, now: float) -> list[Write]:
-        """Gangs that have been incomplete for too long."""
+        """Look after incomplete gangs: give up those that cannot be whole, and those whose timeout is over."""
         self._now, self._writes = now, []
         for key, since in list(self._incomplete.items()):
             gang = self._cluster.gangs.get(key)
@@ -332,7 +340,7 @@ class GangDriver:
                 del self._incomplete[key]
                 continue
             if self._is_complete(gang):
-                if self._held(gang):  # for a member beyond the minimum; others may be lost meanwhile
+                if self._held(gang):  # a place is held for a member beyond the minimum
                     self._incomplete[key] = now
                 else:
                     del self._incomplete[key]
@@ -373,12 +381,12 @@ class GangDriver:
         self._let_go(gang, failed(words))
 
     def lost_place(self, gang: Gang | None) -> None:
-        """A member did not get the place again that was kept for it: without it the others may be kept in vain."""
+        """A member did not get its held place again: give up the other held places if the gang cannot be whole."""
         if gang is not None and not _could_be_whole(gang):
             self._let_go(gang, failed(NOT_WHOLE))
 
     def _hurry_those_without_a_node(self, gang: Gang) -> None:
-        """A place that is kept is on no node any more: the member is tried at once, before the others bind."""
+        """Try members at once whose held place is on a deleted node, before the others bind."""
         alive = self._cluster.table.alive
         for binding in self._held(gang):
             if not alive[binding.row]:
@@ -389,13 +397,13 @@ class GangDriver:
         return [binding for binding in bindings if binding is not None and binding.stage is BindingStage.HELD]
 
     def _let_go(self, gang: Gang, why: Status) -> None:
-        """Give up places that are kept for members."""
+        """Give up the places that are held for members."""
         for binding in self._held(gang):
             binding.give_up(why)
             self._end(binding)
 
     def _is_complete(self, gang: Gang) -> bool:
-        """Whether enough members run, or none does and none is about to."""
+        """Whether the minimum of members is bound, or no member is bound or assumed."""
         bound = gang.counts[PodPlace.BOUND]
         return bound >= gang.minimum or (bound == 0 and not gang.counts[PodPlace.ASSUMED])
 
@@ -414,7 +422,7 @@ class GangDriver:
 
 
 def _could_be_whole(gang: Gang) -> bool:
-    """Whether those that run and those that keep a place are enough."""
+    """Whether bound members and those with a place reach the minimum, evicted ones not counted."""
     return gang.counts[PodPlace.BOUND] + gang.counts[PodPlace.ASSUMED] - len(gang.sent_away) >= gang.minimum
 
 

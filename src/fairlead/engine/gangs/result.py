@@ -1,4 +1,4 @@
-"""What an attempt at a gang came to: the verdict, its members one by one, and where it was tried."""
+"""The result of an attempt at a gang: the verdict, its members one by one, and the domains that were tried."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class MemberResult:
-    """One member in one attempt: where it was put, or why not. With `rescued`, room has to be made there first."""
+    """One member in one attempt: its place, or why it has none. With `rescued`, its victims have to leave first."""
 
     pod: Pod
     cycle: Cycle
@@ -30,7 +30,7 @@ class MemberResult:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """How many members a placement could take. One that was not worth a trial could take so many at most."""
+    """How many members a domain could take; an upper bound if it was not tried."""
 
     level: str
     name: str
@@ -40,8 +40,8 @@ class Tried:
 
 @dataclass(slots=True, eq=False)
 class Result:
-    """`status` is None if the gang is whole. `waiting`: it will be when its victims are gone. `blamed` are plugins
-    that refused it besides those that refused its members."""
+    """`status` is None if the gang is whole. `waiting` means that it will be when its victims are gone. `blamed` are
+    plugins that refused it, besides those that refused its members."""
 
     members: list[MemberResult] = field(default_factory=list)
     status: Status | None = None
