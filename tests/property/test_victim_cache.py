@@ -24,7 +24,7 @@ from fairlead.model.reasons import Reason, Reject, Verdict
 from fairlead.plugins import victim_cache
 from fairlead.plugins.preemption import best_candidates
 from fairlead.plugins.resources import NodeResourcesFit, Request
-from fairlead.plugins.victim_cache import survey
+from fairlead.plugins.victim_cache import search_victims
 from fairlead.plugins.victims import VictimNode, budgets_of, select_victims
 from fairlead.state.cluster import Cluster
 from fairlead.state.nodes import Nodes
@@ -169,7 +169,7 @@ def test_a_victim_cache_is_what_a_new_look_finds(data: st.DataObject) -> None:
         hopeful = np.flatnonzero(refusals.where_room_could_help()).tolist()
         rows = draw(st.permutations(hopeful))
         wanted = draw(st.integers(1, NODES))
-        looked = survey(cycle, refusals, np.array(rows, dtype=np.int32), wanted)
+        looked = search_victims(cycle, refusals, np.array(rows, dtype=np.int32), wanted)
         expected, said = one_by_one(cycle, refusals, rows, wanted)
         assert named(looked.candidates()) == named(expected)
         if expected:
@@ -195,7 +195,7 @@ def test_equal_pods_ask_only_rows_that_changed(monkeypatch: pytest.MonkeyPatch) 
         found = town.challenge(port=0)
         assert found is not None
         asked.append([])
-        looked = survey(*found, np.arange(NODES, dtype=np.int32), NODES)
+        looked = search_victims(*found, np.arange(NODES, dtype=np.int32), NODES)
         assert [c.row for c in looked.best(NOW)] == [0]
         town.arena.cluster.table.content.touch(2)
     assert asked == [[0, 1, 2], [2], [2]]
@@ -209,7 +209,7 @@ def test_a_budget_that_was_spent_is_noticed() -> None:
         town.arena.put(kinds.POD_DISRUPTION_BUDGET, budget("b", {"app": "web"}, allowed=allowed))
         found = town.challenge(port=0)
         assert found is not None
-        looked = survey(*found, np.arange(NODES, dtype=np.int32), NODES)
+        looked = search_victims(*found, np.arange(NODES, dtype=np.int32), NODES)
         violations.append([candidate.violations for candidate in looked.candidates()])
     assert violations == [[0] * NODES, [1] * NODES]
 
@@ -223,7 +223,7 @@ def test_an_epoch_that_moves_voids_what_evictions_would_bring() -> None:
         curfew.close(closed)
         found = town.challenge(port=0)
         assert found is not None
-        looked = survey(*found, np.arange(NODES, dtype=np.int32), NODES)
+        looked = search_victims(*found, np.arange(NODES, dtype=np.int32), NODES)
         rows.append([candidate.row for candidate in looked.candidates()])
     assert rows == [[0, 1, 2], [0, 2], [0, 1], [0, 1]]
 
@@ -241,7 +241,7 @@ def test_a_pod_that_starts_by_a_clock_ahead_of_ours_is_looked_at_again() -> None
         assert found is not None
         cycle, refusals = found
         cycle.now = NOW + later
-        looked = survey(cycle, refusals, np.zeros(1, dtype=np.int32), 1)
+        looked = search_victims(cycle, refusals, np.zeros(1, dtype=np.int32), 1)
         victims.append([victim.name for candidate in looked.candidates() for victim in candidate.victims])
     assert victims == [["ahead"], ["waiting"]]
 

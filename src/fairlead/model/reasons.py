@@ -129,10 +129,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Why no node was found: verdicts with how many nodes got each, or the one Status that ended the search early.
-
-    `judged` are the rows that a verdict was given on; `absent` speaks for the others.
-    """
+    """Why no node was found: the verdicts and how many nodes got each, or `early`, the status with which PreFilter
+    ended the search. `absent` is the status of the nodes that PreFilter excluded, `absent_count` their number."""
 
     total: int
     counts: Mapping[Verdict, int]

@@ -1,6 +1,7 @@
-"""DefaultBinder: a pod is bound by writing its Binding. Not retried here; a refusal sends the pod back to the queue.
+"""DefaultBinder: binds a pod by writing its Binding. A refusal sends the pod back to the queue; it is not retried here.
 
-Annotations that somebody noted under its name in the cycle go with the Binding, and from there to the pod.
+Annotations that another plugin noted under this plugin's name in the cycle are sent with the Binding, which the API
+copies to the pod.
 """
 
 from __future__ import annotations

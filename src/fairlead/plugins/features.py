@@ -47,7 +47,8 @@ class NodeDeclaredFeatures(CachedPlugin):
         return None if cycle.pod.shape.required_features else SKIP
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
-        """Nodes differ little in what they declare, so each distinct list is read once and gathered by code."""
+        """Nodes have few distinct lists of features, so each list is checked once and the answer is gathered by
+        code."""
         required = cycle.pod.shape.required_features
         lacking = np.array([not required <= declared(listed) for listed in nodes.table.features.sets], dtype=np.bool_)
         return (Reject(self._REASON, lacking[nodes.take(nodes.table.feature_code)]),)

@@ -1,8 +1,8 @@
-"""GangScheduling: members of a gang wait until enough of them are known, and bind only when enough of them have places.
+"""GangScheduling: members of a gang are gated until enough of them exist, and bind only when enough have places.
 
-It knows three APIs' groups as one (model/group.py). A group without a minimum ("basic") asks for nothing here. The
-texts are kube-scheduler's. The group's cycle (engine/gangs/assembly.py) asks `permit` for every member it has put on a
-row, and the first consent means that the gang is whole.
+Groups of three APIs are treated alike (model/group.py). A group without a minimum ("basic") has no rule here. The texts
+are kube-scheduler's. An attempt at a gang (engine/gangs/assembly.py) asks `permit` for every member that it has
+assigned to a row; the gang is whole when a member need not wait.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Who would have to go so that a whole gang fits: schedule it once without them, then give back who is not in the way.
+"""The victims of a whole gang: place it with all pods of lower priority evicted, then give back those not in the way.
 
-All pods of lower priority are taken away, the gang is placed, and stays where it was placed while the others come back
-one by one, the most important first and those whose budget would be violated before the others. A group that wants to
-be disrupted as a whole goes and comes back as a whole.
+The gang stays where it was placed in that trial while the others are given back one by one, the most important first
+and those whose budget would be violated before the others. A group that may only be disrupted as a whole is evicted and
+given back as a whole.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAMED = 100
 
 
 def rescue_gang(case: GangCase) -> GangRescued:
-    """Whom to evict for a gang, or why that does not help."""
+    """The victims of a gang, or why evictions do not help."""
     if any(pod.shape.preemption_policy == "Never" for pod in case.pods):
         return GangRescued(unschedulable("not eligible due to preemptionPolicy=Never."))
     priority = gang_priority(case.gang, case.pods, case.cluster)
@@ -70,7 +70,7 @@ def _select(
 
 
 def _comes_back(case: GangCase, unit: Unit, where: Sequence[tuple[Pod, int]], statement: Statement) -> bool:
-    """Put a unit back, if the members of the gang can have their places after it."""
+    """Give a unit back if the members of the gang still fit on their rows beside it; returns whether they do."""
     rows = {row for _, row in unit.pods}
     neighbours = [(pod, row) for pod, row in where if row in rows or _looks_further(pod)]
     before = statement.checkpoint()
@@ -85,7 +85,7 @@ def _comes_back(case: GangCase, unit: Unit, where: Sequence[tuple[Pod, int]], st
 
 
 def _looks_further(pod: Pod) -> bool:
-    """Whether what runs on other nodes matters to a pod."""
+    """Whether pods on other nodes matter to a pod: it has pod affinity or spread constraints."""
     shape = pod.shape
     return bool(shape.pod_affinity or shape.pod_anti_affinity or shape.spread)
 
@@ -108,8 +108,8 @@ def gang_priority(gang: Gang, pods: Sequence[Pod], cluster: Cluster) -> int:
 
 
 def _units(cluster: Cluster, claimant: Gang) -> list[Unit]:
-    """Everything that holds a place, apart from the gang itself, as it would have to go: node by node, as the original
-    walks them. A group stands where its first pod is met."""
+    """All pods on nodes but the gang's own, as the units in which they would be evicted, in the original's order: node
+    by node, a group where its first pod is met."""
     table = cluster.table
     found: dict[str, tuple[Gang | None, list[tuple[Pod, int]]]] = {}
     for row in table.order().tolist():
@@ -130,9 +130,9 @@ def _unit(cluster: Cluster, gang: Gang | None, pods: tuple[tuple[Pod, int], ...]
 
 
 def by_importance(units: Iterable[Unit], now: float) -> list[Unit]:
-    """Higher priority first; groups before pods; older pods; larger, then older groups. A pod that belongs to a group
-    and goes alone counts as a group of one. Who has not started counts as starting when it was met, and a group as old
-    as its first pod; other equals have no order for the original, and here they keep theirs."""
+    """Order units: higher priority first; groups before pods; older pods; larger, then older groups. A pod of a group
+    that is evicted alone counts as a group of one. A pod that has not started counts as starting when it is met, and a
+    group is as old as its first pod. Other equals have no order in the original; here they keep theirs."""
 
     def importance(unit: Unit) -> tuple[int, bool, int, float]:
         first = unit.pods[0][0]

@@ -2,11 +2,11 @@
 
 kube-scheduler sorts with them the potential victims on a node and those that remain, and the claims that a
 pod wants bound, by size. Up to twelve elements they are a plain insertion sort. Beyond that they are a
-quicksort that looks for patterns first: whoever counts on nothing but the order would not notice, but among equals, and
+quicksort that looks for patterns first. For a proper order without equals the result is the same, but among equals, and
 where the comparison is not a proper order (of two pods that have not started, kube-scheduler takes the one it looks at
-first for the older), the outcome depends on every step. So the steps here are the original's, one for one, as of
-Go 1.26. Where the original sorts what comes out of a map (a gang's victims, Volcano's tasks), equals have no order to
-be faithful to, and a stable sort does.
+first for the older), the outcome depends on every step. So the steps here are Go's, one for one, as of Go 1.26. Where
+the original sorts the items of a Go map (a gang's victims, Volcano's tasks), equals have no fixed order, and a stable
+sort is used instead of this.
 """
 
 from __future__ import annotations

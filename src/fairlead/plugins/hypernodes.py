@@ -36,7 +36,7 @@ class TopologyPlacementGenerator(Plugin):
     name = "TopologyPlacementGenerator"
 
     def events(self) -> Sequence[Interest]:
-        """Nodes that come or move to another domain, and another network."""
+        """New nodes, nodes whose labels change, and changes of HyperNodes."""
         nodes = ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
         return Interest(nodes), Interest(ClusterEvent(HYPER_NODE, ActionType.ALL))
 
@@ -124,7 +124,7 @@ def _around_members(gang: Gang, cluster: Cluster, tree: HyperNodeTree) -> list[s
 
 
 class PodGroupPodsCount(Plugin):
-    """Likes the placement that takes the most members."""
+    """Scores a domain by the number of members that it takes."""
 
     name = "PodGroupPodsCount"
     scores_grow = True

@@ -1,4 +1,5 @@
-"""ImageLocality: nodes that have the pod's images already, weighed by size and by how common the image is."""
+"""ImageLocality: prefers nodes that have the pod's images, by the size of the images and the share of nodes with
+them."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class ImageLocality(CachedPlugin):
         return shape.images, shape.image_volumes, shape.container_count
 
     def epoch(self, cluster: Cluster) -> int:
-        """An image counts by the share of nodes that have it, so a node more or less changes every score."""
+        """The score of an image depends on the share of nodes that have it, so a new or lost node voids every score."""
         return len(cluster.table)
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:

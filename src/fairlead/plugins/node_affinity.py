@@ -84,8 +84,8 @@ class NodeAffinityPlugin(CachedPlugin):
         return to_hundred(raw)
 
     def _after_node_change(self, pod: Pod, old: object, new: object) -> Hint:
-        """The old node is held against the pod's own wishes only: one that newly meets what the administrator added
-        wakes nobody whom it suited before. That is the original's oversight."""
+        """Whether a node change helps. As in the original, the old node is compared with the pod's own affinity only,
+        so that a node which newly meets the administrator's added affinity alone wakes no pod."""
         added = self._added_required
         if not isinstance(new, Node) or (added is not None and not added.matches(new.labels, new.name)):
             return Hint.SKIP

@@ -1,4 +1,4 @@
-"""The plain ones: NodeName, NodeUnschedulable, and the order of the queue (PrioritySort, SchedulingGates)."""
+"""Four small plugins: NodeName, NodeUnschedulable, PrioritySort (QueueSort) and SchedulingGates (PreEnqueue)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PrioritySort(Plugin):
-    """Higher priority first; among equals, who has waited longer."""
+    """Higher priority first; among equals, the pod that has waited longer."""
 
     name = "PrioritySort"
 
@@ -44,7 +44,8 @@ class SchedulingGates(Plugin):
 
 
 class NodeName(CachedPlugin):
-    """`spec.nodeName` names the only node. Pods that have one are usually beyond scheduling, so this rarely speaks."""
+    """`spec.nodeName` names the only node. Pods that name one are usually not scheduled at all, so this rarely
+    refuses."""
 
     name = "NodeName"
     scope = Scope.STATIC

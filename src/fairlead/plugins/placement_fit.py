@@ -1,7 +1,7 @@
-"""How full a placement would be with a gang in it: what NodeResourcesFit says of placements.
+"""PlacementScore of NodeResourcesFit: how full a domain would be with a gang in it.
 
-Fuller is better whatever the plugin likes of single nodes, so that large free parts of the cluster stay free for gangs
-that need them. Requests and capacities are summed over all nodes of the placement.
+Fuller is better, whatever the strategy for single nodes, so that large free parts of the cluster stay free for gangs
+that need them. Requests and capacities are summed over all nodes of the domain.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def most_allocated(
 
 
 def _distinct(proposals: Sequence[Proposal]) -> Iterable[Proposal]:
-    """One of each that are about the same pods, as all are before anybody has been placed."""
+    """One proposal of each set of pods: before any trial, all proposals have the same pods."""
     return {id(proposal.pods): proposal for proposal in proposals}.values()
 
 
@@ -63,7 +63,7 @@ def _score(
 
 
 def _asked(resources: Sequence[tuple[str, int]], proposal: Proposal) -> dict[str, int]:
-    """What all members ask for, added up by shape: a gang of a thousand has one or two."""
+    """The sum of the members' requests, computed by shape: a gang of a thousand pods has one or two shapes."""
     counts = Counter(id(pod.shape) for pod, _ in proposal.pods)
     shapes = {id(pod.shape): pod.shape for pod, _ in proposal.pods}
     return {

@@ -1,10 +1,10 @@
-"""InterPodAffinity: pods that want to be near others, or away from them, and pods that others want away from.
+"""InterPodAffinity: affinity and anti-affinity of the pod, and anti-affinity of pods on nodes against it.
 
-What the pod asks is answered by counts of the pods it selects; what the pods on nodes ask is a registry of distinct
-terms. Both are kept by the affinity index per topology domain, so judging 5,000 nodes is one look-up per key.
+The pod's own terms are answered by counts of the pods they select; the terms of pods on nodes are kept in a registry of
+distinct terms. The affinity index keeps both per topology domain, so that judging 5,000 nodes is one look-up per key.
 
-The order of the three rules is the original's. Only a failed affinity is final: evicting somebody can make room for an
-anti-affinity, but does not bring company.
+The order of the three rules is the original's. Only a failed affinity is final: an eviction can satisfy an
+anti-affinity, but not an affinity.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class DomainCounts:
 
 
 class AffinityNote:
-    """What the rules look at. `toward` counts pods that match all of the pod's own affinity terms, `away` those that
-    match an own anti-affinity term, `existing` the pods whose anti-affinity means this pod."""
+    """The counts that the rules read: `toward` of pods that match all of the pod's own affinity terms, `away` of those
+    that match one of its anti-affinity terms, `existing` of pods with an anti-affinity term that matches this pod."""
 
     __slots__ = ("away", "away_terms", "existing", "namespace_labels", "own", "toward", "toward_reaches")
 
@@ -130,8 +130,8 @@ class InterPodAffinity(CachedPlugin):
         self._wish_rows: frozenset[int] | None = None
 
     def look_only_where(self, anti: frozenset[int] | None, wishes: frozenset[int] | None) -> None:
-        """From now on, required anti-affinity of pods counts only on some rows, and so do wishes of pods as far as a
-        pod without wishes of its own is concerned; None is everywhere."""
+        """Restrict the rows whose pods count: `anti` for their required anti-affinity, `wishes` for their preferences
+        when the incoming pod has none of its own. None is all rows."""
         self._anti_rows, self._wish_rows = anti, wishes
 
     def events(self) -> Sequence[Interest]:
@@ -142,7 +142,7 @@ class InterPodAffinity(CachedPlugin):
         )
 
     def same_after_placing(self, pod: Pod) -> bool:
-        """What pods on nodes say of others is the same after one that says nothing."""
+        """A placed pod without affinity terms changes neither its own counts nor the registry of terms."""
         return not pod.shape.has_pod_affinity
 
     # ---- filter ----
@@ -217,12 +217,12 @@ class InterPodAffinity(CachedPlugin):
         return None
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
-        """Where all nodes have the same points, none of them is better than another."""
+        """Points of each row; a single 0 if all rows have the same points, which normalise to 0."""
         note: AffinityScores = cycle.notes[_SCORES]
         return 0 if note.level(nodes) else note.raw(nodes)
 
     def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
-        """To the share of the way from the lowest to the highest, in the original's order of operations."""
+        """Points scaled to 0..100 between the lowest and the highest, in the original's order of float operations."""
         lowest = raw.min()
         span = int(raw.max() - lowest)
         if span == 0:
@@ -270,8 +270,8 @@ def _away(index: AffinityIndex, terms: tuple[tuple[str, PodSelection], ...], tab
 
 
 def _lonely(note: AffinityNote, nodes: Nodes) -> NDArray[np.bool_] | None:
-    """Rows without the company that the pod wants. All keys must be there; the first pod of a group that wants to be
-    together may go anywhere."""
+    """Rows that fail the pod's required affinity. A node must have all topology keys; the first pod of a group that
+    matches its own terms may go to any such node."""
     if not note.toward_reaches:
         return None
     if not note.own or note.toward.any():

@@ -1,4 +1,4 @@
-"""When a pod that inter-pod affinity refused should be looked at again.
+"""Queueing hints of InterPodAffinity.
 
 As in the original, the terms are taken as they are written: a namespace selector sees no labels here.
 """
@@ -51,7 +51,7 @@ def after_node_change(pod: Pod, old: object, new: object) -> Hint:
 
 
 def _placed(pod: Pod | None) -> bool:
-    """Whether a pod, if there is one, is on a node or promised to one."""
+    """Whether a pod, if there is one, is on a node or nominated to one."""
     return pod is None or bool(pod.node_name or pod.nominated_node)
 
 

@@ -1,7 +1,7 @@
-"""Scores of inter-pod affinity: what the pod would like, and what the pods on nodes would like of it.
+"""Scores of inter-pod affinity: preferences of the pod, and preferences of pods on nodes about it.
 
-Every wish adds its weight to the domains where it holds. A required affinity of a pod on a node counts as a wish with a
-weight from the configuration.
+Every preferred term adds its weight to the domains where it matches. A required affinity term of a pod on a node counts
+as a preferred one, with a weight from the configuration (hardPodAffinityWeight).
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class AffinityScores:
         self._index = index
         self._table = table
         self._among = among
-        """The rows whose pods' wishes count; None for all."""
+        """The rows whose pods' preferences count; None for all."""
         self.by_key: dict[str, NDArray[np.int64]] = {}
         self._add_own(pod)
         self._add_existing(pod, hard_weight)
         self._confined = {term.topology_key for term in pod.shape.pod_affinity}
-        """Keys of which a pod may have to be where others are: often that is a single domain."""
+        """Topology keys of the pod's required affinity, which often confines it to a single domain of each."""
 
     def level(self, nodes: Nodes) -> bool:
-        """Whether all of these nodes have the same points, as far as that is told sooner than the points."""
+        """Whether all of these nodes have the same points, where that can be told without computing them."""
         return all(self._is_level(key, points, nodes) for key, points in self.by_key.items())
 
     def _is_level(self, key: str, points: NDArray[np.int64], nodes: Nodes) -> bool:

@@ -1,11 +1,10 @@
-"""DefaultPreemption: when nothing fits, find the node where the fewest and least important pods would have to go.
+"""DefaultPreemption: when no node fits, nominates the node whose victims are the fewest and least important.
 
-Only nodes whose refusal an eviction could turn around are looked at, and nobody is evicted unless the trial placed the
-pod. The evictions themselves are the engine's (engine/cycle/evictions.py); while they run, the pod stays out of the
-queue.
+Only nodes whose refusal is not final are tried, and no pod is evicted unless the preemptor fits in the trial. The
+evictions are carried out by engine/cycle/evictions.py; while they run, the preemptor is gated.
 
-One thing is ours: a pod that has evicted pods of the same owner from the same node three times and still is not there
-stops, and says so, instead of going on for ever.
+One rule is ours: a pod that has evicted pods of the same owner from the same node three times and is still not there
+stops preempting and says so.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.events import POD, ActionType, ClusterEvent
 from fairlead.model.reasons import SUCCESS, Status, failed, fit_message, unresolvable, unschedulable
 from fairlead.plugins.gang_victims import rescue_gang
-from fairlead.plugins.victim_cache import Survey, survey
+from fairlead.plugins.victim_cache import VictimSearch, search_victims
 from fairlead.plugins.victims import VictimNode
 from fairlead.state.gangs import gang_key
 
@@ -36,9 +35,11 @@ if TYPE_CHECKING:
 
 _NOT_HELPFUL = "Preemption is not helpful for scheduling"
 _OFFSET = 1 << 31
-"""Priorities may be negative; the original shifts them before adding."""
+"""Added to each priority before summing, as in the original, because priorities may be negative."""
 _PATIENCE = 3
+"""So often a pod may evict pods of one owner from one node without getting there."""
 _REMEMBERED = 10_000
+"""Counts of such evictions that are kept; beyond that all are dropped."""
 
 
 class DefaultPreemption(Plugin):
@@ -50,12 +51,12 @@ class DefaultPreemption(Plugin):
         self.attempts = 0
 
     def events(self) -> Sequence[Interest]:
-        """A deletion never turns a refusal around by itself; it is listened to so that pods which wait for their
-        victims to go are looked at again."""
+        """Deletions of pods, which by themselves wake no pod (the hint skips): being registered for them makes the
+        queue ask the gate of pods whose victims are leaving again."""
         return (Interest(ClusterEvent(POD, ActionType.DELETE), lambda pod, old, new: Hint.SKIP),)
 
     def admit(self, pod: Pod, cluster: Cluster) -> Status | None:
-        """Not while its victims are being evicted, unless the last of them is on its way already."""
+        """Gate a pod while its victims are being evicted, until the last of them is terminating or gone."""
         if not cluster.preempting:
             return None
         key, title = (pod.uid, "pod") if pod.uid in cluster.preempting else (gang_key(pod), "pod group")
@@ -72,11 +73,11 @@ class DefaultPreemption(Plugin):
         ineligible = self._ineligible(cycle, refusals)
         if ineligible:
             return Rescued(unschedulable(f"preemption: {ineligible}"))
-        survey = self._dry_run(cycle, refusals)
-        if not len(survey.found):
-            return self._no_candidates(cycle, refusals, survey)
+        search = self._dry_run(cycle, refusals)
+        if not len(search.found):
+            return self._no_candidates(cycle, refusals, search)
         try:
-            best = self._best(cycle, survey)
+            best = self._best(cycle, search)
         except ExtenderError as error:
             return Rescued(unschedulable(f"preemption: {error}"))
         if not best:
@@ -125,23 +126,23 @@ class DefaultPreemption(Plugin):
 
     # ---- candidates ----
 
-    def _dry_run(self, cycle: Cycle, refusals: Refusals) -> Survey:
-        """Look for nodes where evictions help, from a random one on."""
+    def _dry_run(self, cycle: Cycle, refusals: Refusals) -> VictimSearch:
+        """Try nodes, starting at a random one, until enough candidates are found."""
         order = cycle.cluster.table.order()
         rows = order[refusals.where_room_could_help()[order]]
         offset = cycle.rng.randrange(len(rows)) if len(rows) else 0
         wanted = min(len(rows), max(len(rows) * self._percentage // 100, self._absolute))
-        return survey(cycle, refusals, np.concatenate((rows[offset:], rows[:offset])), wanted)
+        return search_victims(cycle, refusals, np.concatenate((rows[offset:], rows[:offset])), wanted)
 
-    def _no_candidates(self, cycle: Cycle, refusals: Refusals, survey: Survey) -> Rescued:
+    def _no_candidates(self, cycle: Cycle, refusals: Refusals, search: VictimSearch) -> Rescued:
         table = cycle.cluster.table
         total = rest = len(table)
-        errors = dict.fromkeys(survey.errors(refusals.evaluator.codes, table))
+        errors = dict.fromkeys(search.errors(refusals.evaluator.codes, table))
         if errors:
             text = ", ".join(errors)
             return Rescued(failed(f"preemption: {text if len(errors) == 1 else f'[{text}]'}"))
         histogram: Counter[str] = Counter()
-        for verdict, count in survey.in_vain(refusals.evaluator.codes):
+        for verdict, count in search.in_vain(refusals.evaluator.codes):
             rest -= count
             for reason in verdict.reasons:
                 histogram[reason] += count
@@ -149,11 +150,11 @@ class DefaultPreemption(Plugin):
             histogram[_NOT_HELPFUL] += rest
         return Rescued(unschedulable(f"preemption: {fit_message(total, histogram)}"), nominated="")
 
-    def _best(self, cycle: Cycle, survey: Survey) -> Sequence[VictimNode]:
-        """The candidates that none is better than, after extenders that preempt have had their say."""
+    def _best(self, cycle: Cycle, search: VictimSearch) -> Sequence[VictimNode]:
+        """The best candidates, after extenders with a preempt verb have filtered them."""
         if not any(extender.preempts for extender in cycle.profile.extenders):
-            return survey.best(cycle.now)
-        return best_candidates(self._ask_extenders(cycle, survey.candidates()), cycle.now)
+            return search.best(cycle.now)
+        return best_candidates(self._ask_extenders(cycle, search.candidates()), cycle.now)
 
     def _ask_extenders(self, cycle: Cycle, candidates: Sequence[VictimNode]) -> Sequence[VictimNode]:
         table = cycle.cluster.table
@@ -186,8 +187,8 @@ class DefaultPreemption(Plugin):
 
 
 def best_candidates(candidates: Sequence[VictimNode], now: float) -> list[VictimNode]:
-    """Those that are left when each rule in turn keeps the best: fewest violated budgets, least important first victim,
-    least priority in sum, fewest victims, and among the most important victims the latest to have started."""
+    """The candidates that are left when each rule in turn keeps the best: fewest violated budgets, lowest priority of
+    the first victim, lowest sum of priorities, fewest victims, latest start among the most important victims."""
     rules: tuple[Callable[[VictimNode], float], ...] = (
         lambda c: c.violations,
         lambda c: c.victims[0].priority,
@@ -206,7 +207,7 @@ def best_candidates(candidates: Sequence[VictimNode], now: float) -> list[Victim
 
 
 def earliest_start(victims: Sequence[Pod], now: float) -> float:
-    """When the first of the most important victims started; who has not started counts as starting now."""
+    """The earliest start among the most important victims; a pod that has not started counts as starting now."""
     highest = max(victim.priority for victim in victims)
     return min(
         victim.start_time if victim.start_time is not None else now for victim in victims if victim.priority == highest

@@ -1,7 +1,7 @@
-"""NodeResourcesFit and NodeResourcesBalancedAllocation: does it fit, and how well is the node used afterwards.
+"""NodeResourcesFit and NodeResourcesBalancedAllocation: whether a pod's requests fit, and scores by use of resources.
 
-The fit check reads what the pod asks for; the fit score reads what it probably uses (a default for containers that say
-nothing) and, as in the original, knows neither pod-level requests nor resizes in progress.
+The filter reads the pod's requests. The scores read requests with a default for containers that have none and, as in
+the original, neither pod-level requests nor resizes in progress.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _FIT_SCORE = "NodeResourcesFit.score"
 
 
 class Request:
-    """What a pod asks for, and what is said of a node that lacks it. `needs` is the same as a column for `Room`, where
-    it is `plain`: nothing but cpu and memory, in amounts that floats hold."""
+    """A pod's requests, and the refusal of a node that lacks some (framework/sums.Sums). `needs` are the requests as a
+    column for FreeAmounts; None unless they are only cpu and memory, in amounts that floats hold exactly."""
 
     __slots__ = ("asked", "needs", "plain", "plugin")
 
@@ -77,7 +77,7 @@ class Request:
 
 
 class NodeResourcesFit(CachedPlugin):
-    """Refuses nodes without room; scores the others by one of three strategies."""
+    """Refuses nodes with too little left; scores the others by one of three strategies."""
 
     name = "NodeResourcesFit"
     scores_grow = True
@@ -104,7 +104,8 @@ class NodeResourcesFit(CachedPlugin):
         names = [name for name, _ in self._resources]
         by_name = dict(self._resources)
         self._weights = (by_name["cpu"], by_name["memory"]) if sorted(names) == ["cpu", "memory"] else None
-        """Of the two resources that most score by; None if it is others, or a shape, and every row takes some care."""
+        """The weights of cpu and memory if scores depend on just these; None if on others or on a shape, where the
+        general way is gone."""
         if self._line is not None:
             self._weights = None
 
@@ -116,7 +117,7 @@ class NodeResourcesFit(CachedPlugin):
     # ---- filter ----
 
     def prepare(self, cycle: Cycle) -> Status | None:
-        """The request vector, without what is ignored."""
+        """Note the pod's requests, without ignored resources."""
         request = cycle.pod.shape.fit_request
         asked = {r: amount for r, amount in request.items() if amount > 0 and not self._ignores(r)}
         cycle.notes[self.name] = Request(asked, self.name)
@@ -135,14 +136,14 @@ class NodeResourcesFit(CachedPlugin):
         return self._shortages(request, nodes, short) if np.count_nonzero(short) else ()
 
     def _shortages(self, request: Request, nodes: Nodes, short: NDArray[np.bool_]) -> Iterable[Reject]:
-        """`short` tells of places, cpu and memory, line by line."""
+        """The refusals; the lines of `short` are rows with too few pod slots, too little cpu, too little memory."""
         yield Reject(self._TOO_MANY, short[0])
         for resource, amount in request.asked.items():
             of = short[1 + RESOURCES.index(resource)]
             yield Reject(self._reason(resource), of, final=nodes.allocatable(resource) < amount)
 
     def _filter_with_care(self, request: Request, nodes: Nodes) -> Iterable[Reject]:
-        """For pods that ask for more than cpu and memory, and for amounts beyond what floats hold."""
+        """The general way: for requests of other resources, and for amounts that floats do not hold exactly."""
         yield Reject(self._TOO_MANY, nodes.take(nodes.table.pod_count) >= nodes.allocatable("pods"))
         for resource, amount in request.asked.items():
             allocatable = nodes.allocatable(resource)
@@ -174,7 +175,7 @@ class NodeResourcesFit(CachedPlugin):
         return None
 
     def _asked(self, cycle: Cycle) -> NDArray[np.float64] | None:
-        """What the pod will use, times a hundred; None if it takes care to score."""
+        """The pod's requests times 100, as a column; None if the general way is needed."""
         return None if self._weights is None else _both(cycle.pod.shape.score_request, times=100)
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
@@ -208,7 +209,8 @@ class NodeResourcesFit(CachedPlugin):
         return scores
 
     def _score_with_care(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
-        """For shapes, for nodes that lack a resource, and for numbers beyond what floats hold."""
+        """The general way: for shapes, for nodes that lack a resource, and for numbers that floats do not hold
+        exactly."""
         request = cycle.pod.shape.score_request
         total = np.zeros(len(nodes), dtype=np.int64)
         weights = np.zeros(len(nodes), dtype=np.int64)
@@ -263,8 +265,8 @@ class NodeResourcesFit(CachedPlugin):
 
 
 class NodeResourcesBalancedAllocation(CachedPlugin):
-    """Likes nodes whose resources the pod makes more evenly used; or, without `by_gain`, those that are evenly used
-    with it, however they were before."""
+    """Scores nodes by how much the pod evens out the use of their resources; without `by_gain`, by how even it is with
+    the pod, whatever it was before."""
 
     name = "NodeResourcesBalancedAllocation"
     scores_in_range = True
@@ -286,7 +288,7 @@ class NodeResourcesBalancedAllocation(CachedPlugin):
         return [r for r in self._resources if _is_scored(r, request.get(r, 0))]
 
     def _asked(self, cycle: Cycle) -> NDArray[np.float64] | None:
-        """What the pod takes; None if it takes care to score."""
+        """The pod's requests as a column; None if the general way is needed."""
         request = cycle.pod.shape.request
         return _both(request) if sorted(self._scored(request)) == ["cpu", "memory"] else None
 
@@ -309,7 +311,8 @@ class NodeResourcesBalancedAllocation(CachedPlugin):
         return scores
 
     def _score_with_care(self, request: Mapping[str, int], nodes: Nodes) -> NDArray[np.int64]:
-        """For other resources, for nodes that lack one, and for amounts beyond what floats hold."""
+        """The general way: for other resources, for nodes that lack one, and for amounts that floats do not hold
+        exactly."""
         before: list[NDArray[np.float64]] = []
         after: list[NDArray[np.float64]] = []
         counts: list[NDArray[np.bool_]] = []
@@ -363,8 +366,8 @@ def _balance_of(fractions: list[float]) -> int:
 
 
 def _balance(fractions: list[NDArray[np.float64]], counts: list[NDArray[np.bool_]]) -> NDArray[np.int64]:
-    """How even the used fractions are, in percent: 100 less their standard deviation. The order of the additions is
-    part of the result."""
+    """How even the used fractions are: 100 less their standard deviation in percent. Floats are added in the original's
+    order, because scores are compared for equality."""
     present = np.sum(counts, axis=0)
     if len(fractions) == 2 and bool((present == 2).all()):
         deviation = np.abs((fractions[0] - fractions[1]) / 2)
@@ -391,7 +394,7 @@ def _deviation(
 
 
 def _both(amounts: Mapping[str, int], *, times: int = 1) -> NDArray[np.float64] | None:
-    """Amounts of cpu and memory as a column for `Room`; None if floats do not hold them."""
+    """Amounts of cpu and memory as a column for FreeAmounts; None if floats do not hold them exactly."""
     cpu, memory = amounts.get("cpu", 0), amounts.get("memory", 0)
     if max(cpu, memory) >= EXACT_BELOW:
         return None
@@ -399,12 +402,12 @@ def _both(amounts: Mapping[str, int], *, times: int = 1) -> NDArray[np.float64] 
 
 
 def _is_scored(resource: str, asked: int) -> bool:
-    """Plain resources always count, scalar ones only if asked for, others never."""
+    """Whether a resource counts: cpu, memory and ephemeral-storage always, extended ones if requested, others never."""
     return resource in _PLAIN or (asked > 0 and is_scalar(resource))
 
 
 def _used_column(table: NodeTable, resource: str) -> NDArray[np.int64]:
-    """What nodes are taken to use: for cpu and memory with the defaults for containers that say nothing."""
+    """The amount in use per row, for scores: cpu and memory with the defaults for containers without requests."""
     if resource == "cpu":
         return table.nonzero_cpu
     if resource == "memory":
@@ -445,7 +448,7 @@ def _after_node_change(pod: Pod, old: object, new: object) -> Hint:
 
 
 def _fits_empty(pod: Pod, node: Node) -> bool:
-    """Whether a pod would fit a node if nothing else were on it."""
+    """Whether a pod would fit on a node without other pods."""
     if node.allocatable.get("pods", 0) < 1:
         return False
     return all(amount <= node.allocatable.get(r, 0) for r, amount in pod.shape.fit_request.items() if amount > 0)

@@ -1,11 +1,11 @@
 """PodTopologySpread: pods that belong together are spread over the domains of a topology key.
 
 Hard constraints refuse nodes, soft ones score them (plugins/spread_scores.py). A pod without constraints of its own may
-get default ones, with the selector of the Services and the owner that select it. Counts come from the affinity index,
-so a pod costs a few passes over the rows, whatever the number of pods.
+get default ones, with the selectors of its Services and its owner. Counts come from the affinity index, so a pod costs
+a few passes over the rows, whatever the number of pods.
 
-The quirks are the original's: a selector that matches everything counts nothing, terminating pods do not count, and
-yet both do when a trial adds or takes away a pod.
+As in the original, an empty selector counts no pods and terminating pods do not count; but both count when a trial adds
+or removes a pod.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ class SpreadCheck:
         return twin
 
     def change(self, code: int, amount: int) -> None:
-        """Count a pod more or less. The counts may be another check's too, so they are replaced."""
+        """Add to the count of a domain. Copies of this check share the array, so it is replaced, not written to."""
         self.sums = self.sums.copy()
         self.sums[code] += amount
         self._limit = None
 
     @property
     def limit(self) -> int:
-        """A domain may hold this many at most before the pod comes."""
+        """The highest count of a domain that may take the pod."""
         if self._limit is None:
             self._limit = self.of.constraint.max_skew + self._fewest() - self.itself
         return self._limit
@@ -113,7 +113,8 @@ class PodTopologySpread(CachedPlugin):
         self._hard_defaults = tuple(constraint for constraint in defaults if constraint.hard)
         self._soft_defaults = tuple(constraint for constraint in defaults if not constraint.hard)
         self._index: AffinityIndex | None = None
-        """The index last looked at: hints are not told of the cluster, and default constraints need its Services."""
+        """The affinity index of the last attempt, for hints: they are not given the cluster, and default constraints
+        need its Services."""
 
     def events(self) -> Sequence[Interest]:
         hints = SpreadHints(self._hard_for_hint)
@@ -128,13 +129,14 @@ class PodTopologySpread(CachedPlugin):
         return bool(pod.shape.spread or self._hard_defaults or self._soft_defaults)
 
     def same_after_placing(self, pod: Pod) -> bool:
-        """Whether there are constraints does not depend on pods, and who has some does not step aside."""
+        """True: whether the plugin steps aside depends on the pod's constraints, not on placed pods, and a pod with
+        constraints does not let it step aside."""
         return True
 
     # ---- constraints ----
 
     def _effective(self, pod: Pod, index: AffinityIndex, *, hard: bool) -> Sequence[Effective]:
-        """The constraints that hold for a pod; raises ValueError if a selector is broken."""
+        """The constraints of a pod, its own or default ones; raises ValueError if a selector is invalid."""
         if pod.shape.spread:
             return own_constraints(pod, hard=hard)
         defaults = self._hard_defaults if hard else self._soft_defaults
@@ -166,7 +168,7 @@ class PodTopologySpread(CachedPlugin):
         return None
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
-        """The first constraint that a node fails gives the reason."""
+        """Refuse each row for the first constraint that it fails."""
         note: Checks = cycle.notes[self.name]
         missing: NDArray[np.bool_] | None = None
         skewed: NDArray[np.bool_] | None = None

@@ -1,5 +1,5 @@
-"""When a pod that spreading refused should be looked at again: another pod came, went or changed its labels such that
-some count differs, or a node joined, left or moved to another domain."""
+"""Queueing hints of PodTopologySpread: a pod was added, deleted or relabelled such that a count differs, or a node was
+added, deleted or moved to another domain."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class SpreadHints:
-    """`constraints` gives the hard constraints of a pod, or raises ValueError; then anything may help."""
+    """`constraints` returns the hard constraints of a pod, or raises ValueError; then any event may help."""
 
     def __init__(self, constraints: Callable[[Pod], Sequence[Effective]]) -> None:
         self._constraints = constraints

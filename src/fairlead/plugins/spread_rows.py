@@ -1,4 +1,4 @@
-"""What a spread constraint counts: which pods, on which rows."""
+"""Which pods a spread constraint counts, and on which rows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def own_constraints(pod: Pod, *, hard: bool) -> list[Effective]:
 
 
 def tally_of(of: Effective, pod: Pod, index: AffinityIndex) -> DomainTally | None:
-    """Pods like this one that are not terminating; None counts nothing, as a selector of everything does."""
+    """The counts of pods that a constraint selects and that are not terminating; None if it counts none, as an empty
+    selector does."""
     if of.selector.empty:
         return None
     return index.selected.count(PodSelection(frozenset((pod.namespace,)), of.selector), live=True)

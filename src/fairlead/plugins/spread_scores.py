@@ -1,4 +1,4 @@
-"""Scores of soft spread constraints: the fewer of its like a domain has, the better.
+"""Scores of soft spread constraints: the fewer matching pods a domain has, the better.
 
 A domain's count weighs by the logarithm of the number of domains among the feasible nodes. Sums are of floats, in the
 order of the constraints and rounded half away from zero, because the result is compared for equality.
@@ -28,7 +28,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 class Codes:
-    """Codes of labels on the feasible nodes, which several steps read."""
+    """The label codes of the feasible rows, kept because several steps read them."""
 
     __slots__ = ("_by_key", "_nodes")
 
@@ -77,7 +77,7 @@ class PerDomain:
 
 
 class SpreadScores:
-    """The note of a pod with soft constraints. With `every_key`, nodes that lack one of the keys are passed over."""
+    """The note of a pod with soft constraints. With `every_key`, nodes that lack one of the keys are ignored."""
 
     def __init__(
         self, constraints: Sequence[Effective], pod: Pod, index: AffinityIndex, nodes: Nodes, *, every_key: bool
@@ -125,7 +125,7 @@ class SpreadScores:
         return rounded(sum(points[1:], start=points[0]))
 
     def normalised(self, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Nodes that are passed over score nothing, whatever their points, and are no measure for the others."""
+        """Scores of 0..100. Ignored nodes score 0, and their points do not count in the scale."""
         passed_over = self._passed_over(nodes)
         counted = raw if passed_over is None else raw[~passed_over]
         highest = int(counted.max(initial=0))

@@ -1,4 +1,4 @@
-"""TaintToleration: nodes with taints that a pod does not tolerate are refused, or liked less.
+"""TaintToleration: refuses nodes with taints that a pod does not tolerate, or scores them lower (PreferNoSchedule).
 
 Nodes share few distinct taint lists, so each list is checked once per pod shape and the answer is gathered by code.
 """

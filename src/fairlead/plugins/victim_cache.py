@@ -1,9 +1,8 @@
-"""VictimCache: what evictions would bring on each row, for pods of one signature, kept as columns.
+"""VictimCache: the victims on each row for preemptors of one signature, as columns.
 
-Every pod that finds no room asks the same of row after row: who would have to go, and what would that cost? The answer
-depends on the node, on what lies there, on who is promised the node and on the budgets of the pods there. Rows where
-none of that moved are not asked again, so that the thousandth of equal pods looks at a row or two, and walking the rows
-and comparing the candidates is a handful of operations on columns.
+The victims on a row depend on the node, the pods on it, the pods nominated to it and the disruption budgets of its
+pods. Rows where none of that changed are not tried again, so that the thousandth of equal preemptors tries a row or
+two, and walking the rows and comparing the candidates is a few operations on columns.
 
 Invariant: a row that is not UNKNOWN has the answer that `select_victims` would give now.
 """
@@ -35,11 +34,12 @@ if TYPE_CHECKING:
     from fairlead.state.touchlog import TouchLog
 
 UNKNOWN, IN_VAIN, NOBODY, PEACEFUL, VIOLATING = range(5)
-"""Not asked; no eviction helps; it would fit as it is; room can be made; and only against somebody's budget."""
+"""The states of a row: not tried; no eviction helps; fits without victims; has victims; has victims and violates a
+budget."""
 _OFFSET = 1 << 31
-"""Priorities may be negative; the original shifts them before adding."""
+"""Added to each priority before summing, as in the original, because priorities may be negative."""
 _AT_ONCE = 64
-"""Rows asked before looking whether enough is known. Answers that do not last are asked for one by one."""
+"""Rows that are tried before looking whether enough candidates are found. More than one only if answers are kept."""
 
 
 class VictimCache:
@@ -71,11 +71,12 @@ class VictimCache:
         self._fleeting = []
 
     def overlook(self, logs: Sequence[TouchLog]) -> None:
-        """What was touched by now was touched by trials, which leave everything as it was."""
+        """Skip what the logs say up to now: the rows were touched by trials, which have been rolled back."""
         self._marks = tuple([log.mark for log in logs])
 
     def follow_budgets(self, version: int, budgets: Sequence[DisruptionBudget]) -> None:
-        """Forget what budgets may have changed: rows with a pod that one covers; all, if they cover other pods now."""
+        """Forget the rows that a change of budgets may concern: those with a covered pod, or all if budgets cover other
+        pods now."""
         if version == self._budgets:
             return
         self._budgets = version
@@ -91,7 +92,8 @@ class VictimCache:
             self._state[row] = UNKNOWN
 
     def note(self, row: int, answer: VictimNode | Verdict, codes: VerdictCodes, *, guarded: bool, lasts: bool) -> None:
-        """Keep an answer. One that depends on the time of day is good for this search only."""
+        """Keep an answer. One that does not last (`lasts`), because it depends on the clock, is dropped after this
+        search."""
         self._guarded[row] = guarded
         if not lasts:
             self._fleeting.append(row)
@@ -116,19 +118,19 @@ class VictimCache:
 
     # ---- searching ----
 
-    def search(self, rows: NDArray[np.int32], wanted: int, ask: Callable[[int], None], at_once: int) -> Survey:
-        """Walk rows until enough candidates are found, one of them peaceful; `ask` sees to it that a row is known."""
+    def search(self, rows: NDArray[np.int32], wanted: int, ask: Callable[[int], None], at_once: int) -> VictimSearch:
+        """Walk rows until enough candidates are found, one of them without violated budgets. `ask(row)` tries a row."""
         while True:
             states = self._state[rows]
             end = _end(states, wanted)
             unknown = rows[:end][states[:end] == UNKNOWN]
             if not len(unknown):
-                return Survey(self, rows[:end], states[:end], wanted)
+                return VictimSearch(self, rows[:end], states[:end], wanted)
             for row in unknown[:at_once].tolist():
                 ask(row)
 
     def best(self, rows: NDArray[np.int32], now: float) -> NDArray[np.int32]:
-        """The rows that are left when each rule in turn keeps the best: see `best_candidates`."""
+        """The best of some rows, by the rules of `best_candidates`."""
         for column in (self._violations, self._first_priority, self._priority_sum, self._count):
             values = column[rows]
             rows = rows[values == values.min()]
@@ -145,12 +147,12 @@ class VictimCache:
         return int(self._refusal[row])
 
     def refusals(self, rows: NDArray[np.int32]) -> Iterable[tuple[int, int]]:
-        """Why evictions help on none of these rows: codes of verdicts, and how often each."""
+        """The codes of the verdicts on rows where no eviction helps, and how often each occurs."""
         return [(code, int(n)) for code, n in enumerate(np.bincount(self._refusal[rows])) if n]
 
 
-class Survey:
-    """The rows that a search looked at."""
+class VictimSearch:
+    """The result of a search: the rows that were walked, and which of them are candidates."""
 
     def __init__(
         self, victim_cache: VictimCache, rows: NDArray[np.int32], states: NDArray[np.int8], wanted: int
@@ -161,7 +163,7 @@ class Survey:
         self.found: NDArray[np.int32] = np.concatenate(
             (rows[states == PEACEFUL][:wanted], rows[states == VIOLATING][:wanted])
         )
-        """Rows where room can be made, those that violate no budget first."""
+        """The candidates, those that violate no budget first."""
 
     def candidates(self) -> Sequence[VictimNode]:
         return Candidates(self._cache, self.found)
@@ -185,7 +187,7 @@ class Survey:
 
 
 class Candidates(Sequence[VictimNode]):
-    """Candidates by row, looked up when somebody wants to see one: of five hundred that are as good, one is chosen."""
+    """The candidates of some rows, looked up on access: of five hundred equally good ones a single one is used."""
 
     def __init__(self, victim_cache: VictimCache, rows: NDArray[np.int32]) -> None:
         self._cache = victim_cache
@@ -204,8 +206,8 @@ class Candidates(Sequence[VictimNode]):
         return self._cache.candidate(int(self._rows[at]))
 
 
-def survey(cycle: Cycle, refusals: Refusals, rows: NDArray[np.int32], wanted: int) -> Survey:
-    """Look for rows where evictions help, in the order given, until enough are found."""
+def search_victims(cycle: Cycle, refusals: Refusals, rows: NDArray[np.int32], wanted: int) -> VictimSearch:
+    """Try rows in the order given until enough candidates are found."""
     budgets, sums, codes = budgets_of(cycle.cluster), sums_alone(cycle), refusals.evaluator.codes
     filters = [plugin for plugin in cycle.profile.at("filter") if plugin.name not in cycle.no_filter]
     lasting = all(plugin.scope is not Scope.CLUSTER for plugin in filters)
@@ -236,7 +238,7 @@ def survey(cycle: Cycle, refusals: Refusals, rows: NDArray[np.int32], wanted: in
 
 
 def _remembered(cycle: Cycle, refusals: Refusals, filters: Sequence[Plugin]) -> VictimCache:
-    """The VictimCache of pods like this one. Where nobody keeps count of promises there is another."""
+    """The VictimCache of the pod's signature; another one if changes of nominations are not logged."""
     assert cycle.results is not None
     capacity = cycle.cluster.table.capacity
     question = "victims" if refusals.promises is not None else "victims while many are in flight"
@@ -245,8 +247,8 @@ def _remembered(cycle: Cycle, refusals: Refusals, filters: Sequence[Plugin]) -> 
 
 
 def _not_to_be_kept(cycle: Cycle, refusals: Refusals) -> Iterable[int]:
-    """Rows whose answer is this pod's alone, because it is promised the node itself; and, where nobody keeps count of
-    promises, all rows that are promised to somebody."""
+    """Rows whose answers are not valid for other pods or later: the row that this pod is nominated to and, if changes
+    of nominations are not logged, all rows with nominated pods."""
     if refusals.promises is None:
         return refusals.nominated
     name = cycle.pod.nominated_node
@@ -255,7 +257,7 @@ def _not_to_be_kept(cycle: Cycle, refusals: Refusals) -> Iterable[int]:
 
 
 def _end(states: NDArray[np.int8], wanted: int) -> int:
-    """How many rows a walk looks at, as far as they are known."""
+    """How many rows a walk looks at, judging by the rows that have been tried."""
     peaceful = states == PEACEFUL
     first = int(peaceful.argmax()) if len(states) else 0
     if not len(states) or not peaceful[first]:

@@ -1,8 +1,8 @@
-"""Who would have to go from one node so that a pod fits there: tried in a trial, never more than needed.
+"""The victims on one node: the pods to evict so that a pod fits there, found in a trial.
 
-All pods of lower priority are taken away; if the pod fits then, they are given back one by one, the most important
-first and those whose budget would be violated before the others, as long as it still fits. Whoever cannot be given back
-is a victim. The order among equals is kube-scheduler's, oddities included, because its choice of victims shows it.
+All pods of lower priority are evicted in the trial; if the pod fits then, they are given back one by one, the most
+important first and those whose budget would be violated before the others. A pod beside which the preemptor does not
+fit any more is a victim. The order among equals is kube-scheduler's, because it decides which pods are victims.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 
 @dataclass(frozen=True, slots=True)
 class VictimNode:
-    """A node that a pod would fit on if these pods went, the most important first."""
+    """A candidate: a row, its victims with the most important first, and how many of them violate a budget."""
 
     row: int
     victims: tuple[Pod, ...]
@@ -105,7 +105,7 @@ def _fits(trial: Cycle, evaluator: Evaluator, row: int, expected: Sequence[Pod])
 
 
 def _passes_by_itself(cycle: Cycle, row: int) -> bool:
-    """Whether the filters that look at the node itself let the pod pass, so that what lies on it is all that counts."""
+    """Whether the filters that depend on the Node object alone pass the row, so that only the pods on it matter."""
     results = cycle.results
     assert results is not None
     return bool(results.static.codes[row] == FEASIBLE)
@@ -120,8 +120,8 @@ def _victims_by_sums(
     expected: Sequence[Pod],
     budgets: Sequence[DisruptionBudget],
 ) -> VictimNode | Verdict:
-    """The same as a trial, step by step, with numbers in place of a table that pretends. Pods that are promised to the
-    node only take room away, so who fits with them fits without them."""
+    """The same steps as in a trial, by arithmetic. Nominated pods only reduce what is free, so a pod that fits with
+    them also fits without them."""
     allocatable, free, slots = room_on(cycle.cluster.table, row, sums.asked)
     _give(free, potential, 1)
     _give(free, expected, -1)
@@ -142,7 +142,7 @@ def _victims_by_sums(
 
 @dataclass(slots=True)
 class _Room:
-    """What a node has left beside the pod that room is made for."""
+    """What a node has free beside the preemptor."""
 
     spare: dict[str, int]
     slots: int
@@ -157,7 +157,7 @@ class _Room:
 
 
 def _left_beside(cycle: Cycle, sums: Sums, row: int, expected: Sequence[Pod]) -> _Room:
-    """What is left of a row beside the pod and those that are promised the node, as the table stands."""
+    """What a row has free beside the preemptor and the pods nominated to it, as the table is in the trial."""
     _, spare, slots = room_on(cycle.cluster.table, row, sums.asked)
     _give(spare, expected, -1)
     return _Room(
@@ -166,7 +166,7 @@ def _left_beside(cycle: Cycle, sums: Sums, row: int, expected: Sequence[Pod]) ->
 
 
 def _give(amounts: dict[str, int], pods: Iterable[Pod], sign: int) -> None:
-    """Add what some pods ask for, or take it away."""
+    """Add the requests of some pods to amounts (`sign` 1), or subtract them (-1)."""
     for pod in pods:
         request = pod.shape.request
         for resource in amounts:
@@ -180,7 +180,7 @@ def _reprieved(
     budgets: Sequence[DisruptionBudget],
     comes_back: Callable[[Pod], bool],
 ) -> VictimNode:
-    """Whoever cannot come back, one after the other, is a victim."""
+    """Try to give back each potential victim in turn (`comes_back`); those that cannot be are the victims."""
     violating, others = split_by_budget(by_importance(potential, cycle.now), budgets)
     victims = [pod for pod in violating if not comes_back(pod)]
     violations = len(victims)
@@ -191,9 +191,10 @@ def _reprieved(
 
 
 def by_importance(pods: Sequence[Pod], now: float) -> list[Pod]:
-    """Higher priority first, then who started earlier. A pod that has not started counts as starting now; of two such,
-    the original always takes the one it looks at first for the older. Its sort makes of this, for as many pods as most
-    nodes hold, that the first of them comes last; beyond that, what no key could say."""
+    """Pods by importance: higher priority first, then the earlier start. A pod that has not started counts as starting
+    now; of two such, the original takes the one it compares first for the older, which is no proper order. Up to 12
+    pods Go uses insertion sort, which a key reproduces (such pods come out in reverse); beyond, its quicksort is
+    emulated."""
     if len(pods) > INSERTION_SORT_UP_TO:
         return go_sort(list(pods), lambda one, other: more_important(one, other, now))
     last = len(pods)
@@ -208,7 +209,7 @@ def by_importance(pods: Sequence[Pod], now: float) -> list[Pod]:
 
 
 def more_important(one: Pod, other: Pod, now: float) -> bool:
-    """What the original asks of two pods: who is more important?"""
+    """The original's comparison of two pods (MoreImportantPod)."""
     if one.priority != other.priority:
         return one.priority > other.priority
     if one.start_time is None:

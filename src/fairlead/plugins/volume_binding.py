@@ -1,9 +1,9 @@
-"""VolumeBinding: a pod goes where the volumes of its claims are, or where they can be had; and gets them.
+"""VolumeBinding: restricts a pod to nodes that its claims' volumes can be used on or made for, and binds the claims.
 
-In `prepare` the claims are sorted into those that have a volume and those that wait for their first consumer; whatever
-else there is must become bound first, by somebody else. `filter` reads the layout (volume_matching.py). `reserve`
-pretends that the volumes of the chosen node are given away, so that the next pod sees them gone; `prebind` tells the
-API and waits (volume_errand.py); `unreserve` takes back what the API has not been told.
+`prepare` sorts the claims into those that have a volume and those that wait for their first consumer; a claim that is
+neither must be bound by its controller first. `filter` reads the layout (volume_matching.py). `reserve` assumes the
+volumes of the chosen node as taken, so that the next pod does not get them; `prebind` writes to the API and waits
+(volume_errand.py); `unreserve` drops the assumptions that the API has not been told.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class VolumePlan:
-    """What one attempt knows of a pod's claims. The layout is worked out when it is first needed; trials share it."""
+    """The claims of a pod in one attempt. The layout is computed when it is first needed; trials share it."""
 
     bound: tuple[Claim, ...]
     delayed: tuple[Claim, ...]
@@ -60,8 +60,8 @@ class VolumeBinding(Plugin):
         shape: Sequence[tuple[int, int]] | None = None,
         asks_drivers: bool = True,
     ) -> None:
-        """`shape` is given where nodes are scored by how much of their storage would be used. `asks_drivers` heeds
-        what drivers say of the room they have."""
+        """`shape` makes the plugin score nodes by how much of their storage would be used. `asks_drivers` respects the
+        capacities that drivers publish (CSIStorageCapacity)."""
         self._timeout = bind_timeout
         self._asks_drivers = asks_drivers
         self._line = BrokenLine(shape) if shape else None
@@ -185,7 +185,8 @@ def _complaint(pod: Pod, use: ClaimUse, claim: Claim | None) -> str:
 
 
 def _given(volume: Volume, claim: Claim) -> Volume:
-    """A volume as it is once it is given to a claim; unless an administrator did so before, it says who did it."""
+    """A volume as it is once it is bound to a claim, annotated as bound by a controller unless an administrator had
+    reserved it for the claim."""
     annotations = dict(volume.annotations)
     if not is_meant_for(volume, claim):
         annotations.setdefault(BOUND_BY_CONTROLLER, "yes")

@@ -1,4 +1,4 @@
-"""BindVolumes: tell the API which claims get which volumes, then wait until they have them.
+"""BindVolumes: writes which claims get which volumes, then waits until the claims are bound.
 
 Volumes that exist are given to their claims, claims whose volumes have to be made get the node they are wanted on;
 the rest is done by the volume controller and the provisioners, and shows when every claim is completely bound. What
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Reserved:
-    """What a pod was promised on a node, as the objects will look: volumes given to claims, and claims to provision.
-    `told` are the names and keys of those that the API has agreed to."""
+    """What is reserved for a pod on a node, as the objects will look: volumes bound to claims, and claims to provision.
+    `told` are the names and keys of those that the API has accepted."""
 
     pod: Pod
     node: str
@@ -131,7 +131,7 @@ class BindVolumes:
         return now.fully_bound
 
     def _is_older(self, record: Volume | Claim, key: str) -> bool:
-        """Whether the watch still has to show what the API agreed to."""
+        """Whether the watch has not shown yet what the API accepted."""
         return _number(record.resource_version) < _number(self._versions[key])
 
 

@@ -1,4 +1,4 @@
-"""What may turn a refusal by VolumeBinding around, and what certainly does not."""
+"""Events and queueing hints of VolumeBinding."""
 
 from __future__ import annotations
 

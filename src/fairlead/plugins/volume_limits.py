@@ -1,7 +1,7 @@
 """NodeVolumeLimits: a node can attach only so many volumes of a driver.
 
-Copied from the original: a volume that is still attached to a node where no pod uses it counts as attached and, for
-the pod that wants it, as new.
+As in the original, a volume that is still attached to a node where no pod uses it counts as attached and, for a pod
+that uses it, also as new.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class NodeVolumeLimits(Plugin):
     def _exceeded(
         self, nodes: Nodes, attached: AttachedVolumes, driver: str, new: Iterable[Identity], count: int
     ) -> NDArray[np.bool_]:
-        """Rows where the driver's limit does not allow what the pod would add; volumes in use there are not added."""
+        """Rows where the pod's volumes would exceed the driver's limit; volumes that are in use there are not counted
+        twice."""
         limit = nodes.take(attached.limit(driver))
         limited: NDArray[np.bool_] = limit != UNLIMITED
         if not limited.any():
@@ -105,7 +106,7 @@ def attaches(pod: Pod) -> bool:
 
 
 def after_claim_used(pod: Pod, old: object, new: object) -> Hint:
-    """A claim came or changed: is it one of the pod's, named or made for it?"""
+    """Queue if an added or changed claim is one of the pod's, named in its spec or ephemeral."""
     used = isinstance(new, Claim) and any(use.key == new.key for use in claim_uses(pod))
     return Hint.QUEUE if used else Hint.SKIP
 

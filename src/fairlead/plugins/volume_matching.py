@@ -1,9 +1,9 @@
 """Which volumes a pod's claims would get on each node: those they have, those they match, or new ones.
 
-A claim that waits for its first consumer is matched with the smallest volume that will do and that the node can reach,
-smallest claims first, each volume once; what finds none is to be made by the class's provisioner. The answer is worked
-out for the whole table at once, going through volumes and not through nodes, and holds for the whole attempt, because
-nothing in it depends on the pods that lie on the nodes.
+A claim that waits for its first consumer is matched with the smallest suitable volume that the node can reach, smallest
+claims first, each volume once; for a claim that finds none, the class's provisioner is to make one. The answer is
+computed for the whole table at once, volume by volume and not node by node, and is valid for the whole attempt, because
+it does not depend on the pods on the nodes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Provision:
 
 @dataclass(slots=True, eq=False)
 class Layout:
-    """The answer for every row of the table: four ways to be unfit, and what is fit for the others."""
+    """The answer for every row of the table: four reasons to refuse it, and the volumes for the others."""
 
     out_of_reach: NDArray[np.bool_]
     nothing_to_bind: NDArray[np.bool_]
@@ -175,7 +175,7 @@ class _Planner:
         return match
 
     def _give_promised(self, volume: Volume, choice: NDArray[np.int32], going: NDArray[np.bool_]) -> None:
-        """A volume that names this claim is the one or there is none: where it is out of reach nothing else will do."""
+        """Match a volume that is reserved for this claim. Where it is out of reach the claim gets no other volume."""
         number, rows = np.int32(self._number(volume)), np.flatnonzero(going)
         rows = rows[self._not_taken(rows, number)]
         going[rows] = False
@@ -282,7 +282,7 @@ def _is_pool_for(capacity: StorageCapacity, storage_class: StorageClass, request
 
 
 def is_meant_for(volume: Volume, claim: Claim) -> bool:
-    """Whether a volume names a claim; a volume that an administrator reserved need not know the claim's uid."""
+    """Whether a volume is reserved for a claim; the reservation of an administrator need not name the claim's uid."""
     to = volume.claim
     if to is None or (to.namespace, to.name) != (claim.namespace, claim.name):
         return False
@@ -290,7 +290,7 @@ def is_meant_for(volume: Volume, claim: Claim) -> bool:
 
 
 def is_large_enough(claim: Claim, volume: Volume) -> bool:
-    """Whether a volume comes into question at all: free or promised to the claim, large enough, of its kind."""
+    """Whether a volume is a candidate: free or reserved for the claim, large enough, with its modes."""
     return (
         (volume.claim is None or is_meant_for(volume, claim))
         and volume.capacity >= claim.request
@@ -301,7 +301,7 @@ def is_large_enough(claim: Claim, volume: Volume) -> bool:
 
 
 def is_available_for(claim: Claim, volume: Volume) -> bool:
-    """Whether a volume that is promised to nobody suits a claim, apart from where it is."""
+    """Whether a volume that is not reserved suits a claim, apart from its node affinity."""
     return (
         volume.claim is None
         and volume.phase == "Available"

@@ -1,7 +1,7 @@
 """VolumeRestrictions: disks that two pods cannot share on one node, and claims that only one pod may use at all.
 
-A claim for one pod only is in use or not, wherever: the verdict is the same on every node, and an eviction may turn it
-around. As in the original, a trial counts pods by the names of their claims without looking at the namespace.
+Whether a ReadWriteOncePod claim is in use does not depend on the node: the verdict is the same on every node, and an
+eviction may help. As in the original, a trial counts pods by the names of their claims without regard to the namespace.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ONE_POD = "ReadWriteOncePod"
 
 @dataclass(slots=True)
 class InUse:
-    """The pod's claims for one pod only, by name, and how many uses by others stand against it."""
+    """The names of the pod's ReadWriteOncePod claims, and how many other pods use one of them."""
 
     names: frozenset[str]
     conflicts: int
@@ -101,7 +101,7 @@ def claims_named_by(pod: Pod) -> Iterable[str]:
 
 
 def after_claim_named(pod: Pod, old: object, new: object) -> Hint:
-    """A claim came or changed: does the pod's spec name it?"""
+    """Queue if the pod's spec names an added or changed claim."""
     named = isinstance(new, Claim) and new.namespace == pod.namespace and new.name in claims_named_by(pod)
     return Hint.QUEUE if named else Hint.SKIP
 

@@ -1,4 +1,4 @@
-"""How much of the storage of a node a pod would use, class by class: for clusters that want to keep it full or free."""
+"""Scores of VolumeBinding: how much of a node's storage a pod would use, by storage class."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Class:
-    """What is asked of one class on each row, and how much there is; `there` where it has a part at all."""
+    """The requested amount and the capacity of one class on each row; `there` marks the rows that use the class."""
 
     def __init__(self, rows: int) -> None:
         self.requested: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""VolumeZone: a volume that is labelled with zones or regions is for nodes in these.
+"""VolumeZone: restricts a pod to the zones and regions that its volumes are labelled with.
 
 A node without any of the four labels is taken to be in a cluster without zones, and accepted.
 """

@@ -1,8 +1,8 @@
 """EventRecorder: Kubernetes Events about decisions, as writes, with series as in client-go.
 
 The first event is created; a second equal one turns it into a series; further ones are only counted, and the count is
-written every half hour while the series lives. Events are equal if they have the same reason and are about the same
-version of an object; their notes may differ.
+written every half hour while the series lives. Events are equal if all but their notes is, and they are about the
+same version of an object.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class Assembly:
         return result
 
     def _agree(self, result: Result, member: MemberResult) -> None:
-        """Look whether the gang is whole: it is when all Permit plugins admit a member."""
+        """Look whether the gang is whole: it is once the gang plugin's Permit does not ask a member to wait."""
         permission = member.permission
         if permission is None or (permission.waits and self._rules.plugin in dict(permission.waits)):
             return
