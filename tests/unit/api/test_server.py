@@ -22,6 +22,7 @@ import yaml
 from fairlead.api.server.pki import Credentials, write_private
 from fairlead.api.server.server import Server
 from fairlead.api.store.store import Store
+from fairlead.model.attendance import Attendance
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import CONFIG_MAP, POD
 
@@ -351,3 +352,29 @@ def test_what_needs_containers_says_that_there_are_none(credentials: Credentials
             )  # fmt: skip
 
     run(credentials, story)
+
+
+def test_who_creates_what_nobody_acts_on_is_warned(credentials: Credentials) -> None:
+    async def story(client: Client) -> None:
+        async def warned(path: str, body: dict[str, Any]) -> list[str]:
+            async with client.session.post(client.server.url + path, json=body) as response:
+                assert response.status == 201, await response.text()
+                return response.headers.getall("Warning", [])
+
+        named = {"metadata": {"name": "typo"}, "spec": {**POD_BODY["spec"], "schedulerName": "volcanoo"}}
+        assert await warned(PODS, POD_BODY) == []
+        assert await warned(PODS, named) == [
+            '299 - "nobody schedules pods with schedulerName \\"volcanoo\\" here (served: default-scheduler)"'
+        ]
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": {**POD_BODY["spec"], "schedulerName": "volcano"}}
+        deployment = {
+            "metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+        }  # fmt: skip
+        (told,) = await warned("/apis/apps/v1/namespaces/default/deployments", deployment)
+        assert "start with --volcano-conf to serve it" in told
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        scaler = {"metadata": {"name": "web"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}}
+        (told,) = await warned("/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", scaler)
+        assert "nobody acts on them here" in told
+
+    run(credentials, story, attendance=Attendance(frozenset({"default-scheduler"})))

@@ -36,6 +36,7 @@ from fairlead.api.store.subresources import BINDING, EVICTION, scale_of
 from fairlead.api.store.verbs import SERVED_SUBRESOURCES, not_found_path
 from fairlead.errors import ApiError, BadRequest, InternalError, MethodNotAllowed, Unauthorized, Unreachable
 from fairlead.model import kinds
+from fairlead.model.attendance import Attendance
 from fairlead.model.flow import PatchType, Verb, Write
 
 if TYPE_CHECKING:
@@ -73,8 +74,11 @@ class Server:
         watch_buffer: int = WATCH_BUFFER,
         api: StoreApi | None = None,
         explainers: Sequence[AskExplainer] = (),
+        attendance: Attendance | None = None,
     ) -> None:
+        """`attendance` knows who acts on what; creators of objects that nobody acts on are warned."""
         self.store = store
+        self._attendance = attendance or Attendance()
         self.host, self.port = host, port
         self._api = api or StoreApi(store)
         self._tokens = Tokens(token, lambda: store.now)
@@ -247,6 +251,8 @@ class Server:
         new = applies and self.store.find(target.kind, target.namespace, target.name) is None
         doc = await self._api.perform(write, warnings=warnings)
         status = 201 if request.method == "POST" or new else 200
+        if status == 201 and not target.subresource:
+            warnings += self._attendance.complaints(target.kind, doc)
         if shape is AnswerForm.OBJECT or doc.get("kind") == "Status":
             return _json(doc, status, warnings)
         return _json_bytes(answers.one(self.store, target.kind, doc, shape), status, warnings)
