@@ -18,7 +18,7 @@ from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.api.port import Query
 from fairlead.model.flow import Verb, Write
-from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD
+from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, NODE, PERSISTENT_VOLUME_CLAIM, POD, SERVICE
 from fairlead.testing.builders import deployment, pod
 from tests.e2e.up import Up
 
@@ -248,3 +248,31 @@ def test_fewer_nodes_than_the_data_has_are_refused(tmp_path: Path) -> None:
     code, lines = refusal("--data", "data", "--nodes", "2", cwd=tmp_path)
     assert code == 2
     assert "--nodes 2 is fewer than the 3 nodes that data has" in lines[-1]
+
+
+def test_a_claim_without_a_class_is_bound_with_its_pod_and_an_unserved_pod_is_told(tmp_path: Path) -> None:
+    resources = {"requests": {"storage": "1Gi"}}
+    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources}}
+    user = pod("user").doc()
+    user["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+
+    async def story(api: KubeApi) -> None:
+        assert (await api.get(SERVICE, "default", "kubernetes"))["spec"]["clusterIP"] == "10.96.0.1"
+        await api.perform(Write(Verb.CREATE, PERSISTENT_VOLUME_CLAIM, "default", "data", claim))
+        await api.perform(Write(Verb.CREATE, POD, "default", "user", user))
+        await api.perform(Write(Verb.CREATE, POD, "default", "lost", pod("lost").scheduled_by("volcano").doc()))
+        await bound_pods(api, 1)
+        bound = await api.get(PERSISTENT_VOLUME_CLAIM, "default", "data")
+        assert (bound["status"]["phase"], bound["spec"]["storageClassName"]) == ("Bound", "standard")
+        told: list[dict[str, Any]] = []
+        for _ in range(1000):
+            told = [event for event in (await api.list(EVENT)).items if event["reason"] == "NoScheduler"]
+            if told:
+                break
+            await asyncio.sleep(0.05)
+        assert told[0]["involvedObject"]["name"] == "lost"
+        assert "--volcano-conf" in told[0]["message"]
+
+    with Up(tmp_path, "--nodes", "1") as up:
+        up.wait_ready()
+        asyncio.run(in_cluster(up, story))

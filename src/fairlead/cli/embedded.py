@@ -25,12 +25,14 @@ from fairlead.api.server.pki import Credentials
 from fairlead.api.server.server import Server
 from fairlead.api.store.journal import Journal
 from fairlead.api.store.store import Store
+from fairlead.cli.first_objects import make_first_objects
 from fairlead.cli.kept_port import KeptPort
 from fairlead.cli.run import standalone
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS
 from fairlead.controllers.nodes.simulated_nodes import fails_from, is_simulated
 from fairlead.errors import ConfigError, FairleadError, NotFound
 from fairlead.model import kinds
+from fairlead.model.attendance import Attendance
 from fairlead.model.flow import Verb, Write
 from fairlead.runtime.collecting import collect_rarely, spare_what_lives
 from fairlead.runtime.live import Clock
@@ -132,7 +134,7 @@ class EmbeddedCluster:
         self._schedulers: list[Controller] = [make(self.store) for make in self.wish.schedulers]
         self._runtime = standalone(
             self.store, self._schedulers, clock=self._clock, names=self.wish.controllers,
-            volcano_names=self.wish.volcano_names,
+            volcano_names=self.wish.volcano_names, attendance=self._attendance(),
         )  # fmt: skip
 
     def _explainers(self) -> list[AskExplainer]:
@@ -146,6 +148,7 @@ class EmbeddedCluster:
             self._server = Server(
                 self.store, token=credentials.token, tls=credentials.tls(),
                 host=wish.bind, port=port, ready=self._is_ready, explainers=self._explainers(),
+                attendance=self._attendance(),
             )  # fmt: skip
             try:
                 await self._server.start()
@@ -158,8 +161,14 @@ class EmbeddedCluster:
         self._opened.push_async_callback(self._server.stop)
         log.info("listening", extra={"url": self._server.url})
 
+    def _attendance(self) -> Attendance:
+        """With `--scheduler none` somebody outside schedules, and may serve any name."""
+        names = [name for one in self._schedulers for name in getattr(one, "profiles", ())]
+        return Attendance(frozenset(names) if names else None)
+
     async def _add_nodes(self, on_node: Callable[[int], None]) -> None:
         """Those of the fleet that are not there yet; none if the data has nodes and nobody asked for a number."""
+        make_first_objects(self.store)
         known = set(self._node_names())
         asked = self.wish.fleet.nodes
         if asked is not None and asked < len(known):

@@ -11,16 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS, housekeepers
 from fairlead.controllers.nodes.kubelet import Kubelet, renewal_for
+from fairlead.controllers.unattended import Unattended
+from fairlead.model.attendance import Attendance
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Embedded, world_of
 
 if TYPE_CHECKING:
     from fairlead.api.port import ClusterApi
     from fairlead.api.store.store import Store
+    from fairlead.controllers.workqueue import Reconciler
     from fairlead.model.flow import Controller
     from fairlead.runtime.live import Clock, OnStep, OnWrite
     from fairlead.runtime.virtual import Latencies, VirtualClock, VirtualRuntime
@@ -40,10 +43,11 @@ def standalone(
     on_write: OnWrite | None = None,
     names: Collection[str] = ALL_CONTROLLERS,
     volcano_names: Sequence[str] = ("volcano",),
+    attendance: Attendance | None = None,
 ) -> LiveRuntime:
     """A whole cluster in this process: controllers (of these names), simulated kubelets and schedulers over a Store."""
-    kubelet = Kubelet(store, rng=Random())
-    keepers = housekeepers(store, names=names, volcano_names=volcano_names, also=[kubelet])
+    others: list[Reconciler[Any]] = [Kubelet(store, rng=Random()), Unattended(store, attendance or Attendance())]
+    keepers = housekeepers(store, names=names, volcano_names=volcano_names, also=others)
     return LiveRuntime(Embedded(store), [*keepers, *schedulers], clock=clock, on_step=on_step, on_write=on_write)
 
 
