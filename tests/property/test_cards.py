@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.framework.round import Round
-from fairlead.model.quirks import Quirks
 from fairlead.model.tasks import TaskStatus
 from fairlead.plugins.volcano.devices.device_config import DeviceConfig
 from fairlead.plugins.volcano.devices.deviceshare import DeviceShare
@@ -35,7 +34,9 @@ def pool(policy: str) -> Vgpus:
     return Vgpus(DeviceConfig.of(A100).nvidia, policy=policy, rules=RULES)
 
 
-def opened(nodes: list[Any], pods: list[list[dict[str, str]]], cards: Vgpus) -> tuple[Round, DeviceShare]:
+def opened(
+    nodes: list[Any], pods: list[list[dict[str, str]]], cards: Vgpus, *, compatible: bool = False
+) -> tuple[Round, DeviceShare]:
     yard = Yard().queue("default").group("job")
     for at, (listed, mode) in enumerate(nodes):
         entries = (
@@ -46,7 +47,7 @@ def opened(nodes: list[Any], pods: list[list[dict[str, str]]], cards: Vgpus) -> 
     for at, several in enumerate(pods):
         yard.pod(f"p{at}", "job", containers=containers(*several), labels={"kind": str(at % 2)})
     plugin = DeviceShare([cards], weight=1)
-    return yard.round(plugin), plugin
+    return yard.round(plugin, compatible=compatible), plugin
 
 
 def move(round: Round, plugin: DeviceShare, name: str, row: int, status: TaskStatus) -> bool:
@@ -116,13 +117,12 @@ def test_nodes_are_judged_and_liked_at_once_as_one_by_one(
     nodes: list[Any], pods: list[list[dict[str, str]]], policy: str, compatible: bool
 ) -> None:
     cards = pool(policy)
-    round, plugin = opened(nodes, pods, cards)
-    round.quirks = Quirks.of(compatible=compatible)
+    round, plugin = opened(nodes, pods, cards, compatible=compatible)
     for at in range(len(pods) - 1):
         move(round, plugin, f"p{at}", int(round.rows[at % len(round.rows)]), TaskStatus.ALLOCATED)
     last = task(round, f"p{len(pods) - 1}")
     fitting, liked = cards._fitting(last), cards.liking(last)
     for row in round.rows.tolist():
-        chosen = cards._try(last, row, cards._open_to(last)[row])
+        chosen = cards._sharing.choose(cards._requests(last), row, cards._open_to(last)[row])
         assert bool(fitting[row]) is (chosen is not None)
-        assert np.isclose(liked[row], cards._score(chosen) if chosen is not None else 0.0)
+        assert np.isclose(liked[row], cards._sharing.score(chosen) if chosen is not None else 0.0)

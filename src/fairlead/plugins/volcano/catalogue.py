@@ -13,7 +13,7 @@ from fairlead.plugins.volcano.devices.deviceshare import DeviceShare
 from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.nodegroup import NodeGroup
 from fairlead.plugins.volcano.nodeorder import NodeOrder
-from fairlead.plugins.volcano.numa.numa_aware import NumaAware
+from fairlead.plugins.volcano.numa_aware import NumaAware
 from fairlead.plugins.volcano.pdb import DisruptionBudgets
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority

@@ -17,7 +17,7 @@ from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.devices.device_config import DeviceConfig
 from fairlead.plugins.volcano.devices.deviceshare import DeviceShare
-from fairlead.plugins.volcano.devices.mig import Part, pick
+from fairlead.state.cards.mig import Part, pick
 from fairlead.state.nodes import Nodes
 from tests.unit.plugins.volcano.yard import NOW, Yard, scores, task
 

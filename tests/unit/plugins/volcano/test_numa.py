@@ -10,9 +10,9 @@ import pytest
 from fairlead.model import kinds
 from fairlead.model.tasks import TaskStatus
 from fairlead.model.topology import NumaTopology, compile_numa_topology
-from fairlead.plugins.volcano.numa.hints import assigned, chosen, hints, reserved, take
-from fairlead.plugins.volcano.numa.numa_aware import NumaAware
-from fairlead.plugins.volcano.numa.views import NumaViews
+from fairlead.plugins.volcano.numa_aware import NumaAware
+from fairlead.state.numa.hints import assigned, chosen, hints, reserved, take
+from fairlead.state.numa.views import NumaViews
 from tests.unit.plugins.volcano.test_deviceshare import open_with_cycles
 from tests.unit.plugins.volcano.yard import Yard, refusals, scores, task
 

@@ -16,7 +16,8 @@ from fairlead.framework.tiers import Vote
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.queues.overcommit import Overcommit
-from fairlead.plugins.volcano.queues.proportion import Proportion, fill
+from fairlead.plugins.volcano.queues.proportion import Proportion
+from fairlead.state.quotas.filling import fill
 from tests.unit.plugins.volcano.yard import Yard, binds, task
 
 INF = np.inf

@@ -1,5 +1,6 @@
-"""Shared GPUs and Ascend cards, as Volcano's deviceshare plugin gives them out.
+"""deviceshare: Volcano's accelerator cards. The arithmetic is in state/cards and knows no rounds.
 
-Reading order: deviceshare (the plugin), device_pools (what a node has and who holds it), cards and card_requests,
-vgpus, mig, numbered_gpus and ascend (one module per way of sharing), node_locks, device_config.
+Read deviceshare (the plugin), device_pools (cards of one kind as tasks ask for them), then the kinds: numbered_gpus,
+vgpus, ascend. registers and device_config read what nodes and the ConfigMap say; node_locks locks a node while a pod is
+bound.
 """

@@ -15,8 +15,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fairlead.model.reasons import Reason, Reject
-from fairlead.plugins.volcano.devices.card_requests import CardRequest, card_requests
 from fairlead.plugins.volcano.devices.device_pools import DevicePool
+from fairlead.state.cards.requests import CardRequest, card_requests
+from fairlead.state.cards.sharing import BEST, BINPACK, SPREAD
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from fairlead.state.nodes import Nodes
 
 _PREFIX = "hami.io/"
-_BINPACK, _SPREAD = "binpack", "spread"
-_BEST = 100.0
 _NETWORKED, _NETWORK_WEIGHT = "Ascend910", 10
 _REASON = Reason("deviceshare", "no ascend device available", final=True)
 
@@ -174,10 +173,10 @@ class AscendCards(DevicePool[AscendHolding]):
         return self._config.word.startswith(_NETWORKED) and all(card.network is not None for card in cards)
 
     def _score(self, used: AscendUsage, card: AscendCard) -> float:
-        if self._policy == _BINPACK:
-            return _BEST * used.memory / card.memory if card.memory else 0.0
+        if self._policy == BINPACK:
+            return BEST * used.memory / card.memory if card.memory else 0.0
         liked = 1 if self.round.quirks.spread_scores_wrong_cards else 0
-        return _BEST if self._policy == _SPREAD and used.number == liked else 0.0
+        return BEST if self._policy == SPREAD and used.number == liked else 0.0
 
     def liking(self, task: Task) -> NDArray[np.float64]:
         scores = super().liking(task)

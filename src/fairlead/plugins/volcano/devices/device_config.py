@@ -10,32 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fairlead.state.cards.mig import Geometry, Instance
+
 _VGPU = "volcano.sh/vgpu-"
-
-
-@dataclass(frozen=True, slots=True)
-class Instance:
-    """One size of the parts in a geometry, and how many of that size there are."""
-
-    name: str
-    memory: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Geometry:
-    """One way to cut a card; all parts of a card are of one geometry."""
-
-    group: str
-    instances: tuple[Instance, ...]
-
-    def at(self, position: int) -> Instance | None:
-        """Whose part has this number, counted over all sizes in their order."""
-        for instance in self.instances:
-            if position < instance.count:
-                return instance
-            position -= instance.count
-        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,21 @@
-"""DevicePool: cards of one kind on all nodes, and which pods hold what of them during a round.
-
-    free ─allocate▶ held ─undone▶ free          a pod that is placed, or promised a place
-    held ─evicted▶ ending ─undone▶ held         a pod on its way out: its cards can be promised, not yet be used
+"""DevicePool: cards of one kind on all nodes, as the tasks of a round ask for them (state/cards has the arithmetic).
 
 What pods hold when a round opens is read from their annotations; pods that are terminating hold theirs until they are
-gone. What a pod is given goes into annotations that are sent with its binding. Until they show, they are remembered
-here: a round may open while a binding is under way.
+gone. What a pod is given goes into annotations that are sent with its binding. They are kept here until the pod shows
+them, because a round may open while a binding is under way.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic
 
 import numpy as np
 
 from fairlead.model.documents import EMPTY
 from fairlead.model.tasks import TaskStatus
+from fairlead.state.cards.holdings import Held, Holdings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
     from fairlead.framework.round import Round, Task
     from fairlead.model.reasons import Reject
     from fairlead.state.nodes import Nodes
-
-Held = TypeVar("Held")
 
 
 class DevicePool(ABC, Generic[Held]):
@@ -44,8 +40,7 @@ class DevicePool(ABC, Generic[Held]):
 
     def open(self, round: Round) -> None:
         self.round = round
-        self.held: dict[str, list[Held]] = {}
-        self.ending: dict[str, list[Held]] = {}
+        self._holdings: Holdings[Held] = Holdings(self.take)
         told, self._told = self._told, {}
         for row in self.build():
             for task in round.resources.tasks_on(row):
@@ -54,8 +49,17 @@ class DevicePool(ABC, Generic[Held]):
                     self._told[task.uid] = said
                 held = self.recall(task, row)
                 if held:
-                    self.held[task.uid] = held
-                    self.take(held)
+                    self._holdings.put(task.uid, held)
+
+    @property
+    def held(self) -> Mapping[str, list[Held]]:
+        """What each pod holds, by uid."""
+        return self._holdings.held
+
+    @property
+    def ending(self) -> Mapping[str, list[Held]]:
+        """Of `held`, that of pods that are about to end."""
+        return self._holdings.ending
 
     def said_to(self, task: Task, key: str) -> str:
         """An annotation of a pod, also if it is still on its way."""
@@ -111,47 +115,23 @@ class DevicePool(ABC, Generic[Held]):
     # ---- what happens ----
 
     def allocate(self, task: Task) -> list[Held] | None:
-        """Give a task its cards on its row; None if there are too few. Who comes back has the same ones again."""
-        if task.uid in self.held:
-            if self.ending.pop(task.uid, None) is not None:
-                self.take(self.held[task.uid])
-            return self.held[task.uid]
-        chosen = self.choose(task, task.row) if task.status is TaskStatus.PIPELINED else self.choose_now(task)
-        if chosen is not None:
-            self.held[task.uid] = chosen
-            self.take(chosen)
-        return chosen
+        """Give a task its cards on its row; None if there are too few. A task that comes back has the same ones."""
+        if task.status is TaskStatus.PIPELINED:
+            return self._holdings.give(task.uid, lambda: self.choose(task, task.row))
+        return self._holdings.give(task.uid, lambda: self.choose_now(task))
 
     def choose_now(self, task: Task) -> list[Held] | None:
-        """Without what others are still using on their way out."""
-        endings = [held for holdings in self.ending.values() for held in holdings]
-        self.take(endings)
-        try:
-            return self.choose(task, task.row)
-        finally:
-            self.take(endings, -1)
+        """Without what others are still using while they end."""
+        return self._holdings.without_endings(lambda: self.choose(task, task.row))
 
     def release(self, task: Task) -> None:
-        held = self.held.get(task.uid)
-        if held is None or task.uid in self.ending:
-            return
-        self.take(held, -1)
-        if task.status is TaskStatus.RELEASING:
-            self.ending[task.uid] = held
-        else:
-            del self.held[task.uid]
+        if self._holdings.release(task.uid, ending=task.status is TaskStatus.RELEASING):
             self._told.pop(task.uid, None)
 
-    # ---- what-ifs ----
+    # ---- simulated evictions ----
 
-    def imagine_gone(self, task: Task) -> None:
-        """As if a pod were on its way out."""
-        held = self.held.get(task.uid)
-        if held is not None and task.uid not in self.ending:
-            self.take(held, -1)
-            self.ending[task.uid] = held
+    def simulate_ending(self, task: Task) -> None:
+        self._holdings.simulate_ending(task.uid)
 
-    def imagine_back(self, task: Task) -> None:
-        held = self.ending.pop(task.uid, None)
-        if held is not None:
-            self.take(held)
+    def simulate_return(self, task: Task) -> None:
+        self._holdings.simulate_return(task.uid)

@@ -81,15 +81,15 @@ class DeviceShare(TierPlugin):
                     total += pool.liking(task)
         return nodes.take(np.floor(total + 0.5)) * self._weight
 
-    # ---- what-ifs ----
+    # ---- simulated evictions ----
 
     def simulate_remove_task(self, task: Task, victim: Task, row: int) -> None:
         for pool in self._pools:
-            pool.imagine_gone(victim)
+            pool.simulate_ending(victim)
 
     def simulate_add_task(self, task: Task, victim: Task, row: int) -> None:
         for pool in self._pools:
-            pool.imagine_back(victim)
+            pool.simulate_return(victim)
 
     def simulate_predicate(self, task: Task, row: int) -> bool:
         return all(

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.model.reasons import Reason, Reject
-from fairlead.plugins.volcano.devices.cards import GPU_MEMORY, GPU_NUMBER, CardHolding, CardTable, numbered_cards
 from fairlead.plugins.volcano.devices.device_pools import DevicePool
+from fairlead.plugins.volcano.devices.registers import GPU_MEMORY, GPU_NUMBER, numbered_cards
+from fairlead.state.cards.table import CardHolding, CardTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

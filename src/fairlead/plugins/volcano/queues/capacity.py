@@ -1,6 +1,6 @@
 """capacity: each queue has what it deserves, may borrow beyond that, and gives back when others want theirs.
 
-Queues are flat, or with `hierarchy` a tree (plugins/volcano/queues/queue_tree.py) in which every ancestor's limit
+Queues are flat, or with `hierarchy` a tree (state/quotas/tree.py) in which every ancestor's limit
 counts too. Quotas on device classes (`deviceclass/...`) are not counted: claims are placed without regard to queues.
 """
 
@@ -13,13 +13,15 @@ from fairlead.framework.job import QUEUE_GATE
 from fairlead.framework.tiers import GangEvictionContext, TierPlugin, Vote
 from fairlead.model.amounts import INFINITY, Amounts, common_names, larger, total_of
 from fairlead.model.tasks import TaskStatus
-from fairlead.plugins.volcano.queues.ledger import INSUFFICIENT, Endings, WhatIf, flat_accounts, sentence, share_of
-from fairlead.plugins.volcano.queues.queue_tree import ROOT, Tree, TreeAccount
+from fairlead.plugins.volcano.queues.ledger import INSUFFICIENT, Endings, flat_accounts, sentence, tree_of
+from fairlead.state.quotas.account import share_of
+from fairlead.state.quotas.changes import SimulatedChanges
+from fairlead.state.quotas.tree import ROOT, TreeAccount
 
 if TYPE_CHECKING:
     from fairlead.framework.round import Job, QueueState, Round, Task
     from fairlead.plugins.volcano.arguments import Arguments
-    from fairlead.plugins.volcano.queues.ledger import LedgerAccount
+    from fairlead.state.quotas.account import QuotaAccount
 
 
 class Capacity(TierPlugin):
@@ -36,27 +38,27 @@ class Capacity(TierPlugin):
 
     def open(self, round: Round) -> None:
         self._round = round
-        self._what_if = WhatIf()
+        self._simulated = SimulatedChanges()
         self._reserved: dict[str, dict[str, Task]] = {}
         if self._gated:
             self._recall_reservations()
-        self._accounts: dict[str, LedgerAccount] | None = self._open_accounts(round)
+        self._accounts: dict[str, QuotaAccount] | None = self._open_accounts(round)
         for account in (self._accounts or {}).values():
             _set_share(account)
         self._endings = Endings(round, self._names_above)
 
-    def _open_accounts(self, round: Round) -> dict[str, LedgerAccount] | None:
+    def _open_accounts(self, round: Round) -> dict[str, QuotaAccount] | None:
         accounts = flat_accounts(round)
         for account in accounts.values():
-            deserved = Amounts.of(account.queue.queue.deserved).cap(account.limit, INFINITY)
+            deserved = Amounts.of(account.rules.deserved).cap(account.limit, INFINITY)
             account.deserved = larger(deserved, account.guarantee)
         return accounts
 
-    def account(self, queue: str) -> LedgerAccount | None:
+    def account(self, queue: str) -> QuotaAccount | None:
         """What a queue has and deserves; None while it has no place among the queues."""
         return (self._accounts or {}).get(queue)
 
-    def accounts_up_from(self, queue: str) -> list[LedgerAccount]:
+    def accounts_up_from(self, queue: str) -> list[QuotaAccount]:
         """Those that bind a queue: its own, and of the queues above it, nearest first."""
         account = self.account(queue)
         return [] if account is None else list(self._line(account))
@@ -65,7 +67,7 @@ class Capacity(TierPlugin):
         """Why a queue can have nothing, if it cannot."""
         return ""
 
-    def _line(self, account: LedgerAccount) -> Iterator[LedgerAccount]:
+    def _line(self, account: QuotaAccount) -> Iterator[QuotaAccount]:
         """The accounts that a queue's tasks count for, nearest first."""
         yield account
 
@@ -73,7 +75,7 @@ class Capacity(TierPlugin):
         account = self.account(queue)
         return [] if account is None else [one.name for one in self._line(account)]
 
-    def _account_of(self, task: Task) -> LedgerAccount | None:
+    def _account_of(self, task: Task) -> QuotaAccount | None:
         return self.account(task.job.queue) if task.job is not None else None
 
     # ---- order ----
@@ -87,7 +89,7 @@ class Capacity(TierPlugin):
         one, other = self.account(left.name), self.account(right.name)
         return 0 if one is None or other is None else self._compare(one, other)
 
-    def _compare(self, left: LedgerAccount, right: LedgerAccount) -> float:
+    def _compare(self, left: QuotaAccount, right: QuotaAccount) -> float:
         return compare_shares(left, right)
 
     # ---- queues ----
@@ -125,11 +127,11 @@ class Capacity(TierPlugin):
             return False
         return any(_stays_within(one, request) for one in self._owed(account))
 
-    def _owed(self, account: LedgerAccount) -> Iterator[LedgerAccount]:
+    def _owed(self, account: QuotaAccount) -> Iterator[QuotaAccount]:
         """Whose deserved amount gives a queue a claim on others."""
         yield account
 
-    def _takes_jobs(self, account: LedgerAccount) -> bool:
+    def _takes_jobs(self, account: QuotaAccount) -> bool:
         return True
 
     # ---- victims ----
@@ -155,7 +157,7 @@ class Capacity(TierPlugin):
         return victims
 
     def _gives(
-        self, task: Task, account: LedgerAccount, reclaimer: LedgerAccount, evictor: Task, left: dict[str, Amounts]
+        self, task: Task, account: QuotaAccount, reclaimer: QuotaAccount, evictor: Task, left: dict[str, Amounts]
     ) -> list[Amounts] | None:
         """The running sums that losing a task lowers; None if it is not to be lost."""
         allocated = left.setdefault(account.name, account.allocated.copy())
@@ -182,14 +184,14 @@ class Capacity(TierPlugin):
 
     def job_enqueueable(self, job: Job) -> Vote:
         account = self.account(job.queue)
-        if account is None or not self._takes_jobs(account) or not account.queue.queue.open:
+        if account is None or not self._takes_jobs(account) or not self._round.queues[job.queue].queue.open:
             if (trouble := self.trouble(job.queue)) and not self._round.quirks.broken_tree_stops_all_queues:
                 self._round.note(job, f"queue {job.queue} can have nothing: {trouble}")
             return Vote.REJECT
         if job.min_resources is None:
             return Vote.PERMIT
         for one in self._line(account):
-            if lacking := one.lacks(job):
+            if lacking := one.lacks(job.minimum()):
                 self._round.note(job, sentence(*INSUFFICIENT, lacking))
                 return Vote.REJECT
         if self._round.quirks.reserves_before_admission:
@@ -197,14 +199,14 @@ class Capacity(TierPlugin):
         return Vote.PERMIT
 
     def job_enqueued(self, job: Job) -> None:
-        """Only who is really let in holds room; the original counts them here already when they are asked about."""
+        """A group holds room once all plugins have let it in."""
         account = self.account(job.queue)
         if self._round.quirks.reserves_before_admission:
             return
         if account is not None and job.min_resources is not None:
             self._promise(job, account)
 
-    def _promise(self, job: Job, account: LedgerAccount) -> None:
+    def _promise(self, job: Job, account: QuotaAccount) -> None:
         for one in self._line(account):
             one.inqueue.add(job.without_gated(job.minimum()))
 
@@ -216,32 +218,33 @@ class Capacity(TierPlugin):
                 if not task.gated and _waits_for_gate(task):
                     self._reserved.setdefault(job.queue, {})[task.uid] = task
 
-    def _reserved_in(self, account: LedgerAccount, task: Task) -> Amounts:
+    def _reserved_in(self, account: QuotaAccount, task: Task) -> Amounts:
         others = self._reserved.get(account.name, {}).values()
         return total_of(other.request for other in others if other is not task)
 
-    # ---- what-ifs ----
+    # ---- simulated evictions ----
 
     def pre_predicate(self, task: Task) -> None:
-        self._what_if.forget(task)
+        self._simulated.forget(task.uid)
 
     def simulate_add_task(self, task: Task, victim: Task, row: int) -> None:
-        self._imagine(task, victim, remove=False)
+        for one in self._accounts_for(victim):
+            self._simulated.add(task.uid, one.name, victim.request)
 
     def simulate_remove_task(self, task: Task, victim: Task, row: int) -> None:
-        self._imagine(task, victim, remove=True)
+        for one in self._accounts_for(victim):
+            self._simulated.remove(task.uid, one.name, victim.request)
 
-    def _imagine(self, task: Task, victim: Task, *, remove: bool) -> None:
-        account = self._account_of(victim)
-        for one in self._line(account) if account is not None else ():
-            self._what_if.change(task, one.name, victim.request, remove=remove)
+    def _accounts_for(self, task: Task) -> Iterator[QuotaAccount]:
+        account = self._account_of(task)
+        return self._line(account) if account is not None else iter(())
 
     def simulate_allocatable(self, queue: QueueState, task: Task) -> bool:
         account = self.account(queue.name)
         if account is None or not self._takes_jobs(account):
             return False
         for one in self._line(account):
-            reserved = self._reserved_in(one, task).add(self._what_if.of(task, one.name) or Amounts())
+            reserved = self._reserved_in(one, task).add(self._simulated.of(task.uid, one.name) or Amounts())
             if one.would_exceed(one.limit, task.request, reserved):
                 return False
         return True
@@ -270,7 +273,7 @@ class Capacity(TierPlugin):
         if self._gated and _waits_for_gate(task):
             self._reserved.setdefault(account.name, {})[task.uid] = task
 
-    def _refresh(self, account: LedgerAccount) -> None:
+    def _refresh(self, account: QuotaAccount) -> None:
         """The original leaves ancestors' shares as they were when the round began."""
         for one in [account] if self._round.quirks.ancestor_shares_go_stale else self._line(account):
             _set_share(one)
@@ -280,27 +283,27 @@ def _waits_for_gate(task: Task) -> bool:
     return task.pod.annotations.get(QUEUE_GATE) == "true"
 
 
-def _set_share(account: LedgerAccount) -> None:
+def _set_share(account: QuotaAccount) -> None:
     """A queue that deserves nothing comes after all that have less than they deserve."""
     account.share = 1.0 if account.deserved.empty else share_of(account.allocated, account.deserved)
 
 
-def compare_shares(left: LedgerAccount, right: LedgerAccount) -> float:
+def compare_shares(left: QuotaAccount, right: QuotaAccount) -> float:
     """The smaller share first; alike, who deserves anything before who does not."""
     return left.share - right.share or int(left.deserved.empty) - int(right.deserved.empty)
 
 
-def _stays_within(account: LedgerAccount, request: Amounts) -> bool:
+def _stays_within(account: QuotaAccount, request: Amounts) -> bool:
     used = account.allocated + request
     return bool(used.within_some_requested(account.deserved, request, ignore_zeros=True))
 
 
-def _shares_nothing(task: Task, account: LedgerAccount) -> bool:
+def _shares_nothing(task: Task, account: QuotaAccount) -> bool:
     """Whether what a task has is nothing that its queue deserves any of."""
     return not common_names(task.request, account.deserved)
 
 
-def _has_too_much(allocated: Amounts, account: LedgerAccount, task: Task) -> bool:
+def _has_too_much(allocated: Amounts, account: QuotaAccount, task: Task) -> bool:
     return _shares_nothing(task, account) or bool(allocated.above_some_relevant(account.deserved, task.request))
 
 
@@ -312,38 +315,38 @@ class HierarchicalCapacity(Capacity):
         super().__init__(gated=gated)
         self._level = max(0, reclaim_level)
 
-    def _open_accounts(self, round: Round) -> dict[str, LedgerAccount] | None:
-        tree = Tree(round)
+    def _open_accounts(self, round: Round) -> dict[str, QuotaAccount] | None:
+        tree = tree_of(round)
         self._troubles = tree.troubles
         return None if tree.troubles and round.quirks.broken_tree_stops_all_queues else dict(tree.accounts)
 
     def trouble(self, queue: str) -> str:
         return self._troubles.get(queue, "")
 
-    def _line(self, account: LedgerAccount) -> Iterator[LedgerAccount]:
+    def _line(self, account: QuotaAccount) -> Iterator[QuotaAccount]:
         return _branch(account).line()
 
-    def _takes_jobs(self, account: LedgerAccount) -> bool:
+    def _takes_jobs(self, account: QuotaAccount) -> bool:
         return _branch(account).is_leaf
 
-    def _compare(self, left: LedgerAccount, right: LedgerAccount) -> float:
+    def _compare(self, left: QuotaAccount, right: QuotaAccount) -> float:
         """Leaves first; two leaves by the branches in which they part."""
         one, other = _branch(left), _branch(right)
         if one.is_leaf != other.is_leaf:
             return -1 if one.is_leaf else 1
         if not one.is_leaf:
             return compare_shares(one, other)
-        depth = common_depth(one, other) + 1
-        return compare_shares(_at_depth(one, depth), _at_depth(other, depth))
+        depth = one.common_depth(other) + 1
+        return compare_shares(one.at_depth(depth), other.at_depth(depth))
 
     def victim_queue_order(self, left: QueueState, right: QueueState, preemptor: QueueState) -> float:
-        """The nearest relatives are robbed first."""
+        """Victims come from the queues that are nearest to the preemptor's in the tree first."""
         one, other, own = self.account(left.name), self.account(right.name), self.account(preemptor.name)
         if one is None or other is None or own is None:
             return 0
-        return common_depth(_branch(other), _branch(own)) - common_depth(_branch(one), _branch(own))
+        return _branch(other).common_depth(_branch(own)) - _branch(one).common_depth(_branch(own))
 
-    def _owed(self, account: LedgerAccount) -> Iterator[LedgerAccount]:
+    def _owed(self, account: QuotaAccount) -> Iterator[QuotaAccount]:
         yield account
         for level in range(1, self._level + 1):
             ancestor = _branch(account).ancestor_at(level)
@@ -351,7 +354,7 @@ class HierarchicalCapacity(Capacity):
                 yield ancestor
 
     def _gives(
-        self, task: Task, account: LedgerAccount, reclaimer: LedgerAccount, evictor: Task, left: dict[str, Amounts]
+        self, task: Task, account: QuotaAccount, reclaimer: QuotaAccount, evictor: Task, left: dict[str, Amounts]
     ) -> list[Amounts] | None:
         touched = super()._gives(task, account, reclaimer, evictor, left)
         if touched is None or not self._level:
@@ -368,30 +371,16 @@ class HierarchicalCapacity(Capacity):
             touched.append(allocated)
         return touched
 
-    def _are_kin(self, one: LedgerAccount, other: LedgerAccount) -> bool:
+    def _are_kin(self, one: QuotaAccount, other: QuotaAccount) -> bool:
         """Whether two queues share an ancestor within the levels that count, the root aside."""
         theirs = [_branch(other).ancestor_at(level) for level in range(1, self._level + 1)]
         own = [_branch(one).ancestor_at(level) for level in range(1, self._level + 1)]
         return any(ancestor in theirs for ancestor in own if ancestor is not None and ancestor.name != ROOT)
 
 
-def _branch(account: LedgerAccount) -> TreeAccount:
+def _branch(account: QuotaAccount) -> TreeAccount:
     assert isinstance(account, TreeAccount)
     return account
-
-
-def common_depth(left: TreeAccount, right: TreeAccount) -> int:
-    """How far down two queues have the same ancestors."""
-    depth = 0
-    for at, (one, other) in enumerate(zip(left.ancestors, right.ancestors, strict=False)):
-        if one is not other:
-            break
-        depth = at
-    return depth
-
-
-def _at_depth(account: TreeAccount, depth: int) -> TreeAccount:
-    return account.ancestors[depth] if depth < len(account.ancestors) else account
 
 
 def capacity(arguments: Arguments, *, hierarchy: bool, gated: bool = False) -> Capacity:

@@ -1,7 +1,7 @@
 """drf: dominant resource fairness. The job with the smallest share of whatever it has most of comes first.
 
 With `hierarchy`, queues are compared too, along the paths that their annotations name: a tree of weighted shares in
-which a child that can use no more does not hold the others back (plugins/volcano/queues/share_tree.py).
+which a child that can use no more does not hold the others back (state/quotas/share_tree.py).
 """
 
 from __future__ import annotations
@@ -10,15 +10,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.framework.tiers import TierPlugin
-from fairlead.plugins.volcano.queues.ledger import share_of
-from fairlead.plugins.volcano.queues.share_tree import ShareTree
+from fairlead.state.quotas.account import share_of
+from fairlead.state.quotas.share_tree import ShareTree
 
 if TYPE_CHECKING:
     from fairlead.framework.round import Job, QueueState, Round, Task
     from fairlead.model.amounts import Amounts
+    from fairlead.model.queues import Queue
     from fairlead.plugins.volcano.arguments import Arguments
 
 _ALIKE = 0.000001
+"""Shares that differ by less are equal, as in the original (shareDelta)."""
+_PATH = "volcano.sh/hierarchy"
+_WEIGHTS = "volcano.sh/hierarchy-weights"
 
 
 class Drf(TierPlugin):
@@ -87,11 +91,12 @@ class HierarchicalDrf(Drf):
         super().open(round)
         self._tree = ShareTree(round.total)
         for job in round.jobs.values():
-            self._tree.put(job, round.queues[job.queue].queue, self._allocated[job.uid])
+            queue, allocated = round.queues[job.queue].queue, self._allocated[job.uid]
+            self._tree.put(job.uid, _path(queue), _weights(queue), request=job.total_request, allocated=allocated)
         self._tree.update()
 
     def queue_order(self, left: QueueState, right: QueueState) -> float:
-        return self._tree.compare(left.queue, right.queue)
+        return self._tree.compare(_path(left.queue), _path(right.queue))
 
     def reclaimable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
         """Each candidate by itself: would its queue still come after the reclaimer's, with the one in and it out?"""
@@ -107,7 +112,7 @@ class HierarchicalDrf(Drf):
             before = tree.allocated(task.job.uid)
             tree.give(task.job.uid, self._allocated[task.job.uid] - task.request)
             tree.update()
-            if tree.compare(queues[own.queue].queue, queues[task.job.queue].queue) < 0:
+            if tree.compare(_path(queues[own.queue].queue), _path(queues[task.job.queue].queue)) < 0:
                 victims.append(task)
             tree.give(task.job.uid, before)
         return victims
@@ -117,6 +122,22 @@ class HierarchicalDrf(Drf):
         if task.job is not None and task.job.uid in self._allocated:
             self._tree.give(task.job.uid, self._allocated[task.job.uid])
             self._tree.update()
+
+
+def _path(queue: Queue) -> list[str]:
+    return queue.annotations.get(_PATH, "").split("/")
+
+
+def _weights(queue: Queue) -> list[float]:
+    """Of the elements of its path. Weights below 1, and those that cannot be read, are 1."""
+    return [_weight(text) for text in queue.annotations.get(_WEIGHTS, "").split("/")]
+
+
+def _weight(text: str) -> float:
+    try:
+        return max(1.0, float(text))
+    except ValueError:
+        return 1.0
 
 
 def drf(arguments: Arguments, *, hierarchy: bool) -> Drf:

@@ -1,26 +1,24 @@
 """proportion: queues share the cluster by weight. What one does not ask for, the others get.
 
-What each queue deserves is found by filling: in every step the rest is offered to all who are not content, by weight,
-up to what they ask for and may have, and at least what they are guaranteed. All queues are the rows of one array.
+What each queue deserves is found by filling (state/quotas/filling.py) when a round opens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from fairlead.framework.tiers import TierPlugin, Vote
-from fairlead.model.amounts import EPSILON, PODS, Amounts
-from fairlead.plugins.volcano.queues.ledger import INSUFFICIENT, Endings, WhatIf, flat_accounts, sentence, share_of
+from fairlead.model.amounts import Amounts, total_of
+from fairlead.plugins.volcano.queues.ledger import INSUFFICIENT, Endings, flat_accounts, sentence
+from fairlead.state.quotas.account import share_of
+from fairlead.state.quotas.changes import SimulatedChanges
+from fairlead.state.quotas.filling import share_out
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from fairlead.framework.round import Job, QueueState, Round, Task
     from fairlead.plugins.volcano.arguments import Arguments
-    from fairlead.plugins.volcano.queues.ledger import LedgerAccount
+    from fairlead.state.quotas.account import QuotaAccount
 
 
 class Proportion(TierPlugin):
@@ -32,18 +30,18 @@ class Proportion(TierPlugin):
 
     def open(self, round: Round) -> None:
         self._round = round
-        self._what_if = WhatIf()
+        self._simulated = SimulatedChanges()
         self._accounts = flat_accounts(round)
         self._endings = Endings(round, lambda queue: (queue,))
         share_out(round.total, list(round.choices.walk("queues", list(self._accounts.values()))))
         for account in self._accounts.values():
             account.share = share_of(account.allocated, account.deserved)
 
-    def account(self, queue: str) -> LedgerAccount | None:
+    def account(self, queue: str) -> QuotaAccount | None:
         """What a queue with jobs has and deserves."""
         return self._accounts.get(queue)
 
-    def accounts_up_from(self, queue: str) -> list[LedgerAccount]:
+    def accounts_up_from(self, queue: str) -> list[QuotaAccount]:
         """The one that binds a queue: those above it do not."""
         account = self.account(queue)
         return [] if account is None else [account]
@@ -73,7 +71,7 @@ class Proportion(TierPlugin):
         )
 
     def preemptive(self, queue: QueueState, tasks: Sequence[Task]) -> bool:
-        return self._has_room(queue, _requests(tasks))
+        return self._has_room(queue, total_of(task.request for task in tasks))
 
     def _has_room(self, queue: QueueState, request: Amounts) -> bool:
         account = self._accounts.get(queue.name)
@@ -101,11 +99,11 @@ class Proportion(TierPlugin):
 
     def job_enqueueable(self, job: Job) -> Vote:
         account = self._accounts[job.queue]
-        if not account.queue.queue.open:
+        if not self._round.queues[job.queue].queue.open:
             return Vote.REJECT
         if job.min_resources is None:
             return Vote.PERMIT
-        if lacking := account.lacks(job):
+        if lacking := account.lacks(job.minimum()):
             self._round.note(job, sentence(*INSUFFICIENT, lacking))
             return Vote.REJECT
         if self._round.quirks.reserves_before_admission:
@@ -113,31 +111,31 @@ class Proportion(TierPlugin):
         return Vote.PERMIT
 
     def job_enqueued(self, job: Job) -> None:
-        """Only who is really let in holds room; the original counts them here already when they are asked about."""
+        """A group holds room once all plugins have let it in."""
         if not self._round.quirks.reserves_before_admission and job.min_resources is not None:
             self._promise(job)
 
     def _promise(self, job: Job) -> None:
         self._accounts[job.queue].inqueue.add(job.without_gated(job.minimum()))
 
-    # ---- what-ifs ----
+    # ---- simulated evictions ----
 
     def pre_predicate(self, task: Task) -> None:
-        self._what_if.forget(task)
+        self._simulated.forget(task.uid)
 
     def simulate_add_task(self, task: Task, victim: Task, row: int) -> None:
         if victim.job is not None:
-            self._what_if.change(task, victim.job.queue, victim.request, remove=False)
+            self._simulated.add(task.uid, victim.job.queue, victim.request)
 
     def simulate_remove_task(self, task: Task, victim: Task, row: int) -> None:
         if victim.job is not None:
-            self._what_if.change(task, victim.job.queue, victim.request, remove=True)
+            self._simulated.remove(task.uid, victim.job.queue, victim.request)
 
     def simulate_allocatable(self, queue: QueueState, task: Task) -> bool:
         account = self._accounts.get(queue.name)
         if account is None:
             return False
-        return not account.would_exceed(account.deserved, task.request, self._what_if.of(task, queue.name))
+        return not account.would_exceed(account.deserved, task.request, self._simulated.of(task.uid, queue.name))
 
     # ---- what happens ----
 
@@ -154,83 +152,3 @@ class Proportion(TierPlugin):
         if account is not None:
             account.allocated.subtract(task.request)
             account.share = share_of(account.allocated, account.deserved)
-
-
-def _requests(tasks: Iterable[Task]) -> Amounts:
-    total = Amounts()
-    for task in tasks:
-        total.add(task.request)
-    return total
-
-
-# ---- filling ----
-
-
-def share_out(total: Amounts, accounts: Sequence[LedgerAccount]) -> None:
-    """Set what each queue deserves."""
-    if not accounts:
-        return
-    names = _names(total, accounts)
-    deserved = fill(
-        np.array([total.get(name) for name in names]),
-        weights=np.array([account.queue.queue.weight for account in accounts], dtype=np.float64),
-        request=_matrix([account.request for account in accounts], names),
-        limit=_matrix([account.limit for account in accounts], names, missing=np.inf),
-        guarantee=_matrix([account.guarantee for account in accounts], names),
-        counted=np.array([name != PODS for name in names]),
-    )
-    for account, row in zip(accounts, deserved.tolist(), strict=True):
-        account.deserved = Amounts()
-        for name, amount in zip(names, row, strict=True):
-            if name in ("cpu", "memory") or name in total.scalars or name in account.guarantee.scalars:
-                account.deserved.set(name, amount)
-
-
-def _names(total: Amounts, accounts: Sequence[LedgerAccount]) -> list[str]:
-    names = dict.fromkeys(["cpu", "memory", *total.scalars])
-    for account in accounts:
-        names |= dict.fromkeys([*account.request.scalars, *account.guarantee.scalars])
-    return list(names)
-
-
-def _matrix(amounts: Sequence[Amounts], names: Sequence[str], missing: float = 0.0) -> NDArray[np.float64]:
-    """Rows of amounts; what one does not name is `missing` (cpu and memory are always named)."""
-    return np.array(
-        [
-            [each.get(name) if name in ("cpu", "memory") or name in each.scalars else missing for name in names]
-            for each in amounts
-        ],
-        dtype=np.float64,
-    )
-
-
-def fill(
-    total: NDArray[np.float64],
-    *,
-    weights: NDArray[np.float64],
-    request: NDArray[np.float64],
-    limit: NDArray[np.float64],
-    guarantee: NDArray[np.float64],
-    counted: NDArray[np.bool_],
-) -> NDArray[np.float64]:
-    """What each queue (a row) deserves of each dimension (a column). `counted` are the dimensions of which something
-    must be left for another step."""
-    deserved = np.zeros(request.shape, dtype=np.float64)
-    content = np.zeros(len(weights), dtype=np.bool_)
-    remaining = total.copy()
-    first = request.shape[1] > 2  # the original then counts names that come up for the first time as a change
-    while (weight := weights[~content].sum()) > 0:
-        before = deserved.copy()
-        offered = before + remaining * (weights / weight)[:, None]
-        wanted = np.maximum(np.minimum(np.minimum(offered, limit), request), guarantee)
-        deserved[~content] = wanted[~content]
-        met = ((request < deserved) | (np.abs(request - deserved) < EPSILON)).all(axis=1)
-        stuck = (deserved == before).all(axis=1)
-        content |= met | (stuck & (not first))
-        change = deserved - before
-        left = np.maximum(0.0, remaining + np.maximum(-change, 0).sum(axis=0) - np.maximum(change, 0).sum(axis=0))
-        if (left[counted] < EPSILON).all() or (left == remaining).all():
-            break
-        remaining = left
-        first = False
-    return deserved

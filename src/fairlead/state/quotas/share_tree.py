@@ -1,8 +1,9 @@
-"""ShareTree: hierarchical dominant resource fairness, the shares of queues along the paths that they name.
+"""ShareTree: hierarchical dominant resource fairness, the shares of queues along their paths.
 
-Jobs are leaves; an inner node is an element of a path, with a weight. A leaf that has what it asked for, or that asks
-for what nobody can have any more, is saturated and counts with all it has; the others are scaled to the smallest share
-among them, so that a parent is not charged for what one child has ahead of its siblings.
+Pieces of work (Volcano's jobs) are leaves; an inner node is an element of a path, with a weight. A leaf that has what
+it requests, or that requests a resource of which nothing is left, is saturated and counts with all it has; the others
+are scaled to the smallest share among them, so that a parent is not charged for what one child has ahead of its
+siblings.
 
 Invariant after `update`: a node's share is the dominant share of what it counts for, and it is saturated if all its
 children are.
@@ -10,23 +11,19 @@ children are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from fairlead.model.amounts import Amounts, total_of
-from fairlead.plugins.volcano.queues.ledger import share_of
+from fairlead.state.quotas.account import share_of
 
-if TYPE_CHECKING:
-    from fairlead.framework.round import Job
-    from fairlead.model.queues import Queue
-
-_PATH = "volcano.sh/hierarchy"
-_WEIGHTS = "volcano.sh/hierarchy-weights"
+Path = Sequence[str]
+"""The names of a queue and those above it, from the root's, which is not looked at, down."""
 
 
 @dataclass(slots=True)
 class _Node:
-    """`children` is None for the leaf of a job."""
+    """`children` is None for a leaf."""
 
     weight: float
     allocated: Amounts
@@ -55,24 +52,23 @@ class ShareTree:
         twin._leaves = dict(_leaves(twin._root))
         return twin
 
-    # ---- jobs ----
+    # ---- leaves ----
 
-    def put(self, job: Job, queue: Queue, allocated: Amounts) -> None:
-        """Add a job under its queue's path."""
+    def put(self, uid: str, path: Path, weights: Sequence[float], *, request: Amounts, allocated: Amounts) -> None:
+        """Add a leaf under a path. `weights` are those of the path's elements, 1 where there are fewer."""
         node = self._root
-        path, weights = _path(queue), queue.annotations.get(_WEIGHTS, "").split("/")
         for depth, name in enumerate(path[1:], start=1):
             assert node.children is not None
             child = node.children.get(name)
             if child is None:
-                child = node.children[name] = _inner(_weight(weights, depth))
+                child = node.children[name] = _inner(weights[depth] if depth < len(weights) else 1.0)
             node = child
         assert node.children is not None
-        leaf = node.children[job.uid] = _Node(1.0, allocated.copy(), job.total_request)
-        self._leaves[job.uid] = leaf
+        leaf = node.children[uid] = _Node(1.0, allocated.copy(), request)
+        self._leaves[uid] = leaf
 
     def give(self, uid: str, allocated: Amounts) -> None:
-        """A job has another amount now; `update` counts it."""
+        """Set what a leaf has; `update` counts it."""
         self._leaves[uid].allocated = allocated.copy()
 
     def allocated(self, uid: str) -> Amounts:
@@ -104,8 +100,9 @@ class ShareTree:
 
     # ---- order ----
 
-    def compare(self, left: Queue, right: Queue) -> float:
-        """Down both paths: who can use more comes first, then the smaller weighted share; alike, a level deeper."""
+    def compare(self, left: Path, right: Path) -> float:
+        """Below zero if the left path comes first. Level by level, a node that is not saturated comes before one that
+        is, then the smaller weighted share first; the first level at which two nodes differ decides."""
         mine, theirs = self._line(left), self._line(right)
         for one, other in zip(mine, theirs, strict=False):
             if one.saturated != other.saturated:
@@ -115,26 +112,14 @@ class ShareTree:
                 return gap
         return 0
 
-    def _line(self, queue: Queue) -> list[_Node]:
+    def _line(self, path: Path) -> list[_Node]:
         line = [self._root]
-        for name in _path(queue)[1:]:
+        for name in path[1:]:
             child = (line[-1].children or {}).get(name)
             if child is None:
                 break
             line.append(child)
         return line
-
-
-def _path(queue: Queue) -> list[str]:
-    return queue.annotations.get(_PATH, "").split("/")
-
-
-def _weight(weights: list[str], depth: int) -> float:
-    """Weights below 1, and those that cannot be read, are 1."""
-    try:
-        return max(1.0, float(weights[depth]))
-    except (IndexError, ValueError):
-        return 1.0
 
 
 def _leaves(node: _Node) -> list[tuple[str, _Node]]:

@@ -1,7 +1,7 @@
 """CardTable: the accelerator cards of all nodes, as arrays over rows and cards, and who uses what of them.
 
-Two kinds of nodes are known: those that offer `volcano.sh/gpu-number` and `volcano.sh/gpu-memory` (cards of equal size,
-named by their numbers), and those whose annotation `volcano.sh/node-vgpu-register` lists each card.
+How nodes announce their cards is the business of whoever makes the table. A card is addressed by the row of its node
+and its place there.
 
 Invariant: `used_*` of a card are the sums over the holdings of the pods on it, and `parts` the parts they have.
 """
@@ -10,25 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from fairlead.plugins.volcano.devices.device_config import Geometry, NvidiaConfig
-    from fairlead.plugins.volcano.devices.mig import Part
-
-GPU_NUMBER, GPU_MEMORY = "volcano.sh/gpu-number", "volcano.sh/gpu-memory"
-MIG, HAMI_CORE = "mig", "hami-core"
-REGISTER = "volcano.sh/node-vgpu-register"
-_UNHEALTHY = "volcano.sh/gpu-unhealthy-ids"
-_NEEDED = ("volcano.sh/vgpu-number", "volcano.sh/vgpu-cores", "volcano.sh/vgpu-memory")
+    from fairlead.state.cards.mig import Geometry, Part
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """`slots` is how many pods may share it; `kind` its model; `geometries` the ways in which it may be cut."""
+    """`slots` is how many containers may share it; `kind` its model; `geometries` the ways to partition it."""
 
     place: int
     name: str
@@ -40,64 +32,25 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class CardHolding:
-    """What a pod has of a card: the whole of it shared, or one part. `told` is how its annotations call it."""
+    """What a container has of a card: a share of the whole, or one part. `memory` is what it takes, `asked` what it
+    requested, which is less where the part is larger."""
 
     row: int
     place: int
     memory: int
     cores: int
     part: Part | None = None
-    told: str = ""
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """One node's cards. `mode` is how they are shared."""
+    """One node's cards. `partitioned`: they are given out in fixed parts (MIG) and not shared as wholes. `mode` is what
+    their device plugin calls that."""
 
     cards: tuple[Card, ...]
     mode: str = ""
-
-
-def numbered_cards(allocatable: Mapping[str, int], annotations: Mapping[str, str]) -> Cards:
-    number, memory = allocatable.get(GPU_NUMBER, 0), allocatable.get(GPU_MEMORY, 0)
-    unhealthy = annotations.get(_UNHEALTHY, "").split(",")
-    return Cards(
-        tuple(
-            Card(place, str(place), number, memory // number)
-            for place in range(number)
-            if GPU_MEMORY in allocatable and str(place) not in unhealthy
-        )
-    )
-
-
-def offered_cards(allocatable: Mapping[str, int], annotations: Mapping[str, str], config: NvidiaConfig) -> Cards:
-    """The cards that are registered, if their device plugin offers them too."""
-    if not all(allocatable.get(name) for name in _NEEDED):
-        return Cards(())
-    return registered_cards(annotations.get(REGISTER, ""), config)
-
-
-@lru_cache(maxsize=16384)
-def registered_cards(text: str, config: NvidiaConfig) -> Cards:
-    """`uuid,count,memory,type,health,mode:...`; a node with an entry that is too short has no cards. The last card's
-    mode is that of the node; a model that nobody knows how to cut is shared as a whole."""
-    cards, mode = [], HAMI_CORE
-    for place, entry in enumerate(text.split(":") if ":" in text else ()):
-        if "," not in entry:
-            continue
-        fields = entry.split(",")
-        if len(fields) < 6:
-            return Cards(())
-        geometries = config.geometries_of(fields[3]) if fields[5] == MIG else None
-        mode = MIG if geometries is not None else HAMI_CORE
-        cards.append(
-            Card(place, fields[0], _number(fields[1]), _number(fields[2]), fields[3], geometries or ())
-        )  # fmt: skip
-    return Cards(tuple(cards), mode)
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdigit() else 0
+    partitioned: bool = False
 
 
 class CardTable:

@@ -19,8 +19,8 @@ from fairlead.model import kinds
 from fairlead.model.quality import GUARANTEED
 from fairlead.model.reasons import Reason, Reject
 from fairlead.model.tasks import TaskStatus
-from fairlead.plugins.volcano.numa.hints import assigned, chosen, hints, reserved
-from fairlead.plugins.volcano.numa.views import NumaViews, View
+from fairlead.state.numa.hints import planned, reserved
+from fairlead.state.numa.views import NumaViews, View
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,18 +97,10 @@ class NumaAware(TierPlugin):
         return self._plan(task, row, view)
 
     def _plan(self, task: Task, row: int, view: View) -> str | frozenset[int]:
-        """Container by container; what one gets the next cannot have."""
-        report, left = view.report, view.left() - self._reserved[row]
-        taken: frozenset[int] = frozenset()
-        for container in task.pod.shape.containers:
-            count = _whole_cpus(container)
-            if container.init or count == 0:
-                continue
-            hint = chosen(report.topology_policy, hints(report, left - taken, count))
-            if hint is None:
-                return f"container {container.name} cannot be assigned by numa"
-            taken |= assigned(report, left - taken, count, hint) or frozenset()
-        return taken
+        containers = [container for container in task.pod.shape.containers if not container.init]
+        wanted = [(container.name, count) for container in containers if (count := _whole_cpus(container))]
+        found = planned(view.report, view.left() - self._reserved[row], wanted)
+        return f"container {found} cannot be assigned by numa" if isinstance(found, str) else found
 
     def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
         """The fewer NUMA nodes a task would be spread over, the better; only for who has a policy."""

@@ -1,8 +1,8 @@
-"""MIG: cards that are cut in parts of fixed sizes, all by one geometry at a time.
+"""MIG: cards that are partitioned into parts of fixed sizes, all by one geometry at a time.
 
-A part is called by the group of its geometry and its position, counted over all sizes of the geometry in their order.
-A request gets the smallest free part that is large enough. The original, once a card is cut, only looks at sizes of
-which some part is in use already.
+A part is named by the group of its geometry and its position, counted over all sizes of the geometry in their order.
+A request gets the smallest free part that is large enough. `only_used_sizes` keeps to sizes of which some part is in
+use already, once a card is partitioned, as Volcano does.
 """
 
 from __future__ import annotations
@@ -10,12 +10,33 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from fairlead.plugins.volcano.devices.device_config import Geometry
 
 _PART = re.compile(r"\[([^\]-]*)-(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One size of the parts in a geometry, and how many of that size there are."""
+
+    name: str
+    memory: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """One way to cut a card; all parts of a card are of one geometry."""
+
+    group: str
+    instances: tuple[Instance, ...]
+
+    def at(self, position: int) -> Instance | None:
+        """Whose part has this number, counted over all sizes in their order."""
+        for instance in self.instances:
+            if position < instance.count:
+                return instance
+            position -= instance.count
+        return None
 
 
 @dataclass(frozen=True, slots=True)

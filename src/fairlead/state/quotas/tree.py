@@ -1,36 +1,37 @@
-"""The tree of queues that capacity keeps when hierarchy is on: whose parent is whose, and what each may have of it.
+"""QuotaTree: queues below queues, whose parent is whose, and what each may have of it.
 
-What a leaf has, asks for and is promised counts for all its ancestors. Going down from the root, a queue deserves at
-least what it is guaranteed, inherits the limits it does not name, and may grow into whatever its siblings' guarantees
-leave of its parent.
+What a leaf has, requests and is promised counts for all its ancestors. Going down from the root, a queue deserves at
+least what it is guaranteed, inherits the limits that it does not name, and may grow into whatever its siblings'
+guarantees leave of its parent.
 
-A queue that hangs nowhere, because a parent is missing or it is below itself, has no account, and neither has what is
-below it; a group in a queue with children gets nothing. Others go on. The original stops all queues for either.
+A queue whose parent is missing, or that is below itself, has no account, and neither has what is below it. All other
+queues have one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.model.amounts import INFINITY, UNLIMITED, Amounts, larger, total_of
-from fairlead.plugins.volcano.queues.ledger import LedgerAccount
+from fairlead.state.quotas.account import QuotaAccount
 
 if TYPE_CHECKING:
-    from fairlead.framework.round import QueueState, Round
+    from fairlead.state.quotas.account import QuotaRules
 
 ROOT = "root"
 _MOST_OF_A_SCALAR = float(2**63 - 1)
+"""Volcano's maxInt: the limit of a scalar that nobody limits, where cpu and memory have `UNLIMITED`."""
 
 
-class TreeAccount(LedgerAccount):
+class TreeAccount(QuotaAccount):
     """`ancestors` are from the root down to the parent."""
 
     __slots__ = ("ancestors", "children")
 
-    def __init__(self, queue: QueueState) -> None:
-        super().__init__(queue)
-        self.deserved = Amounts.of(queue.queue.deserved)
+    def __init__(self, rules: QuotaRules) -> None:
+        super().__init__(rules)
+        self.deserved = Amounts.of(rules.deserved)
         self.ancestors: list[TreeAccount] = []
         self.children: list[TreeAccount] = []
 
@@ -47,40 +48,55 @@ class TreeAccount(LedgerAccount):
         """Its parent at level 1, and so on."""
         return self.ancestors[-level] if 0 < level <= len(self.ancestors) else None
 
+    def common_depth(self, other: TreeAccount) -> int:
+        """How far down this queue and another have the same ancestors."""
+        depth = 0
+        for at, (own, theirs) in enumerate(zip(self.ancestors, other.ancestors, strict=False)):
+            if own is not theirs:
+                break
+            depth = at
+        return depth
 
-class Tree:
-    """Accounts of all queues that hang together with the root, and what is wrong with the others."""
+    def at_depth(self, depth: int) -> TreeAccount:
+        """Its ancestor so far below the root, or it itself if it is not that deep."""
+        return self.ancestors[depth] if depth < len(self.ancestors) else self
 
-    def __init__(self, round: Round) -> None:
+
+class QuotaTree:
+    """Accounts of all queues that are connected to the root, and what is wrong with the others (`troubles`).
+
+    Work is counted with `accounts_for_work` before `set_limits` finds what each queue may have."""
+
+    def __init__(self, rules: Iterable[QuotaRules]) -> None:
         self.accounts: dict[str, TreeAccount] = {}
         self.troubles: dict[str, str] = {}
-        known = {name: TreeAccount(queue) for name, queue in round.queues.items()}
+        known = {one.name: TreeAccount(one) for one in rules}
         for name, account in known.items():
             trouble = _link(account, known)
             if trouble:
                 self.troubles[name] = trouble
             else:
                 self.accounts[name] = account
-        self._hang()
-        self._count(round)
-        if ROOT in self.accounts:
-            _limit_root(self.accounts[ROOT], round.total)
-            _limit_children(self.accounts[ROOT])
-
-    def _hang(self) -> None:
         for account in self.accounts.values():
             if account.ancestors:
                 account.ancestors[-1].children.append(account)
 
-    def _count(self, round: Round) -> None:
-        for job in round.jobs.values():
-            account = self.accounts.get(job.queue)
-            if account is None:
-                continue
-            if not account.is_leaf:
-                self.troubles[job.queue] = "it has queues below it, and only queues without take groups"
-            for one in account.line():
-                one.count(job)
+    def accounts_for_work(self, queue: str) -> Iterator[TreeAccount]:
+        """The accounts for which work in a queue counts: its own and those above it; none if it is not connected. Work
+        in a queue that has children is a trouble of that queue."""
+        account = self.accounts.get(queue)
+        if account is None:
+            return iter(())
+        if not account.is_leaf:
+            self.troubles[queue] = "it has queues below it, and only queues without take groups"
+        return account.line()
+
+    def set_limits(self, total: Amounts) -> None:
+        """From the root down. `total` is the cluster."""
+        root = self.accounts.get(ROOT)
+        if root is not None:
+            _limit_root(root, total)
+            _limit_children(root)
 
 
 def _link(account: TreeAccount, accounts: dict[str, TreeAccount]) -> str:
@@ -90,7 +106,7 @@ def _link(account: TreeAccount, accounts: dict[str, TreeAccount]) -> str:
     if ROOT not in accounts:
         return f"there is no queue {ROOT}"
     while one.name != ROOT:
-        name = one.queue.queue.parent or ROOT
+        name = one.rules.parent or ROOT
         parent = accounts.get(name)
         if parent is None:
             return f"{_whose(one, account)} parent {name} does not exist"

@@ -7,7 +7,7 @@ many. CPUs are taken from the chosen nodes first: whole sockets, then whole core
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil
@@ -90,6 +90,18 @@ def take(cpus: Mapping[int, Cpu], free: frozenset[int], count: int) -> frozenset
     while len(taken) < count:
         taken.add(_nearest(cpus, free - taken, taken))
     return frozenset(taken)
+
+
+def planned(layout: NumaTopology, free: frozenset[int], counts: Sequence[tuple[str, int]]) -> frozenset[int] | str:
+    """The CPUs of a pod whose containers, given by name, want so many each: what one gets the next cannot have. If the
+    machine's policy does not admit a container, the name of that container."""
+    taken: frozenset[int] = frozenset()
+    for name, count in counts:
+        hint = chosen(layout.topology_policy, hints(layout, free - taken, count))
+        if hint is None:
+            return name
+        taken |= assigned(layout, free - taken, count, hint) or frozenset()
+    return taken
 
 
 def _socket(cpu: Cpu) -> tuple[int, ...]:
