@@ -40,7 +40,7 @@ def test_whatever_is_decided_holds_together(recording: str) -> None:
             _no_gang_is_started_below_its_minimum(round)
             _what_is_kept_follows_from_the_tasks(round)
             close_round(round)
-            round.overlay.lift()
+            round.overlay.hide()
             round.cluster.check()
 
 

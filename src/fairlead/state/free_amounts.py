@@ -38,7 +38,9 @@ TAKEN = slice(5, 7)
 WHOLE = slice(7, 9)
 """What there is; at least 1, so that it divides."""
 EVENNESS = 9
-"""How evenly the two are requested, in percent; less 150, as what a pod changes of it is told from 50 on."""
+"""How evenly the two are requested, as balance - 150, where balance is in whole percent. The score of a pod is
+50 + (50 + change) / 2 with change = balance after - balance before, and from what is stored here that is
+(balance after - (balance before - 150)) / 2: one subtraction and one halving per row."""
 NOTHING = slice(10, 12)
 """Zeros: the larger of two arrays is found sooner than the larger of an array and a number."""
 _LINES = 12

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from fairlead.model.amounts import EPSILON, Amounts, is_counted, per_unit
+from fairlead.model.amounts import EPSILON, Amounts, is_counted, per_unit, within
 from fairlead.model.tasks import TaskStatus
 
 if TYPE_CHECKING:
@@ -166,10 +166,10 @@ class RoundResources(Generic[AnyBooked]):
         return amounts
 
     def fits_idle_at(self, request: Amounts, row: int) -> bool:
-        return all(_within(amount, self._idle_cell(name, row)) for name, amount in request.items())
+        return all(within(amount, self._idle_cell(name, row)) for name, amount in request.items())
 
     def fits_future_at(self, request: Amounts, row: int) -> bool:
-        return all(_within(amount, self._future_cell(name, row)) for name, amount in request.items())
+        return all(within(amount, self._future_cell(name, row)) for name, amount in request.items())
 
     def _idle_cell(self, name: str, row: int) -> float:
         column = self.idle.get(name)
@@ -286,9 +286,6 @@ class _Fitting:
         self.mark = 0
 
 
-def _within(amount: float, room: float) -> bool:
-    return amount < room or abs(amount - room) < EPSILON
-
-
 def _fit(amount: float, room: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """`within` over a column."""
     return (amount < room) | (np.abs(amount - room) < EPSILON)

@@ -1,24 +1,25 @@
-"""Statement: the only way in which scheduling changes placements. Try, look, and keep or undo.
+"""Statement: a list of placements and evictions that is tried on the table, and kept or undone.
 
-Assume, dry run, preemption trial, gang rollback and what-if are this one mechanism: ordered operations with their
-inverses. A checkpoint is a length; rolling back to it undoes the later operations in reverse, and leaves the table, the
-indexes and the order of pods on each node exactly as they were (a property test says so).
+Assuming a pod, a dry run, a preemption trial and the rollback of a gang are this one mechanism: ordered operations with
+their inverses. A checkpoint is a length; rolling back to it undoes the later operations in reverse, and leaves the
+table, the indexes and the order of pods on each node exactly as they were (a property test says so). What a Volcano
+round tries is kept or undone in any order, and across interruptions: that is TrialOverlay's (state/trial_overlay.py
+says why). Nobody else changes which pods the table shows.
 
-`watchers` are told of every placement added or taken away, trials included; they count, and promise nothing outside.
+`added` and `removed` are called for every pod that comes to a row or leaves it, also by an undo.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fairlead.model.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster, Removal
-
-Told = "Callable[[Pod, int], None]"
 
 
 @record(frozen=True, slots=True)

@@ -104,7 +104,7 @@ class NodeTable:
         self.tree.drop(name)
         self.static.touch(row)
         if self.pods[row]:
-            self._haunt(name, row)
+            self._keep_ghost(name, row)
         else:
             self._free.append(row)
 
@@ -115,7 +115,7 @@ class NodeTable:
             row = self._ghosts.get(name)
         if row is None:
             row = self._take_row()
-            self._haunt(name, row)
+            self._keep_ghost(name, row)
         return row
 
     def release_if_ghost(self, row: int) -> None:
@@ -125,7 +125,7 @@ class NodeTable:
             del self._ghosts[name], self._ghost_names[row]
             self._free.append(row)
 
-    def _haunt(self, name: str, row: int) -> None:
+    def _keep_ghost(self, name: str, row: int) -> None:
         self._ghosts[name] = row
         self._ghost_names[row] = name
 

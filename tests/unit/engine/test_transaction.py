@@ -38,7 +38,7 @@ def test_what_is_committed_is_bound_and_assumed() -> None:
     assert [(t.name, row) for t, row in round.outcome.binds] == [("job-0", 0)]
     assert task(round, "job-0").status is TaskStatus.BINDING
     assert cluster.pods[task(round, "job-0").uid].place is PodPlace.ASSUMED
-    round.overlay.lift()
+    round.overlay.hide()
     cluster.check()
 
 
@@ -70,7 +70,7 @@ def test_an_eviction_makes_room_that_is_only_releasing() -> None:
     transaction.discard()
     assert victim.status is TaskStatus.RUNNING
     assert round.resources.future_idle_at(0).cpu == 1000
-    round.overlay.lift()
+    round.overlay.hide()
     cluster.check()
 
 
@@ -157,10 +157,10 @@ def test_whatever_a_round_tries_the_table_is_as_it_was_when_it_is_lifted(
     for number, row, what in steps:
         _perform(round, number, row, what, done)
         if what == "l":
-            round.overlay.lift()
+            round.overlay.hide()
             assert [[p.uid for p in pods] for pods in cluster.table.pods] == before
-            round.overlay.lay()
-    round.overlay.lift()
+            round.overlay.show()
+    round.overlay.hide()
     assert [[p.uid for p in pods] for pods in cluster.table.pods] == before
     assert np.array_equal(cluster.table.requested_column("cpu"), requested)
     cluster.check()

@@ -38,6 +38,11 @@ def test_less_or_equal_depends_on_what_a_missing_name_means(
     assert left.less_equal(right, INFINITY) is infinity
 
 
+def test_names_that_exceed_come_cpu_first_then_memory_then_scalars() -> None:
+    asked = of(2, 2, gpu=2)
+    assert asked.exceeding_requested(of(1, 1), asked) == ["cpu", "memory", GPU]
+
+
 def test_only_requested_dimensions_count_without_tolerance_and_never_pods() -> None:
     request = of(1, 0, pods=1, gpu=1)
     assert of(1.05, 9, pods=9, gpu=3).exceeding_requested(of(1, 1, gpu=3), request) == ["cpu"]
@@ -47,6 +52,8 @@ def test_only_requested_dimensions_count_without_tolerance_and_never_pods() -> N
 def test_partly_is_true_with_a_name_that_one_side_lacks() -> None:
     assert of(2, 2).less_partly(of(1, 1, gpu=1), ZERO)
     assert not of(2, 2).less_partly(of(1, 1, gpu=1), INFINITY)
+    assert of(2, 2, gpu=1).less_partly(of(1, 1), INFINITY)
+    assert not of(2, 2, gpu=1).less_partly(of(1, 1), ZERO)
 
 
 def test_within_some_requested_can_leave_out_what_neither_has() -> None:

@@ -26,7 +26,7 @@ ORPHANS = "\0orphans"
 class Parked:
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
-        self._drawers: dict[str, dict[str, Entry]] = {}
+        self._by_plugin: dict[str, dict[str, Entry]] = {}
         self._filed_under: dict[str, tuple[str, ...]] = {}
         self._by_age: KeyedHeap[Entry] = KeyedHeap()
         self._gated: set[str] = set()
@@ -55,7 +55,7 @@ class Parked:
         if entry.gated:
             self._gated.add(key)
         for name in names:
-            self._drawers.setdefault(name, {})[key] = entry
+            self._by_plugin.setdefault(name, {})[key] = entry
 
     def remove(self, key: str) -> None:
         if self._entries.pop(key, None) is None:
@@ -63,26 +63,26 @@ class Parked:
         self._by_age.remove(key)
         self._gated.discard(key)
         for name in self._filed_under.pop(key):
-            drawer = self._drawers[name]
-            del drawer[key]
-            if not drawer:
-                del self._drawers[name]
+            entries = self._by_plugin[name]
+            del entries[key]
+            if not entries:
+                del self._by_plugin[name]
 
     def blaming(self, plugins: Collection[str]) -> list[Entry]:
         """Entries that blame one of these plugins, and orphans."""
         if not self._entries:
             return []
-        opened = [drawer for name, drawer in self._drawers.items() if name in plugins or name == ORPHANS]
-        if len(opened) == 1:
-            return list(opened[0].values())
-        return list({key: entry for drawer in opened for key, entry in drawer.items()}.values())
+        found = [entries for name, entries in self._by_plugin.items() if name in plugins or name == ORPHANS]
+        if len(found) == 1:
+            return list(found[0].values())
+        return list({key: entry for entries in found for key, entry in entries.items()}.values())
 
     def behind(self, plugins: Collection[str]) -> list[Entry]:
         """Entries that one of these plugins gates."""
-        return [entry for name in plugins for entry in self._drawers.get(_GATE + name, {}).values()]
+        return [entry for name in plugins for entry in self._by_plugin.get(_GATE + name, {}).values()]
 
     def gates_any(self, plugins: Collection[str]) -> bool:
-        return bool(self._gated) and any(_GATE + name in self._drawers for name in plugins)
+        return bool(self._gated) and any(_GATE + name in self._by_plugin for name in plugins)
 
     def oldest(self) -> Entry | None:
         """The entry that has been parked longest."""

@@ -198,7 +198,7 @@ class RoundDriver:
         self._running = None
         self._changed = True
         if self.round is not None:
-            self.round.overlay.lift()
+            self.round.overlay.hide()
         return []
 
     def _close(self, round: Round) -> list[Write]:
@@ -207,7 +207,7 @@ class RoundDriver:
         self._promised = _promises_of(round)
         self.last = close_round(round)
         self._tally.closed(round)
-        round.overlay.lift()
+        round.overlay.hide()
         return self._writer.closing(round, self.last)
 
     def cycle_of(self, task: Task, cluster: Cluster, now: float, rng: Random) -> Cycle:
@@ -225,7 +225,7 @@ class RoundDriver:
     # ---- interruptions ----
 
     def _suspend(self, round: Round) -> None:
-        round.overlay.lift()
+        round.overlay.hide()
         self._content_mark = self._cluster.table.content.mark
 
     def _resume(self) -> None:
@@ -238,7 +238,7 @@ class RoundDriver:
         for row in rows:
             if row < len(round.resources.on):
                 _bring_up_to_date(round, row, requests)
-        round.overlay.lay()
+        round.overlay.show()
 
 
 _END = object()

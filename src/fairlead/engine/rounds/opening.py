@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from fairlead.state.cluster import Cluster, PodState
 
 _LONGEST_SUB_JOB_VALUE = 128
+"""Label values that are longer together are hashed in the name of their sub-job."""
 _FEW_TASKS = 1024
 _OVERSUBSCRIPTION = (("cpu", "volcano.sh/oversubscription-cpu"), ("memory", "volcano.sh/oversubscription-memory"))
 

@@ -72,7 +72,7 @@ class Transaction:
         task.row = row
         task.eviction_occurred = operation.eviction_occurred
         booked = round.resources.put(task, row)
-        round.overlay.occupy(task.pod, row)
+        round.overlay.place(task.pod, row)
         refusal = round.tiers.allocated(task)
         if refusal is not None or not booked:
             self._undo_placement(operation)
@@ -87,7 +87,7 @@ class Transaction:
         operation = Operation(EVICT, task, task.row, task.status, reason=reason)
         _set_status(task, TaskStatus.RELEASING)
         round.resources.update(task, task.row)
-        round.overlay.vacate(task.pod, task.row)
+        round.overlay.remove(task.pod, task.row)
         round.tiers.deallocated(task)
         self._operations.append(operation)
         round.witness.evicted(task, preemptor)
@@ -104,7 +104,7 @@ class Transaction:
         round, task = self._round, operation.task
         _set_status(task, TaskStatus.PENDING)
         round.resources.take_off(task, operation.row)
-        round.overlay.vacate(task.pod, operation.row)
+        round.overlay.remove(task.pod, operation.row)
         round.tiers.deallocated(task)
         task.row = -1
         task.hyper_node = ""
@@ -115,7 +115,7 @@ class Transaction:
         _set_status(task, TaskStatus.RUNNING if round.quirks.undone_evictions_become_running else operation.was)
         round.resources.update(task, operation.row)
         if not round.undone_evictions_stay_hidden:
-            round.overlay.occupy(task.pod, operation.row)
+            round.overlay.place(task.pod, operation.row)
         round.tiers.allocated(task)
 
     def discard(self) -> None:
@@ -184,7 +184,7 @@ def allocate_now(round: Round, task: Task, row: int) -> str | None:
     job.move(task, TaskStatus.ALLOCATED)
     task.row = row
     round.resources.put(task, row)
-    round.overlay.occupy(task.pod, row)
+    round.overlay.place(task.pod, row)
     round.tiers.allocated(task)
     round.witness.placed(task, pipelined=False)
     if round.tiers.job_ready(job):
@@ -200,7 +200,7 @@ def evict_now(round: Round, task: Task, reason: str) -> None:
     """Session.Evict: evict without a transaction."""
     _set_status(task, TaskStatus.RELEASING)
     round.resources.update(task, task.row)
-    round.overlay.vacate(task.pod, task.row)
+    round.overlay.remove(task.pod, task.row)
     round.tiers.deallocated(task)
     round.outcome.evictions.append((task, reason))
     round.witness.evicted(task, None)
@@ -210,7 +210,7 @@ def unpipeline(round: Round, task: Task) -> None:
     """Take back a promise of room."""
     _set_status(task, TaskStatus.PENDING)
     round.resources.take_off(task, task.row)
-    round.overlay.vacate(task.pod, task.row)
+    round.overlay.remove(task.pod, task.row)
     round.tiers.deallocated(task)
     task.row = -1
     task.hyper_node = ""

@@ -148,7 +148,7 @@ class Square:
         """What was evicted is gone, what was bound runs."""
         bound = {task.name: self.cluster.table.name(row) for task, row in round.outcome.binds}
         gone = evicted(round)
-        round.overlay.lift()
+        round.overlay.hide()
         for name, node in bound.items():
             doc = self._docs[name]
             doc = self._docs[name] = {**doc, "spec": {**doc["spec"], "nodeName": node}, "status": {"phase": "Running"}}

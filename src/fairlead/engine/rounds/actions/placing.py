@@ -42,8 +42,8 @@ def allocate_tasks(
         return None
     placing = _Placing(round, sub_job, hyper_node, NodeSearch(round, keep_errors=keep_errors))
     while heap:
-        came_to = placing.place(heap.pop())
-        if came_to is _Came.TO_AN_END or (came_to is _Came.TO_A_PLACE and round.tiers.sub_job_ready(sub_job)):
+        attempt = placing.place(heap.pop())
+        if attempt is _Attempt.STOP or (attempt is _Attempt.PLACED and round.tiers.sub_job_ready(sub_job)):
             break
     if round.tiers.sub_job_ready(sub_job) or round.tiers.sub_job_pipelined(sub_job):
         return placing.transaction
@@ -51,12 +51,12 @@ def allocate_tasks(
     return None
 
 
-class _Came(Enum):
-    """What trying a task came to. Only after a placement is it asked whether that was enough."""
+class _Attempt(Enum):
+    """The result of trying one task. Only after PLACED can the sub-job have become ready."""
 
-    TO_A_PLACE = "placed"
-    TO_NOTHING = "not placed"
-    TO_AN_END = "the job cannot become ready without it"
+    PLACED = "placed"
+    SKIP = "not placed, and the next task is tried"
+    STOP = "not placed, and the job cannot become ready without it"
 
 
 class _Placing:
@@ -72,18 +72,18 @@ class _Placing:
         self._search = search
         self._near = sub_job.allocated_hyper_node
 
-    def place(self, task: Task) -> _Came:
+    def place(self, task: Task) -> _Attempt:
         round = self._round
         if not round.tiers.allocatable(round.queues[self._job.queue], task):
-            return _Came.TO_NOTHING
+            return _Attempt.SKIP
         if task.gated:
             if round.opens_queue_gates and task.pod.annotations.get(QUEUE_GATE) == "true":
                 round.outcome.let_through[task.uid] = task
-            return _Came.TO_NOTHING
+            return _Attempt.SKIP
         if task.role and task.role in self._sub_job.failed_roles:
             text = f"Task {task.name} with role spec {task.role} has already predicated failed, skip"
             self._job.note_errors(task, FitErrors(text=text))
-            return _Came.TO_NOTHING
+            return _Attempt.SKIP
         refusal = round.tiers.pre_predicate(task)
         if refusal is not None:
             errors = FitErrors()
@@ -93,7 +93,7 @@ class _Placing:
         if not len(rows):
             errors.hyper_node = "" if self._hyper_node == round.topology.root else self._hyper_node
             return self._failed(task, errors)
-        return _Came.TO_A_PLACE if self._put(task, rows) else _Came.TO_NOTHING
+        return _Attempt.PLACED if self._put(task, rows) else _Attempt.SKIP
 
     # ---- where ----
 
@@ -124,9 +124,9 @@ class _Placing:
 
     # ---- why not ----
 
-    def _failed(self, task: Task, errors: FitErrors) -> _Came:
+    def _failed(self, task: Task, errors: FitErrors) -> _Attempt:
         self._job.note_errors(task, errors)
-        return _Came.TO_NOTHING if self._can_go_on() else _Came.TO_AN_END
+        return _Attempt.SKIP if self._can_go_on() else _Attempt.STOP
 
     def _can_go_on(self) -> bool:
         """NeedContinueAllocating: whether the job can still become ready without this task."""

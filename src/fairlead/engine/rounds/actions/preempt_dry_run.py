@@ -153,11 +153,11 @@ class _OneRow:
     def _take_out(self, victim: Task) -> None:
         self._round.tiers.simulate_remove_task(self._task, victim, self._row)
         self._round.resources.take_off(victim, self._row)
-        self._round.overlay.vacate(victim.pod, self._row)
+        self._round.overlay.remove(victim.pod, self._row)
         self._out.append(victim)
 
     def _put_back(self, victim: Task) -> None:
         self._round.tiers.simulate_add_task(self._task, victim, self._row)
         self._round.resources.put(victim, self._row)
-        self._round.overlay.occupy(victim.pod, self._row)
+        self._round.overlay.place(victim.pod, self._row)
         self._out.remove(victim)

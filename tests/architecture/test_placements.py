@@ -1,0 +1,20 @@
+"""Which pods the table shows is changed in two modules, and nowhere else."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.architecture.sources import all_sources
+
+CHANGES = {"occupy", "vacate", "undo_occupy", "undo_vacate"}
+ALLOWED = {"state/cluster.py", "state/statement.py", "state/trial_overlay.py"}
+
+
+def test_only_statements_and_the_overlay_of_a_round_change_placements() -> None:
+    callers = {
+        source.name
+        for source in all_sources()
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES
+    }
+    assert callers == ALLOWED
