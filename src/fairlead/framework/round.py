@@ -1,17 +1,15 @@
-"""Round: one Volcano session, as its plugins and actions see it. Jobs, queues, nodes, the books, and who is asked.
+"""Round: one Volcano session, as its plugins and actions see it: jobs, queues, nodes, resources, and the plugins.
 
-The engine opens it (engine/rounds/action_table.py), runs the actions over it and closes it. Everything that the
-original leaves to chance goes through `choices`; everything that happens is told to `witness`, so that a recorded round
-can be followed.
-
-`topology` knows the hypernodes (HyperNodes says what is asked of it); `rows_of(name)` are the rows of one's nodes.
+The engine opens a round (engine/rounds/opening.py), runs the configured actions over it (action_table.py) and closes it
+(closing.py). Everything that Volcano leaves to chance goes through `choices`, and everything that happens is told to
+`witness`, so that a recorded round can be followed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.meter import Meter
+    from fairlead.framework.profile import Rounds
     from fairlead.framework.tiers import Tiers
     from fairlead.model.amounts import Amounts
     from fairlead.model.queues import Queue
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from fairlead.state.trial_overlay import TrialOverlay
 
 __all__ = [
-    "Choices", "HyperNodes", "Job", "LastAttempt", "QueueState", "Round", "Sampling", "Shard", "SubJob", "Task",
+    "Choices", "HyperNodes", "Job", "LastAttempt", "QueueState", "Round", "SearchState", "Shard", "SubJob", "Task",
     "Witness",
 ]  # fmt: skip
 
@@ -141,7 +140,7 @@ class Witness:
     def action(self, name: str) -> None: ...
 
     def placed(self, task: Task, *, pipelined: bool) -> None:
-        """A task was put on `task.row`; `round.scores` has what its candidates scored."""
+        """A task was put on `task.row`; `round.search.scores` has what its candidates scored."""
 
     def evicted(self, task: Task, preemptor: Task | None) -> None: ...
 
@@ -164,15 +163,6 @@ class Scores:
     totals: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How many of many nodes are looked at, in percent (0 for a share that adapts), and never fewer than `least`."""
-
-    percentage: int = 0
-    least: int = 100
-    least_percentage: int = 5
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Shard:
     """Which rows of the table are a scheduler's own, and whether it keeps to them or only prefers them."""
@@ -182,13 +172,27 @@ class Shard:
 
 
 @dataclass(slots=True, eq=False)
+class SearchState:
+    """What the searches for nodes of a round leave to each other, and to those who ask afterwards."""
+
+    first_row: int = 0
+    """Where the next search begins; it moves on with each search, and from round to round."""
+    shard: Shard | None = None
+    scores: Scores | None = None
+    """Of the last task that had a choice."""
+    fitting: dict[str, int] = field(default_factory=dict)
+    """By task, how many rows were feasible when one of them was chosen for it."""
+
+
+@dataclass(slots=True, eq=False)
 class Round:
-    """`rows` are all nodes in the order in which they were first seen. `total` is what they can allocate together.
-    `configurations` are the arguments of the actions, by action name."""
+    """`settings` are the profile's. `rows` are all nodes in the order in which they were first seen, `total` is what
+    they can allocate together. `topology` is the tree of hypernodes."""
 
     uid: str
     now: float
     rng: Random
+    settings: Rounds
     cluster: Cluster
     resources: RoundResources[Task]
     overlay: TrialOverlay
@@ -198,27 +202,22 @@ class Round:
     total: Amounts
     tiers: Tiers
     topology: HyperNodes
-    actions: tuple[str, ...]
-    configurations: Mapping[str, Mapping[str, Any]]
-    quirks: Quirks
     choices: Choices
     witness: Witness
-    scores: Scores | None = None
-    sampling: Sampling = field(default_factory=lambda: Sampling())
-    first_row: int = 0
-    """Where the next search for nodes begins; turns from search to search, and from round to round."""
-    shard: Shard | None = None
-    opens_queue_gates: bool = False
+    search: SearchState = field(default_factory=SearchState)
     meter: Meter | None = None
-    """Where somebody wants to know how long things take."""
+    """Measures how long things take, if somebody wants to know."""
     undone_evictions_stay_hidden: bool = False
     """Whether a pod whose eviction is undone stays out of what predicates and scores see until the round ends."""
     cycles: dict[str, Cycle] = field(default_factory=dict)
     """By task, what its filters noted when it was last looked at."""
-    fitting: dict[str, int] = field(default_factory=dict)
-    """By task, how many rows would have done when one of them was chosen for it."""
     outcome: RoundOutcome = field(default_factory=lambda: RoundOutcome())
+    quirks: Quirks = field(init=False)
+    """Those of the settings."""
     _rows_of: dict[str, NDArray[np.int32]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.quirks = self.settings.quirks
 
     def rows_of(self, hyper_node: str) -> NDArray[np.int32]:
         """The rows of a hypernode's nodes, in the order of `rows`."""
@@ -238,7 +237,7 @@ class Round:
 
     def argument(self, action: str, name: str, default: Option) -> Option:
         """An argument of an action, if it has one of the right type; true and false may be spelt."""
-        value = (self.configurations.get(action) or {}).get(name, default)
+        value = (self.settings.configurations.get(action) or {}).get(name, default)
         if isinstance(default, bool) and isinstance(value, str) and value.lower() in ("true", "false"):
             value = value.lower() == "true"
         return value if type(value) is type(default) else default

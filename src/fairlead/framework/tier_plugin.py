@@ -1,4 +1,4 @@
-"""TierPlugin: a policy in Volcano's manner, with one optional method per registration point.
+"""TierPlugin: a policy in Volcano's manner, with one optional method per registration point, grouped by subject.
 
 How to write a tier plugin
     Subclass TierPlugin, set `name`, take the configuration's arguments in the constructor (already parsed values), and
@@ -6,16 +6,16 @@ How to write a tier plugin
     everything anew: nothing else survives from one round to the next. Keep per-job and per-queue sums in `open`, and
     follow what the round does in `allocated(task)` and `deallocated(task)`, which are called for every placement,
     pipelining, eviction and undo. Nodes are rows of the table: `predicate` and `node_order` answer for a whole
-    selection (`nodes: Nodes`, with `nodes.row_numbers()`) in arrays, and `round.books` has idle, used, releasing and
-    pipelined as columns. A plugin never changes the round; it counts and judges.
+    selection (`nodes: Nodes`, with `nodes.row_numbers()`) in arrays, and `round.resources` has idle, used, releasing
+    and pipelined as columns. A plugin never changes the round; it counts and judges.
 
 How to write an action
-    A module in engine/actions with `NAME` and `def execute(round: Round) -> Iterator[None]`, a generator that yields
-    after each attempt (a job, or a task of a job that is ready) while no trial of its own is open, so that others can
-    have a turn. It changes the round only through `Transaction(round)` (engine/rounds/transaction.py), asks the plugins
-    through `round.tiers`, and leaves what the original leaves to chance to `round.choices`.
+    A module in engine/rounds/actions with `NAME` and `def execute(round: Round) -> Iterator[None]`, a generator that
+    yields after each attempt (a job, or a task of a job that is ready) while no trial of its own is open, so that pods
+    of other profiles have a turn. It changes the round only through Transaction (engine/rounds/transaction.py), asks
+    the plugins through `round.tiers`, and leaves what Volcano leaves to chance to `round.choices`.
 
-Which plugin is asked, and in which order, is the configuration's: tiers, plugins within a tier, and switches.
+The configuration says which plugins are asked and in which order: tiers, plugins within a tier, and switches.
 """
 
 from __future__ import annotations
@@ -64,22 +64,8 @@ class GangEvictionContext:
     hyper_node: str
 
 
-class TierPlugin:
-    """A policy. Orders answer below 0 if left comes first, above if right does, 0 if they do not care."""
-
-    name: str = ""
-    timed: bool = False
-    """Whether its answers change as time passes, though nothing else does."""
-    uncounted: frozenset[str] = frozenset()
-    """Resources that are not counted on nodes and in queues, because it counts them itself."""
-
-    def open(self, round: Round) -> None:
-        """A round begins."""
-
-    def close(self, round: Round) -> None:
-        """It ends; conditions can still be set on its jobs."""
-
-    # ---- orders ----
+class OrderPoints:
+    """Which of two comes first: below 0 the left one, above 0 the right one, 0 if the plugin does not care."""
 
     def job_order(self, left: Job, right: Job) -> float:
         raise NotImplementedError
@@ -91,12 +77,15 @@ class TierPlugin:
         raise NotImplementedError
 
     def victim_queue_order(self, left: QueueState, right: QueueState, preemptor: QueueState) -> float:
+        """From which of two queues tasks are evicted first for a task of the preemptor's queue."""
         raise NotImplementedError
 
     def task_order(self, left: Task, right: Task) -> float:
         raise NotImplementedError
 
-    # ---- nodes ----
+
+class NodePoints:
+    """Where a task may go, and where it should."""
 
     def pre_predicate(self, task: Task) -> Status | None:
         """Look at the task once, before its nodes are judged. Anything but None ends its attempt."""
@@ -114,18 +103,24 @@ class TierPlugin:
         """What is added to each row's score (NodeOrder, NodeMap and Reduce, BatchNodeOrder)."""
         raise NotImplementedError
 
-    # ---- hypernodes ----
+
+class HyperNodePoints:
+    """In which parts of the network a job or sub-job is tried."""
 
     def hyper_node_order(self, sub_job: SubJob, candidates: Sequence[str]) -> Mapping[str, float]:
+        """What is added to the score of each hypernode."""
         raise NotImplementedError
 
     def gradient_for_job(self, job: Job, root: str, purpose: Purpose) -> list[list[str]]:
+        """Hypernodes below `root` in groups; a group is tried only if no earlier one worked."""
         raise NotImplementedError
 
     def gradient_for_sub_job(self, sub_job: SubJob, root: str, purpose: Purpose) -> list[list[str]]:
         raise NotImplementedError
 
-    # ---- victims: None abstains, a list (even an empty one) is a verdict ----
+
+class VictimPoints:
+    """Which tasks may be evicted: None abstains, a list (even an empty one) is a verdict."""
 
     def preemptable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task] | None:
         raise NotImplementedError
@@ -134,17 +129,22 @@ class TierPlugin:
         raise NotImplementedError
 
     def unified_evictable(self, eviction: GangEvictionContext, candidates: Sequence[Task]) -> list[Task] | None:
+        """For gangpreempt and gangreclaim, which evict for a whole gang."""
         raise NotImplementedError
 
     def victim_tasks(self, tasks: Sequence[Task]) -> list[Task]:
+        """For shuffle: the running tasks that are to be placed anew."""
         raise NotImplementedError
 
-    # ---- queues ----
+
+class QueuePoints:
+    """What a queue may have."""
 
     def overused(self, queue: QueueState) -> bool:
         raise NotImplementedError
 
     def preemptive(self, queue: QueueState, tasks: Sequence[Task]) -> bool:
+        """Whether a queue may take room from others for these tasks."""
         raise NotImplementedError
 
     def allocatable(self, queue: QueueState, task: Task) -> bool:
@@ -154,7 +154,9 @@ class TierPlugin:
         """Whether its limit lets a queue hold a task now, beside its own that are still ending. Ours, not Volcano's."""
         raise NotImplementedError
 
-    # ---- jobs ----
+
+class JobPoints:
+    """How far a job is, and whether it is let in."""
 
     def job_ready(self, job: Job) -> bool:
         raise NotImplementedError
@@ -175,12 +177,15 @@ class TierPlugin:
         raise NotImplementedError
 
     def job_enqueued(self, job: Job) -> None:
+        """A job was let in."""
         raise NotImplementedError
 
     def job_starving(self, job: Job) -> bool:
         raise NotImplementedError
 
-    # ---- what-ifs of topology-aware preemption: `row` without `victim`, or with it again ----
+
+class SimulationPoints:
+    """Topology-aware preemption asks what if a victim were not on its row; each removal is followed by its undo."""
 
     def simulate_add_task(self, task: Task, victim: Task, row: int) -> None:
         raise NotImplementedError
@@ -194,7 +199,21 @@ class TierPlugin:
     def simulate_allocatable(self, queue: QueueState, task: Task) -> bool:
         raise NotImplementedError
 
-    # ---- what happens ----
+
+class TierPlugin(OrderPoints, NodePoints, HyperNodePoints, VictimPoints, QueuePoints, JobPoints, SimulationPoints):
+    """A policy: it overrides the points that it has something to say at. The classes above list them by subject."""
+
+    name: str = ""
+    timed: bool = False
+    """Whether its answers change as time passes, though nothing else does."""
+    uncounted: frozenset[str] = frozenset()
+    """Resources that are not counted on nodes and in queues, because it counts them itself."""
+
+    def open(self, round: Round) -> None:
+        """A round begins."""
+
+    def close(self, round: Round) -> None:
+        """The round ends; conditions can still be set on its jobs."""
 
     def allocated(self, task: Task) -> Status | None:
         """A task was put on `task.row` (allocated, pipelined, or an eviction undone). A refusal undoes it."""

@@ -1,7 +1,8 @@
 """Tiers: what is asked of several tier plugins at once, and how their answers combine, one short method per rule.
 
-The rules are Volcano's: which answer ends the round of questions, which tier decides, what silence means. How to write
-a plugin or an action is said in framework/tier_plugin.py.
+The rules are Volcano's: which answer ends the questions, which tier decides, and what it means if no plugin answers.
+The questions are grouped by subject as in TierPlugin; actions ask all of them through one Tiers object. How to write a
+plugin or an action is said in framework/tier_plugin.py.
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["SWITCHES", "Enabled", "GangEvictionContext", "InvalidJob", "Purpose", "TierPlugin", "Tiers", "Vote"]
 
 
-class Tiers:
-    """All that is asked of several plugins at once. A plugin that is listed twice is asked twice, but the instance
-    listed last answers both times."""
+class _Questions:
+    """The plugins by tier and point, and the rules by which several answers become one."""
 
     def __init__(self, tiers: Sequence[Sequence[Enabled]], *, disagreement_restarts: bool = True) -> None:
         self.plugins: dict[str, TierPlugin] = {e.plugin.name: e.plugin for tier in tiers for e in tier}
@@ -36,25 +36,43 @@ class Tiers:
         }
         self._in_turn = {point: [ask for tier in tiers for ask in tier] for point, tiers in self._asked.items()}
 
-    def _each(self, point: str) -> list[Callable[..., Any]]:
-        """Whoever speaks at a point, tier after tier."""
-        return self._in_turn[point]
-
     def speaks_at(self, point: str) -> bool:
-        """Whether anybody does."""
+        """Whether any plugin does."""
         return bool(self._in_turn[point])
 
-    # ---- orders ----
+    def _each(self, point: str) -> list[Callable[..., Any]]:
+        """The plugins that speak at a point, tier after tier."""
+        return self._in_turn[point]
 
     def _compare(self, point: str, *args: Any) -> float:
-        """The first that cares decides."""
+        """The first plugin that cares decides."""
         for ask in self._in_turn[point]:
             if said := ask(*args):
                 return said  # type: ignore[no-any-return]
         return 0
 
+    def _all(self, point: str, *args: object) -> bool:
+        return all(ask(*args) for ask in self._in_turn[point])
+
+    def _vote(self, point: str, subject: object) -> bool:
+        """A no counts at once; a yes decides at the end of its tier; if all abstain, that is a yes."""
+        for tier in self._asked[point]:
+            permitted = False
+            for ask in tier:
+                vote = ask(subject)
+                if vote < 0:
+                    return False
+                permitted |= vote > 0
+            if permitted:
+                return True
+        return True
+
+
+class OrderQuestions(_Questions):
+    """Which of two comes first; where no plugin cares, the older one, then by name."""
+
     def compare_jobs(self, left: Job, right: Job) -> float:
-        """Without the tie-break."""
+        """Below 0 if the left job comes first, 0 if no plugin cares."""
         return self._compare("job_order", left, right)
 
     def job_first(self, left: Job, right: Job) -> bool:
@@ -85,7 +103,9 @@ class Tiers:
             return left.index < right.index
         return (left.created, left.uid) < (right.created, right.uid)
 
-    # ---- nodes ----
+
+class NodeQuestions(_Questions):
+    """Where a task, job or sub-job may go, and where it should."""
 
     def pre_predicate(self, task: Task) -> Status | None:
         for ask in self._each("pre_predicate"):
@@ -112,8 +132,6 @@ class Tiers:
                 return row
         return None
 
-    # ---- hypernodes ----
-
     def hyper_node_scores(self, sub_job: SubJob, candidates: Sequence[str]) -> dict[str, float]:
         total = dict.fromkeys(candidates, 0.0)
         for ask in self._each("hyper_node_order"):
@@ -131,12 +149,14 @@ class Tiers:
             return ask(sub_job, root, purpose)  # type: ignore[no-any-return]
         return [[root]]
 
-    # ---- victims ----
+
+class VictimQuestions(_Questions):
+    """Which tasks may be evicted."""
 
     def _victims(self, point: str, evictor: object, candidates: Sequence[Task]) -> list[Task]:
-        """Within a tier, those that all who vote agree on. An empty verdict passes the question to the next tier, so a
-        lower tier may give what a higher one refused. Where an intersection comes out empty, the next plugin of the
-        tier starts anew, unless that is fixed."""
+        """Within a tier, those that all plugins which vote agree on. An empty verdict passes the question to the next
+        tier, so a lower tier may give what a higher one refused. Where plugins agree on no task, the next plugin of
+        the tier starts anew if `disagreement_restarts`, else the tier has no victims."""
         for tier in self._asked[point]:
             victims: list[Task] | None = None
             for ask in tier:
@@ -167,7 +187,7 @@ class Tiers:
         return self._victims("unified_evictable", eviction, candidates)
 
     def victim_tasks(self, tasks: Sequence[Task]) -> list[Task]:
-        """The first tier in which anybody names one; there, all who are named by anybody."""
+        """All tasks that any plugin names, of the first tier in which one names any."""
         for tier in self._asked["victim_tasks"]:
             named: dict[str, Task] = {}
             for ask in tier:
@@ -176,10 +196,9 @@ class Tiers:
                 return list(named.values())
         return []
 
-    # ---- yes and no ----
 
-    def _all(self, point: str, *args: object) -> bool:
-        return all(ask(*args) for ask in self._in_turn[point])
+class JobQuestions(_Questions):
+    """What a queue may have, how far a job is, and whether it is let in."""
 
     def overused(self, queue: QueueState) -> bool:
         return any(ask(queue) for ask in self._each("overused"))
@@ -200,19 +219,6 @@ class Tiers:
         if not sub_job.job.has_sub_groups:
             return self.job_ready(sub_job.job)
         return self._all("sub_job_ready", sub_job)
-
-    def _vote(self, point: str, subject: object) -> bool:
-        """A no counts at once; a yes ends it with its tier; nobody caring is a yes."""
-        for tier in self._asked[point]:
-            permitted = False
-            for ask in tier:
-                vote = ask(subject)
-                if vote < 0:
-                    return False
-                permitted |= vote > 0
-            if permitted:
-                return True
-        return True
 
     def job_pipelined(self, job: Job) -> bool:
         return self._vote("job_pipelined", job)
@@ -237,13 +243,15 @@ class Tiers:
             ask(job)
 
     def job_starving(self, job: Job) -> bool:
-        """The first tier in which anybody has a say: all of it must agree. Nobody: no."""
+        """The first tier with a plugin that answers decides, and all of it must agree. False if there is none."""
         for tier in self._asked["job_starving"]:
             if tier:
                 return all(ask(job) for ask in tier)
         return False
 
-    # ---- what-ifs ----
+
+class SimulationQuestions(_Questions):
+    """What if a victim were not on its row."""
 
     def simulate_add_task(self, task: Task, victim: Task, row: int) -> None:
         for ask in self._each("simulate_add_task"):
@@ -259,10 +267,13 @@ class Tiers:
     def simulate_allocatable(self, queue: QueueState, task: Task) -> bool:
         return self._all("simulate_allocatable", queue, task)
 
-    # ---- what happens ----
+
+class Tiers(OrderQuestions, NodeQuestions, VictimQuestions, JobQuestions, SimulationQuestions):
+    """All questions to the plugins of a configuration. A plugin that is listed twice is asked twice, but the instance
+    listed last answers both times."""
 
     def allocated(self, task: Task) -> Status | None:
-        """All are told; the last failure counts."""
+        """All plugins are told; the last failure counts."""
         failure: Status | None = None
         for tell in self._each("allocated"):
             said: Status | None = tell(task)

@@ -148,7 +148,7 @@ class Guide(Choices, Witness):
 
     def _scores_of(self, task: Task) -> dict[str, float]:
         assert self.round is not None
-        table, scores = self.round.cluster.table, self.round.scores
+        table, scores = self.round.cluster.table, self.round.search.scores
         if scores is None or scores.task is not task:
             return {}
         return {table.name(int(row)): float(total) for row, total in zip(scores.rows, scores.totals, strict=True)}

@@ -7,7 +7,8 @@ import pytest
 from fairlead.engine.rounds.action_table import run_actions
 from fairlead.engine.rounds.closing import close_round
 from fairlead.engine.rounds.node_search import enough
-from fairlead.framework.round import Round, Sampling
+from fairlead.framework.profile import Rounds
+from fairlead.framework.round import Round
 from fairlead.model.tasks import TaskStatus
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.gang import GangTierPlugin
@@ -33,13 +34,13 @@ def binds(round: Round) -> dict[str, str]:
      (10000, 500), (20000, 1000)],
 )  # fmt: skip
 def test_fewer_of_many_nodes_are_looked_at(nodes: int, wanted: int) -> None:
-    assert enough(nodes, Sampling()) == wanted
+    assert enough(nodes, Rounds((), ())) == wanted
 
 
 def test_all_nodes_are_looked_at_if_asked_to() -> None:
-    assert enough(1000, Sampling(percentage=100)) == 1000
-    assert enough(1000, Sampling(percentage=20)) == 200
-    assert enough(1000, Sampling(least=500)) == 500
+    assert enough(1000, Rounds((), (), percentage=100)) == 1000
+    assert enough(1000, Rounds((), (), percentage=20)) == 200
+    assert enough(1000, Rounds((), (), min_feasible=500)) == 500
 
 
 def test_a_gang_of_three_with_room_for_two_binds_nobody_and_says_who_could_be() -> None:

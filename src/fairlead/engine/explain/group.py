@@ -149,7 +149,7 @@ def _checks(round: Round, job: Job) -> Iterator[QueueCheck]:
 
 
 def _entry(round: Round, job: Job) -> QueueCheck:
-    if "enqueue" not in round.actions:
+    if "enqueue" not in round.settings.actions:
         return QueueCheck("enqueue", True, "every group is let in: there is no action enqueue")
     if not job.is_pending:
         return QueueCheck("enqueue", True, "it was let in")

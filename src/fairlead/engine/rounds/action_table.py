@@ -1,6 +1,7 @@
 """Rounds: the actions there are, and running them over a round, a slice at a time.
 
-An action is a module in engine/actions with a NAME and `execute(round)`, a generator that yields after every attempt.
+An action is a module in engine/rounds/actions with a NAME and `execute(round)`, a generator that yields after every
+attempt.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ ACTIONS: Mapping[str, Execute] = {
 
 def run_actions(round: Round) -> Iterator[None]:
     """All actions of a round in order; yields after every attempt."""
-    for name in round.actions:
+    for name in round.settings.actions:
         execute = ACTIONS.get(name)
         if execute is None:
             raise FairleadError(f"there is no action {name!r}")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.engine.rounds.action_table import run_actions
 from fairlead.engine.rounds.closing import close_round
-from fairlead.engine.rounds.opening import open_round
+from fairlead.engine.rounds.opening import CarriedOver, open_round
 from fairlead.engine.rounds.requests import TaskRequests
 from fairlead.engine.rounds.shards import NodeShards
 from fairlead.engine.rounds.tally import RoundTally, assumed
@@ -167,10 +167,7 @@ class RoundDriver:
             uid=f"{self.profile.name}-{self.counted}-{self._rng.getrandbits(64):016x}",
             now=now,
             rng=self._rng,
-            first_row=self._first_row,
-            promised={} if self.rounds.quirks.forgets_promised_hyper_nodes else self._promised,
-            known=self._tasks,
-            own_nodes=self._shards.own(),
+            carried=self._carried_over(),
             witness=self._tally.begin(now, self.meter),
             meter=self.meter,
         )
@@ -178,6 +175,10 @@ class RoundDriver:
         if self.meter is not None:
             self.meter.lapsed(Span.OPENING, since=began)
         self._running = run_actions(self.round)
+
+    def _carried_over(self) -> CarriedOver:
+        promised = {} if self.rounds.quirks.forgets_promised_hyper_nodes else self._promised
+        return CarriedOver(self._first_row, promised, self._tasks, self._shards.own())
 
     def _run_slice(self, interrupted_by: Sized) -> list[Write]:
         round = self.round
@@ -203,7 +204,7 @@ class RoundDriver:
 
     def _close(self, round: Round) -> list[Write]:
         self._running = None
-        self._first_row = round.first_row
+        self._first_row = round.search.first_row
         self._promised = _promises_of(round)
         self.last = close_round(round)
         self._tally.closed(round)
@@ -220,7 +221,7 @@ class RoundDriver:
 
     def fitting(self, task: Task) -> int:
         """How many nodes would have done for a task that was just placed."""
-        return 1 if self.latest is None else self.latest.fitting.pop(task.uid, 1)
+        return 1 if self.latest is None else self.latest.search.fitting.pop(task.uid, 1)
 
     # ---- interruptions ----
 

@@ -4,10 +4,9 @@
     rows, errors = search.find(task, rows, fit=True)
     scores = prioritize(round, task, rows)
 
-`find` judges the rows in the order given, from a place that turns from search to search, until enough are found, a few
-more at a time than are needed;
-for preemption it refuses only what no eviction could help. Errors are kept by job and role if asked to: tasks of one
-role then skip the nodes that refused the first of them, whatever they ask for themselves.
+`find` judges the rows in the order given, beginning where the last search ended, until enough are found. For preemption
+it refuses only rows that no eviction could help. With `keep_errors`, errors are kept by job and role: tasks of one role
+then skip the nodes that refused the first of them, whatever they request themselves.
 """
 
 from __future__ import annotations
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairlead.framework.round import Round, Sampling, Task
+    from fairlead.framework.profile import Rounds
+    from fairlead.framework.round import Round, Task
     from fairlead.model.reasons import Reject
 
 
@@ -36,9 +36,10 @@ _LEAST_LOOK = 128
 """Rows that are judged together at least: fewer would not be cheaper."""
 
 
-def enough(nodes: int, sampling: Sampling) -> int:
+def enough(nodes: int, settings: Rounds) -> int:
     """How many feasible nodes a search stops at."""
-    return enough_nodes(nodes, sampling.percentage, least=sampling.least, least_percentage=sampling.least_percentage)
+    least, least_percentage = settings.min_feasible, settings.min_percentage
+    return enough_nodes(nodes, settings.percentage, least=least, least_percentage=least_percentage)
 
 
 def _turned(rows: NDArray[np.int32], start: int, count: int) -> NDArray[np.int32]:
@@ -80,8 +81,8 @@ class NodeSearch:
         if size == 0:
             return rows, FitErrors()
         began = meter.clock() if meter is not None else 0.0
-        start = round.first_row % size
-        want = enough(size, round.sampling)
+        start = round.search.first_row % size
+        want = enough(size, round.settings)
         errors, kept = FitErrors(), self._kept_for(task)
         feasible: list[NDArray[np.int32]] = []
         found = looked_at = 0
@@ -94,7 +95,7 @@ class NodeSearch:
             feasible.append(passing)
             found += len(passing)
             looked_at += len(part)
-        round.first_row = (start + looked_at) % size
+        round.search.first_row = (start + looked_at) % size
         if meter is not None:
             meter.lapsed(Span.STAGE, PREDICATE, since=began)
         return feasible[0] if len(feasible) == 1 else np.concatenate(feasible), errors
@@ -126,7 +127,7 @@ class NodeSearch:
 
     def _within_bounds(self, rows: NDArray[np.int32], errors: FitErrors) -> NDArray[np.int32]:
         """Less the rows of other schedulers' shards, where those are out of bounds."""
-        shard = self._round.shard
+        shard = self._round.search.shard
         if shard is None or not shard.hard:
             return rows
         own = shard.own[rows]
@@ -202,28 +203,28 @@ def without_final(task: Task, rows: NDArray[np.int32]) -> NDArray[np.int32]:
 def by_preference(round: Round, rows: NDArray[np.int32]) -> list[NDArray[np.int32]]:
     """Rows in groups, the more preferred first: where a scheduler prefers its own shard, that is one, and the others
     are another. No group is empty, unless there are no rows at all."""
-    if round.shard is None or round.shard.hard:
+    if round.search.shard is None or round.search.shard.hard:
         return [rows]
-    own = round.shard.own[rows]
+    own = round.search.shard.own[rows]
     return [group for group in (rows[own], rows[~own]) if len(group)] or [rows]
 
 
 def prioritize(round: Round, task: Task, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-    """What the rows score together; remembered in `round.scores`."""
+    """What the rows score together; remembered in `round.search.scores`."""
     meter = round.meter
     began = meter.clock() if meter is not None else 0.0
     totals = round.tiers.node_scores(task, Nodes(round.cluster.table, rows))
     if meter is not None:
         meter.lapsed(Span.STAGE, SCORING, since=began)
-    round.scores = Scores(task, rows, totals)
+    round.search.scores = Scores(task, rows, totals)
     return totals
 
 
 def best(round: Round, task: Task, rows: NDArray[np.int32]) -> int:
     """The row to take: the only one, or one of those that score highest."""
-    round.fitting[task.uid] = len(rows)
+    round.search.fitting[task.uid] = len(rows)
     if len(rows) == 1:
-        round.scores = None
+        round.search.scores = None
         return int(rows[0])
     scores = prioritize(round, task, rows)
     chosen = round.tiers.best_node(task, rows, scores)

@@ -1,13 +1,13 @@
-"""Opening a round: from the cluster as it is now to the jobs, queues, tasks and books that a Volcano round works on.
+"""Opening a round: from the cluster as it is to the jobs, queues, tasks and resources that a Volcano round works on.
 
-A job is in the round if its PodGroup and its queue exist; a pod belongs to the group that its annotation names. Pods
-of no group only take up room, and so do pending pods of nobody in the round: they are not in it at all.
+A job is in the round if its PodGroup and its queue exist; a pod belongs to the group that its annotation names. Pods on
+nodes that belong to no job only use resources; pending pods that belong to no job are not in the round.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from fairlead.engine.rounds.requests import TaskRequests
 from fairlead.framework.job import Job, SubJob, Task
 from fairlead.framework.partition import Sharding
-from fairlead.framework.round import Choices, QueueState, Round, Sampling, Shard, Witness
+from fairlead.framework.round import Choices, QueueState, Round, SearchState, Shard, Witness
 from fairlead.framework.tiers import Tiers
 from fairlead.model import kinds
 from fairlead.model.amounts import Amounts
@@ -46,6 +46,21 @@ _FEW_TASKS = 1024
 _OVERSUBSCRIPTION = (("cpu", "volcano.sh/oversubscription-cpu"), ("memory", "volcano.sh/oversubscription-memory"))
 
 
+@dataclass(frozen=True, slots=True)
+class CarriedOver:
+    """What a round takes over from the ones before it.
+
+    `promised` are the hypernodes in which room was made for sub-jobs, by the sub-jobs' uids; None if that is not known
+    and has to be read from the pods. `known` are tasks of earlier rounds, to be used again; the round adds its own.
+    `own_nodes` are the nodes of the scheduler's NodeShard, if it has one. `first_row` is where the next search begins.
+    """
+
+    first_row: int = 0
+    promised: Mapping[str, str] | None = None
+    known: dict[str, Task] = field(default_factory=dict)
+    own_nodes: Collection[str] = ()
+
+
 def open_round(
     cluster: Cluster,
     rounds: Rounds,
@@ -53,20 +68,13 @@ def open_round(
     uid: str,
     now: float,
     rng: Random,
-    topology: HyperNodes | None = None,
+    carried: CarriedOver | None = None,
     choices: Choices | None = None,
     witness: Witness | None = None,
-    first_row: int = 0,
-    promised: Mapping[str, str] | None = None,
-    known: dict[str, Task] | None = None,
-    own_nodes: Collection[str] = (),
     meter: Meter | None = None,
 ) -> Round:
-    """A round over the cluster as it is. `topology` is another tree of hypernodes than the cluster's own; `promised`
-    are the hypernodes in which an earlier round made room for sub-jobs, by the sub-jobs' uids; None if that is not
-    known, and has to be read off the pods. `known` are tasks of
-    earlier rounds, to be used again; what is new is added to them. `own_nodes` are the nodes of the scheduler's own
-    NodeShard, if it goes by one."""
+    """A round over the cluster as it is."""
+    carried = carried or CarriedOver()
     cluster.begin_cycle()
     table = cluster.table
     rows = _rows(cluster, rounds)
@@ -75,11 +83,12 @@ def open_round(
     requests = TaskRequests(cluster, rounds)
     for resource, column in requests.attachable.offered().items():
         resources.offer(resource, column)
-    network = topology or network_of(cluster)
+    network = network_of(cluster)
     round = Round(
         uid=uid,
         now=now,
         rng=rng,
+        settings=rounds,
         cluster=cluster,
         resources=resources,
         overlay=TrialOverlay(cluster),
@@ -89,26 +98,20 @@ def open_round(
         total=_total(resources, rows),
         tiers=Tiers(rounds.tiers, disagreement_restarts=rounds.quirks.disagreement_restarts_tier),
         topology=network,
-        actions=rounds.actions,
-        configurations=rounds.configurations,
-        quirks=rounds.quirks,
         choices=choices or Choices(rng),
         witness=witness or Witness(),
-        sampling=Sampling(rounds.percentage, rounds.min_feasible, rounds.min_percentage),
-        first_row=first_row,
-        shard=_shard(cluster, rounds, own_nodes),
-        opens_queue_gates=rounds.opens_queue_gates,
+        search=SearchState(carried.first_row, _shard(cluster, rounds, carried.own_nodes)),
         meter=meter,
     )
     _gather_jobs(round, rounds)
     requests.leave_out_uncounted(round.jobs.values())
-    _gather_tasks(round, rounds, requests, {} if known is None else known)
+    _gather_tasks(round, rounds, requests, carried.known)
     for job in round.jobs.values():
         _normalise_topology(job, network)
         _recall_hyper_nodes(round, job)
         for sub_job in job.sub_jobs.values():
-            if promised is not None:
-                sub_job.nominated_hyper_node = promised.get(sub_job.uid, "")
+            if carried.promised is not None:
+                sub_job.nominated_hyper_node = carried.promised.get(sub_job.uid, "")
             elif not rounds.quirks.forgets_promised_hyper_nodes:
                 sub_job.nominated_hyper_node = _promise_read_again(round, sub_job)
     for plugin in round.tiers.plugins.values():

@@ -158,7 +158,7 @@ class Transaction:
 
     def recover(self, saved: Sequence[Operation]) -> bool:
         """Do it again. False at the first step that fails; those before it stay."""
-        self._round.scores = None
+        self._round.search.scores = None
         for operation in saved:
             operation.task.last = operation.last
             if operation.what == EVICT:

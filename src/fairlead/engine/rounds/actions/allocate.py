@@ -61,7 +61,7 @@ class _Allocation:
         round = self._round
         for job in round.choices.walk("jobs", list(round.jobs.values())):
             if job.is_pending:
-                if "enqueue" in round.actions:
+                if "enqueue" in round.settings.actions:
                     continue
                 job.phase = "Inqueue"
             if round.tiers.job_valid(job) is not None:

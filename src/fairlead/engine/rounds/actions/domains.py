@@ -180,7 +180,7 @@ def _place_as_promised(round: Round, task: Task, hyper_node: str, transaction: T
     rows, _ = NodeSearch(round, keep_errors=False).find(task, np.array([row], dtype=np.int32), fit=True)
     if not len(rows):
         return False
-    round.scores = None
+    round.search.scores = None
     if round.resources.fits_idle_at(task.request, row):
         return transaction.allocate(task, row)
     return transaction.pipeline(task, row, eviction_occurred=False)

@@ -77,7 +77,7 @@ class _Placing:
         if not round.tiers.allocatable(round.queues[self._job.queue], task):
             return _Attempt.SKIP
         if task.gated:
-            if round.opens_queue_gates and task.pod.annotations.get(QUEUE_GATE) == "true":
+            if round.settings.opens_queue_gates and task.pod.annotations.get(QUEUE_GATE) == "true":
                 round.outcome.let_through[task.uid] = task
             return _Attempt.SKIP
         if task.role and task.role in self._sub_job.failed_roles:

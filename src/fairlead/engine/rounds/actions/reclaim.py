@@ -85,7 +85,7 @@ class _Reclaiming:
             return
         rows = without_final(task, rows)
         rows, _ = NodeSearch(round, keep_errors=self._keep_errors).find(task, rows, fit=False, for_preemption=True)
-        round.scores = None
+        round.search.scores = None
         others = [name for name in self._givers if name != queue.name]
         rows = np.concatenate(by_preference(round, rows))
         rows = rows[self._prospects.promising(task, rows, others, at_least_one=True)]
