@@ -1,7 +1,7 @@
-"""Heap: a binary heap with a live comparator, sifting exactly as Go's container/heap does.
+"""Heap: a binary heap that compares when it sifts, exactly as Go's container/heap does.
 
-Volcano's comparators read current shares, and items that lie in a heap are not put in order again when shares change,
-so which item comes out depends on how the heap sifts. A sort, or heapq with keys, would come out differently.
+Volcano's comparators read current shares, and items in a heap are not reordered when shares change, so which item comes
+out depends on how the heap sifts. A sort, or heapq with keys, would give another order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Heap(Generic[Item]):
         return bool(self._items)
 
     def items(self) -> tuple[Item, ...]:
-        """What lies in the heap, in the heap's own order."""
+        """The items in the heap's own order."""
         return tuple(self._items)
 
     def copy(self) -> Heap[Item]:

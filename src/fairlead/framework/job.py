@@ -31,7 +31,7 @@ _REVOCABLE_ZONE = "volcano.sh/revocable-zone"
 
 @dataclass(frozen=True, slots=True)
 class LastAttempt:
-    """Where a task stood before its transaction was discarded: what its condition speaks of."""
+    """Where a task was before its transaction was discarded. Its condition is about that."""
 
     row: int
     status: TaskStatus
@@ -40,8 +40,8 @@ class LastAttempt:
 
 
 class Task:
-    """A pod in a round. `request` is shared between alike pods: never change it. `row` is -1 without a node. `job` is
-    None for pods of no group in the round, which only take up room."""
+    """A pod in a round. `request` is shared between equal pods: never change it. `row` is -1 without a node. `job` is
+    None for pods of no group in the round; they only use resources."""
 
     __slots__ = (
         "best_effort", "created", "eviction_occurred", "gated", "hyper_node", "index", "job", "key", "last", "name",
@@ -69,7 +69,7 @@ class Task:
         self.begin(status, row)
 
     def begin(self, status: TaskStatus, row: int) -> None:
-        """A round begins with it: all that a round changes is as it is outside."""
+        """Set everything that a round changes back to what the cluster says."""
         self.status = status
         self.row = row
         self.job: Job | None = None
@@ -165,7 +165,7 @@ class TaskCounts:
 
 
 class _Gang:
-    """Tasks with a minimum: what a job and a sub-job have in common."""
+    """Tasks with a minimum: what a job and a sub-job share."""
 
     __slots__ = ("counts", "min_available", "tasks")
 
@@ -180,14 +180,14 @@ class _Gang:
 
     @property
     def is_ready(self) -> bool:
-        """The minimum has its places, those that ask for nothing counted in."""
+        """Whether the minimum has places; pending tasks that request nothing count."""
         counts = self.counts
         ready = counts.allocated_class + counts.by_status[_SUCCEEDED]
         return ready + counts.pending_best_effort >= self.min_available
 
     @property
     def is_pipelined(self) -> bool:
-        """The same, with places that are about to become free."""
+        """Whether the minimum has places, including those that are about to become free."""
         return self.counts.waiting + self.counts.ready + self.counts.pending_best_effort >= self.min_available
 
     @property
@@ -196,7 +196,8 @@ class _Gang:
 
 
 class SubJob(_Gang):
-    """Tasks of a job that a sub-group policy, and the labels it names, put together; the rest of a job is one too."""
+    """Tasks of a job that one sub-group policy selects and that have equal values of its labels; tasks that no policy
+    selects are a sub-job too."""
 
     __slots__ = (
         "allocated_hyper_node", "failed_roles", "job", "match_index", "nominated_hyper_node", "policy", "priority",
@@ -312,7 +313,7 @@ class Job(_Gang):
 
     @property
     def says_preemptable(self) -> bool:
-        """Whether its group says at all if it may be preempted."""
+        """Whether the group says if it may be preempted."""
         return _PREEMPTABLE in self.group.annotations or _PREEMPTABLE in self.group.labels
 
     @property
@@ -325,7 +326,7 @@ class Job(_Gang):
 
     @property
     def contains_topology(self) -> bool:
-        """Whether it, or a sub-job, says anything about the network."""
+        """Whether the job or one of its sub-jobs has a network topology."""
         return self.topology is not None or any(sub_job.topology is not None for sub_job in self.sub_jobs.values())
 
     # ---- minimums per role and per sub-group ----
@@ -358,7 +359,7 @@ class Job(_Gang):
         )
 
     def placed_in_role(self, role: str) -> int:
-        """How many of a role have a place or need none."""
+        """How many tasks of a role have a place or request nothing."""
         counts = self._role(role)
         return counts.ready + counts.pending_best_effort
 
@@ -389,14 +390,14 @@ class Job(_Gang):
 
     @property
     def ending_in_place(self) -> int:
-        """Tasks on their way out that still have their node."""
+        """How many tasks are about to end and still have their node."""
         if not self.counts.of(TaskStatus.RELEASING):
             return 0
         return sum(task.row >= 0 for task in self.in_status(TaskStatus.RELEASING))
 
     @property
     def is_only_ending(self) -> bool:
-        """Whether it is not ready for no other reason than that tasks of it are ending: nobody waits for a place."""
+        """Whether the job is not ready only because tasks of it are ending: no task waits for a place."""
         ending = self.ending_in_place
         waiting = self.counts.of(TaskStatus.PENDING) + self.counts.of(TaskStatus.PIPELINED)
         return bool(ending) and not waiting and self.scheduled + ending >= self.min_available
@@ -416,7 +417,8 @@ class Job(_Gang):
         return made
 
     def without_gated(self, amounts: Amounts) -> Amounts:
-        """DeductSchGatedResources: less what gated tasks ask for, except those that only wait for their queue."""
+        """DeductSchGatedResources: some amounts without what gated tasks request, except those that only wait for their
+        queue's gate."""
         left = amounts.copy()
         for task in self.tasks.values():
             if not task.gated or task.waits_for_queue:
@@ -430,7 +432,7 @@ class Job(_Gang):
     # ---- why not ----
 
     def note_errors(self, task: Task, errors: FitErrors) -> None:
-        """Why a task of this job found no node; others of its role are not tried then."""
+        """Record why a task found no node; tasks of its role are not tried again then."""
         assert task.sub_job is not None
         self.fit_errors[task.uid] = errors
         task.sub_job.failed_roles.add(task.role)

@@ -1,8 +1,9 @@
-"""Partition: the part of a cluster that a scheduler in rounds answers for, and the nodes it prefers or keeps to.
+"""Partition: the part of a cluster that a Volcano scheduler is responsible for, and the nodes that it prefers or keeps
+to.
 
-Three ways to divide a cluster, Volcano's all: nodes by labels; nodes, groups and pods by a ring of replicas; and nodes
-by NodeShards, objects that somebody else writes and that move while everything runs. What is outside by the first two
-does not exist for the scheduler, except that pods on its nodes take up room, whoever placed them.
+Volcano has three ways to divide a cluster: nodes by labels; nodes, groups and pods by a ring of replicas; and nodes by
+NodeShards, objects that a controller writes and that change while everything runs. What is outside by the first two
+does not exist for the scheduler, except that pods on its nodes use resources there, whichever scheduler placed them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Sharding(Enum):
-    """What nodes outside of one's NodeShard are: like any other, less preferred, or out of bounds."""
+    """How nodes outside of the scheduler's NodeShard are treated: like any other, less preferred, or never used."""
 
     NONE = "none"
     SOFT = "soft"
@@ -40,7 +41,7 @@ class Partition:
 
     @property
     def whole(self) -> bool:
-        """Whether it is all nodes, groups and pods; NodeShards aside."""
+        """Whether it has all nodes, groups and pods; NodeShards are not considered."""
         return self.ring is None and not self.labels
 
     def has_node(self, node: Node) -> bool:
@@ -52,11 +53,11 @@ class Partition:
         return self._mine(group.first_owner or group.name)
 
     def schedules(self, pod: Pod) -> bool:
-        """Whether a pod is ours to place, as far as the ring is concerned."""
+        """Whether a pod is ours to place, by the ring of replicas."""
         return self._mine(pod.first_owner or pod.name)
 
     def sees(self, pod: Pod) -> bool:
-        """Whether a pod exists for us: it is ours, or on a node that is."""
+        """Whether a pod exists for this scheduler: it is its own, or on one of its nodes."""
         return self.schedules(pod) or (bool(pod.node_name) and self._mine(pod.node_name))
 
     def _mine(self, name: str) -> bool:

@@ -98,7 +98,8 @@ class QueueState:
 
 
 class Choices:
-    """What the original leaves to chance. Ties are broken by the round's rng; walks over maps keep our order."""
+    """What Volcano leaves to chance. Ties are broken by the round's rng; Go maps are walked in the order of
+    insertion."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -119,13 +120,13 @@ class Choices:
         return items
 
     def ranked(self, task: Task, rows: NDArray[np.int32], scores: NDArray[np.float64]) -> Iterable[int]:
-        """Rows on which room for a task is looked for, best first; among equals, in the order given."""
+        """Rows in the order in which room for a task is looked for: best score first, equals in the order given."""
         ranked: list[int] = rows[np.argsort(-scores, kind="stable")].tolist()
         return ranked
 
     def suspects(self, task: Task, row: int, tasks: Sequence[Task]) -> Sequence[Task]:
-        """The order in which those who could be evicted from a row for a task are shown to the plugins, some of which
-        take the first that they may. The original shows them in any order; here the least important come first."""
+        """The order in which tasks that could be evicted from a row are shown to the plugins, some of which take the
+        first that they may. Volcano shows them in any order; here the least important come first."""
         return sorted(tasks, key=_least_important)
 
 
@@ -135,7 +136,7 @@ def _least_important(task: Task) -> tuple[float, ...]:
 
 
 class Witness:
-    """Is told what a round does. Nothing is done with it here."""
+    """Is told what a round does. A subclass counts or compares; this one ignores it."""
 
     def action(self, name: str) -> None: ...
 
@@ -151,7 +152,7 @@ class Witness:
     def overused(self, queue: QueueState) -> None: ...
 
     def preempting(self, victims: int) -> None:
-        """Room for a task is made on a node, at the cost of so many at most."""
+        """Room for a task is made on a node by evicting at most so many."""
 
 
 @dataclass(slots=True)
@@ -232,11 +233,12 @@ class Round:
         return found
 
     def note(self, job: Job, message: str) -> None:
-        """Tell the users of a job something, as an event of its group."""
+        """Write an event on the group of a job when the round ends."""
         self.outcome.notes[job.uid, message] = job
 
     def argument(self, action: str, name: str, default: Option) -> Option:
-        """An argument of an action, if it has one of the right type; true and false may be spelt."""
+        """An argument of an action if it has the type of the default, else the default. A text may spell true or
+        false."""
         value = (self.settings.configurations.get(action) or {}).get(name, default)
         if isinstance(default, bool) and isinstance(value, str) and value.lower() in ("true", "false"):
             value = value.lower() == "true"
@@ -245,7 +247,7 @@ class Round:
     # ---- victims ----
 
     def victims_heap(self, victims: Sequence[Task], preemptor: Task) -> Heap[Task]:
-        """In the order in which they are to be evicted (BuildVictimsPriorityQueue)."""
+        """Victims in the order in which they are evicted (BuildVictimsPriorityQueue)."""
         return Heap(lambda left, right: self._victim_first(left, right, preemptor), victims)
 
     def _victim_first(self, left: Task, right: Task, preemptor: Task) -> bool:
@@ -265,7 +267,7 @@ class Round:
 
 @dataclass(slots=True)
 class RoundOutcome:
-    """What a round has decided for good: pods to bind and pods to evict, in order."""
+    """What a round has committed: pods to bind and pods to evict, in order."""
 
     binds: list[tuple[Task, int]] = field(default_factory=list)
     evictions: list[tuple[Task, str]] = field(default_factory=list)

@@ -1,11 +1,11 @@
 """Volumes as a resource: what Volcano counts beside cpu and memory where a driver attaches volumes to nodes.
 
-A pod asks for one `attachable-volumes-csi-<driver>` for every claim of that driver, and for two if it uses a claim
-twice; a node has as many as its CSINode says. So a pod that asks for nothing but a volume does not ask for nothing.
+A pod requests one `attachable-volumes-csi-<driver>` for every claim of that driver, and two if it uses a claim twice; a
+node has as many as its CSINode says. So a pod that requests only a volume does not count as requesting nothing.
 kube-scheduler's filter counts distinct volumes instead; a pod has to pass both.
 
 Volumes of a driver that no node has registered (hostpath's, those of local disks) are not counted, unless
-`counts_unregistered`: then a pod asks for them, and no node has any, as in the original.
+`counts_unregistered`: then a pod requests them, and no node has any, as in Volcano.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 
 _PREFIX = f"{ATTACHABLE}csi-"
 _LONGEST_NAME = 63
+"""Names that would be as long or longer are shortened, as Kubernetes does (GetCSIAttachLimitKey)."""
 _NO_LIMIT = 2**31 - 1
+"""What a node has of a driver that states no limit: Go's largest int32."""
 
 
 class AttachableVolumes:
-    """As the cluster is now. `ignored` are drivers whose volumes nobody attaches."""
+    """Volumes as the cluster is now. `ignored` are drivers whose volumes are never attached."""
 
     def __init__(self, cluster: Cluster, ignored: Collection[str], *, counts_unregistered: bool) -> None:
         object_index = cluster.object_index
@@ -48,7 +50,7 @@ class AttachableVolumes:
         self._known_drivers: set[str] | None = None
 
     def asked_by(self, pod: Pod) -> Mapping[str, int]:
-        """By resource, how many a pod asks for; none while one of its claims is not there, or is somebody else's."""
+        """By resource, how many a pod requests; none while one of its claims is missing or belongs to another pod."""
         counted: Counter[str] = Counter()
         if not uses_claims(pod):
             return counted
@@ -62,13 +64,13 @@ class AttachableVolumes:
         return counted
 
     def _drivers(self) -> set[str]:
-        """Those that some node has."""
+        """The drivers that some node has registered."""
         if self._known_drivers is None:
             self._known_drivers = {driver for node in self._csi_nodes.values() for driver in node.drivers}
         return self._known_drivers
 
     def _driver_of(self, claim: Claim) -> str:
-        """That of its volume, else of its class; empty if neither has one."""
+        """The driver of a claim's volume, else of its class; empty if neither has one."""
         volume = self._volumes.get(claim.volume_name) if claim.volume_name else None
         if volume is not None:
             return volume.csi[0] if volume.csi is not None else ""

@@ -1,6 +1,7 @@
-"""Cluster: what is true now. The node table, the pods and their places, and the other objects that policies read.
+"""Cluster: the present state. The node table, the pods and their places, and the other objects that plugins read.
 
-It is changed by `apply` (what the API says) and by Statements (what scheduling decides), and by nothing else.
+It is changed by `apply` (what the API says), by Statements (what scheduling decides) and by the TrialOverlay of a
+Volcano round, and by nothing else.
 
     A pod's place:
                  assign            the watch shows the node
@@ -55,9 +56,9 @@ class Removal:
 
 @record(frozen=True, slots=True)
 class AppliedChange:
-    """What a Change came to: compiled records before and after, either of which may be None. `was` is a pod's place
-    before the change. `groups` changed because their owner did, and the groups of waiting pods that are `regrouped`
-    because their namespace did; before and after."""
+    """The result of a Change: compiled records before and after, either of which may be None. `was` is a pod's place
+    before the change. `groups` are groups that changed because their owner did, `regrouped` those of waiting pods whose
+    namespace changed; each before and after."""
 
     kind: Kind
     old: Any
@@ -123,8 +124,8 @@ class Cluster:
         return found
 
     def begin_cycle(self) -> None:
-        """Refresh what the original refreshes when it takes its snapshot: image counts of the rows that changed. A row
-        whose counts are others now is, as far as scores go, another node."""
+        """Refresh what kube-scheduler refreshes with its snapshot: image counts of the rows that changed. For scores, a
+        row whose counts changed is another node."""
         table = self.table
         marks = (table.content.mark, table.seen.mark)
         if table.images and marks != self._images_marks:
@@ -252,7 +253,7 @@ class Cluster:
         pod_state.place, pod_state.row = place, row
 
     def _as_placed(self, pod_state: PodState) -> Pod:
-        """The pod as others should hear of it: one that was assumed is shown on the node it was meant for."""
+        """The pod as events show it: one that was assumed is shown on the node for which it was meant."""
         if pod_state.place is not PodPlace.ASSUMED:
             return pod_state.seen
         return replace(pod_state.seen, node_name=self.table.name(pod_state.row))
@@ -418,7 +419,8 @@ class Cluster:
 
 
 def _reads_the_same(old: Pod, new: Pod) -> bool:
-    """Whether a policy that reads what lies on a node finds the same in both: so it is when a binding is confirmed."""
+    """Whether a plugin that reads the pods on a node finds the same in both copies of a pod; this is so when a binding
+    is confirmed."""
     return (
         old.phase == new.phase
         and old.start_time == new.start_time

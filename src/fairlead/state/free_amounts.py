@@ -1,4 +1,4 @@
-"""Room: what is left on every node of cpu and memory, as one matrix of floats that follows the table.
+"""FreeAmounts: what is left on every node of cpu and memory, as one matrix of floats that follows the table.
 
 Every pod is held against the same few sums, so they are formed once per change of a row and not once per pod and row.
 One line of the matrix is one sum over all rows: looking at the whole table costs nothing, looking at some rows is one

@@ -6,7 +6,7 @@
     any other      -req    +req
 
 What will be idle is idle + releasing - pipelined. Columns are float64 in Volcano's units over the rows of the table,
-and are made when a round opens: a round keeps books of its own, so that what it only tries is nobody else's business.
+and are made when a round opens. They belong to the round, so what it only tries does not show anywhere else.
 
 Invariant: each column is the sum over the tasks in `on` of what the table above says, and idle + used is what is
 allocatable.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Booked(Protocol):
-    """What is written into the books: a task."""
+    """What is booked on a row: a task."""
 
     key: str
     request: Amounts
@@ -71,7 +71,7 @@ class RoundResources(Generic[AnyBooked]):
                 self._open(name, np.zeros(self._size, dtype=np.float64))
 
     def offer(self, resource: str, allocatable: NDArray[np.float64]) -> None:
-        """Something that nodes have besides what they say themselves. Before anything is booked."""
+        """Add something that nodes have besides what they report themselves. To be called before anything is booked."""
         self.allocatable.pop(resource, None)
         self._open(resource, allocatable)
 
@@ -88,7 +88,7 @@ class RoundResources(Generic[AnyBooked]):
         return True
 
     def put_all(self, tasks: Iterable[tuple[AnyBooked, int]]) -> None:
-        """Book many tasks at once; alike ones cost next to nothing."""
+        """Book many tasks at once; tasks that share a request are added as one column."""
         alike: dict[tuple[int, bool, bool], tuple[Amounts, list[int]]] = {}
         for task, row in tasks:
             booked = self._booked_as[row]
@@ -153,7 +153,7 @@ class RoundResources(Generic[AnyBooked]):
         return found if found is not None else np.zeros(self._size, dtype=np.float64)
 
     def at(self, columns: dict[str, NDArray[np.float64]], row: int) -> Amounts:
-        """A row of some columns as a vector: `books.at(books.idle, row)`."""
+        """A row of some columns as a vector: `resources.at(resources.idle, row)`."""
         amounts = Amounts()
         for name, column in columns.items():
             amounts.set(name, float(column[row]))
@@ -187,14 +187,15 @@ class RoundResources(Generic[AnyBooked]):
         return self._known(request).idle[rows]
 
     def fits_future(self, request: Amounts, rows: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Which rows will have room once what is going is gone."""
+        """Which rows will have room once releasing tasks are gone."""
         if len(rows) <= _FEW_ROWS:
             return self._fits(((amount, self.future_on(name, rows)) for name, amount in request.items()), len(rows))
         return self._known(request).future[rows]
 
     def short_of(self, request: Amounts, rows: NDArray[np.int32]) -> dict[tuple[str, ...], NDArray[np.bool_]]:
-        """By resource, the rows whose first shortage, of what will be idle, it is. Cpu comes before memory and memory
-        before others; those have no order, and a row that is short of several of them is told so."""
+        """By resources, the rows that lack these of what will be idle. A row that lacks cpu is listed under cpu alone,
+        else one that lacks memory under memory alone; the other resources have no order, so a row is listed under all
+        that it lacks."""
         short: dict[tuple[str, ...], NDArray[np.bool_]] = {}
         left = np.ones(len(rows), dtype=np.bool_)
         for name, amount in (("cpu", request.cpu), ("memory", request.memory)):
@@ -235,7 +236,7 @@ class RoundResources(Generic[AnyBooked]):
 
     @property
     def mark(self) -> int:
-        """Stands for this moment, for `touched_since`."""
+        """The number of changes so far, for `touched_since`."""
         return len(self._touched)
 
     def touched_since(self, mark: int) -> set[int]:
@@ -243,7 +244,8 @@ class RoundResources(Generic[AnyBooked]):
         return set(self._touched[mark:])
 
     def _known(self, request: Amounts) -> _Fitting:
-        """Where a request fits. Alike tasks share one request, so after each placement a single row is looked at."""
+        """Where a request fits. Equal tasks share one request, so after each placement only a single row is compared
+        again."""
         known = self._fitting.get(id(request))
         if known is None:
             if len(self._fitting) >= _REMEMBERED:
@@ -256,7 +258,7 @@ class RoundResources(Generic[AnyBooked]):
         return known
 
     def _judge_again(self, known: _Fitting, rows: set[int]) -> None:
-        """A few rows one by one: that is cheaper than arrays of a few."""
+        """Compare the rows that changed. For few rows plain numbers are cheaper than arrays."""
         if len(rows) > _FEW_ROWS:
             self._judge(known, np.fromiter(rows, dtype=np.int32, count=len(rows)))
             return
@@ -271,7 +273,9 @@ class RoundResources(Generic[AnyBooked]):
 
 
 _FEW_ROWS = 32
+"""Up to so many rows, comparing them directly is cheaper than to look up what is cached for all rows."""
 _REMEMBERED = 512
+"""Requests whose fitting rows are cached; when there are more, the cache is emptied."""
 
 
 class _Fitting:

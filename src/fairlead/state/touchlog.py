@@ -1,10 +1,9 @@
-"""TouchLog: which rows changed since I last looked.
+"""TouchLog: which rows changed since a mark.
 
-Everything that remembers answers per row keeps a mark and asks for the rows touched after it. There are two ways to
-ask. `since` reads a plain list, which is quick for the few rows of the last moment; the list forgets its older half
-when it grows, and who asks from before that is told to look at everything again. `rows_since` compares the column of
-each row's last touch, which costs the same however long ago the mark is, and never forgets; of a few touches the list
-tells it sooner.
+Every cache of answers per row keeps a mark and asks for the rows touched after it. There are two ways to ask. `since`
+reads a plain list, which is quick for the few rows of the last moment; the older half of the list is dropped when it
+grows, and for an older mark the answer is None: look at everything again. `rows_since` compares the column of each
+row's last touch, which costs the same however old the mark is and always answers; for a few touches it uses the list.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class TouchLog:
         return self._rows[-1] if self._rows else -1
 
     def last(self, row: int) -> int:
-        """When a row was last touched: two equal answers, and it has not changed in between."""
+        """The number of a row's last touch: if two calls give the same, the row has not changed in between."""
         return int(self._last[row]) if row < len(self._last) else 0
 
     def since(self, mark: int) -> list[int] | None:

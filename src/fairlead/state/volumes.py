@@ -1,12 +1,11 @@
-"""Storage: what the volume policies know of a cluster besides the ObjectIndex. It is an Index, made when first asked
-for.
+"""Storage: what the volume plugins know of a cluster besides the ObjectIndex. It is an Index, made when first needed.
 
-Its parts: `volumes` and `claims`, the records with what is pretended of them since a pod was reserved; `disks`, the
-disks that pods on nodes name themselves; `attached`, what is attached where; `reach`, from which rows something can be
-used; and volumes by class.
+Its parts: `volumes` and `claims`, the records with the changes that are assumed of them since a pod was reserved;
+`disks`, the disks that pods on nodes name themselves; `attached`, what is attached where; `reach`, from which rows
+something can be used; and volumes by class.
 
-Invariant: a pretence is about one version of a record. It counts until it is taken back or until the API shows another
-version, which then knows better.
+Invariant: an assumed change is about one version of a record. It holds until it is undone or until the API shows
+another version.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 phase      Unknown     something runs, and this round found the gang unschedulable
            Completed   as many as the minimum have been scheduled, and all of them have ended
-           Running     as many as the minimum have been scheduled; who is still ending counts, which it does not in
-                       the original
+           Running     as many as the minimum have been scheduled; pods that are still ending count (not in the
+                       original: `ending_pods_reset_phase`)
            Inqueue     it was let in and waits
            Pending     otherwise, so that a job that fell below its minimum has to be let in again
 """
@@ -82,7 +82,7 @@ def _report_group(round: Round, job: Job) -> GroupReport:
 
 
 def _said(conditions: tuple[GroupCondition, ...]) -> list[tuple[str, ...]]:
-    """What conditions say, whenever and by whichever round it was said."""
+    """Conditions without their times and round: two rounds that say the same are equal here."""
     return [(condition.type, condition.status, condition.reason, condition.message) for condition in conditions]
 
 
@@ -111,7 +111,7 @@ def _report_pods(round: Round, job: Job) -> Iterator[PodReport]:
 
 
 def _report_pod(round: Round, task: Task, of_job: str) -> PodReport:
-    """What became of it in its last attempt, or where it stands, decides the words."""
+    """The words of a pod's condition, from its last attempt or else from its status."""
     last = task.last
     status, row = (task.status, task.row) if last is None else (last.status, last.row)
     evicted = task.eviction_occurred if last is None else last.eviction_occurred

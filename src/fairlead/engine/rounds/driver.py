@@ -1,12 +1,12 @@
-"""RoundDriver: when rounds begin, go on and end, so that a profile in Volcano's manner lives beside the others.
+"""RoundDriver: when rounds begin, go on and end, so that a profile in Volcano's manner runs beside the others.
 
     waiting ──the period is over, and something changed──▶ running ──all actions done──▶ waiting
                                                           │    ▲
-                                                   a slice is over, others have a turn
+                                                   a slice is over, other profiles have a turn
 
-Between two slices the table shows the truth: what the round only tries is lifted off, and laid back when it goes on.
-What was committed stays: its pods are assumed, and bound like any other pod. A round over a cluster that did not
-change would come out like the one before, so none is run unless a plugin goes by the clock.
+Between two slices the table shows the cluster as it is: what the round only tries is hidden, and shown again when the
+round goes on. What was committed stays: its pods are assumed, and bound like any other pod. A round over a cluster that
+did not change would decide the same again, so none is run unless a plugin's answers depend on the time.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ class RoundDriver:
 
     @property
     def latest(self) -> Round | None:
-        """The round under way or, between two, the one that was closed last: for those who explain."""
+        """The round under way or, between two, the one that was closed last. Explanations read it."""
         return self.round or self._closed
 
     def noticed(self, now: float) -> None:
-        """Something changed."""
+        """The cluster changed: a round is due."""
         self._changed = True
         if self._next_at is None:
             self._next_at = now
@@ -147,14 +147,14 @@ class RoundDriver:
         return binds, writes
 
     def _count_time(self, meter: Meter, spent: float) -> None:
-        """A slice took so long; a round took what its slices did."""
+        """Add the time of a slice; a round takes as long as its slices together."""
         self._spent += spent
         if self._running is None:
             meter.lapses.append(Lapse(Span.ROUND, (), self._spent))
             self._spent = 0.0
 
     def figures(self) -> RoundFigures:
-        """How things stood when the last round was closed."""
+        """Figures about queues and jobs as of the round that was closed last."""
         return self._tally.figures(self._closed)
 
     def _open(self, now: float) -> None:
@@ -212,7 +212,8 @@ class RoundDriver:
         return self._writer.closing(round, self.last)
 
     def cycle_of(self, task: Task, cluster: Cluster, now: float, rng: Random) -> Cycle:
-        """What the filters noted of a task that is to be bound, for those who prepare the binding."""
+        """The cycle in which the filters of a task that is to be bound left their notes, for the plugins that prepare
+        the binding."""
         cycle = self._cycles.pop(task.uid, None)
         if cycle is None:
             return Cycle(pod=task.pod, cluster=cluster, profile=self.profile, now=now, rng=rng)
@@ -220,7 +221,7 @@ class RoundDriver:
         return cycle
 
     def fitting(self, task: Task) -> int:
-        """How many nodes would have done for a task that was just placed."""
+        """How many nodes were feasible for a task that was just placed."""
         return 1 if self.latest is None else self.latest.search.fitting.pop(task.uid, 1)
 
     # ---- interruptions ----
@@ -230,7 +231,7 @@ class RoundDriver:
         self._content_mark = self._cluster.table.content.mark
 
     def _resume(self) -> None:
-        """Bring the books of the rows that changed meanwhile up to date, and pretend on."""
+        """Take in what changed on rows while the round was suspended, and show again what it tries."""
         round = self.round
         assert round is not None
         touched = self._cluster.table.content.since(self._content_mark)
@@ -256,7 +257,7 @@ def _promises_of(round: Round) -> dict[str, str]:
 
 
 def _bring_up_to_date(round: Round, row: int, requests: TaskRequests) -> None:
-    """Pods that came to a row, or left it, while the round was not running."""
+    """Book pods that came to a row, and take off those that left it, while the round was suspended."""
     resources, here = round.resources, {pod.uid: pod for pod in round.cluster.table.pods[row]}
     for task in resources.tasks_on(row):
         promised = task.status in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)

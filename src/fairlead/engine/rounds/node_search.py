@@ -43,7 +43,7 @@ def enough(nodes: int, settings: Rounds) -> int:
 
 
 def _turned(rows: NDArray[np.int32], start: int, count: int) -> NDArray[np.int32]:
-    """`count` rows from a place on, and on from the first after the last."""
+    """`count` rows beginning at `start`, going on with the first row after the last."""
     start %= len(rows)
     if start + count <= len(rows):
         return rows[start : start + count]
@@ -51,7 +51,7 @@ def _turned(rows: NDArray[np.int32], start: int, count: int) -> NDArray[np.int32
 
 
 class _Kept:
-    """What nodes said of tasks of one role, and which of them did."""
+    """The errors of tasks of one role so far, and the rows that refused them."""
 
     __slots__ = ("errors", "refused")
 
@@ -126,7 +126,7 @@ class NodeSearch:
         return feasible
 
     def _within_bounds(self, rows: NDArray[np.int32], errors: FitErrors) -> NDArray[np.int32]:
-        """Less the rows of other schedulers' shards, where those are out of bounds."""
+        """The rows without those of other schedulers' shards, where the scheduler keeps to its own."""
         shard = self._round.search.shard
         if shard is None or not shard.hard:
             return rows
@@ -135,13 +135,13 @@ class NodeSearch:
         return rows[own]
 
     def refusals(self, task: Task, rows: NDArray[np.int32]) -> FitErrors:
-        """All that predicates have against a task on some rows, by what was noted when it was last looked at."""
+        """All reasons that predicates have against a task on some rows, by what `pre_predicate` noted last."""
         errors = FitErrors()
         self._judge(task, rows, errors, fit=False, for_preemption=False)
         return errors
 
     def _kept_for(self, task: Task) -> _Kept | None:
-        """What nodes said of tasks of this role before; None if that does not count."""
+        """The errors of earlier tasks of this role; None if they are not kept."""
         if not self._keep_errors or not task.role or task.job is None:
             return None
         key = (task.job.uid, task.role)
@@ -195,7 +195,7 @@ def _read(
 
 
 def without_final(task: Task, rows: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Less the rows that this round already refused the task for good."""
+    """The rows without those that this round refused the task for good."""
     errors = task.job.fit_errors.get(task.uid) if task.job is not None else None
     return rows if errors is None else rows[~np.isin(rows, errors.final_rows())]
 
@@ -210,7 +210,7 @@ def by_preference(round: Round, rows: NDArray[np.int32]) -> list[NDArray[np.int3
 
 
 def prioritize(round: Round, task: Task, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-    """What the rows score together; remembered in `round.search.scores`."""
+    """The sum of all scores by row; kept in `round.search.scores`."""
     meter = round.meter
     began = meter.clock() if meter is not None else 0.0
     totals = round.tiers.node_scores(task, Nodes(round.cluster.table, rows))

@@ -275,7 +275,8 @@ def _whole_number(text: str) -> int:
 
 
 def _normalise_topology(job: Job, network: HyperNodes) -> None:
-    """Tier names become numbers, and "if possible" becomes a limit that everything meets."""
+    """Replace names of tiers by numbers, and a topology that is only preferred by a limit that every hypernode
+    meets."""
     widest = network.tier(network.root)
     job.topology = _normalised(job.topology, network, widest)
     limit = widest
@@ -299,8 +300,8 @@ def _normalised(topology: NetworkTopology | None, network: HyperNodes, limit: in
 
 
 def _recall_hyper_nodes(round: Round, job: Job) -> None:
-    """Where a job and its parts are already, found again from the nodes of their tasks. The original asks only parts
-    that have a topology of their own."""
+    """Set in which hypernode a job and its sub-jobs already run, from the nodes of their tasks. The original asks only
+    sub-jobs that have a topology of their own (`recalls_only_own_topologies`)."""
     if not job.contains_topology or not round.topology.ready:
         return
     where = ""
@@ -314,8 +315,8 @@ def _recall_hyper_nodes(round: Round, job: Job) -> None:
 
 
 def _promise_read_again(round: Round, sub_job: SubJob) -> str:
-    """The hypernode in which room was made for a sub-job before this scheduler started: all who wait are promised nodes
-    in it. Empty if there is no such promise."""
+    """The hypernode in which room was made for a sub-job before this scheduler started: all its pending pods are
+    nominated to nodes in it. Empty if there is none."""
     if not sub_job.job.contains_topology or not round.topology.ready:
         return ""
     names = {task.pod.nominated_node for task in sub_job.in_status(TaskStatus.PENDING)}

@@ -1,7 +1,7 @@
-"""Requests: what pods ask for in a round, in Volcano's units, their volumes included.
+"""TaskRequests: what pods request in a round, in Volcano's units, their volumes included.
 
-Alike pods share one vector, which is how the books know them for alike. Where a pod has claims, what it asks for can
-change without the pod: a task of an earlier round is only used again if it still stands.
+Equal pods share one vector, and RoundResources caches by its identity where a request fits. Where a pod has claims, its
+request can change without the pod: a task of an earlier round is used again only if its request still holds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TaskRequests:
         self._with_volumes: dict[tuple[PodShape, tuple[tuple[str, int], ...]], Amounts] = {}
 
     def stands(self, task: Task) -> bool:
-        """Whether a task of an earlier round still asks for the same."""
+        """Whether a task of an earlier round still requests the same."""
         if task.pod.shape.volumes:
             return task.request == self.of(task.pod)
         self._by_shape.setdefault(task.pod.shape, task.request)
@@ -49,7 +49,7 @@ class TaskRequests:
         return self._with_volumes[key]
 
     def leave_out_uncounted(self, jobs: Iterable[Job]) -> None:
-        """Of what groups say that they need at least."""
+        """Take resources that a plugin counts itself out of the minimums of groups."""
         for job in jobs if self._uncounted else ():
             for name in self._uncounted.intersection(job.min_resources.scalars if job.min_resources else ()):
                 assert job.min_resources is not None
@@ -57,7 +57,7 @@ class TaskRequests:
 
 
 def _request(pod: Pod, uncounted: frozenset[str]) -> Amounts:
-    """What a pod asks for, as far as it names it and anybody counts it, and one of `pods`."""
+    """The resources that a pod requests and Volcano counts, and one of `pods`."""
     made = Amounts()
     units = pod.shape.request
     for resource in pod.shape.exact_request:

@@ -1,12 +1,12 @@
-"""NodeShards: which nodes are a scheduler's own at the moment, and telling the others so.
+"""NodeShards: which nodes are a scheduler's own at the moment, and what it writes about them.
 
     own = what its NodeShard desires - what any other NodeShard still has in use
 
-Somebody else writes what is desired; the schedulers write what they use. A node that is to move is let go by its old
-scheduler first and then taken up by the new one, so no node has two owners. Nothing is written while a round runs: it
-goes on with the nodes that it began with.
+A controller elsewhere writes what is desired; the schedulers write what they use. A node that moves is first given up
+by its old scheduler and then taken by the new one, so no node has two owners. Nothing is written while a round runs:
+the round keeps the nodes with which it began.
 
-A NodeShard of one's own that is missing is a complaint, and one keeps what one had.
+If the scheduler's own NodeShard is missing, it reports that and keeps the nodes that it had.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class NodeShards:
         self._own: frozenset[str] = frozenset()
 
     def own(self) -> frozenset[str]:
-        """The nodes that are free for us now."""
+        """The names of the nodes that this scheduler may use now."""
         self._catch_up()
         return self._own
 
     def writes(self) -> list[Write]:
-        """What our NodeShard does not say yet. To be asked between rounds."""
+        """Writes that bring our NodeShard's status up to date. To be called between rounds."""
         self._catch_up()
         if self.partition.sharding is Sharding.NONE:
             return []

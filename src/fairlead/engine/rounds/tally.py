@@ -1,7 +1,7 @@
-"""Tally: what is counted over the rounds of a profile, and how its queues and jobs stand, for metrics.
+"""RoundTally: what is counted over the rounds of a profile, and how its queues and jobs stand, for metrics.
 
-It is the witness of every round, so counting costs the round nothing but being told. What is said of a job is
-forgotten with the job. Figures are only put together when somebody asks, from the round that was closed last.
+It is the Witness of every round. Counts of a job are dropped with the job. Figures are made when they are asked for,
+from the round that was closed last.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ class RoundTally(Witness):
                 self._meter.lapses.append(Lapse(Span.JOB, (), _age(task.job, self._now)))
 
     def follow(self, outcome: RoundOutcome) -> None:
-        """What the round that has begun comes to."""
+        """Count the evictions of the round that has begun in its outcome."""
         self._outcome = outcome
 
     def committed(self) -> None:
-        """A transaction evicts somebody if the list of evictions, which is taken away now and then, has grown."""
+        """A transaction evicts if the list of evictions has grown; the driver empties that list between slices."""
         assert self._outcome is not None
         evictions = self._outcome.evictions
         before = self._listed[1] if self._listed[0] == id(evictions) else 0
@@ -103,7 +103,7 @@ class RoundTally(Witness):
         self.preemptions += 1
 
     def closed(self, round: Round) -> None:
-        """A round has ended: jobs that it could not start have been tried once more; those that are gone are gone."""
+        """Count another try for jobs that the round could not start, and drop jobs that are gone."""
         for uid in [uid for uid in self._placed_at if uid not in round.jobs]:
             del self._placed_at[uid]
         for uid in [uid for uid in self._retries if uid not in round.jobs]:
@@ -150,7 +150,7 @@ def _is_short(job: Job) -> bool:
 
 
 def _lacking(job: Job) -> int:
-    """Tasks of the minimum that neither have a place nor would have got one, had the others."""
+    """How many tasks of the minimum have no place and would not have got one, had the other tasks been placed."""
     if job.is_ready:
         return 0
     would_have = sum(
@@ -160,7 +160,7 @@ def _lacking(job: Job) -> int:
 
 
 def _share(drf: _Shares, job: Job) -> float | None:
-    """None if another round is under way that does not know the job any more."""
+    """A job's share; None if a newer round that does not have the job is under way."""
     try:
         return drf.share(job)
     except KeyError:
@@ -171,7 +171,7 @@ def _share(drf: _Shares, job: Job) -> float | None:
 
 
 def watched(changes: Iterable[Change], scheduler_names: Collection[str], now: float) -> Iterator[Lapse]:
-    """How old the pods were that came to our notice and have no node yet."""
+    """The ages of pods without a node when this scheduler first saw them."""
     for change in changes:
         if change.kind is kinds.POD and change.happened is Happened.ADDED:
             spec, created = change.doc["spec"], change.doc["metadata"].get("creationTimestamp")
@@ -185,7 +185,7 @@ def assumed(tasks: Iterable[Task], now: float) -> Iterator[Lapse]:
 
 
 def bound(binding: Binding, now: float) -> Iterator[Lapse]:
-    """What a binding that came to be took, and how old its pod was at its stages."""
+    """How long a confirmed binding took, and how old its pod was at each stage."""
     created, since = binding.pod.created, binding.binds_since
     yield Lapse(Span.STAGE, (PRE_BIND,), since - binding.started)
     yield Lapse(Span.STAGE, (BIND,), now - since)
@@ -206,7 +206,8 @@ def _queues(round: Round) -> Iterator[QueueFigures]:
 
 
 def _queue(plugin: TierPlugin, queue: QueueState) -> QueueFigures:
-    """proportion keeps accounts of queues that have jobs, and says of the others that they have nothing."""
+    """The figures of a queue; zeros if the plugin has no account of it, as proportion has none of queues without
+    jobs."""
     account: _Account | None = getattr(plugin, "account", lambda _: None)(queue.name)
     if account is None:
         return QueueFigures(queue.name)

@@ -1,8 +1,8 @@
 """Transaction: Volcano's Statement. Placements, pipelinings and evictions of a round, kept or undone together.
 
-A round pretends: its books, its jobs and the node table change as it goes, and what is committed is listed in
-`round.outcome` for the engine to carry out. A transaction that is neither committed nor discarded stays applied until
-the round ends; that is how a gang that waits for room holds it against the jobs after it.
+Nothing outside changes while a round runs: its resources, its jobs and the node table show what is tried, and what is
+committed is listed in `round.outcome` for the engine to carry out. A transaction that is neither committed nor
+discarded stays applied until the round ends; that is how a gang that waits for room keeps it from the jobs after it.
 
     tx = Transaction(round)
     if tx.allocate(task, row): ...
@@ -31,8 +31,8 @@ EVICT = "evict"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One step. `reason` is an eviction's; `was` is the task's status before; `eviction_occurred` a pipelining's.
-    `last` is how far the task had come before, as a saved step remembers it."""
+    """One step. `was` is the task's status before it; `reason` is that of an eviction; `eviction_occurred` is about a
+    pipelining; `last` is the task's last attempt before it, for a step that is saved."""
 
     what: str
     task: Task
@@ -57,11 +57,12 @@ class Transaction:
     # ---- doing ----
 
     def allocate(self, task: Task, row: int) -> bool:
-        """Put a task where there is room now. False, and nothing done, if a plugin or the books refuse."""
+        """Put a task where there is room now. False, and nothing is changed, if a plugin refuses or the task is booked
+        already."""
         return self._place(Operation(ALLOCATE, task, row, task.status))
 
     def pipeline(self, task: Task, row: int, *, eviction_occurred: bool) -> bool:
-        """Put a task where there will be room."""
+        """Put a task where there will be room once evicted or ending pods are gone."""
         return self._place(Operation(PIPELINE, task, row, task.status, eviction_occurred=eviction_occurred))
 
     def _place(self, operation: Operation) -> bool:
@@ -110,7 +111,7 @@ class Transaction:
         task.hyper_node = ""
 
     def _undo_eviction(self, operation: Operation) -> None:
-        """The original makes every such task Running, even if it was only Bound."""
+        """The task has its old status again; in the original it is Running (`undone_evictions_become_running`)."""
         round, task = self._round, operation.task
         _set_status(task, TaskStatus.RUNNING if round.quirks.undone_evictions_become_running else operation.was)
         round.resources.update(task, operation.row)
@@ -119,7 +120,7 @@ class Transaction:
         round.tiers.allocated(task)
 
     def discard(self) -> None:
-        """Undo all, latest first; each task remembers how far it had come."""
+        """Undo all, latest first; each task keeps its last attempt for its condition."""
         self._discard()
         self._round.witness.discarded()
 
@@ -147,13 +148,13 @@ class Transaction:
     # ---- moving between transactions ----
 
     def merge(self, *others: Transaction) -> None:
-        """Take over what others did."""
+        """Take over the operations of other transactions."""
         for other in others:
             self._operations += other._operations
             other._operations = []
 
     def save(self) -> tuple[Operation, ...]:
-        """What was done, to be done again after a discard."""
+        """The operations, to be done again by `recover` after a discard."""
         return tuple(replace(operation, last=operation.task.last) for operation in self._operations)
 
     def recover(self, saved: Sequence[Operation]) -> bool:
@@ -177,8 +178,8 @@ class Transaction:
 
 
 def allocate_now(round: Round, task: Task, row: int) -> str | None:
-    """Session.Allocate: place without a transaction; once its job is ready, all that is allocated is bound, up to the
-    first that cannot be. What is said of that one, if there is one; of several it may be any."""
+    """Session.Allocate: place without a transaction. Once the job is ready, all its allocated tasks are bound, up to
+    the first that cannot be; the refusal of that one is returned. Of several refusals the original may give any."""
     job = task.job
     assert job is not None
     job.move(task, TaskStatus.ALLOCATED)
@@ -207,7 +208,7 @@ def evict_now(round: Round, task: Task, reason: str) -> None:
 
 
 def unpipeline(round: Round, task: Task) -> None:
-    """Take back a promise of room."""
+    """Undo a pipelining that is not part of an open transaction."""
     _set_status(task, TaskStatus.PENDING)
     round.resources.take_off(task, task.row)
     round.overlay.remove(task.pod, task.row)
@@ -217,8 +218,8 @@ def unpipeline(round: Round, task: Task) -> None:
 
 
 def bind(round: Round, task: Task) -> str | None:
-    """An allocated task is to be bound. If its pod or its node has gone while the round went on it is not, and what is
-    returned says so."""
+    """Commit an allocated task: it is to be bound. If its pod or its node has gone while the round went on, it is not,
+    and the text says so."""
     cluster = round.cluster
     pod_state = cluster.pods.get(task.uid)
     if pod_state is None or pod_state.place is not PodPlace.PENDING or not cluster.table.alive[task.row]:
@@ -232,8 +233,9 @@ def bind(round: Round, task: Task) -> str | None:
 
 
 def lack_of_room(round: Round, task: Task) -> str | None:
-    """Whether a row lacks what a task asks for, leaving aside what is only placed within the round. It may, for a pod
-    that asks for nothing, where a node has shrunk below what lies on it; the original does not bind it then."""
+    """Why a row does not have what a task requests, leaving aside what is only placed within the round; None if it has.
+    A pod that requests nothing may be refused too, where a node has shrunk below what its pods request
+    (`shrunk_nodes_refuse_binds`)."""
     node = round.cluster.table.nodes[task.row]
     assert node is not None
     lying = round.resources.tasks_on(task.row)

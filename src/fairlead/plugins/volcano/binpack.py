@@ -1,4 +1,5 @@
-"""binpack: likes nodes that a pod would fill up. Over rows: the weighted share of each resource that is then used."""
+"""binpack: prefers nodes that a pod would fill up: the weighted share of each resource that would then be used, by
+row."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ class BinPack(TierPlugin):
         self._known: dict[int, _Known] = {}
 
     def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
-        """Alike tasks share one request, so after each placement a single row is looked at."""
+        """Equal tasks share one request, so after each placement only a single row is scored again."""
         resources, rows = self._books, nodes.row_numbers()
         if len(rows) <= _FEW_ROWS:
             return self._scores(task.request, rows)
@@ -58,7 +59,7 @@ class BinPack(TierPlugin):
         return known.scores[rows]
 
     def _score_again(self, known: _Known, rows: set[int]) -> None:
-        """A few rows one by one: that is cheaper than arrays of a few."""
+        """Score the rows that changed. For few rows plain numbers are cheaper than arrays."""
         if len(rows) <= _FEW_ROWS:
             for row in rows:
                 known.scores[row] = self._score_at(known.request, row)
@@ -67,7 +68,7 @@ class BinPack(TierPlugin):
             known.scores[again] = self._scores(known.request, again)
 
     def _score_at(self, request: Amounts, row: int) -> float:
-        """As `_scores` has it."""
+        """What `_scores` says, of one row."""
         resources, score, weighed = self._books, 0.0, 0
         for name, amount in request.items():
             weight = self._weights.get(name)
@@ -107,8 +108,8 @@ class BinPack(TierPlugin):
 
 
 class _Known:
-    """What each row scored for one request, as of a moment of the books. It holds the request, so that no other can
-    have its id."""
+    """The scores of all rows for one request, as of a mark of the round's resources. It holds the request, so that no
+    other object can get its id."""
 
     __slots__ = ("mark", "request", "scores")
 

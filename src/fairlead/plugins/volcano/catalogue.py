@@ -76,8 +76,8 @@ def tier_plugin(
     usage: UsageBoard | None = None,
     devices: DeviceConfig | None = None,
 ) -> TierPlugin | None:
-    """The plugin of a name; None if there is none of that name, which the original only logs. On `usage` is how busy
-    nodes are, in `devices` what cards are like. Raises ConfigError for arguments that cannot be together."""
+    """The plugin of a name; None if there is none, which the original only logs. `usage` says how busy nodes are,
+    `devices` what cards are like. Raises ConfigError for arguments that exclude each other."""
     if name in _MEASURING:
         return _MEASURING[name](Arguments(arguments), usage)
     if name == DeviceShare.name:

@@ -1,6 +1,7 @@
-"""conformance: nobody evicts what the cluster itself needs to run.
+"""conformance: pods that the cluster itself needs are never evicted.
 
-That is what is in kube-system, or says by the name of its priority class that it is critical; numbers do not count.
+These are pods in kube-system, and pods whose priority class has the name of a critical one; the number of the priority
+does not matter.
 """
 
 from __future__ import annotations

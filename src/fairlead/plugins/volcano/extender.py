@@ -1,8 +1,8 @@
 """extender: a policy of the user's own that is asked over HTTP, verb by verb.
 
-The socket is not here: a `Wire` posts a body to a verb and gives the answer, or raises ExtenderError. Bodies have the
-original's Go field names, with what scheduling knows of a task, node, job or queue, and their documents where those can
-be had. A verb that is not configured is not asked. One question per task and node is as slow as it sounds.
+The socket is elsewhere: a `Wire` posts a body to a verb and returns the answer, or raises ExtenderError. Bodies have
+Volcano's Go field names, with what scheduling knows of a task, node, job or queue, and their documents where those are
+available. A verb that is not configured is not asked. Every task is asked about every node, which is slow.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class ExtenderPost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExtenderRules:
-    """`verbs` are what each is called there. `ignorable`: without an answer, everything is fine. `managed`: only tasks
-    that ask for one of these resources matter, if any is named."""
+    """`verbs` are the paths of the verbs. `ignorable`: a missing answer is a yes. `managed`: only tasks that request
+    one of these resources are asked about, if any is named."""
 
     verbs: Mapping[str, str] = field(default_factory=dict)
     ignorable: bool = False
@@ -71,7 +71,8 @@ class VolcanoExtender(TierPlugin):
         self._documents = documents
 
     def open(self, round: Round) -> None:
-        """The original does without the extender for a round that it could not be told of, even if it matters."""
+        """Tell the extender that a round begins. In the original, one that cannot be told is not asked in this round
+        (`failed_opening_mutes_extender`)."""
         self._round = round
         self._bodies = Bodies(round, self._documents)
         self._silent = False
@@ -91,7 +92,7 @@ class VolcanoExtender(TierPlugin):
         return verb in self._rules.verbs
 
     def _ask(self, verb: str, body: object) -> Mapping[str, Any] | None:
-        """An answer; None if there is none that could be used."""
+        """The answer; None if there is none that can be used."""
         try:
             answer = self._wire.post(self._rules.verbs[verb], body)
         except ExtenderError as error:
@@ -175,7 +176,8 @@ class VolcanoExtender(TierPlugin):
         return Vote(max(-1, min(1, status))) if isinstance(status, int) else Vote.ABSTAIN
 
     def job_ready(self, job: Job) -> bool:
-        """Without an answer the original takes a job for ready just if the extender must not be ignored."""
+        """Without an answer a job is ready only if the extender is ignorable; in the original, only if it is not
+        (`silent_extender_means_ready`)."""
         if not self._asks("jobReady"):
             return True
         answer = self._ask("jobReady", {"job": self._bodies.of_job(job)})

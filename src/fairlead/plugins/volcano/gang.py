@@ -1,4 +1,4 @@
-"""gang: a job starts with its minimum or not at all, and keeps it while others are looking for victims."""
+"""gang: a job starts with its minimum or not at all, and does not lose it to evictions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class GangTierPlugin(TierPlugin):
     # ---- order ----
 
     def job_order(self, left: Job, right: Job) -> float:
-        """Who is not ready comes first."""
+        """A job that is not ready comes first."""
         return left.is_ready - right.is_ready
 
     def sub_job_order(self, left: SubJob, right: SubJob) -> float:
@@ -77,7 +77,7 @@ class GangTierPlugin(TierPlugin):
         return self.preemptable(evictor, candidates)
 
     def unified_evictable(self, eviction: GangEvictionContext, candidates: Sequence[Task]) -> list[Task]:
-        """Whole gangs look after minimums themselves."""
+        """All candidates: evictions for whole gangs keep to minimums by themselves."""
         return list(candidates)
 
     # ---- the end ----

@@ -1,7 +1,7 @@
-"""nodegroup: queues use the groups of nodes that their affinity names. A group is a label's value.
+"""nodegroup: queues use the groups of nodes that their affinity names. A group is the value of a node label.
 
-A queue's rules come to one answer per group, which is gathered over the rows of the table by the label's code. How much
-of a group a queue may have is in group_limits.py.
+A queue's rules give one answer per group, which is gathered over the rows by the label's code. How much of a group a
+queue may have is in queues/group_limits.py.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NONE = NodeGroupAffinity()
 
 
 class NodeGroup(TierPlugin):
-    """`strict`: nodes without a group are nobody's. `ordered`: preferred groups are liked in the order listed.
+    """`strict`: nodes without a group are refused. `ordered`: preferred groups score by their order in the list.
     `hierarchy`: a queue without affinity has that of its nearest ancestor with one."""
 
     name = "nodegroup"
@@ -126,7 +126,8 @@ class NodeGroup(TierPlugin):
 
 
 def _allows(rules: NodeGroupAffinity, group: str) -> bool:
-    """A group to be avoided is allowed, even if it must not be used too."""
+    """Whether rules allow a group. One under preferred anti-affinity is allowed even if required anti-affinity names
+    it."""
     if group in rules.preferred_anti:
         return True
     return group in (*rules.required, *rules.preferred) and group not in rules.required_anti

@@ -33,8 +33,8 @@ _BALANCED = (("cpu", 1), ("memory", 1), ("nvidia.com/gpu", 1))
 
 
 class NodeOrder(TierPlugin):
-    """`scorers` with their weights; a weight of 0 leaves one out. What they say of pods that are alike is remembered,
-    as for any other profile."""
+    """`scorers` with their weights; a weight of 0 leaves one out. Their answers for equal pods are cached, as in any
+    other profile."""
 
     name = "nodeorder"
 
@@ -47,8 +47,8 @@ class NodeOrder(TierPlugin):
 
     @classmethod
     def of(cls, arguments: Arguments) -> NodeOrder:
-        """Where the original differs from kube-scheduler it is in how the scorers are set up: requests weigh half and
-        half, balance is judged as it comes out, and what a pod requires of others is no wish."""
+        """The scorers of a configuration, set up as Volcano sets them up: cpu and memory weigh the same, balance is
+        scored by its value and not by its gain, and required pod affinity adds no score."""
         return cls([(scorer, arguments.whole(f"{name}.weight", weight)) for name, scorer, weight in _scorers()])
 
     def open(self, round: Round) -> None:
@@ -77,6 +77,6 @@ def _scorers() -> Iterator[tuple[str, Plugin, int]]:
 
 
 def _named(plugin: Plugin, name: str) -> Plugin:
-    """Two of a kind must be told apart."""
+    """A scorer under a name of its own: two of the same kind share a round."""
     plugin.name = name
     return plugin

@@ -1,8 +1,8 @@
-"""numa-aware: pods whose CPUs should lie in a certain way go only where the kubelet will be able to do it.
+"""numa-aware: pods that need their CPUs on certain NUMA nodes go only where the kubelet will be able to give them so.
 
-Only pods of the class Guaranteed are looked at. Who names a policy in `volcano.sh/numa-topology-policy` goes to nodes
-with just that policy; who names none is still judged on nodes that have one, because the kubelet there will. CPUs are
-given container by container, in whole ones, and count as taken until the node reports its CPUs anew.
+Only pods of class Guaranteed are considered. A pod that names a policy in `volcano.sh/numa-topology-policy` goes to
+nodes with the same policy; one that names none is still checked on nodes that have one, because the kubelet there will
+check it. CPUs are given container by container, in whole ones, and count as taken until the node reports its CPUs anew.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class NumaAware(TierPlugin):
             yield Reject(Reason(self.name, text, final=True), mask)
 
     def _judge(self, task: Task, policy: str, row: int) -> str | frozenset[int] | None:
-        """The CPUs a task would get, or why it cannot have any; None where nobody cares."""
+        """The CPUs that a task would get, or why it cannot have any; None where neither the task nor the node has a
+        policy."""
         view = self._views.get(row)
         if policy in _NO_POLICY:
             return self._plan(task, row, view) if view is not None and _is_strict_about_cpus(view) else None
@@ -103,7 +104,7 @@ class NumaAware(TierPlugin):
         return f"container {found} cannot be assigned by numa" if isinstance(found, str) else found
 
     def node_order(self, task: Task, nodes: Nodes) -> NDArray[np.float64]:
-        """The fewer NUMA nodes a task would be spread over, the better; only for who has a policy."""
+        """The fewer NUMA nodes a task would be spread over, the better; 0 for tasks without a policy."""
         plans, rows = self._plans.get(task.uid), nodes.row_numbers()
         if plans is None or _policy(task) in _NO_POLICY:
             return np.zeros(len(rows), dtype=np.float64)
@@ -129,7 +130,8 @@ class NumaAware(TierPlugin):
             cycle.notes[_BINDER] = {**cycle.notes.get(_BINDER, {}), _DECISION: json.dumps({"numa": told})}
 
     def deallocated(self, task: Task) -> None:
-        """Only who was placed in this round gives its CPUs back at once; others when the node reports them free."""
+        """A task that was placed in this round gives its CPUs back at once; those of others are free when the node says
+        so."""
         if task.uid in self._plans and task.row in self._views:
             self._views[task.row].given.pop(task.uid, None)
 
@@ -143,6 +145,6 @@ def _is_strict_about_cpus(view: View) -> bool:
 
 
 def _whole_cpus(container: Container) -> int:
-    """CPUs are given only in ones; a fraction asks for none."""
+    """How many CPUs a container gets for itself: all it requests, or none if that is a fraction."""
     whole, fraction = divmod(container.request("cpu") or 0, 1000)
     return 0 if fraction else whole

@@ -1,6 +1,7 @@
-"""pdb: victims are chosen so that no disruption budget is overdrawn.
+"""pdb: victims are chosen so that no disruption budget is exceeded.
 
-Pods without labels are in no budget, so they may be victims; the original leaves them out of every choice.
+No budget covers pods without labels, so they may be victims; in the original they never are
+(`pdb_protects_unlabelled_pods`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class DisruptionBudgets(TierPlugin):
         return self._within_budget(tasks)
 
     def _within_budget(self, candidates: Sequence[Task]) -> list[Task]:
-        """One after the other draws on all budgets that cover it, also if it is then not chosen."""
+        """The candidates that their budgets allow. Each one draws on all budgets that cover it, also if it is then not
+        chosen."""
         left = [budget.disruptions_allowed for budget in self._budgets]
         victims = []
         for task in candidates:

@@ -1,8 +1,8 @@
 """predicates: kube-scheduler's filters, asked in a round.
 
-The filters are the ones that pods of every other profile meet. What is Volcano's own: the number of pods comes first;
-a refusal that evictions could turn around does not end the questions, one that they could not does, so a node may have
-several reasons; and what a filter counted when the task was last looked at is not counted anew by later placements.
+They are the filters of every other profile. What differs is Volcano's: the number of pods is checked first; a refusal
+that evictions could change does not end the questions and one that they could not change does, so a node may have
+several reasons; and what a filter counted when the task was last looked at is not updated by later placements.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _UNPREPARED = Reason("predicates", 'reading "PreFilterNodePorts" from cycleState
 
 
 class Predicates(TierPlugin):
-    """`filters` in the order in which they are asked. `volumes` is the one among them that binds volumes, if any: it
-    makes an undone eviction stay undone only in the books, and its score weighs `volume_weight`."""
+    """`filters` in the order in which they are asked. `volumes` is the one among them that binds volumes, if any; its
+    score weighs `volume_weight`."""
 
     name = "predicates"
 
@@ -114,7 +114,7 @@ class Predicates(TierPlugin):
                     left &= ~(reject.rows & (reject.final if reject.final is not None else reject.reason.final))
 
     def _stable_verdicts(self, task: Task) -> list[tuple[Reason, NDArray[np.bool_]]]:
-        """What only depends on the nodes themselves is asked once a round for pods that are alike."""
+        """The answers of filters that depend on the nodes alone, computed once a round for equal pods."""
         known = self._known.get(task.pod.shape)
         if known is None:
             known = self._known[task.pod.shape] = list(self._ask_stable(task))
@@ -130,8 +130,8 @@ class Predicates(TierPlugin):
                         yield reject.reason, reject.rows
 
     def simulate_predicate(self, task: Task, row: int) -> bool:
-        """Whether a task could go to a row as the table is now; who imagines evictions shows them in the table. The
-        original only asks what pods say of each other."""
+        """Whether a task could go to a row as the table is now, with simulated evictions shown in it. The original asks
+        only inter-pod affinity (`skips_predicates_after_evictions`)."""
         if self.pre_predicate(task) is not None:
             return False
         nodes = Nodes(self._round.cluster.table, np.array([row], dtype=np.int32))
@@ -156,7 +156,7 @@ class Predicates(TierPlugin):
     # ---- reserving: volumes are promised with the place ----
 
     def allocated(self, task: Task) -> Status | None:
-        """A task that was never prepared (a running one whose eviction is undone) has nothing reserved."""
+        """Reserve for a task. A running task whose eviction is undone was never prepared and has nothing to reserve."""
         cycle = self._round.cycles.get(task.uid)
         if cycle is None:
             return None
@@ -188,8 +188,8 @@ def _filters(volumes: VolumeBinding) -> Iterator[tuple[str, Plugin]]:
 
 
 def follow_affinity(plugins: Iterable[Plugin], round: Round) -> None:
-    """In the original, the nodes on which pods have anything to say of others are listed when a round opens: what a pod
-    says that comes to another node later is not heard."""
+    """Let inter-pod affinity look at pods' terms as Volcano does: on the nodes that had pods with such terms when the
+    round opened (`ignores_affinity_on_new_nodes`), or on all nodes."""
     anti = wishes = None
     if round.quirks.ignores_affinity_on_new_nodes:
         pods = round.cluster.table.pods

@@ -1,12 +1,8 @@
-"""rescheduling: from time to time, pods move from nodes that are too busy, if others have little to do.
+"""rescheduling: from time to time, pods are evicted from nodes that are too busy, if other nodes are idle enough.
 
-Victims are named for the shuffle action. How busy nodes are comes from outside, as for the usage plugin. The one
-strategy there is, lowNodeUtilization, needs nodes below all of `low` and others above any of `high` (in percent).
-
-The original looks for averages over `metricsPeriod`, of which it has none but of ten minutes: with its default of five
-it finds every node idle and does nothing. It also knows nothing of the number of pods, believes numbers however old,
-takes nodes that nobody measured for idle, goes on when there is less than no room left, and mistakes pods of one name
-for each other.
+Victims are named for the shuffle action. How busy nodes are comes from outside, as for the usage plugin. The only
+strategy, lowNodeUtilization, needs nodes below all thresholds of `low` and others above any of `high` (in percent).
+Several behaviours of the original are repaired; they are the fields of Quirks that begin with `rescheduling_`.
 """
 
 from __future__ import annotations
@@ -111,7 +107,7 @@ class Rescheduling(TierPlugin):
         room: NDArray[np.float64],
         budget: NDArray[np.float64],
     ) -> list[Task]:
-        """Lesser pods go until the node is no longer too busy, or those with little to do have taken enough."""
+        """Evict the least important pods until the node is no longer too busy, or the idle nodes have no room left."""
         victims = []
         limit = self._high[: len(room)] / 100.0 * room
         for task in self._movable(tasks, row):
@@ -127,7 +123,8 @@ class Rescheduling(TierPlugin):
         return bool((budget == 0 if self._round.quirks.rescheduling_overspends else budget <= 0).any())
 
     def _movable(self, tasks: Sequence[Task], row: int) -> list[Task]:
-        """Those on a row that could go, the least first; the original finds them by their names alone."""
+        """The tasks on a row that may be evicted, the least important first; the original finds them by their names
+        alone (`rescheduling_confuses_names`)."""
         if not self._round.quirks.rescheduling_confuses_names:
             return sorted((task for task in tasks if task.row == row), key=_worth)
         first = {task.name: task for task in reversed(tasks)}
@@ -135,7 +132,7 @@ class Rescheduling(TierPlugin):
         return [first[task.name] for task in here if task.name in first]
 
     def _utilisation(self) -> NDArray[np.float64]:
-        """Percent by node and dimension; not a number for nodes that nothing is known of."""
+        """Percent by node and dimension; NaN for nodes whose usage is not known."""
         table, resources, rows = self._round.cluster.table, self._round.resources, self._round.rows
         unknown = 0.0 if self._round.quirks.rescheduling_takes_unknown_for_idle else np.nan
         used = np.full((table.capacity, len(_DIMENSIONS)), unknown)
@@ -179,7 +176,7 @@ def _numbers(given: Any) -> dict[str, float]:
 
 
 def _worth(task: Task) -> tuple[bool, int, int]:
-    """Who has no priority, then lesser priority first, then those who were promised less."""
+    """The order of eviction: pods without priority, then by priority, then by quality of service."""
     shape = task.pod.shape
     quality = 0 if shape.quality == BEST_EFFORT else 1 if shape.quality == BURSTABLE else 2
     return shape.has_priority, shape.priority, quality

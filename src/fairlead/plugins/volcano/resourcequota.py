@@ -37,7 +37,8 @@ class ResourceQuotaPlugin(TierPlugin):
         return Vote.PERMIT
 
     def job_enqueued(self, job: Job) -> None:
-        """Only who is really let in counts; the original counts them here already when they are asked about."""
+        """A group counts once all plugins have let it in; in the original as soon as it is asked about
+        (`reserves_before_admission`)."""
         least = job.group.min_resources
         if not self._round.quirks.reserves_before_admission and least is not None:
             self._promise(job, least)

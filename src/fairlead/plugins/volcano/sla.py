@@ -1,4 +1,4 @@
-"""sla: a job that has waited as long as was promised at most goes first, and is let in whatever others say."""
+"""sla: a job that has waited as long as it may goes first, and is let in whatever other plugins say."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Sla(TierPlugin):
         self._now = round.now
 
     def job_order(self, left: Job, right: Job) -> float:
-        """The earlier deadline first; who has none comes last."""
+        """The earlier deadline first; a job without one comes last."""
         one, other = self._deadline(left), self._deadline(right)
         if one is None or other is None:
             return int(one is None) - int(other is None)

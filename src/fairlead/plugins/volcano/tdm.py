@@ -1,8 +1,8 @@
 """tdm: time division. Nodes of a revocable zone are lent to preemptable pods at certain hours, and taken back after.
 
-A zone's hours are `HH:MM-HH:MM` in local time; an end that is not after the start is on the next day. Outside them
-nobody is placed there, and preemptable pods that still run there are evicted, a few of each job at a time. The original
-closes a zone at midnight until it begins again, even if its hours go on into the morning.
+A zone's hours are `HH:MM-HH:MM` in local time; an end that is not after the start is on the next day (in the original
+the zone closes at midnight then: `tdm_closes_at_midnight`). Outside the hours no pod is placed there, and preemptable
+pods that still run there are evicted, a few of each job at a time.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class TimeDivision(TierPlugin):
     # ---- victims ----
 
     def preemptable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
-        """Who could be preempted itself preempts nobody; others, preemptable pods on nodes that are not lent."""
+        """Preemptable pods on nodes of no zone; an evictor that could itself be preempted gets nothing."""
         if evictor.preemptable or evictor.revocable_zone:
             return []
         table = self._round.cluster.table

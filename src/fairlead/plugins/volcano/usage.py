@@ -1,7 +1,7 @@
-"""usage: nodes that are really busy are avoided, whatever is requested of them.
+"""usage: nodes that are really busy are avoided, whatever their pods request.
 
-How busy nodes are comes from outside, as averages over ten minutes in percent (model/usage.py); without that, or where
-it is older than five minutes, nothing is said.
+How busy nodes are comes from outside, as averages over ten minutes in percent (model/usage.py). Without usage, or where
+it is older than five minutes, the plugin has no opinion.
 """
 
 from __future__ import annotations

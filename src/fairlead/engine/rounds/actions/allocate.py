@@ -53,8 +53,8 @@ class _Allocation:
             yield
 
     def _in_strict_order(self, queue: QueueState) -> bool:
-        """Whether nobody of a queue overtakes a job that could not be placed. The original has the field and does not
-        look at it."""
+        """Whether no job of a queue overtakes one that could not be placed; the original does not read the field
+        (`ignores_fifo`)."""
         return queue.queue.dequeue_strategy == "fifo" and not self._round.quirks.ignores_fifo
 
     def _gather(self) -> None:

@@ -66,7 +66,7 @@ def _wanting(round: Round, job: Job) -> list[Task]:
 
 
 def _queue_allows(round: Round, task: Task) -> bool:
-    """Pods that ask for nothing are pods all the same, where a queue limits those; the original lets them pass."""
+    """Whether the queue of a pod that requests nothing lets one more pod in."""
     assert task.job is not None
     return round.tiers.allocatable(round.queues[task.job.queue], task) and may_be_held(round, task)
 

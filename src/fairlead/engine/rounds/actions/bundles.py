@@ -1,8 +1,8 @@
-"""Bundles: tasks of a job that are evicted together, so that gangs are not broken for nothing.
+"""Bundles: tasks of a job that are evicted together, so that gangs are not broken without need.
 
-What a job can lose and stay ready is its safe bundle, which may also be taken in part; the rest is a whole bundle, all
-or nothing, because taking any of it breaks the gang. Safe ones go first. Among whole ones the better bargain goes
-first: how much of the need a bundle covers here, against all that its job loses everywhere.
+The tasks that a job can lose and stay ready are its safe bundle, of which a part may be taken; the rest is a whole
+bundle, taken as a whole or not at all, because losing any of it breaks the gang. Safe bundles go first. Among whole
+ones the order is by how much of the need a bundle covers here, against all that its job loses everywhere.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Bundle:
 
 
 def _against(amounts: Amounts, need: Amounts, *, capped: bool) -> float:
-    """How many times the need is in some amounts, summed over dimensions, each at most once if capped."""
+    """How many times the need is contained in some amounts, summed over dimensions, each at most once if capped."""
     score = 0.0
     for name in need.names():
         amount = amounts.get(name)
@@ -98,7 +98,7 @@ class _Surplus:
 
 
 def in_order(bundles: Iterable[Bundle], need: Amounts, goes_before: Before) -> list[Bundle]:
-    """Safe ones first, then as jobs say, then the better bargain."""
+    """Safe bundles first, then in the order of their jobs, then by `bargain`."""
     kept = list(bundles)
     bargains = {id(bundle): bundle.bargain(need) for bundle in kept}
 

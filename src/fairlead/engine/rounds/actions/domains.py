@@ -78,8 +78,9 @@ def _place_job(
 
 
 def _try_where_promised(round: Round, job: Job, worksheet: Worksheet, *, keep_errors: bool) -> _Solution | None:
-    """Where room was made for a job, it goes, however well it would do elsewhere by now. The promise holds until it is
-    redeemed, also if the room is not free yet. (In the original no promise outlives its round.)"""
+    """Place a job in the hypernodes in which room was made for it, even if it would score better elsewhere by now. The
+    promise is kept until the job is placed, also if the room is not free yet. (In the original no promise outlives its
+    round: `forgets_promised_hyper_nodes`.)"""
     promises = {uid: job.sub_jobs[uid].nominated_hyper_node for uid, heap in worksheet.tasks.items() if heap}
     if round.quirks.forgets_promised_hyper_nodes or not promises or not all(promises.values()):
         return None
@@ -154,8 +155,8 @@ def _place_sub_job(
 
 
 def _where_promised(round: Round, sub_job: SubJob, sheet: Worksheet, within: str) -> Transaction | None:
-    """Place a sub-job where room was made for it, each task on the node it was promised. If any of them cannot have it,
-    the promise is void."""
+    """Place a sub-job where room was made for it, each task on its nominated node. If a task cannot have its node, the
+    promise is dropped."""
     hyper_node, sub_job.nominated_hyper_node = sub_job.nominated_hyper_node, ""
     if hyper_node not in round.topology or not round.topology.nodes_of(hyper_node) <= round.topology.nodes_of(within):
         return None

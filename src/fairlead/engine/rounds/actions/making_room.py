@@ -1,10 +1,10 @@
-"""What preempt and reclaim have in common: who is short of room, whom could be evicted where, and trying one node.
+"""What preempt and reclaim share: which jobs are short of room, what could be evicted where, and trying one node.
 
-Evicting is tried node by node, in a transaction of its own that only counts if the task gets its promise. Nodes on
-which even evicting everybody would not be enough are left out before anything is tried: what could be evicted from each
-row is kept summed up per queue (Evictable). A row that refused a task refuses the alike tasks of its job too, until
-something changes (Refused). Both are kept true by telling Prospects of every transaction that ends, and neither changes
-what is decided.
+Evictions are tried node by node, in a transaction of their own that counts only if the task is pipelined. Nodes on
+which evicting everything would not be enough are left out before anything is tried: what could be evicted from each row
+is kept as sums per queue (Evictable). A row that refused a task is left out for the equal tasks of its job, until
+something changes (RefusedRows). Prospects keeps both up to date and is told of every transaction that ends. Neither
+changes what is decided.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _summed(columns: NDArray[_Number], picked: NDArray[np.intp], rows: NDArray[n
 
 
 class RefusedRows:
-    """Rows on which tasks of one job have come to nothing, by what those tasks are like. Forgotten on any change."""
+    """Rows on which tasks of one job were tried in vain, by what is equal among such tasks. Cleared on any change."""
 
     def __init__(self, rows: int) -> None:
         self._size = rows
@@ -149,9 +149,8 @@ class RefusedRows:
 
 
 class Prospects:
-    """Where evicting for a task may come to something, kept true by every transaction that is kept or taken back here.
-
-    What could be evicted is only summed up once somebody asks."""
+    """On which rows evictions for a task could succeed, kept up to date with every transaction that is kept or taken
+    back through it. The sums are made when they are first needed."""
 
     def __init__(self, round: Round, counted: Callable[[Task], bool]) -> None:
         self._round = round
@@ -160,7 +159,7 @@ class Prospects:
         self._evictable: Evictable | None = None
 
     def start_over(self) -> None:
-        """Refusals of one job, in one part of the cluster, say nothing of the next, however alike their tasks are."""
+        """Forget refusals: those of one job, in one part of the cluster, do not hold for the next."""
         self._refused.forget()
 
     def promising(
@@ -193,7 +192,7 @@ class Prospects:
 
 
 def suffice(round: Round, task: Task, row: int, victims: Sequence[Task]) -> bool:
-    """ValidateVictims: whether there will be room once these are gone. Nobody may be enough."""
+    """ValidateVictims: whether the task fits once these victims are gone; it may without any."""
     room = round.resources.future_idle_at(row)
     for victim in victims:
         room.add(victim.request)
@@ -201,6 +200,7 @@ def suffice(round: Round, task: Task, row: int, victims: Sequence[Task]) -> bool
 
 
 def refusals_at(round: Round, task: Task, row: int) -> FitErrors | None:
-    """What predicates have against a task on one row, by what was noted when it was last looked at; None if nothing."""
+    """The reasons of predicates against a task on one row, by what `pre_predicate` noted last; None if there are
+    none."""
     errors = NodeSearch(round, keep_errors=False).refusals(task, np.array([row], dtype=np.int32))
     return errors if errors.parts else None

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 def may_be_held(round: Round, task: Task) -> bool:
     """Whether the limits of its queue let a task start now. If pods of the queue that are still ending stand in the
-    way, it is promised its place, as if the node were not free yet. The original does not wait for them."""
+    way, the task is pipelined, as if its node were not free yet. The original does not wait for them
+    (`ending_pods_free_quota`)."""
     if round.quirks.ending_pods_free_quota:
         return True
     assert task.job is not None

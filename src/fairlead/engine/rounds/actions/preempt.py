@@ -68,8 +68,8 @@ class _Preemption:
     # ---- whom ----
 
     def _between_jobs(self, job: Job, tasks: Heap[Task]) -> bool:
-        """Evict for a whole job. Whether it is to have another turn, which comes to nothing: the original gives one to
-        a job whose last task got its place."""
+        """Evict for a whole job. True if the job is to have another turn, which finds nothing to do: the original gives
+        one to a job whose last task got its place (`retries_satisfied_jobs`)."""
         round = self._round
         transaction = Transaction(round)
         assigned = False
@@ -135,7 +135,8 @@ class _Preemption:
         return False
 
     def _eligible(self, task: Task) -> bool:
-        """Nobody who must not preempt; and nobody who was promised a node where room is being made already."""
+        """Whether a task may preempt. One that is nominated to a node where less important pods are being evicted
+        already waits for them; so does one that predicates allow there."""
         if task.pod.shape.preemption_policy == NEVER:
             return False
         promised = task.pod.nominated_node
@@ -179,7 +180,8 @@ class _Preemption:
         return True
 
     def _fits(self, task: Task, row: int) -> bool:
-        """Whether its queue and the row have room now, and predicates agree: the original does not ask them again."""
+        """Whether the queue and the row have room now, and predicates agree, which the original does not ask again
+        (`skips_predicates_after_evictions`)."""
         round = self._round
         assert task.job is not None
         if not round.tiers.allocatable(round.queues[task.job.queue], task):
@@ -215,5 +217,5 @@ def _of_same_job(preemptor: Task) -> Callable[[Task], bool]:
 
 
 def _may_go_for(preemptor: Task, task: Task) -> bool:
-    """Who asks for nothing evicts nobody who asks for something."""
+    """Whether a task may be evicted for another: a task that requests nothing evicts only such tasks."""
     return _may_go(task) and (task.best_effort or not preemptor.best_effort)

@@ -1,10 +1,10 @@
-"""DryRun: topology-aware preemption. Evictions are thought through on several nodes, and the least harmful is taken.
+"""DryRun: topology-aware preemption. Evictions are simulated on several nodes, and the least harmful ones are chosen.
 
-On each node victims go one by one until queue, room and predicates allow the task; then, most important first, each
-is spared who can be. Of the nodes with victims the one is taken whose victims matter least: by their highest priority,
-the sum of priorities, their number, and how recently the most important of them started.
+On each node victims are removed one by one until queue, room and predicates allow the task; then, most important first,
+each victim is put back that can be. Of the nodes with victims the one is chosen whose victims matter least: by their
+highest priority, the sum of priorities, their number, and how recently the most important of them started.
 
-Nothing is evicted while thinking: victims are taken out of the books and off the table, and put back.
+Nothing is evicted in a simulation: victims are taken out of the round's resources and off the table, and put back.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _ACTION = "preempt"
 _LIFT = 2**31
-"""Added to priorities, so that few negative ones do not outweigh many."""
+"""Added to each priority, as in the original, so that a node with fewer victims of negative priority is not worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class DryRun:
 
 
 class _OneRow:
-    """Thinking about one row."""
+    """The simulation on one row."""
 
     def __init__(self, round: Round, task: Task, row: int) -> None:
         self._round = round
@@ -107,7 +107,7 @@ class _OneRow:
         self._out: list[Task] = []
 
     def victims(self, may_go: Callable[[Task], bool]) -> tuple[Task, ...]:
-        """Who would have to go; nobody if that would not help, or is not needed."""
+        """The tasks that would have to go; none if that would not help, or is not needed."""
         round, task = self._round, self._task
         suspects = [other for other in round.resources.tasks_on(self._row) if may_go(other)]
         offered = round.tiers.preemptable(task, round.choices.suspects(task, self._row, suspects))
@@ -132,7 +132,7 @@ class _OneRow:
         return gone if self._round.tiers.simulate_predicate(self._task, self._row) else []
 
     def _spared(self, gone: Sequence[Task]) -> tuple[Task, ...]:
-        """Those who cannot be put back, most important first."""
+        """The victims that cannot be put back, most important first."""
         victims = []
         for victim in reversed(gone):
             self._put_back(victim)

@@ -118,7 +118,7 @@ class _Reclaiming:
         return True
 
     def _gives(self, task: Task, taker: QueueState) -> bool:
-        """Whether a task is of another queue that gives anything back."""
+        """Whether a task belongs to another queue that may be reclaimed from."""
         if task.job is None or not _may_go(task) or task.job.queue == taker.name:
             return False
         return self._round.queues[task.job.queue].queue.reclaimable

@@ -31,8 +31,8 @@ class Worksheet:
 
 
 def worksheet_of(round: Round, job: Job, *, gated: bool = True) -> Worksheet:
-    """Sub-jobs that the job cannot start without come first. Tasks that ask for nothing are backfill's. `gated` also
-    lists those that only wait for their queue."""
+    """The worksheet of a job. Sub-jobs without which the job cannot start come first. Tasks that request nothing are
+    left to backfill. `gated` also lists tasks that only wait for their queue's gate."""
     tiers = round.tiers
     required = _required(round, job)
 

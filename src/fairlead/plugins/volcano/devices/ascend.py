@@ -64,7 +64,7 @@ class AscendHolding:
 
 @lru_cache(maxsize=16384)
 def registered_cards(text: str) -> tuple[AscendCard, ...]:
-    """The cards of a node; none if the text is not to be understood."""
+    """The cards of a node; none if the text cannot be read."""
     try:
         return tuple(_card(one) for one in json.loads(text))
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -83,8 +83,7 @@ def _card(one: Mapping[str, Any]) -> AscendCard:
 
 
 class AscendCards(DevicePool[AscendHolding]):
-    """One kind of card. `policy` is binpack, spread or empty. In the original a card is idle, for spread, if one pod is
-    on it, and who asks for more memory than a card has asks for none."""
+    """One kind of card. `policy` is binpack, spread or empty."""
 
     releases_lock = True
 
@@ -148,7 +147,7 @@ class AscendCards(DevicePool[AscendHolding]):
         return known[requests]
 
     def _choice(self, requests: Sequence[CardRequest], row: int) -> list[AscendHolding] | None:
-        """Each container has cards of its own, those that the policy likes first."""
+        """What the containers get: each has cards of its own, the best by policy first."""
         cards, used = self._cards[row], self._used[row]
         ranked = sorted(cards.values(), key=lambda card: -self._score(used[card.name], card))
         together = self._has_networks(ranked)
@@ -239,6 +238,6 @@ def _fits(request: CardRequest, card: AscendCard, used: AscendUsage) -> bool:
 
 
 def _in_one_network(cards: Sequence[AscendCard]) -> list[AscendCard]:
-    """Those in the network that has most of them first."""
+    """The cards, those of the network that has most of them first."""
     sizes = Counter(card.network for card in cards)
     return sorted(cards, key=lambda card: (-sizes[card.network], card.network or 0))

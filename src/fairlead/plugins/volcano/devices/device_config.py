@@ -1,7 +1,7 @@
-"""DeviceConfig: what cards are called and how they may be cut, as the ConfigMap of the device plugins says.
+"""DeviceConfig: the names of cards and how they may be partitioned, from the ConfigMap of the device plugins.
 
-It is the document in `device-config.yaml` of `volcano-vgpu-device-config` (or of what the arguments name). Without one,
-names are Volcano's own, no card is cut in fixed parts, and the one kind of Ascend card known is the 310P.
+It is the document in `device-config.yaml` of `volcano-vgpu-device-config` (or of the ConfigMap that the arguments
+name). Without one, names are Volcano's own, no card is partitioned, and the only kind of Ascend card is the 310P.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _VGPU = "volcano.sh/vgpu-"
 
 @dataclass(frozen=True, slots=True)
 class NvidiaConfig:
-    """The names of resources, the ways to cut each model, and what a unit of memory is worth in megabytes."""
+    """The names of resources, the ways to partition each model, and how many megabytes a unit of memory is."""
 
     count: str = _VGPU + "number"
     memory: str = _VGPU + "memory"
@@ -69,8 +69,8 @@ class DeviceConfig:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> DeviceConfig:
-        """What a document says and nothing else: a name that it leaves out is no name. Raises ValueError, TypeError or
-        KeyError if it is not to be understood."""
+        """What a document says and nothing else: a name that it leaves out is empty. Raises ValueError, TypeError or
+        KeyError if it cannot be read."""
         vnpus = document.get("vnpus") or ()
         listed = vnpus.get("configs") or () if isinstance(vnpus, Mapping) else vnpus
         return cls(_nvidia(document.get("nvidia") or {}), tuple(_vnpu(one) for one in listed))

@@ -4,8 +4,9 @@
     VGPUEnable                          GPUs by memory and cores, or in fixed parts (vgpus.py)
     AscendHAMiVNPUEnable                Ascend cards by templates (ascend.py)
 
-The kinds are asked one after the other, each about pods that ask for it, on nodes that have it. What a pod gets goes
-with its binding. The first two exclude each other and the third. Ascend 310P as MindCluster shares them is not built.
+The kinds are asked one after the other, each about pods that request it, on nodes that have it. The cards of a pod are
+written with its binding. The first two kinds exclude each other and the third. Ascend 310P as MindCluster shares them
+is not built.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ class DeviceShare(TierPlugin):
     # ---- what happens ----
 
     def allocated(self, task: Task) -> Status | None:
-        """Who is placed, or promised a place, has its cards; who comes back gets the same ones."""
+        """Give a task that is placed or pipelined its cards; a task whose eviction is undone has the same ones
+        again."""
         for pool in self._pools:
             if task.uid in pool.held or (pool.concerns(task) and pool.has_cards(task.row)):
                 refusal = self._allocate(pool, task)
@@ -168,7 +170,7 @@ def _pools(arguments: Arguments, config: DeviceConfig) -> Iterator[DevicePool[An
 
 
 def _rules(given: Any) -> list[Rule]:
-    """Sets of labels; what is no text is left out, and so is a rule of which nothing is left."""
+    """Sets of labels. Values that are no text are left out, and so is a rule without labels."""
     listed = [one for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
     rules = [
         {key: value for key, value in one.items() if isinstance(key, str) and isinstance(value, str)} for one in listed

@@ -1,7 +1,8 @@
-"""A node is locked while a pod gets its cards: an annotation with the time, set before the pod is bound.
+"""Locks of nodes: an annotation with the time, set before a pod that gets cards is bound.
 
-Whoever hands out the cards on the node takes the lock away when it is done; one that is older than five minutes counts
-no more. For Ascend cards the lock is not needed once the pod has been told, so it is only respected, never left behind.
+The device plugin on the node removes the lock when it has handed out the cards; a lock that is older than five minutes
+does not count. For Ascend cards the lock is not needed once the pod has its annotations, so it is respected but not
+set.
 """
 
 from __future__ import annotations

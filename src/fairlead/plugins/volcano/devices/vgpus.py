@@ -105,8 +105,8 @@ class Vgpus(DevicePool[CardHolding]):
         return open_to
 
     def _kept_off(self, task: Task) -> Iterator[tuple[int, int]]:
-        """The cards of pods that a task must not share one with: of the same rule, where cards are shared as a whole,
-        and of the same group, if it wants that."""
+        """The cards of pods with which a task must not share one: pods of the same rule, where cards are shared as a
+        whole, and pods of the same group, if the task's annotation says so."""
         for key in self._rules_of(task):
             for held in self._holdings_under(key):
                 if self._cards.rows[held.row].mode == HAMI_CORE:
@@ -193,7 +193,8 @@ class Vgpus(DevicePool[CardHolding]):
         return f"{name}{held.part or ''},{_KIND},{held.asked},{held.cores}:"
 
     def recall(self, task: Task, row: int) -> list[CardHolding]:
-        """The original takes a pod to be on a card once, however many of its containers are."""
+        """The cards in a pod's annotation. In the original a pod counts once per card, however many of its containers
+        use it (`counts_pod_once_per_card`)."""
         once = self.round.quirks.counts_pod_once_per_card
         found: list[CardHolding] = []
         for text in self.said_to(task, _IDS).replace(";", ":").split(":"):

@@ -1,7 +1,7 @@
-"""capacity: each queue has what it deserves, may borrow beyond that, and gives back when others want theirs.
+"""capacity: each queue has what it deserves, may borrow beyond that, and gives back when other queues request theirs.
 
-Queues are flat, or with `hierarchy` a tree (state/quotas/tree.py) in which every ancestor's limit
-counts too. Quotas on device classes (`deviceclass/...`) are not counted: claims are placed without regard to queues.
+Queues are flat, or with `hierarchy` a tree (state/quotas/tree.py) in which every ancestor's limit counts too. Quotas on
+device classes (`deviceclass/...`) are not counted: claims are placed without regard to queues.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ class Capacity(TierPlugin):
         return accounts
 
     def account(self, queue: str) -> QuotaAccount | None:
-        """What a queue has and deserves; None while it has no place among the queues."""
+        """What a queue has and deserves; None if it is not connected to the tree."""
         return (self._accounts or {}).get(queue)
 
     def accounts_up_from(self, queue: str) -> list[QuotaAccount]:
-        """Those that bind a queue: its own, and of the queues above it, nearest first."""
+        """The accounts whose limits hold for a queue: its own, then those above it."""
         account = self.account(queue)
         return [] if account is None else list(self._line(account))
 
     def trouble(self, queue: str) -> str:
-        """Why a queue can have nothing, if it cannot."""
+        """Why a queue can have nothing; empty if it can."""
         return ""
 
     def _line(self, account: QuotaAccount) -> Iterator[QuotaAccount]:
@@ -137,7 +137,8 @@ class Capacity(TierPlugin):
     # ---- victims ----
 
     def reclaimable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
-        """Whoever shares a dimension with the reclaimer and whose queue keeps its guarantee and has too much."""
+        """Tasks that share a dimension with the reclaimer and whose queue keeps its guarantee and has more than it
+        deserves."""
         reclaimer = self._account_of(evictor)
         if reclaimer is None:
             return []
@@ -159,7 +160,7 @@ class Capacity(TierPlugin):
     def _gives(
         self, task: Task, account: QuotaAccount, reclaimer: QuotaAccount, evictor: Task, left: dict[str, Amounts]
     ) -> list[Amounts] | None:
-        """The running sums that losing a task lowers; None if it is not to be lost."""
+        """The running sums from which a task is subtracted if it is evicted; None if it must not be."""
         allocated = left.setdefault(account.name, account.allocated.copy())
         if not account.guarantee.less_equal(allocated - task.request):
             return None
@@ -274,7 +275,8 @@ class Capacity(TierPlugin):
             self._reserved.setdefault(account.name, {})[task.uid] = task
 
     def _refresh(self, account: QuotaAccount) -> None:
-        """The original leaves ancestors' shares as they were when the round began."""
+        """Update shares. In the original those of ancestors stay as when the round began
+        (`ancestor_shares_go_stale`)."""
         for one in [account] if self._round.quirks.ancestor_shares_go_stale else self._line(account):
             _set_share(one)
 
@@ -284,12 +286,12 @@ def _waits_for_gate(task: Task) -> bool:
 
 
 def _set_share(account: QuotaAccount) -> None:
-    """A queue that deserves nothing comes after all that have less than they deserve."""
+    """A queue that deserves nothing has the share 1: it comes after all queues that have less than they deserve."""
     account.share = 1.0 if account.deserved.empty else share_of(account.allocated, account.deserved)
 
 
 def compare_shares(left: QuotaAccount, right: QuotaAccount) -> float:
-    """The smaller share first; alike, who deserves anything before who does not."""
+    """The smaller share first; of equal shares, a queue that deserves anything before one that does not."""
     return left.share - right.share or int(left.deserved.empty) - int(right.deserved.empty)
 
 
@@ -299,7 +301,7 @@ def _stays_within(account: QuotaAccount, request: Amounts) -> bool:
 
 
 def _shares_nothing(task: Task, account: QuotaAccount) -> bool:
-    """Whether what a task has is nothing that its queue deserves any of."""
+    """Whether a task has no resource of which its queue deserves any."""
     return not common_names(task.request, account.deserved)
 
 

@@ -48,7 +48,8 @@ class Drf(TierPlugin):
     # ---- victims ----
 
     def preemptable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
-        """Those whose jobs would still have no less than the preemptor's, one candidate after the other lost."""
+        """Tasks whose jobs would still have no smaller share than the preemptor's, each candidate subtracted before the
+        next."""
         if evictor.job is None or evictor.job.uid not in self._allocated:
             return []
         total = self._round.total
@@ -99,7 +100,8 @@ class HierarchicalDrf(Drf):
         return self._tree.compare(_path(left.queue), _path(right.queue))
 
     def reclaimable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
-        """Each candidate by itself: would its queue still come after the reclaimer's, with the one in and it out?"""
+        """Each candidate by itself: whether its queue would still come after the reclaimer's, with the reclaimer placed
+        and the candidate gone."""
         own = evictor.job
         if own is None or own.uid not in self._allocated:
             return []

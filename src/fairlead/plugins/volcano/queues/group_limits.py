@@ -1,6 +1,6 @@
 """How much of each group of nodes a queue may have: an annotation of the queue, `{group: {resource: amount}}`.
 
-Volcano has it since 1.16. Only queues that say so are counted. A queue whose annotation cannot be read may have
+Volcano has it since 1.16. Only queues with the annotation are counted. A queue whose annotation cannot be read may have
 nothing, because a limit that silently does not hold is worse.
 """
 

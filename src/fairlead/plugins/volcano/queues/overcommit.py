@@ -1,4 +1,4 @@
-"""overcommit: lets groups in while the cluster, imagined a little larger than it is, has room for their minimums."""
+"""overcommit: lets groups in while a cluster some factor larger than the real one has room for their minimums."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Overcommit(TierPlugin):
 
 
 def _promised(job: Job) -> Amounts:
-    """What a job that was let in still counts for: all of its minimum until it runs, even if part of it is placed."""
+    """What is reserved for a job that was let in: its whole minimum until it runs, even if part of it is placed."""
     if job.min_resources is None:
         return Amounts()
     if job.phase == "Inqueue":

@@ -1,7 +1,7 @@
-"""HyperNodeSums: what HyperNodes have together, as arrays over HyperNodes, and where the rows of the table are in them.
+"""HyperNodeSums: the resources of HyperNodes as arrays, and in which HyperNodes the rows of the table are.
 
-Invariant: `used` of a HyperNode is what was used on its rows when the round opened, and what was placed there since.
-The rest is as it was when the round opened, also where the round has placed something: so does the original.
+Invariant: `used` of a HyperNode is what was used on its rows when the round opened, plus what was placed there since.
+Everything else is as it was when the round opened, whatever was placed since, as in Volcano.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class HyperNodeSums:
         return score
 
     def use(self, task: Task, sign: float) -> None:
-        """A task comes to its row, or leaves it."""
+        """Count a task that comes to its row, or leaves it."""
         if task.row < 0:
             return
         for name, amount in task.request.items():

@@ -124,7 +124,8 @@ class TaskTopology(TierPlugin):
                 bucket.no_longer_waits(task)
 
     def deallocated(self, task: Task) -> None:
-        """The original forgets to take a task back that was only tried."""
+        """Stop counting a task; the original goes on counting one that was only tried
+        (`task_topology_keeps_undone`)."""
         buckets = self._buckets_of(task)
         if buckets is None or self._round.quirks.task_topology_keeps_undone:
             return
