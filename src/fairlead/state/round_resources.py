@@ -37,7 +37,6 @@ class Booked(Protocol):
 
 
 AnyBooked = TypeVar("AnyBooked", bound=Booked)
-Column = "NDArray[np.float64]"
 
 
 class RoundResources(Generic[AnyBooked]):
