@@ -17,7 +17,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import api, clients, gangs, plugins, scheduling, volcano, whole
+from benchmarks import api, clients, gangs, plugins, questions, scheduling, volcano, whole
 from benchmarks.row import Row
 from fairlead.runtime.collecting import collect_rarely
 
@@ -48,6 +48,7 @@ BENCHES: list[tuple[tuple[str, ...], Bench]] = [
     (("api.apply",), clients.bench_apply),
     (("api.creates.custom",), clients.bench_custom_creates),
     (("api.watchers",), clients.bench_watchers),
+    (("explain.answers", "explain.slowdown"), questions.bench_questions),
     (("up.ready",), clients.bench_ready),
     (("up.start", "up.memory"), whole.bench_whole_cluster),
 ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.row import Row
 from benchmarks.scheduling import NODES, START, basic_nodes
-from fairlead.cli.schedulers import default_scheduler
+from fairlead.config.schedulers import default_scheduler
 from fairlead.model.flow import Change, Doc, Happened, Reply
 from fairlead.model.kinds import NODE, POD, POD_GROUP
 from fairlead.testing.builders import pod

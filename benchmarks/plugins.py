@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.drive import Driver
 from benchmarks.row import Row
-from fairlead.cli.schedulers import default_scheduler
+from fairlead.config.schedulers import default_scheduler
 from fairlead.model import kinds
 from fairlead.model.flow import Doc
 

@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.row import Row
 from fairlead.api.store.store import Store
 from fairlead.cli.run import simulation
-from fairlead.cli.schedulers import default_scheduler
+from fairlead.config.schedulers import default_scheduler
 from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Write
 from fairlead.model.kinds import NODE, POD
 from fairlead.runtime.virtual import VirtualClock

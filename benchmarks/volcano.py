@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 
 from benchmarks.row import Row
 from benchmarks.scheduling import START
-from fairlead.config.volcano import load_volcano_config, preset_volcano_config
+from fairlead.config.schedulers import SchedulerAssembly
+from fairlead.config.volcano import load_volcano_config
 from fairlead.config.volcano_build import profile_of_volcano
+from fairlead.config.volcano_presets import PRESETS
+from fairlead.config.volcano_setup import VolcanoSetup
 from fairlead.engine.rounds.action_table import run_actions
 from fairlead.engine.rounds.closing import close_round
 from fairlead.engine.rounds.opening import open_round
-from fairlead.engine.scheduler import Options, Scheduler
+from fairlead.engine.scheduler import Options
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Doc, Happened, Reply
 from fairlead.state.cluster import Cluster
@@ -100,7 +103,8 @@ def bench_gangs() -> Iterable[Row]:
 
 def _place_gangs(jobs: int, size: int) -> tuple[float, float]:
     """Seconds, of time and of CPU, until all are bound and the watch has shown it."""
-    scheduler = Scheduler([profile_of_volcano(preset_volcano_config("shipped"))], Options(seed=1))
+    volcano = VolcanoSetup("shipped", only=True)
+    scheduler = SchedulerAssembly(volcano=volcano, options=Options(seed=1)).scheduler()
     nodes = _nodes(GANG_NODES, {"cpu": "32", "memory": "256Gi", "pods": "110"})
     scheduler.step(START, [*nodes, _queue("default")], ())
     groups = [_job(f"job-{number}", size) for number in range(jobs)]
@@ -168,7 +172,7 @@ def bench_round() -> Iterable[Row]:
             cores = 1 + number % SHAPES * 0.1 + (0 if number < fitting else 40)
             changes.append(_job(f"job-{number}", PER_JOB))
             changes += _pods(f"job-{number}", PER_JOB, {"cpu": f"{cores:.1f}", "memory": "1Gi"})
-        rounds = profile_of_volcano(preset_volcano_config("shipped")).rounds
+        rounds = profile_of_volcano(load_volcano_config(PRESETS["shipped"])).rounds
         assert rounds is not None
         round, spent, note = _run_round(_cluster(changes), rounds)
         if len(round.outcome.binds) != fitting * PER_JOB:

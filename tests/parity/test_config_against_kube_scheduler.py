@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fairlead.config.kube import load_kube_config
+from fairlead.config.loading import load_config
 from fairlead.config.problems import ConfigErrors
 from tests.kube.real_config import ask_kube_scheduler
 
@@ -28,5 +28,5 @@ def test_the_stored_answers_are_what_kube_scheduler_says_today(file: Path, tmp_p
 @pytest.mark.parametrize("file", WRONG, ids=lambda file: file.stem)
 def test_a_wrong_file_is_refused_in_the_words_that_kube_scheduler_uses(file: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigErrors) as caught:
-        load_kube_config(file.read_text(), file=file.name)
+        load_config(file.read_text(), file=file.name)
     assert caught.value.original == ask_kube_scheduler(file, tmp_path).error

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.config.assemble import profiles_of
-from fairlead.config.kube import read_kube_config
+from fairlead.config.loading import read_config
 from fairlead.sim.recording import scenarios_in
 from fairlead.sim.replay import KubeReplay, Report
 
@@ -23,7 +23,7 @@ PARTS = 4
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("recording", RECORDINGS)
 def test_every_recorded_decision_is_ours_too(recording: str, part: int) -> None:
-    profiles = profiles_of(read_kube_config(DATA / "scheduler-config.yaml"))
+    profiles = profiles_of(read_config(DATA / "scheduler-config.yaml"))
     report = Report()
     for number, scenario in enumerate(scenarios_in(DATA / f"{recording}.jsonl.gz")):
         if number % PARTS == part:

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlead.cli.schedulers import default_scheduler
+from fairlead.config.schedulers import default_scheduler
 from fairlead.engine.cycle.attempt import place
 from fairlead.engine.cycle.placement import Placed, Search
 from fairlead.framework.cycle import Cycle

@@ -17,8 +17,8 @@ import click
 
 from fairlead.api.store.store import Store, StoreApi
 from fairlead.cli.run import standalone
-from fairlead.cli.schedulers import default_scheduler
 from fairlead.cli.terminal import bars, log_to_stderr
+from fairlead.config.schedulers import default_scheduler
 from fairlead.errors import FairleadError
 from fairlead.model import kinds
 from fairlead.model.flow import Reply, Verb, Write

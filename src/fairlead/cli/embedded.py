@@ -20,7 +20,6 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from fairlead.api.server.explaining import Explainer
 from fairlead.api.server.pki import Credentials
 from fairlead.api.server.server import Server
 from fairlead.api.store.journal import Journal
@@ -38,14 +37,15 @@ from fairlead.runtime.collecting import collect_rarely, spare_what_lives
 from fairlead.runtime.live import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection
 
     from fairlead.api.server.explaining import AskExplainer
     from fairlead.api.store.snapshot import Snapshot
     from fairlead.cli.fleet import Fleet
     from fairlead.cli.kubeconfig_file import KubeconfigFile
-    from fairlead.cli.schedulers import SchedulerFactory
-    from fairlead.model.flow import Controller, Doc
+    from fairlead.config.schedulers import SchedulerAssembly
+    from fairlead.config.volcano_setup import VolcanoSetup
+    from fairlead.model.flow import Doc
     from fairlead.model.usage import UsageBoard
     from fairlead.runtime.live import LiveRuntime
     from fairlead.runtime.usage import UsageCollector
@@ -60,26 +60,24 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """What the user asked for."""
+    """What the user options for."""
 
     fleet: Fleet
     kubeconfig: KubeconfigFile
-    schedulers: Sequence[SchedulerFactory] = ()
+    assembly: SchedulerAssembly | None = None
     bind: str = "127.0.0.1"
     port: int = 0
     data: Path | None = None
     fsync: bool = False
     controllers: Collection[str] = ALL_CONTROLLERS
-    volcano_names: Sequence[str] = ("volcano",)
-    usage: UsageBoard | None = None
     snapshot: Snapshot | None = None
 
 
 class EmbeddedCluster:
     """Open it with `start`, close it with `stop`; the second undoes whatever the first got done."""
 
-    def __init__(self, wish: UpOptions) -> None:
-        self.wish = wish
+    def __init__(self, options: UpOptions) -> None:
+        self.options = options
         self._opened = AsyncExitStack()
         self._clock = Clock()
         self._ended: list[asyncio.Task[None]] = []
@@ -115,39 +113,48 @@ class EmbeddedCluster:
     # ---- the parts, in order ----
 
     def _open_store(self) -> Credentials:
-        wish, hosts = self.wish, (self.wish.bind,)
+        options, hosts = self.options, (self.options.bind,)
         journal = None
-        if wish.data is not None:
-            journal = Journal(wish.data, fsync=wish.fsync)
+        if options.data is not None:
+            journal = Journal(options.data, fsync=options.fsync)
             self._opened.callback(journal.close)
-            credentials = Credentials.kept_in(wish.data, now=self._clock.now(), hosts=hosts)
+            credentials = Credentials.kept_in(options.data, now=self._clock.now(), hosts=hosts)
         else:
             credentials = Credentials.generate(now=self._clock.now(), hosts=hosts)
         self.store = Store(clock=self._clock.now, rng=Random(), journal=journal)
-        if wish.snapshot is not None:
+        if options.snapshot is not None:
             from fairlead.cli.snapshot import restored_into
 
-            restored_into(self.store, wish.snapshot, where=str(wish.data))
+            restored_into(self.store, options.snapshot, where=str(options.data))
         return credentials
 
     def _join_controllers(self) -> None:
-        self._schedulers: list[Controller] = [make(self.store) for make in self.wish.schedulers]
+        assembly = self.options.assembly
+        self._volcano = None if assembly is None else assembly.volcano
+        self._scheduler = None if assembly is None else assembly.scheduler(self.store, cards=self._cards(assembly))
+        first_queues = [] if self._volcano is None else [self._volcano.first_queues(self.store)]
         self._runtime = standalone(
-            self.store, self._schedulers, clock=self._clock, names=self.wish.controllers,
-            volcano_names=self.wish.volcano_names, attendance=self._attendance(),
+            self.store, [*([] if self._scheduler is None else [self._scheduler]), *first_queues],
+            clock=self._clock, names=self.options.controllers,
+            volcano_names=("volcano",) if self._volcano is None else self._volcano.options.scheduler_names,
+            attendance=self._attendance(),
         )  # fmt: skip
 
+    def _cards(self, assembly: SchedulerAssembly) -> Doc | None:
+        where = assembly.card_config_map
+        return None if where is None else self.store.get(kinds.CONFIG_MAP, *where)
+
     def _explainers(self) -> list[AskExplainer]:
-        return [partial(self._runtime.ask, one) for one in self._schedulers if isinstance(one, Explainer)]
+        return [] if self._scheduler is None else [partial(self._runtime.ask, self._scheduler)]
 
     async def _listen(self, credentials: Credentials) -> None:
-        wish = self.wish
-        kept = KeptPort(wish.data)
-        ports = [wish.port] if wish.port or not kept.number else [kept.number, 0]
+        options = self.options
+        kept = KeptPort(options.data)
+        ports = [options.port] if options.port or not kept.number else [kept.number, 0]
         for attempt, port in enumerate(ports, start=1):
             self._server = Server(
                 self.store, token=credentials.token, tls=credentials.tls(),
-                host=wish.bind, port=port, ready=self._is_ready, explainers=self._explainers(),
+                host=options.bind, port=port, ready=self._is_ready, explainers=self._explainers(),
                 attendance=self._attendance(),
             )  # fmt: skip
             try:
@@ -155,7 +162,7 @@ class EmbeddedCluster:
                 break
             except OSError as error:
                 if attempt == len(ports) or error.errno != errno.EADDRINUSE:
-                    raise FairleadError(_trouble_with_address(wish, error)) from error
+                    raise FairleadError(_trouble_with_address(options, error)) from error
                 log.warning("port %d, which this cluster had before, is in use: another is taken", port)
         kept.keep(self._server.port)
         self._opened.push_async_callback(self._server.stop)
@@ -163,20 +170,24 @@ class EmbeddedCluster:
 
     def _attendance(self) -> Attendance:
         """With `--scheduler none` somebody outside schedules, and may serve any name."""
-        names = [name for one in self._schedulers for name in getattr(one, "profiles", ())]
-        return Attendance(frozenset(names) if names else None)
+        if self._scheduler is None:
+            return Attendance(None)
+        more = () if self._volcano is None else self._volcano.options.scheduler_names
+        return Attendance(frozenset((*self._scheduler.profiles, *more)))
 
     async def _add_nodes(self, on_node: Callable[[int], None]) -> None:
         """Those of the fleet that are not there yet; none if the data has nodes and nobody asked for a number."""
         make_first_objects(self.store)
         known = set(self._node_names())
-        asked = self.wish.fleet.nodes
-        if asked is not None and asked < len(known):
+        wanted = self.options.fleet.nodes
+        if wanted is not None and wanted < len(known):
             raise ConfigError(
-                f"--nodes {asked} is fewer than the {len(known)} nodes that {self._origin()} has",
+                f"--nodes {wanted} is fewer than the {len(known)} nodes that {self._origin()} has",
                 hint="leave --nodes away to keep them; `fairlead nodes remove` takes nodes out of a running cluster",
             )
-        missing = [] if known and self.wish.fleet.nodes is None else self.wish.fleet.documents(now=self._clock.now())
+        missing = (
+            [] if known and self.options.fleet.nodes is None else self.options.fleet.documents(now=self._clock.now())
+        )
         missing = [node for node in missing if node["metadata"]["name"] not in known]
         for start in range(0, len(missing), _AT_ONCE):
             with self.store.batch():
@@ -190,10 +201,21 @@ class EmbeddedCluster:
         running = self._spawn(self._runtime.run_until_stopped(), "the runtime")
         ticking = self._spawn(self._tick(), "the clock")
         self._opened.push_async_callback(_ended, ticking)
-        if self.wish.usage is not None:
-            collecting = self._spawn(self._usage_collector(self.wish.usage).run(), "the collector of usage")
+        if self._volcano is not None:
+            collecting = self._spawn(self._usage_collector(self._volcano.options.usage).run(), "the collector of usage")
             self._opened.push_async_callback(_ended, collecting)
+            self._follow_volcano_file(self._volcano)
         self._opened.push_async_callback(_stopped, self._runtime, running)
+
+    def _follow_volcano_file(self, volcano: VolcanoSetup) -> None:
+        from fairlead.cli.reloading import follow_files, tell_of_file
+
+        watcher, assembly = volcano.watcher(tell_of_file), self.options.assembly
+        if watcher is None or assembly is None or self._scheduler is None:
+            return
+        looks, ask = [partial(assembly.look_at_volcano, watcher)], partial(self._runtime.ask, self._scheduler)
+        following = self._spawn(follow_files(looks, ask), "the look at Volcano's file")
+        self._opened.push_async_callback(_ended, following)
 
     def _spawn(self, work: object, name: str) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.create_task(work, name=name)  # type: ignore[arg-type]
@@ -206,7 +228,7 @@ class EmbeddedCluster:
         return UsageCollector(board, names=self._node_names, raw=_no_custom_metrics, now=self._clock.now)
 
     def _origin(self) -> str:
-        return str(self.wish.data) if self.wish.snapshot is None else "the snapshot"
+        return str(self.options.data) if self.options.snapshot is None else "the snapshot"
 
     def _node_names(self) -> list[str]:
         return self.store.names(kinds.NODE)
@@ -235,10 +257,10 @@ class EmbeddedCluster:
             await _ended(waiting)
 
     def _write_kubeconfig(self, credentials: Credentials) -> None:
-        self.wish.kubeconfig.write(credentials.kubeconfig(self._server.url))
-        if self.wish.data is None:
+        self.options.kubeconfig.write(credentials.kubeconfig(self._server.url))
+        if self.options.data is None:
             # Nobody will ever serve with these credentials again.
-            self._opened.callback(self.wish.kubeconfig.remove)
+            self._opened.callback(self.options.kubeconfig.remove)
 
 
 async def _no_custom_metrics(path: str) -> bytes:
@@ -270,10 +292,11 @@ async def _says_ok(server: Server, trust: ssl.SSLContext) -> bool:
     return status.split()[1:2] == [b"200"]
 
 
-def _trouble_with_address(wish: UpOptions, error: OSError) -> str:
-    where = f"{wish.bind}:{wish.port}"
+def _trouble_with_address(options: UpOptions, error: OSError) -> str:
+    where = f"{options.bind}:{options.port}"
     if error.errno == errno.EADDRINUSE:
-        return f"port {wish.port} on {wish.bind} is in use; choose another with --port, or leave it away for a free one"
+        taken = f"port {options.port} on {options.bind} is in use"
+        return f"{taken}; choose another with --port, or leave it away for a free one"
     return f"cannot listen on {where}: {os.strerror(error.errno) if error.errno else error}"
 
 

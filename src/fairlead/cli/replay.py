@@ -12,7 +12,8 @@ import orjson
 
 from fairlead.cli.terminal import bars
 from fairlead.config.assemble import profiles_of
-from fairlead.config.kube import default_kube_config, read_kube_config
+from fairlead.config.kube import default_kube_config
+from fairlead.config.loading import read_config
 from fairlead.config.registry import PluginRegistry
 from fairlead.config.volcano_build import recorded_rounds
 from fairlead.errors import FairleadError, ScenarioError
@@ -57,7 +58,7 @@ def replay_command(
 def _replay(files: tuple[Path, ...], config: Path | None, *, wanted: frozenset[str], skipped: frozenset[str]) -> Report:
     registry = PluginRegistry()
     loaded = (
-        read_kube_config(config, capabilities=registry.capabilities)
+        read_config(config, capabilities=registry.capabilities)
         if config is not None
         else default_kube_config(capabilities=registry.capabilities)
     )

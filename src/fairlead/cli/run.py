@@ -1,10 +1,10 @@
-"""The three worlds, each as one short function: the same controllers, another api, another runtime.
+"""A whole cluster in this process, live or on virtual time: the same controllers with another runtime.
 
-    on_a_cluster   a ClusterApi at the other end of a wire, live
-    standalone     a Store in this process with simulated kubelets, live
+    standalone     a Store with simulated kubelets, live
     simulation     the same on virtual time
 
-Nothing else in the project knows which of the three it is in.
+The third world, a scheduler alone on somebody else's cluster, is `fairlead scheduler` (cli/scheduling.py). Nothing else
+in the project knows which of the three it is in.
 """
 
 from __future__ import annotations
@@ -18,20 +18,14 @@ from fairlead.controllers.nodes.kubelet import Kubelet, renewal_for
 from fairlead.controllers.unattended import Unattended
 from fairlead.model.attendance import Attendance
 from fairlead.runtime.live import LiveRuntime
-from fairlead.runtime.worlds import Embedded, world_of
+from fairlead.runtime.worlds import Embedded
 
 if TYPE_CHECKING:
-    from fairlead.api.port import ClusterApi
     from fairlead.api.store.store import Store
     from fairlead.controllers.workqueue import Reconciler
     from fairlead.model.flow import Controller
     from fairlead.runtime.live import Clock, OnStep, OnWrite
     from fairlead.runtime.virtual import Latencies, VirtualClock, VirtualRuntime
-
-
-def on_a_cluster(api: ClusterApi, schedulers: Sequence[Controller], *, clock: Clock | None = None) -> LiveRuntime:
-    """Schedulers alone; everything else is the cluster's own."""
-    return LiveRuntime(world_of(api), schedulers, clock=clock)
 
 
 def standalone(

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from fairlead.cli.gate_flags import gates_option
-from fairlead.cli.volcano_flags import VolcanoFlags, volcano_options
+from fairlead.cli.volcano_flags import volcano_options, volcano_setup
 from fairlead.errors import FairleadError
 from fairlead.model.durations import parse_duration
 
@@ -81,24 +81,26 @@ def scheduler_command(**flags: Any) -> None:
       fairlead scheduler --volcano-only --volcano-conf volcano-scheduler.conf      (in Volcano's place)
     """
     from fairlead.cli.logs import log_as_asked
-    from fairlead.cli.scheduling import Flags, effective_config, run, written_config
+    from fairlead.cli.scheduler_config import effective_config, written_config
+    from fairlead.cli.scheduler_flags import SchedulerFlags
+    from fairlead.cli.scheduling import run
 
     log_as_asked(flags.pop("form"), flags["verbosity"])
     if (flags["tls_cert_file"] is None) != (flags["tls_private_key_file"] is None):
         raise click.UsageError("--tls-cert-file and --tls-private-key-file come together")
     if sum(flags[name] is not None for name in ("config", "policy_config_file", "policy_configmap")) > 1:
         raise click.UsageError("--config, --policy-config-file and --policy-configmap exclude each other")
-    volcano = VolcanoFlags.taken_from(flags)
+    volcano = volcano_setup(flags)
     if volcano is None and flags["volcano_controllers"]:
         raise click.UsageError("--volcano-controllers needs --volcano-conf")
-    asked = Flags(**flags, volcano=volcano)
-    config = effective_config(asked)
-    if asked.write_config_to is not None:
-        asked.write_config_to.write_text(written_config(config))
+    asked = SchedulerFlags.of(flags, volcano)
+    config, port = effective_config(asked), asked.port
+    if flags["write_config_to"] is not None:
+        flags["write_config_to"].write_text(written_config(config))
         return
-    if not asked.on_loopback and asked.authentication_token_file is None and asked.secure_port:
+    if not port.on_loopback and port.authentication_token_file is None and port.secure_port:
         raise click.UsageError("--bind-address beyond loopback needs --authentication-token-file")
     try:
         asyncio.run(run(asked, config))
     except OSError as error:
-        raise FairleadError(f"cannot listen on {asked.bind_address}:{asked.secure_port}: {error.strerror}") from error
+        raise FairleadError(f"cannot listen on {port.bind_address}:{port.secure_port}: {error.strerror}") from error

@@ -9,25 +9,28 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from fairlead.cli.fleet import DEFAULT_NODES, Fleet, NodeShape, parse_shape, parse_zones
+from fairlead.cli.fleet import DEFAULT_NODES, Fleet, parse_shape, parse_zones
 from fairlead.cli.gate_flags import gates_option
 from fairlead.cli.terminal import bars, log_to_stderr
-from fairlead.cli.volcano_flags import VolcanoFlags, volcano_options
-from fairlead.config.gates import OWN_GATES, Gates
+from fairlead.cli.volcano_flags import volcano_options, volcano_setup
+from fairlead.config.gates import OWN_GATES
 from fairlead.controllers.housekeeping import choose_controllers
 from fairlead.errors import ConfigError, FairleadError
 
 if TYPE_CHECKING:
     from fairlead.api.store.snapshot import Snapshot
     from fairlead.cli.embedded import EmbeddedCluster, UpOptions
-    from fairlead.cli.schedulers import SchedulerFactory
+    from fairlead.cli.kubeconfig_file import KubeconfigFile
+    from fairlead.config.kube_records import KubeConfig
+    from fairlead.config.schedulers import SchedulerAssembly
+    from fairlead.config.volcano_setup import VolcanoSetup
 
 Parsed = TypeVar("Parsed")
 ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -86,24 +89,7 @@ def _not_the_users_own(context: click.Context, parameter: click.Parameter, path:
 @click.option("-v", "--verbose", count=True, help="Say what happens on standard error (twice: everything).")
 @gates_option("A=true,B=false, as `fairlead scheduler` takes them; what gangs need is on.", defaults=OWN_GATES)
 @volcano_options
-def up_command(
-    nodes: int | None,
-    zones: tuple[str, ...],
-    shapes: tuple[NodeShape, ...],
-    nodes_file: Path | None,
-    kubeconfig: Path,
-    port: int,
-    bind: str,
-    data: Path | None,
-    fsync: bool,
-    scheduler: str,
-    config: Path | None,
-    controllers: tuple[str, ...],
-    snapshot: Path | None,
-    verbose: int,
-    gates: Gates,
-    **volcano_flags: Any,
-) -> None:
+def up_command(**flags: Any) -> None:
     """Start a cluster of simulated nodes in this terminal, and write a kubeconfig for it.
 
     It is a Kubernetes API on loopback with controllers, kubelets and a scheduler. When it is ready, one line says so:
@@ -115,42 +101,55 @@ def up_command(
     Ctrl-C ends it, and everything in it is gone unless --data keeps it.
     """
     _leave_quietly_on_signals()
-    log_to_stderr(verbose)
-    if fsync and data is None:
-        raise click.UsageError("--fsync needs --data")
-    if config is not None and scheduler == "none":
-        raise click.UsageError("--config is for the scheduler, and --scheduler none runs none")
-    if gates != OWN_GATES and scheduler == "none":
-        raise click.UsageError("--feature-gates is for the scheduler, and --scheduler none runs none")
-    volcano = VolcanoFlags.taken_from({**volcano_flags, "gates": gates})
-    if volcano is not None and scheduler == "none":
-        raise click.UsageError("--volcano-conf is for the scheduler, and --scheduler none runs none")
-    fleet = _fleet(nodes, zones, shapes, nodes_file)
-    if not kubeconfig.absolute().parent.is_dir():
-        raise ConfigError(f"the kubeconfig {kubeconfig} cannot be written: {kubeconfig.parent} is not a directory")
-    chosen = click.get_current_context().get_parameter_source("kubeconfig") is not ParameterSource.DEFAULT
-    from fairlead.cli.kubeconfig_file import KubeconfigFile
-
-    file = KubeconfigFile(kubeconfig, chosen=chosen, data=data)
-    try:
-        file.check()
-    except FairleadError as error:
-        raise click.BadParameter(str(error), param_hint="'--kubeconfig'") from None
+    log_to_stderr(flags["verbose"])
+    volcano = volcano_setup(flags)
+    _check(flags, volcano)
+    fleet = _fleet(flags)
+    kubeconfig = _kubeconfig_file(flags)
 
     # NumPy, aiohttp and the rest, only once the options are known to be good.
     from fairlead.cli.embedded import UpOptions
 
-    wish = UpOptions(
-        fleet=fleet, kubeconfig=file, schedulers=_schedulers(scheduler, config, volcano, gates),
-        bind=bind, port=port, data=data, fsync=fsync, controllers=controllers,
-        volcano_names=("volcano",) if volcano is None else tuple(volcano.options.scheduler_names),
-        usage=None if volcano is None else volcano.options.usage,
-        snapshot=None if snapshot is None else _read(snapshot),
+    options = UpOptions(
+        fleet=fleet, kubeconfig=kubeconfig, assembly=_assembly(flags, volcano),
+        snapshot=None if flags["snapshot"] is None else _read(flags["snapshot"]),
+        **{name: flags[name] for name in ("bind", "port", "data", "fsync", "controllers")},
     )  # fmt: skip
-    asyncio.run(_up(wish))
+    asyncio.run(_up(options))
 
 
-def _fleet(nodes: int | None, zones: tuple[str, ...], shapes: tuple[NodeShape, ...], file: Path | None) -> Fleet:
+def _check(flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> None:
+    """Options that make no sense together."""
+    if flags["fsync"] and flags["data"] is None:
+        raise click.UsageError("--fsync needs --data")
+    if flags["scheduler"] == "fairlead":
+        return
+    useless = {
+        "--config": flags["config"] is not None, "--feature-gates": flags["gates"] != OWN_GATES,
+        "--volcano-conf": volcano is not None,
+    }  # fmt: skip
+    for option, given in useless.items():
+        if given:
+            raise click.UsageError(f"{option} is for the scheduler, and --scheduler none runs none")
+
+
+def _kubeconfig_file(flags: Mapping[str, Any]) -> KubeconfigFile:
+    from fairlead.cli.kubeconfig_file import KubeconfigFile
+
+    path = flags["kubeconfig"]
+    if not path.absolute().parent.is_dir():
+        raise ConfigError(f"the kubeconfig {path} cannot be written: {path.parent} is not a directory")
+    chosen = click.get_current_context().get_parameter_source("kubeconfig") is not ParameterSource.DEFAULT
+    file = KubeconfigFile(path, chosen=chosen, data=flags["data"])
+    try:
+        file.check()
+    except FairleadError as error:
+        raise click.BadParameter(str(error), param_hint="'--kubeconfig'") from None
+    return file
+
+
+def _fleet(flags: Mapping[str, Any]) -> Fleet:
+    nodes, zones, shapes, file = flags["nodes"], flags["zones"], flags["shapes"], flags["nodes_file"]
     try:
         if file is None:
             return Fleet(nodes, zones, shapes)
@@ -168,14 +167,22 @@ def _leave_quietly_on_signals() -> None:
         signal.signal(number, lambda *_: sys.exit(0))
 
 
-def _schedulers(which: str, config: Path | None, volcano: VolcanoFlags | None, gates: Gates) -> list[SchedulerFactory]:
-    if which == "none":
-        return []
-    from fairlead.cli.schedulers import configured_scheduler, default_scheduler
+def _assembly(flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> SchedulerAssembly | None:
+    """The scheduler that is wanted, if one is. A wrong file raises ConfigError."""
+    if flags["scheduler"] == "none":
+        return None
+    from fairlead.config.schedulers import SchedulerAssembly
 
-    if volcano is not None:
-        return [configured_scheduler(config, volcano=volcano, gates=gates), volcano.first_queues]
-    return [(lambda _: default_scheduler(gates=gates)) if config is None else configured_scheduler(config, gates=gates)]
+    return SchedulerAssembly(_config(flags), volcano=volcano, gates=flags["gates"])
+
+
+def _config(flags: Mapping[str, Any]) -> KubeConfig | None:
+    if flags["config"] is None:
+        return None
+    from fairlead.config.loading import read_config
+    from fairlead.config.registry import PluginRegistry
+
+    return read_config(flags["config"], capabilities=PluginRegistry().capabilities, gates=flags["gates"])
 
 
 def _read(snapshot: Path) -> Snapshot:
@@ -184,14 +191,14 @@ def _read(snapshot: Path) -> Snapshot:
     return read_snapshot(snapshot)
 
 
-async def _up(wish: UpOptions) -> None:
+async def _up(options: UpOptions) -> None:
     """Start and serve, until a signal or a failure; in every case stop."""
     from fairlead.cli.embedded import EmbeddedCluster
 
     interrupted = asyncio.Event()
     for number in ENDING:
         asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
-    cluster = EmbeddedCluster(wish)
+    cluster = EmbeddedCluster(options)
     serving = asyncio.create_task(_serve(cluster))
     ending = asyncio.create_task(interrupted.wait())
     try:
@@ -206,10 +213,10 @@ async def _up(wish: UpOptions) -> None:
 
 
 async def _serve(cluster: EmbeddedCluster) -> None:
-    with bars(nodes=len(cluster.wish.fleet)) as shown:
+    with bars(nodes=len(cluster.options.fleet)) as shown:
         await cluster.start(shown["nodes"].reach)
-    path = cluster.wish.kubeconfig.path
-    if cluster.wish.kubeconfig.moved:
+    path = cluster.options.kubeconfig.path
+    if cluster.options.kubeconfig.moved:
         click.echo(f"{DEFAULT_KUBECONFIG} exists and is not this cluster's: this one's kubeconfig is {path}", err=True)
     how = f"kubectl --kubeconfig {path} get nodes"
     click.echo(f"ready {cluster.url} with {cluster.nodes} nodes; try: {how} (Ctrl-C ends it)")

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -20,11 +18,7 @@ from fairlead.model.durations import parse_duration
 from fairlead.model.ring import Ring
 
 if TYPE_CHECKING:
-    from fairlead.config.volcano_options import VolcanoOptions
-    from fairlead.config.volcano_records import VolcanoConfig
-    from fairlead.config.watcher import ConfigWatcher
-    from fairlead.framework.profile import Profile
-    from fairlead.model.flow import Controller, Doc, DocView
+    from fairlead.config.volcano_setup import VolcanoSetup
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -74,108 +68,35 @@ def volcano_options(command: Command) -> Command:
     return command
 
 
-@dataclass(frozen=True, slots=True)
-class VolcanoFlags:
-    """What was said of Volcano's manner."""
+def volcano_setup(flags: dict[str, Any]) -> VolcanoSetup | None:
+    """Takes Volcano's flags out of the command line's; None if nothing is to be served in its manner."""
+    from fairlead.config.volcano_options import VolcanoOptions
+    from fairlead.config.volcano_setup import VolcanoSetup
 
-    conf: str
-    options: VolcanoOptions
-    compatible: bool = False
-    only: bool = False
-
-    @classmethod
-    def taken_from(cls, flags: dict[str, Any]) -> VolcanoFlags | None:
-        """Takes its own flags out of the command line's; None if there is nothing of Volcano to be served."""
-        from fairlead.config.volcano_options import VolcanoOptions
-
-        conf, only = flags.pop("volcano_conf"), flags.pop("volcano_only")
-        compatible = flags.pop("volcano_compatible")
-        options = VolcanoOptions(
-            scheduler_names=tuple(flags.pop("scheduler_names")) or _usual_names(conf),
-            period=flags.pop("schedule_period"),
-            default_queue=flags.pop("default_queue"),
-            percentage_of_nodes=flags.pop("percentage_nodes_to_find"),
-            minimum_percentage=flags.pop("minimum_percentage_nodes_to_find"),
-            minimum_feasible_nodes=flags.pop("minimum_feasible_nodes"),
-            csi_storage=flags.pop("csi_storage"),
-            gates=flags.get("gates", frozenset()),
-            ignored_provisioners=_listed(flags.pop("ignored_provisioners")),
-            partition=_partition(
-                selector=_listed(flags.pop("node_selector")),
-                mode=flags.pop("scheduler_sharding_mode"),
-                shard=flags.pop("scheduler_sharding_name"),
-                environment=os.environ if conf is not None else {},
-            ),
-        )
-        if conf is None:
-            if only or compatible:
-                raise click.UsageError("--volcano-only and --volcano-compatible need --volcano-conf")
-            return None
-        return cls(conf, options, compatible, only)
-
-    @property
-    def file(self) -> Path | None:
-        """The file to follow; None for a preset."""
-        from fairlead.config.volcano_presets import PRESETS
-
-        return None if self.conf in PRESETS else Path(self.conf)
-
-    def load(self, text: str) -> VolcanoConfig:
-        """A configuration that can be used: its plugins are made, to find out."""
-        from fairlead.config.volcano import load_volcano_config
-
-        config = load_volcano_config(text, file=self.conf, compatible=self.compatible)
-        self.profile(config)
-        return config
-
-    def first_config(self) -> VolcanoConfig:
-        from fairlead.config.kube import read_text
-        from fairlead.config.volcano_presets import PRESETS
-
-        return self.load(PRESETS[self.conf] if self.file is None else read_text(self.conf))
-
-    def profile(self, config: VolcanoConfig) -> Profile:
-        from fairlead.config.volcano_build import profile_of_volcano
-
-        made = profile_of_volcano(config, self.options)
-        self.options.usage.metrics = config.metrics
-        return made
-
-    def device_config_map(self) -> tuple[str, str] | None:
-        """The namespace and name of the ConfigMap that says what cards are like, if any are shared."""
-        from fairlead.config.volcano_devices import device_config_map
-
-        return device_config_map(self.first_config())
-
-    def knowing_cards(self, config_map: Doc | None) -> VolcanoFlags:
-        """The same with what a ConfigMap says of cards."""
-        from fairlead.config.volcano_devices import device_config
-
-        return replace(self, options=replace(self.options, devices=device_config(config_map)))
-
-    def looking_at(self, view: DocView) -> VolcanoFlags:
-        """The same with documents to show to extenders."""
-        return replace(self, options=replace(self.options, documents=view.get))
-
-    def watcher(self, tell: Callable[[str], None]) -> ConfigWatcher[VolcanoConfig] | None:
-        from fairlead.config.watcher import ConfigWatcher
-
-        return None if self.file is None else ConfigWatcher(self.file, self.load, tell)
-
-    def check_names(self, profiles: Sequence[Profile]) -> None:
-        """No pod may belong to two profiles."""
-        for profile in profiles:
-            if profile.name in self.options.scheduler_names:
-                raise ConfigError(
-                    f"the scheduler name \"{profile.name}\" is both a kube profile's and Volcano's",
-                    hint="rename one of them, or leave the kube profiles out with --volcano-only",
-                )
-
-    def first_queues(self, view: DocView) -> Controller:
-        """Makes the queues that must be there, as the original does when it starts."""
-        from fairlead.controllers.volcano.queues import FirstQueues
-
-        return FirstQueues(view, default=self.options.default_queue)
+    conf, only = flags.pop("volcano_conf"), flags.pop("volcano_only")
+    compatible = flags.pop("volcano_compatible")
+    options = VolcanoOptions(
+        scheduler_names=tuple(flags.pop("scheduler_names")) or _usual_names(conf),
+        period=flags.pop("schedule_period"),
+        default_queue=flags.pop("default_queue"),
+        percentage_of_nodes=flags.pop("percentage_nodes_to_find"),
+        minimum_percentage=flags.pop("minimum_percentage_nodes_to_find"),
+        minimum_feasible_nodes=flags.pop("minimum_feasible_nodes"),
+        csi_storage=flags.pop("csi_storage"),
+        gates=flags.get("gates", frozenset()),
+        ignored_provisioners=_listed(flags.pop("ignored_provisioners")),
+        partition=_partition(
+            selector=_listed(flags.pop("node_selector")),
+            mode=flags.pop("scheduler_sharding_mode"),
+            shard=flags.pop("scheduler_sharding_name"),
+            environment=os.environ if conf is not None else {},
+        ),
+    )
+    if conf is None:
+        if only or compatible:
+            raise click.UsageError("--volcano-only and --volcano-compatible need --volcano-conf")
+        return None
+    return VolcanoSetup(conf, options, compatible, only)
 
 
 def _listed(given: Sequence[str]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from fairlead.config.kube_validation import validate
 from fairlead.config.plugin_sets import IN_TREE, Capabilities
 from fairlead.config.problems import CheckStage, ConfigProblems, Path, dotted, suggestion
 from fairlead.config.shapes import Decoder, go_kind, note_unknown_fields
-from fairlead.config.source import Source, document_source, note_duplicates, parse_source
+from fairlead.config.source import Source, document_source, note_duplicates
 from fairlead.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -33,19 +33,6 @@ _NO_TYPE_META = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct"
     ' {{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
 )
-
-
-def load_kube_config(
-    text: str, *, file: str = "", capabilities: Capabilities = IN_TREE, gates: Gates = DEFAULT_GATES
-) -> KubeConfig:
-    """A configuration from YAML or JSON text. Raises ConfigErrors with everything that is wrong."""
-    return configuration_from(parse_source(text, file), capabilities=capabilities, gates=gates)
-
-
-def read_kube_config(
-    path: str | pathlib.Path, *, capabilities: Capabilities = IN_TREE, gates: Gates = DEFAULT_GATES
-) -> KubeConfig:
-    return load_kube_config(read_text(path), file=str(path), capabilities=capabilities, gates=gates)
 
 
 def kube_config_from(

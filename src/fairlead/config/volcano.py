@@ -18,7 +18,6 @@ from typing import Any
 from fairlead.config.problems import CheckStage, ConfigProblems, Path, suggestion
 from fairlead.config.source import Source, parse_source
 from fairlead.config.volcano_arguments import ACTIONS, ARGUMENTS, METRICS, METRICS_TYPES, misfits
-from fairlead.config.volcano_presets import PRESETS
 from fairlead.config.volcano_records import HIERARCHY, ListedPlugin, VolcanoConfig
 from fairlead.framework.tier_plugin import SWITCHES as POINT_SWITCHES
 from fairlead.model.quirks import Quirks
@@ -36,11 +35,6 @@ _HIERARCHICAL = ("drf", "capacity", "nodegroup")
 def load_volcano_config(text: str, *, file: str = "", compatible: bool = False) -> VolcanoConfig:
     """The configuration in a text. Raises ConfigErrors, with all that is wrong."""
     return volcano_config_from(parse_source(text, file), compatible=compatible)
-
-
-def preset_volcano_config(name: str) -> VolcanoConfig:
-    """One that comes with the house: `default`, `shipped` or `kube-batch`."""
-    return load_volcano_config(PRESETS[name], file=f"preset {name}")
 
 
 def is_volcano_config(source: Source) -> bool:

@@ -14,7 +14,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fairlead.api.port import Query
-from fairlead.api.store.store import Store, StoreApi
 from fairlead.model.flow import Change, Happened
 from fairlead.runtime.writers import ConcurrentWriter, Deliver, StoreWriter, Writer
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from fairlead.api.port import ClusterApi
     from fairlead.api.store.history import EventType, Subscription
     from fairlead.api.store.objects import Record
+    from fairlead.api.store.store import Store
     from fairlead.model.flow import DocView, Watch
     from fairlead.model.kinds import Kind
 
@@ -168,8 +168,3 @@ class _Told(Sequence["Change"]):
     def _change(self, telling: _Telling) -> Change:
         _, type_, kind, record = telling
         return Change(_HAPPENED[type_], kind, self._store.shown(kind, record, keep=False))
-
-
-def world_of(api: ClusterApi, *, on_error: OnError | None = None) -> World:
-    """The world behind an api: the short way when it is a Store of our own."""
-    return Embedded(api.store) if isinstance(api, StoreApi) else Remote(api, on_error=on_error)

@@ -59,8 +59,8 @@ class Harness:
         names = choose_controllers(housekeeping)
         kubelet = Kubelet(self.store, rng=Random(seed + 1), default=script, renew_interval=renewal_for(names))
         self._served: Served | None = None
-        self._schedulers = (
-            [default_scheduler(seed)] if schedulers is None else [make(self.store) for make in schedulers]
+        self._schedulers: list[Controller] = (
+            [_default_scheduler(seed)] if schedulers is None else [make(self.store) for make in schedulers]
         )
         others = [*(make(self.store) for make in controllers), *self._schedulers]
         self.runtime = VirtualRuntime(
@@ -231,12 +231,10 @@ class Harness:
         return namespace if kind.namespaced else ""
 
 
-def default_scheduler(seed: int = 0) -> Controller:
-    """What schedules without a configuration file."""
-    from fairlead.config.presets import first_profile
-    from fairlead.engine.scheduler import Options, Scheduler
+def _default_scheduler(seed: int) -> Controller:
+    from fairlead.config.schedulers import default_scheduler
 
-    return Scheduler([first_profile()], Options(seed=seed))
+    return default_scheduler(seed=seed)
 
 
 def _short(doc: Doc) -> str:

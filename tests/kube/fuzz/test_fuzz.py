@@ -19,7 +19,7 @@ import pytest
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.config.assemble import profiles_of
-from fairlead.config.kube import read_kube_config
+from fairlead.config.loading import read_config
 from fairlead.sim.recording import Form, Scenario
 from fairlead.sim.replay import DecisionDifference, KubeReplay, Report
 from tests.kube.control_plane import ControlPlane
@@ -33,7 +33,7 @@ CONFIG = ROOT / "tests" / "parity" / "data" / "kube" / "scheduler-config.yaml"
 COUNT = int(os.environ.get("FAIRLEAD_FUZZ", "30"))
 SETTLE = (0.4, 1.0, 3.0)
 """Seconds, from one try to the next."""
-PROFILES = profiles_of(read_kube_config(CONFIG))
+PROFILES = profiles_of(read_config(CONFIG))
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,13 @@ import asyncio
 from random import Random
 
 from fairlead.api.store.store import Store, StoreApi
-from fairlead.cli.run import on_a_cluster, simulation, standalone
-from fairlead.cli.schedulers import default_scheduler
+from fairlead.cli.run import simulation, standalone
+from fairlead.config.schedulers import default_scheduler
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import DEPLOYMENT, NODE, POD
 from fairlead.runtime.live import Clock, LiveRuntime
 from fairlead.runtime.virtual import VirtualClock
+from fairlead.runtime.worlds import Remote
 from fairlead.testing.builders import deployment, node, pod
 
 
@@ -47,12 +48,12 @@ async def test_standalone_makes_pods_of_a_deployment_and_runs_them() -> None:
     await run_until(standalone(store, [default_scheduler()], clock=clock), store, "Running", 3)
 
 
-async def test_on_a_cluster_only_places_and_leaves_running_to_its_kubelets() -> None:
+async def test_a_scheduler_alone_only_places_and_leaves_running_to_kubelets() -> None:
     clock = Clock()
     store = Store(clock=clock.now, rng=Random(1))
     create(store, NODE, node("n").doc())
     create(store, POD, pod("p").doc())
-    await run_until(on_a_cluster(StoreApi(store), [default_scheduler()], clock=clock), store, "Pending", 1)
+    await run_until(LiveRuntime(Remote(StoreApi(store)), [default_scheduler()], clock=clock), store, "Pending", 1)
 
 
 def test_simulation_does_the_same_without_waiting() -> None:

@@ -10,23 +10,24 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fairlead.cli.main import cli
-from fairlead.cli.reloading import LOOK_EVERY, ReloadingScheduler
-from fairlead.cli.schedulers import configured_scheduler
-from fairlead.cli.volcano_flags import VolcanoFlags, volcano_options
+from fairlead.cli.volcano_flags import volcano_options, volcano_setup
+from fairlead.config.schedulers import SchedulerAssembly
 from fairlead.config.volcano_presets import PRESETS
+from fairlead.config.volcano_setup import VolcanoSetup
+from fairlead.engine.scheduler import Scheduler
 from fairlead.errors import ConfigError
 from fairlead.model.quirks import ORIGINAL
 from fairlead.testing.harness import Harness
 
 
-def flags(*arguments: str) -> VolcanoFlags | None:
+def flags(*arguments: str) -> VolcanoSetup | None:
     """What a command line comes to."""
-    found: list[VolcanoFlags | None] = []
+    found: list[VolcanoSetup | None] = []
 
     @click.command()
     @volcano_options
     def command(**given: Any) -> None:
-        found.append(VolcanoFlags.taken_from(given))
+        found.append(volcano_setup(given))
 
     result = CliRunner().invoke(command, list(arguments), standalone_mode=False)
     if result.exception is not None:
@@ -34,14 +35,12 @@ def flags(*arguments: str) -> VolcanoFlags | None:
     return found[0]
 
 
-def scheduler(*arguments: str) -> ReloadingScheduler:
-    made = configured_scheduler(None, volcano=flags(*arguments))(Harness().store)
-    assert isinstance(made, ReloadingScheduler)
-    return made
+def scheduler(*arguments: str) -> Scheduler:
+    return SchedulerAssembly(volcano=flags(*arguments)).scheduler(Harness().store)
 
 
-def names(attended: ReloadingScheduler) -> list[str]:
-    return list(attended.scheduler.profiles)
+def names(made: Scheduler) -> list[str]:
+    return list(made.profiles)
 
 
 def test_without_a_conf_there_is_nothing_of_volcano() -> None:
@@ -72,7 +71,7 @@ def test_volcanos_flags_reach_the_rounds() -> None:
         "--scheduler-name", "a", "--scheduler-name", "b", "--percentage-nodes-to-find", "40",
         "--minimum-feasible-nodes", "7", "--minimum-percentage-nodes-to-find", "3",
     )  # fmt: skip
-    rounds = made.scheduler.profiles["a"].rounds
+    rounds = made.profiles["a"].rounds
     assert rounds is not None
     assert (rounds.period, rounds.default_queue, rounds.quirks) == (0.25, "main", ORIGINAL)
     assert (rounds.percentage, rounds.min_feasible, rounds.min_percentage) == (40, 7, 3)
@@ -95,16 +94,22 @@ def test_a_wrong_file_is_told_before_anything_starts(tmp_path: Path) -> None:
 def test_a_changed_file_is_in_force_from_the_next_round_on(tmp_path: Path) -> None:
     file = tmp_path / "v.conf"
     file.write_text(PRESETS["default"])
-    made = scheduler("--volcano-conf", str(file))
-    made.step(0.0, [], [])
+    assembly, told = SchedulerAssembly(volcano=flags("--volcano-conf", str(file))), list[str]()
+    made = assembly.scheduler(Harness().store)
+    watcher = None if assembly.volcano is None else assembly.volcano.watcher(told.append)
+    assert watcher is not None
+    assert assembly.look_at_volcano(watcher) is None
     file.write_text(PRESETS["default"].replace("backfill", "backfil"))
-    made.step(LOOK_EVERY, [], [])
-    rounds = made.scheduler.profiles["volcano"].rounds
+    assert assembly.look_at_volcano(watcher) is None
+    assert "stays in force" in told[-1]
+    rounds = made.profiles["volcano"].rounds
     assert rounds is not None
     assert rounds.actions == ("enqueue", "allocate", "backfill"), "the last good one stays"
     file.write_text(PRESETS["default"].replace("backfill", "backfill, allocate"))
-    made.step(2 * LOOK_EVERY, [], [])
-    rounds = made.scheduler.profiles["volcano"].rounds
+    reload = assembly.look_at_volcano(watcher)
+    assert reload is not None
+    assert reload(made) == {"actions": "enqueue, allocate, backfill, allocate"}
+    rounds = made.profiles["volcano"].rounds
     assert rounds is not None
     assert rounds.actions == ("enqueue", "allocate", "backfill", "allocate")
 

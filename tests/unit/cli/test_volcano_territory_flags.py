@@ -10,10 +10,8 @@ from click.testing import CliRunner
 
 from fairlead.cli import up
 from fairlead.cli.embedded import UpOptions
-from fairlead.cli.reloading import ReloadingScheduler
-from fairlead.cli.volcano_flags import VolcanoFlags, volcano_options
+from fairlead.cli.volcano_flags import volcano_options, volcano_setup
 from fairlead.config.gates import parse_feature_gates
-from fairlead.engine.scheduler import Scheduler
 from fairlead.errors import ConfigError
 from fairlead.framework.partition import WHOLE, Partition, Sharding
 from fairlead.testing.harness import Harness
@@ -62,7 +60,7 @@ def test_volumes_and_gates() -> None:
 
 def test_the_gates_of_the_command_reach_the_profile() -> None:
     given = {**_defaults(), "volcano_conf": "default", "gates": parse_feature_gates("SchedulingGatesQueueAdmission=1")}
-    asked = VolcanoFlags.taken_from(given)
+    asked = volcano_setup(given)
     assert asked is not None
     rounds = asked.profile(asked.first_config()).rounds
     assert rounds is not None
@@ -87,9 +85,8 @@ def brought_up(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> UpOptions:
 @pytest.mark.parametrize("gates", [(), ("--feature-gates", "SchedulingGatesQueueAdmission=true")])
 def test_up_takes_the_same_gates_for_volcano(monkeypatch: pytest.MonkeyPatch, gates: tuple[str, ...]) -> None:
     wish = brought_up(monkeypatch, "--volcano-conf", "default", *gates)
-    attended = wish.schedulers[0](Harness().store)
-    assert isinstance(attended, ReloadingScheduler)
-    rounds = attended.scheduler.profiles["volcano"].rounds
+    assert wish.assembly is not None
+    rounds = wish.assembly.scheduler(Harness().store).profiles["volcano"].rounds
     assert rounds is not None
     assert rounds.opens_queue_gates == bool(gates)
 
@@ -98,10 +95,9 @@ def test_up_takes_the_same_gates_for_volcano(monkeypatch: pytest.MonkeyPatch, ga
 def test_up_takes_gates_over_those_that_gangs_need(monkeypatch: pytest.MonkeyPatch, config: tuple[str, ...]) -> None:
     found = []
     for gates in ("", "StorageCapacityScoring=true", "AllAlpha=false"):
-        made = brought_up(monkeypatch, *config, "--feature-gates", gates).schedulers[0](Harness().store)
-        scheduler = made.scheduler if isinstance(made, ReloadingScheduler) else made
-        assert isinstance(scheduler, Scheduler)
-        plugins = scheduler.profiles["default-scheduler"].plugins()
+        assembly = brought_up(monkeypatch, *config, "--feature-gates", gates).assembly
+        assert assembly is not None
+        plugins = assembly.scheduler(Harness().store).profiles["default-scheduler"].plugins()
         found.append("GangScheduling" in [plugin.name for plugin in plugins])
     assert found == [True, True, False]
 

@@ -11,8 +11,8 @@ import pytest
 from fairlead.api.server.pki import Credentials
 from fairlead.config.assemble import profiles_of
 from fairlead.config.extenders import extenders_of, spec_of, without_what_extenders_manage
-from fairlead.config.kube import load_kube_config
 from fairlead.config.kube_records import ExtenderConfig, ExtenderTls
+from fairlead.config.loading import load_config
 from fairlead.errors import ConfigError
 from fairlead.testing.harness import Harness
 
@@ -37,20 +37,20 @@ extenders:
 
 
 def test_ignorable_extenders_come_last() -> None:
-    first, second = extenders_of(load_kube_config(TEXT), Harness().store)
+    first, second = extenders_of(load_config(TEXT), Harness().store)
     assert (first.name, second.name) == ("http://127.0.0.1:1/b", "http://127.0.0.1:1/a")
     assert (first.ignorable, second.ignorable) == (False, True)
 
 
 def test_an_extender_is_made_as_the_file_says() -> None:
-    spec = spec_of(load_kube_config(TEXT).extenders[1])
+    spec = spec_of(load_config(TEXT).extenders[1])
     assert (spec.weight, spec.timeout, spec.node_cache_capable) == (5, 0.1, True)
     assert spec.managed_resources == {"example.com/fpga", "example.com/other"}
     assert spec.tls is None
 
 
 def test_resources_that_an_extender_keeps_to_itself_are_not_the_fit_checks_business() -> None:
-    config = without_what_extenders_manage(load_kube_config(TEXT))
+    config = without_what_extenders_manage(load_config(TEXT))
     (profile,) = config.profiles
     assert profile.args["NodeResourcesFit"].ignored_resources == ("example.com/fpga",)
 
@@ -65,7 +65,7 @@ profiles:
 
 
 def test_profiles_hear_of_extenders() -> None:
-    config = load_kube_config(TEXT + PROFILE)
+    config = load_config(TEXT + PROFILE)
     made = extenders_of(config, Harness().store)
     assert all(profile.extenders == made for profile in profiles_of(config, extenders=made))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.config.gates import DEFAULT_GATES, parse_feature_gates
-from fairlead.config.kube import load_kube_config
+from fairlead.config.loading import load_config
 from fairlead.config.plugin_args import DynamicResourcesArgs, ShapePoint, VolumeBindingArgs
 from fairlead.config.problems import ConfigErrors
 from fairlead.errors import ConfigError
@@ -50,18 +50,18 @@ def test_wrong_gates_are_refused_in_the_words_of_the_original(text: str, words: 
 
 
 def test_storage_capacity_scoring_gives_volume_binding_a_shape() -> None:
-    config = load_kube_config(HEADER, gates=parse_feature_gates("StorageCapacityScoring=true"))
+    config = load_config(HEADER, gates=parse_feature_gates("StorageCapacityScoring=true"))
     shape = (ShapePoint(0, 10), ShapePoint(100, 0))
     assert config.profiles[0].args["VolumeBinding"] == VolumeBindingArgs(600, shape)
 
 
 def test_a_timeout_of_a_feature_that_is_off_is_forbidden() -> None:
     gates = parse_feature_gates("DRASchedulerFilterTimeout=false")
-    config = load_kube_config(HEADER, gates=gates)
+    config = load_config(HEADER, gates=gates)
     assert config.profiles[0].args["DynamicResources"] == DynamicResourcesArgs(None, 600.0)
     text = HEADER + "profiles: [{pluginConfig: [{name: DynamicResources, args: {filterTimeout: 5s}}]}]"
     with pytest.raises(ConfigErrors) as caught:
-        load_kube_config(text, gates=gates)
+        load_config(text, gates=gates)
     assert caught.value.original == (
         "profiles[0].pluginConfig[0].args.filterTimeout: Forbidden: DRASchedulingFilterTimeout feature gate is disabled"
     )

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.config.kube import kube_config_from, load_kube_config
+from fairlead.config.kube import kube_config_from
 from fairlead.config.kube_document import to_document
 from fairlead.config.kube_records import KubeConfig
 from fairlead.config.loading import load_config
@@ -74,4 +74,4 @@ def test_any_text_is_refused_with_reasons(text: str) -> None:
 @settings(max_examples=50)
 @given(damaged())
 def test_a_document_means_the_same_parsed_and_as_text(document: Any) -> None:
-    assert outcome(load_kube_config, yaml.safe_dump(document)) == outcome(kube_config_from, document)
+    assert outcome(load_config, yaml.safe_dump(document)) == outcome(kube_config_from, document)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.config.kube import load_kube_config
+from fairlead.config.loading import load_config
 from fairlead.config.plugin_sets import IN_TREE
 from fairlead.config.problems import ConfigErrors
 from fairlead.config.registry import BUILT_IN, GROUP, METHOD_OF_POINT, PluginRegistry
@@ -126,7 +126,7 @@ def test_an_installed_plugin_may_not_take_a_built_in_name() -> None:
 
 def test_a_configuration_may_name_a_users_plugin_by_module() -> None:
     text = HEADER + 'profiles: [{plugins: {multiPoint: {enabled: [{name: "users_plugins:Picky", weight: 4}]}}}]'
-    points = load_kube_config(text, capabilities=registry().capabilities).profiles[0].points
+    points = load_config(text, capabilities=registry().capabilities).profiles[0].points
     assert points["score"][-1] == ("users_plugins:Picky", 4)
     assert points["filter"][-1] == ("users_plugins:Picky", 0)
 
@@ -134,7 +134,7 @@ def test_a_configuration_may_name_a_users_plugin_by_module() -> None:
 def test_a_module_that_cannot_be_imported_is_told_with_the_line_that_names_it() -> None:
     text = HEADER + 'profiles:\n- plugins:\n    score:\n      enabled:\n      - name: "nowhere:X"\n'
     with pytest.raises(ConfigErrors) as caught:
-        load_kube_config(text, file="f.yaml", capabilities=registry().capabilities)
+        load_config(text, file="f.yaml", capabilities=registry().capabilities)
     assert str(caught.value).splitlines()[0] == (
         "f.yaml:7: profiles[0].plugins.score.enabled[0].name: "
         "plugin \"nowhere:X\": module nowhere cannot be imported: No module named 'nowhere'"

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.config.kube import default_kube_config, kube_config_from, load_kube_config
+from fairlead.config.kube import default_kube_config, kube_config_from
 from fairlead.config.kube_document import diff, to_document
 from fairlead.config.kube_records import KubeConfig
 from fairlead.config.kube_shapes import API_VERSION, KIND
+from fairlead.config.loading import load_config
 
 HERE = Path(__file__).parent
 PARITY = HERE.parents[1] / "parity" / "data" / "kube" / "scheduler-config.yaml"
@@ -21,7 +22,7 @@ HEADER = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
 
 
 def load(file: Path) -> KubeConfig:
-    return load_kube_config(file.read_text(), file=file.name)
+    return load_config(file.read_text(), file=file.name)
 
 
 def written_by_kube_scheduler(file: Path) -> dict[str, Any]:
@@ -50,13 +51,13 @@ def test_the_plugins_of_every_point_have_the_order_and_weights_of_kube_scheduler
 def test_the_effective_document_loads_again_to_the_same_configuration(file: Path) -> None:
     config = load(file)
     assert kube_config_from(to_document(config)) == config
-    assert load_kube_config(yaml.safe_dump(to_document(config))) == config
+    assert load_config(yaml.safe_dump(to_document(config))) == config
 
 
 def test_an_absent_percentage_is_every_node_and_zero_is_the_adaptive_formula() -> None:
-    assert load_kube_config(HEADER).percentage_of_nodes_to_score is None
-    assert load_kube_config(HEADER + "percentageOfNodesToScore: 0").percentage_of_nodes_to_score == 0
-    assert to_document(load_kube_config(HEADER))["percentageOfNodesToScore"] is None
+    assert load_config(HEADER).percentage_of_nodes_to_score is None
+    assert load_config(HEADER + "percentageOfNodesToScore: 0").percentage_of_nodes_to_score == 0
+    assert to_document(load_config(HEADER))["percentageOfNodesToScore"] is None
 
 
 def test_a_profile_takes_its_own_percentage_before_the_common_one() -> None:
@@ -65,13 +66,13 @@ def test_a_profile_takes_its_own_percentage_before_the_common_one() -> None:
 
 
 def test_a_profile_without_a_percentage_has_the_common_one() -> None:
-    config = load_kube_config(HEADER + "percentageOfNodesToScore: 70\nprofiles: [{schedulerName: a}]")
+    config = load_config(HEADER + "percentageOfNodesToScore: 70\nprofiles: [{schedulerName: a}]")
     assert config.profiles[0].percentage_of_nodes_to_score == 70
     assert config.profiles[0].own_percentage_of_nodes_to_score is None
 
 
 def test_the_built_in_configuration_is_that_of_an_empty_file() -> None:
-    assert default_kube_config() == load_kube_config(HEADER)
+    assert default_kube_config() == load_config(HEADER)
 
 
 def test_extenders_that_may_be_ignored_are_called_last() -> None:
@@ -96,7 +97,7 @@ def test_a_default_score_plugin_listed_without_a_weight_weighs_one_and_that_is_s
 
 
 def test_args_of_a_plugin_that_is_not_enabled_are_no_error_but_said_aloud() -> None:
-    config = load_kube_config(HEADER + "profiles: [{pluginConfig: [{name: GangScheduling, args: {a: 1}}]}]")
+    config = load_config(HEADER + "profiles: [{pluginConfig: [{name: GangScheduling, args: {a: 1}}]}]")
     assert config.notices == (
         "default-scheduler: pluginConfig[0]: plugin GangScheduling is not enabled, its args have no effect",
     )
@@ -104,14 +105,14 @@ def test_args_of_a_plugin_that_is_not_enabled_are_no_error_but_said_aloud() -> N
 
 
 def test_disabling_a_plugin_that_earlier_versions_had_is_no_error() -> None:
-    config = load_kube_config(HEADER + "profiles: [{plugins: {score: {disabled: [{name: NodePreferAvoidPods}]}}}]")
+    config = load_config(HEADER + "profiles: [{plugins: {score: {disabled: [{name: NodePreferAvoidPods}]}}}]")
     assert config.notices == (
         "default-scheduler: plugins.score.disabled[0]: plugin NodePreferAvoidPods no longer exists",
     )
 
 
 def test_only_the_first_document_is_read_as_in_the_original_and_that_is_said_aloud() -> None:
-    config = load_kube_config(HEADER + "parallelism: 3\n---\nparallelism: 4\n")
+    config = load_config(HEADER + "parallelism: 3\n---\nparallelism: 4\n")
     assert config.parallelism == 3
     assert config.notices == ("only the first document of the file is read",)
 
@@ -121,14 +122,14 @@ def test_args_of_a_users_plugin_stay_as_they_are() -> None:
         "profiles: [{plugins: {score: {enabled: [{name: Mine, weight: 2}]}},"
         " pluginConfig: [{name: Mine, args: {threshold: 3, labels: [a, b]}}]}]"
     )
-    config = load_kube_config(text, capabilities={**_in_tree(), "Mine": frozenset({"score"})})
+    config = load_config(text, capabilities={**_in_tree(), "Mine": frozenset({"score"})})
     assert config.profiles[0].args["Mine"] == {"threshold": 3, "labels": ["a", "b"]}
     assert config.profiles[0].points["score"][-1] == ("Mine", 2)
 
 
 def test_diff_names_what_changed_and_matches_by_name() -> None:
-    before = load_kube_config(HEADER + "profiles: [{schedulerName: a}, {schedulerName: b}]")
-    after = load_kube_config(
+    before = load_config(HEADER + "profiles: [{schedulerName: a}, {schedulerName: b}]")
+    after = load_config(
         HEADER + "parallelism: 4\nprofiles: [{schedulerName: b}, "
         "{schedulerName: a, plugins: {multiPoint: {enabled: [{name: ImageLocality, weight: 5}]}}}]"
     )
@@ -140,7 +141,7 @@ def test_diff_names_what_changed_and_matches_by_name() -> None:
 
 
 def test_equal_configurations_have_no_difference() -> None:
-    assert diff(default_kube_config(), load_kube_config(HEADER + "parallelism: 16")) == []
+    assert diff(default_kube_config(), load_config(HEADER + "parallelism: 16")) == []
 
 
 def _in_tree() -> dict[str, frozenset[str]]:

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from fairlead.cli.config_commands import config_group
 from fairlead.config.problems import ConfigErrors
 from fairlead.config.source import parse_source
-from fairlead.config.volcano import SWITCHES, is_volcano_config, load_volcano_config, preset_volcano_config
+from fairlead.config.volcano import SWITCHES, is_volcano_config, load_volcano_config
 from fairlead.config.volcano_arguments import ARGUMENTS
 from fairlead.config.volcano_build import profile_of_volcano
 from fairlead.config.volcano_options import VolcanoOptions
@@ -80,7 +80,7 @@ def test_every_switch_is_accepted_in_its_own_spelling(switch: str) -> None:
 
 
 def test_the_default_and_the_shipped_configuration_are_volcanos() -> None:
-    default, shipped = preset_volcano_config("default"), preset_volcano_config("shipped")
+    default, shipped = load_volcano_config(PRESETS["default"]), load_volcano_config(PRESETS["shipped"])
     assert default.actions == shipped.actions == ("enqueue", "allocate", "backfill")
     names = ["overcommit", "drf", "predicates", "proportion", "nodeorder"]
     assert [plugin.name for plugin in default.tiers[1]] == names
@@ -90,7 +90,7 @@ def test_the_default_and_the_shipped_configuration_are_volcanos() -> None:
 
 
 def test_kube_batch_is_four_actions_and_seven_plugins() -> None:
-    config = preset_volcano_config("kube-batch")
+    config = load_volcano_config(PRESETS["kube-batch"])
     assert sorted(config.actions) == ["allocate", "backfill", "preempt", "reclaim"]
     assert len(config.plugins()) == 7
 
@@ -99,7 +99,7 @@ def test_a_config_map_carries_the_file() -> None:
     document = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"volcano-scheduler.conf": PRESETS["shipped"]}}
     text = yaml.safe_dump(document)
     assert is_volcano_config(parse_source(text))
-    assert load_volcano_config(text) == preset_volcano_config("shipped")
+    assert load_volcano_config(text) == load_volcano_config(PRESETS["shipped"])
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_profile_has_the_tiers_the_actions_and_the_flags() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_can_be_run(name: str) -> None:
-    assert profile_of_volcano(preset_volcano_config(name)).rounds is not None
+    assert profile_of_volcano(load_volcano_config(PRESETS[name])).rounds is not None
 
 
 def test_the_arguments_of_every_plugin_that_is_built_are_known() -> None:
@@ -174,12 +174,12 @@ def test_an_invalid_file_keeps_the_last_good_one_and_says_so(tmp_path: Path) -> 
     watcher = ConfigWatcher(file, lambda text: load_volcano_config(text, file=file.name), told.append)
     file.write_text(PRESETS["default"].replace("allocate", "alocate"))
     assert watcher.look() is ReloadOutcome.INVALID
-    assert watcher.current == preset_volcano_config("default")
+    assert watcher.current == load_volcano_config(PRESETS["default"])
     assert 'there is no action "alocate" (did you mean "allocate"?)' in told[-1]
     assert "the last good configuration stays in force" in told[-1]
     file.write_text(PRESETS["shipped"] + "# repaired\n")
     assert watcher.look() is ReloadOutcome.CHANGED
-    assert watcher.current == preset_volcano_config("shipped")
+    assert watcher.current == load_volcano_config(PRESETS["shipped"])
 
 
 # ---- fairlead config ----

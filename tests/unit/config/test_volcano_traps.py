@@ -10,8 +10,9 @@ from click.testing import CliRunner, Result
 
 from fairlead.api.store.snapshot import RedactionOptions, write_snapshot
 from fairlead.cli.config_commands import config_group
-from fairlead.config.volcano import load_volcano_config, preset_volcano_config
+from fairlead.config.volcano import load_volcano_config
 from fairlead.config.volcano_group_traps import traps_of_groups
+from fairlead.config.volcano_presets import PRESETS
 from fairlead.config.volcano_queue_traps import traps_of_queues
 from fairlead.config.volcano_traps import traps_of
 from fairlead.model.flow import Doc
@@ -42,7 +43,7 @@ def told(text: str) -> list[str]:
 
 def test_a_sound_file_has_no_traps() -> None:
     assert told(CALM) == []
-    assert traps_of(preset_volcano_config("default")) == []
+    assert traps_of(load_volcano_config(PRESETS["default"])) == []
 
 
 CASES = [

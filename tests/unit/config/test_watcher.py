@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.config.kube import load_kube_config
 from fairlead.config.kube_records import KubeConfig
+from fairlead.config.loading import load_config
 from fairlead.config.problems import ConfigErrors
 from fairlead.config.watcher import ConfigWatcher, ReloadOutcome
 
@@ -26,7 +26,7 @@ class Watched:
 
     def _load(self, text: str) -> KubeConfig:
         self.loads += 1
-        return load_kube_config(text, file=self.file.name)
+        return load_config(text, file=self.file.name)
 
     def write(self, text: str) -> None:
         """Replace the file, as editors and ConfigMap mounts do: a new inode, so a new stamp whatever the clock."""
@@ -99,4 +99,4 @@ def test_the_first_load_has_nothing_to_fall_back_to_and_raises(tmp_path: Path) -
     file = tmp_path / "scheduler.yaml"
     file.write_text("nonsense")
     with pytest.raises(ConfigErrors):
-        ConfigWatcher(file, load_kube_config, print)
+        ConfigWatcher(file, load_config, print)

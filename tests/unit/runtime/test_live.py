@@ -20,7 +20,7 @@ from fairlead.errors import ApiError, NotFound
 from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import CONFIG_MAP, NAMESPACE, Kind
 from fairlead.runtime.live import Clock, LiveRuntime, RuntimeLimits, Stepped
-from fairlead.runtime.worlds import Embedded, Remote, World, world_of
+from fairlead.runtime.worlds import Embedded, Remote, World
 
 
 @pytest.fixture
@@ -418,11 +418,6 @@ async def test_writes_that_do_not_end_are_given_up_when_stopping(
     async with running(Remote(api), Actor(act), limits=RuntimeLimits(stop_within=0.02)):  # type: ignore[arg-type]
         await heard.until(bool)
     assert "1 writes given up" in caplog.text
-
-
-def test_the_world_of_a_store_is_embedded_and_of_any_other_api_remote(store: Store) -> None:
-    assert isinstance(world_of(StoreApi(store)), Embedded)
-    assert isinstance(world_of(Slow.__new__(Slow)), Remote)  # type: ignore[arg-type]
 
 
 def test_the_clock_shows_the_time_of_day_and_only_goes_forward() -> None:

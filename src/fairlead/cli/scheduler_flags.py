@@ -1,0 +1,93 @@
+"""The command line of `fairlead scheduler` as records, one for each part of the program that reads them."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from fairlead.config.gates import Gates
+    from fairlead.config.volcano_setup import VolcanoSetup
+
+Group = TypeVar("Group")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFlags:
+    """Where the configuration is. One of the first three at most is given."""
+
+    config: Path | None
+    policy_config_file: Path | None
+    policy_configmap: str | None
+    policy_configmap_namespace: str
+    gates: Gates
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFlags:
+    """How to reach the cluster, and how many requests it gets."""
+
+    kubeconfig: Path | None
+    context: str | None
+    master: str | None
+    kube_api_qps: float | None
+    kube_api_burst: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderFlags:
+    """What is said of the lease; None is what was not said. Fields are called as in the configuration."""
+
+    leader_elect: bool | None
+    lease_duration: float | None
+    renew_deadline: float | None
+    retry_period: float | None
+    resource_name: str | None
+    resource_namespace: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PortFlags:
+    """Where health, metrics and explanations are served, and to whom."""
+
+    bind_address: str
+    secure_port: int
+    tls_cert_file: Path | None
+    tls_private_key_file: Path | None
+    authentication_token_file: Path | None
+
+    @property
+    def on_loopback(self) -> bool:
+        try:
+            return ipaddress.ip_address(self.bind_address).is_loopback
+        except ValueError:
+            return self.bind_address == "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerFlags:
+    config: ConfigFlags
+    cluster: ClusterFlags
+    leader: LeaderFlags
+    port: PortFlags
+    volcano: VolcanoSetup | None
+    volcano_controllers: bool
+    unschedulable_limit: float
+    verbosity: int
+
+    @classmethod
+    def of(cls, flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> SchedulerFlags:
+        """From what click gives, by the names of the options."""
+        leader = {name.removeprefix("leader_elect_"): value for name, value in flags.items()}
+        return cls(
+            config=_group(ConfigFlags, flags), cluster=_group(ClusterFlags, flags), leader=_group(LeaderFlags, leader),
+            port=_group(PortFlags, flags), volcano=volcano, volcano_controllers=flags["volcano_controllers"],
+            unschedulable_limit=flags["unschedulable_limit"], verbosity=flags["verbosity"],
+        )  # fmt: skip
+
+
+def _group(made: type[Group], flags: Mapping[str, Any]) -> Group:
+    return made(**{field.name: flags[field.name] for field in fields(made)})  # type: ignore[arg-type]
