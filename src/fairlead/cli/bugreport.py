@@ -119,7 +119,7 @@ def _version(name: str) -> str:
 
 
 def _configuration(path: Path) -> bytes:
-    """What the file comes to; a file that is wrong is itself what is needed."""
+    """The effective configuration; a file that is wrong is included as it is."""
     import yaml
 
     from fairlead.api.store.redaction import without_key_material

@@ -1,4 +1,4 @@
-"""A cluster that stands on its own: Store, server, controllers, kubelets and (if wanted) a scheduler in one process.
+"""EmbeddedCluster: Store, server, controllers, kubelets and (if wanted) a scheduler in one process.
 
     lock and load ─▶ listen ─▶ nodes ─▶ controllers step ─▶ /readyz is ok ─▶ kubeconfig ─▶ serve ... ─stop▶ undo all
 
@@ -60,7 +60,7 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """What the user options for."""
+    """What the user asked for."""
 
     fleet: Fleet
     kubeconfig: KubeconfigFile
@@ -74,7 +74,7 @@ class UpOptions:
 
 
 class EmbeddedCluster:
-    """Open it with `start`, close it with `stop`; the second undoes whatever the first got done."""
+    """Opened with `start`, closed with `stop`, which undoes as much as `start` did."""
 
     def __init__(self, options: UpOptions) -> None:
         self.options = options
@@ -245,7 +245,7 @@ class EmbeddedCluster:
         return self._was_ready
 
     async def _until_ready(self, credentials: Credentials) -> None:
-        """Look until it is, and then ask as a client would, over TLS; asking costs more than looking."""
+        """Check until everything is ready, and then once more as a client would, over TLS, which costs more."""
         trust = ssl.create_default_context(cadata=credentials.ca.decode())
         waiting = asyncio.create_task(self.failed())
         try:
@@ -272,7 +272,7 @@ def _creation(node: Doc) -> Write:
 
 
 def is_as_wished(node: Doc) -> bool:
-    """Ready; or not ours, or told to fail: such nodes shall not hold up a restart."""
+    """Whether a node is ready, or need not be: one not simulated, or made to fail, must not delay a start."""
     if not is_simulated(node) or fails_from(node) is not None:
         return True
     conditions = node["status"].get("conditions") or ()

@@ -19,7 +19,7 @@ _COLOURS = {"Scheduled": "green", "Binding": "green", "Unschedulable": "red", "E
 
 
 def show(console: Console, document: Document, *, limit: int = 5) -> None:
-    """Print all there is to say."""
+    """Print the whole explanation."""
     console.print(headline(document))
     if document.get("message"):
         console.print(escape(document["message"]))

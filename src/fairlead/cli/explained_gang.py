@@ -31,7 +31,7 @@ def show(console: Console, document: Document) -> None:
 
 
 def named(group: str, owner: str) -> str:
-    """A group that was made for somebody has a name that says little."""
+    """The group's name, with its owner if the name was generated."""
     return f"{group} (of {owner})" if owner and owner not in group else group
 
 

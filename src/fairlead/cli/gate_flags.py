@@ -1,6 +1,6 @@
-"""`--feature-gates`, for every command that takes them: one reading, over what is on where the command runs.
+"""`--feature-gates` for all commands that have it.
 
-On somebody's own cluster that is what Kubernetes has on; in our clusters groups are on as well.
+The flag changes defaults that depend on the command: Kubernetes' own on somebody's cluster, and with gangs on in ours.
 """
 
 from __future__ import annotations

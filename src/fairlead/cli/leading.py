@@ -3,8 +3,8 @@
     stand by ──elected──▶ schedule ──signal──▶ finish writes ──▶ release
                               └──lost──▶ FairleadError
 
-Who stands by watches already, as kube-scheduler does unless `delayCacheUntilActive` is set: taking over then lists
-nothing, however large the cluster.
+A process that stands by watches the cluster already, as kube-scheduler does unless `delayCacheUntilActive` is set, so
+that taking over needs no lists, however large the cluster.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = logging.getLogger("fairlead.scheduler")
 
 
 async def lead(elector: Elector | None, runtime: LiveRuntime, stopping: asyncio.Event, *, stands_by: bool) -> None:
-    """Until `stopping`, or until the runtime ends by itself. Without an elector there is nothing to wait for."""
+    """Run until `stopping` is set or the runtime ends by itself. Without an elector it runs at once."""
     if elector is None:
         await _until(stopping, asyncio.create_task(_work(runtime, None)), unelected=lambda: False)
         return
@@ -58,7 +58,7 @@ async def _until(stopping: asyncio.Event, leading: asyncio.Task[None], *, unelec
 
 @asynccontextmanager
 async def _standing_by(runtime: LiveRuntime | None) -> AsyncIterator[asyncio.Task[None] | None]:
-    """A task that watches, for whoever leads to take over; it does not outlast the block."""
+    """A task that watches the cluster until the block ends; the leader takes it over."""
     watching = None if runtime is None else asyncio.create_task(runtime.stand_by())
     try:
         yield watching

@@ -129,7 +129,7 @@ class Recording:
 
 
 def _end_on_signals() -> None:
-    """Who is told to stop ends as on Ctrl-C, with a word on what was recorded."""
+    """End on SIGTERM as on Ctrl-C, with a line on what was recorded."""
     recording = asyncio.current_task()
     assert recording is not None
     for number in (signal.SIGINT, signal.SIGTERM):

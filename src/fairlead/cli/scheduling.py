@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("fairlead.scheduler")
 
 IN_FLIGHT = 128
-"""Writes on their way at once."""
+"""Writes under way at the same time."""
 
 
 def throttle_of(config: KubeConfig) -> Throttle | None:
@@ -65,8 +65,8 @@ def throttle_of(config: KubeConfig) -> Throttle | None:
 
 
 class EventsApart:
-    """One cluster over two apis: events have connections and a limit of their own, so that telling never holds up
-    binding. Everything else is the first one's."""
+    """One cluster over two apis. Events have connections and a rate limit of their own, so that they never delay
+    bindings; everything else goes to the first api."""
 
     def __init__(self, main: ClusterApi, events: ClusterApi) -> None:
         self._main, self._events = main, events
@@ -81,7 +81,7 @@ class EventsApart:
 
 
 async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
-    """Until a signal. Raises FairleadError when the lease is lost."""
+    """Run until a signal. Raises FairleadError when the lease is lost."""
     connection = connection_of(flags.cluster, config)
     async with AsyncExitStack() as opened:
         apis = [KubeApi(connection, throttle=throttle_of(config)) for _ in range(2)]
@@ -160,7 +160,7 @@ def _load(assembly: SchedulerAssembly, flags: SchedulerFlags, file: Path, text: 
 
 
 def _in_background(opened: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:
-    """Do something beside everything else, until the end."""
+    """Run a task until the end of the process."""
     task = asyncio.create_task(work)
     opened.push_async_callback(asyncio.wait, [task])
     opened.callback(task.cancel)
@@ -176,7 +176,7 @@ def _usage_collector(board: UsageBoard, view: Mirror, api: KubeApi) -> UsageColl
 
 
 def _volcano_controllers(flags: SchedulerFlags, view: DocView) -> list[Controller]:
-    """What Volcano's manner needs beside a scheduler and a cluster does not have by itself."""
+    """Controllers that Volcano's manner needs beside the scheduler, and that a plain cluster does not have."""
     if flags.volcano is None:
         return []
     controllers = [flags.volcano.first_queues(view)]
@@ -187,7 +187,7 @@ def _volcano_controllers(flags: SchedulerFlags, view: DocView) -> list[Controlle
 
 
 async def _elector(opened: AsyncExitStack, connection: Connection, config: KubeConfig) -> Elector | None:
-    """With an api of its own: a queue of writes must not cost the lease."""
+    """The elector, if there is an election. It has an api of its own, so that queued writes never delay a renewal."""
     election = config.leader_election
     if not election.leader_elect:
         return None

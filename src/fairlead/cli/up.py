@@ -39,7 +39,7 @@ DEFAULT_KUBECONFIG = Path("fairlead.kubeconfig")
 
 
 def _each(parse: Callable[[str], Parsed]) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """A click callback that tells what is wrong with a value as wrong usage."""
+    """A click callback that reports a wrong value as wrong usage."""
 
     def callback(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
         try:
@@ -162,7 +162,7 @@ def _fleet(flags: Mapping[str, Any]) -> Fleet:
 
 
 def _leave_quietly_on_signals() -> None:
-    """Until the event loop takes over, there is nothing yet to be undone."""
+    """Exit at once on a signal until the event loop handles signals: nothing has been started before that."""
     for number in ENDING:
         signal.signal(number, lambda *_: sys.exit(0))
 

@@ -65,7 +65,7 @@ def check_volcano(
 
 
 def _usable(source: Source, *, compatible: bool) -> VolcanoConfig:
-    """A configuration whose plugins can be made: they are, to find out."""
+    """A configuration whose plugins can be made; they are made to find out."""
     from fairlead.config.volcano_build import profile_of_volcano
 
     config = volcano_config_from(source, compatible=compatible)
@@ -125,7 +125,7 @@ def effective_document(config: VolcanoConfig) -> dict[str, Any]:
 
 
 def _points(config: VolcanoConfig) -> Iterator[str]:
-    """Who is asked at which point, tier by tier."""
+    """The plugins at each point, tier by tier."""
     from fairlead.config.volcano_build import profile_of_volcano
     from fairlead.framework.tier_plugin import SWITCHES
 

@@ -56,7 +56,7 @@ def profile_from(
 
 
 def _args(config: KubeProfile, name: str, gates: Gates) -> Args:
-    """What the file says; where a feature gate decides and the file does not, what the gate says."""
+    """A plugin's args from the file, with defaults that depend on feature gates."""
     args = config.args.get(name, {})
     if name == "GangScheduling" and isinstance(args, Mapping):
         return {"preemption": "PodGroup" if "WorkloadAwarePreemption" in gates else "Pod", **args}

@@ -1,4 +1,4 @@
-"""From the extenders of a configuration to HttpExtenders, and what they take off the scheduler's hands."""
+"""HttpExtenders from a configuration, and the configuration without the resources that extenders manage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIT = "NodeResourcesFit"
 
 
 def extenders_of(config: KubeConfig, view: DocView) -> tuple[HttpExtender, ...]:
-    """As they are asked: those that may be ignored come last."""
+    """The extenders in the order in which they are called: ignorable ones come last."""
     return tuple(HttpExtender(spec_of(extender), view) for extender in config.extenders_in_order)
 
 
@@ -45,8 +45,8 @@ def spec_of(extender: ExtenderConfig) -> ExtenderSpec:
 
 
 def without_what_extenders_manage(config: KubeConfig) -> KubeConfig:
-    """The configuration in which NodeResourcesFit looks away from resources that an extender keeps to itself. As in the
-    original, they replace what the plugin's own args say."""
+    """The configuration in which NodeResourcesFit ignores resources that an extender manages alone. As in the original,
+    they replace the plugin's own `ignoredResources`."""
     ignored = tuple(
         resource.name
         for extender in config.extenders
@@ -100,7 +100,7 @@ def _present(context: ssl.SSLContext, tls: ExtenderTls) -> None:
 
 
 def _as_file(path: Path, file: str, data: str) -> Path:
-    """Where it is: data counts before a file."""
+    """The file of a certificate or key; data in the configuration is preferred to a file."""
     if not data:
         return Path(file)
     write_private(path, base64.b64decode(data))

@@ -3,8 +3,8 @@
     text -> source (lines) -> strict decoding -> draft (defaults, merged sets) -> validation, building -> KubeConfig
 
 Errors carry the original's words, the file, the line, the path of the field and a suggestion, all of them at once.
-One thing is ours: `percentageOfNodesToScore` that is not written means that every node is scored, because here that
-is cheap; 0 is the original's adaptive formula. It stays None all the way.
+One default is ours: without `percentageOfNodesToScore` every node is scored, because that is cheap here; it is None in
+the records. 0 is the original's adaptive formula.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def configuration_from(source: Source, *, capabilities: Capabilities, gates: Gat
 
 
 def check_kind(source: Source, problems: ConfigProblems) -> None:
-    """Is this the kind of document we read? Raises at once if not: nothing else about it would make sense."""
+    """Raise at once unless this is a KubeSchedulerConfiguration: no other check would make sense."""
     document, header = source.value, f"apiVersion: {API_VERSION}, kind: {KIND}"
     if document is None:
         document = {}

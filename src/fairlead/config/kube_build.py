@@ -1,8 +1,7 @@
 """From a draft to profiles that can run: names resolved, points expanded, weights summed.
 
-This is where the original starts its plugins, so what it finds here it finds late and one at a time. We note all of it.
-Two checks are ours, because a misspelt name that silently does nothing is the worst kind: a name in `disabled` and a
-name in `pluginConfig` must exist as well.
+kube-scheduler starts its plugins at this point and stops at the first error; here all errors are collected. Two checks
+are ours: names in `disabled` and in `pluginConfig` must exist too, because a misspelt one would silently do nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From decoded fields to a draft: defaults filled in and plugin sets merged, but nothing judged yet.
+"""From decoded fields to a draft: defaults filled in and plugin sets merged, but nothing validated yet.
 
 Validation and building look at the draft, because the original's complaints are about defaulted values.
 """

@@ -1,4 +1,4 @@
-"""KubeSchedulerConfiguration as frozen records: what the rest of the house reads.
+"""KubeSchedulerConfiguration as frozen records, for the rest of fairlead.
 
 Names follow the format, in Python's spelling; durations are seconds. Everything is filled in: a reader never needs to
 know a default. Only `percentage_of_nodes_to_score` may be None, and that means that every node is scored.
@@ -114,7 +114,7 @@ class KubeConfig:
 
     @property
     def extenders_in_order(self) -> tuple[ExtenderConfig, ...]:
-        """As they are called: those that may be ignored come last."""
+        """Extenders in the order in which they are called: ignorable ones come last."""
         return tuple(sorted(self.extenders, key=lambda extender: extender.ignorable))
 
     def profile(self, scheduler_name: str) -> KubeProfile | None:

@@ -1,4 +1,4 @@
-"""One door for every dialect of kube-scheduler's configuration: by kind, to a KubeConfig."""
+"""Reading kube-scheduler's configuration, in any of its formats, into a KubeConfig. The `kind` decides the format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are plugin args usable? One short function per plugin, with the original's checks in the original's order.
+"""Validation of plugin args: one function per plugin, with the original's checks in the original's order.
 
 Each function is given the path of the args and returns what is wrong below it.
 """

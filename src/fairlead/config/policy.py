@@ -1,8 +1,8 @@
 """The legacy Policy (predicates, priorities, extenders), translated with the mapping of Kubernetes 1.22.
 
-The result is a KubeSchedulerConfiguration that lists its plugins point by point, and is loaded like any other. What
-filtered then and has no successor is an error, because dropping it would let pods onto nodes they were kept from; what
-only scored then is dropped and said aloud.
+The result is a KubeSchedulerConfiguration that lists its plugins point by point, and is loaded like any other. A
+predicate without a successor is an error, because dropping it would let pods onto nodes that it kept them from. A
+priority without a successor is dropped with a notice.
 
 A plugin of today is enabled at every point that its part needs (VolumeRestrictions filters by what its PreFilter
 found), and SchedulingGates is on, because the API refuses to bind a gated pod.
@@ -166,7 +166,7 @@ def _check_kind(source: Source, problems: ConfigProblems) -> None:
 
 
 class _Translation:
-    """One policy on its way to plugins."""
+    """The translation of one Policy into plugins."""
 
     def __init__(self, policy: Mapping[str, Any], problems: ConfigProblems) -> None:
         self._policy = policy
@@ -208,7 +208,7 @@ class _Translation:
         return any(entry["name"] == name for enabled in self._sets.values() for entry in enabled)
 
     def _enable(self, point: str, name: str, weight: int = 0) -> None:
-        """The first mention counts, with its weight, as it did then."""
+        """Enable a plugin. If it is listed twice, the first mention and its weight count, as in Kubernetes 1.22."""
         enabled = self._sets.setdefault(point, [])
         if all(entry["name"] != name for entry in enabled):
             enabled.append({"name": name, "weight": weight} if weight else {"name": name})

@@ -1,4 +1,4 @@
-"""What runs without a configuration file: kube-scheduler's default profile, with gangs, and with every node scored."""
+"""The profile without a configuration file: kube-scheduler's default, with gangs, and with every node scored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration file: where, in which words, and what was probably meant.
+"""ConfigProblems: the errors of a configuration file, with place, text and suggestion.
 
 Every check appends to one Problems list instead of raising, so that a file is reported whole. A problem keeps the
 original's words apart from ours: `message` stands next to file, line and path of the field, `original` is what
@@ -23,7 +23,7 @@ Path = tuple[str | int, ...]
 
 
 class CheckStage(IntEnum):
-    """When the original notices. It stops after the first stage that found something; we report what we know."""
+    """When kube-scheduler finds a problem. It stops after the first stage with problems; we report all stages."""
 
     SYNTAX = 0
     TYPES = 1
@@ -88,7 +88,7 @@ class ConfigProblems:
         return len(self._found)
 
     def errors(self) -> list[ConfigError]:
-        """What was noted, for those who only want to mention it."""
+        """The problems as errors, without raising them."""
         return [error for _, _, error, _ in self._found]
 
     def raise_if_any(self) -> None:
@@ -96,7 +96,7 @@ class ConfigProblems:
             raise ConfigErrors([error for _, _, error, _ in self._distinct()], self._original())
 
     def _distinct(self) -> Iterable[tuple[CheckStage, Path, ConfigError, str]]:
-        """What building found about a field that validation already refused says nothing new."""
+        """Without problems of building about fields that validation has refused already."""
         refused = [path for stage, path, _, _ in self._found if stage is CheckStage.VALIDATION]
         for entry in self._found:
             stage, path = entry[:2]

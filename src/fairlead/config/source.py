@@ -1,8 +1,8 @@
 """A configuration file as plain values that remember their lines.
 
 YAML is read as the original reads it (YAML 1.1 words for booleans, no dates, no base-60 numbers, JSON as a subset), so
-that a file means the same to both. The lines are kept beside the values, by path, because a complaint without a line
-is half a complaint. Duplicate keys are refused, and so is a document that its aliases blow up or make endless.
+that a file means the same to both. The lines are kept by path beside the values, for error messages. Duplicate keys are
+refused, and so is a document whose aliases make it huge or endless.
 
 Invariant: `value` consists of dicts with string keys, lists, strings, numbers, booleans and None, nothing else.
 """

@@ -1,8 +1,8 @@
 """From a VolcanoConfig to a Profile that works in rounds: the last step before scheduling.
 
 Plugins are made from the catalogue, or from `module:Name`, a TierPlugin of the user's own. One that Volcano has and
-this house has not is an error, because a rule that silently does not hold is worse than a scheduler that does not
-start; a compatible configuration skips it, as the original skips names that it does not know.
+fairlead has not is an error, because a rule that silently does not hold is worse than a scheduler that does not start.
+A compatible configuration skips it, as Volcano skips names that it does not know.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def profile_of_volcano(config: VolcanoConfig, options: VolcanoOptions | None = N
 
 
 def recorded_rounds(text: str) -> Rounds:
-    """What a recorded configuration runs, with the original's slips; plugins are new each time."""
+    """What a recorded configuration runs, with the original's known bugs; plugins are new each time."""
     rounds = profile_of_volcano(_recorded(text)).rounds
     assert rounds is not None
     return rounds

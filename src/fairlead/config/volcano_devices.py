@@ -1,7 +1,6 @@
-"""What cards are like, from the ConfigMap in which device plugins keep it.
+"""The properties of accelerator cards, from the ConfigMap in which Volcano's device plugins keep them.
 
-The original reads it once, when it starts, and does without if it is not there or not to be understood. So do we, but
-say so.
+As in Volcano it is read once, at the start, and left out if it does not exist or cannot be read; here that is logged.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Groups that can never start, seen from their queues: one that is not there or takes no groups, or a minimum beyond
-what the queue, a queue above it or the whole cluster may ever have.
+"""Groups that can never start: their queue does not exist or takes no groups, or their minimum is more than the queue,
+one of its ancestors or the whole cluster can ever have.
 
 Such a group waits for ever without an error anywhere. Amounts are in base units, as model/group.py reads them.
 """

@@ -1,4 +1,4 @@
-"""What Volcano takes as flags; a module of its own, because every command has these flags and few need its plugins."""
+"""Settings that Volcano takes as flags. They are apart from its plugins, because every command has these flags."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class VolcanoOptions:
     """What Volcano takes as flags. The first scheduler name is also the profile's. On `usage` is how busy nodes are.
-    `csi_storage` heeds what drivers say of the room they have; None does so unless the original's ways are kept."""
+    `csi_storage` respects the capacity that storage drivers report; None does so unless Volcano's bugs are kept."""
 
     scheduler_names: Sequence[str] = ("volcano",)
     period: float = 1.0

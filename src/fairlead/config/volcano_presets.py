@@ -1,4 +1,4 @@
-"""Configurations that come with the house, as their files would read: Volcano's own two, and kube-batch's.
+"""Configurations that come with fairlead, as their files would read: Volcano's own two, and kube-batch's.
 
 `default` is what Volcano runs without a file and `shipped` what its installer puts in the ConfigMap. `kube-batch` is
 its ancestor's sample: four actions and seven plugins, with the filters and scores that it had, and without `enqueue`,

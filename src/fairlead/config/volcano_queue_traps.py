@@ -1,4 +1,4 @@
-"""What queues promise and cannot keep: guarantees beyond the cluster or the capability, parents that are not there.
+"""Queues whose settings cannot hold: guarantees beyond the cluster or the capability, parents that do not exist.
 
 The original logs these, or crashes on them; here they are told before anything runs. Amounts are in base units, as
 model/queues.py reads them from the documents.

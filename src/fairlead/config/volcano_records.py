@@ -1,4 +1,4 @@
-"""volcano-scheduler.conf as frozen records: what the rest of the house reads.
+"""volcano-scheduler.conf as frozen records, for the rest of fairlead.
 
 Switches are kept as they are spelt in the file, because their spelling is part of the format. What a file does not say
 is not filled in here: every switch is on unless it is named, but for `enableHierarchy`, and every argument has the

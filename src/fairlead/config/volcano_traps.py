@@ -1,4 +1,4 @@
-"""What is legal in a volcano-scheduler.conf and still does not do what its author hopes: traps that users fall into.
+"""Settings of a volcano-scheduler.conf that are legal and do not do what their author expects.
 
 Each trap says what will happen, why, and what to write instead. None of them is an error: every one of these files
 runs, here and in the original. Traps that come from queues are in volcano_queue_traps.py.

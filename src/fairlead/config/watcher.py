@@ -1,8 +1,7 @@
-"""Reload on change: looks at a file when asked and says whether there is a new configuration.
+"""ConfigWatcher: looks at a configuration file when asked, and says whether there is a new configuration.
 
-It never waits: the runtime asks as often as it likes. A file is read only if its stamp (time, size, inode) moved, and
-loaded only if its content did, so that touching it costs nothing. A broken file changes nothing: the last good
-configuration stays in force, and the trouble is told once per content.
+A look reads the file only if its time, size or inode changed, and loads it only if its content did. A broken file
+changes nothing: the last good configuration stays in force, and the error is reported once for each content.
 
     SAME ── stamp and content as before, or a broken content that was told already
     CHANGED ── a new configuration is in force

@@ -1,9 +1,9 @@
-"""The live runtime: changes to inboxes, steps in worker threads, writes performed, replies fed back. On asyncio.
+"""LiveRuntime: runs controllers against the clock of the machine, on asyncio with one thread per controller.
 
-The event loop has this thread; each controller's `step` runs in a thread of its own, so a slow plugin holds up
-scheduling only, never watches, writes, the lease or the API server. Between two steps a controller's inbox is drained;
-that is its snapshot. It sleeps until something is in the inbox or its `wake_at` has come. Questions (`ask`) are
-answered on the same thread, between two steps.
+Watches, writes, the lease and the API server are on the event loop. Each controller's `step` runs in a thread of its
+own, so a slow plugin delays scheduling only. Changes are collected in an inbox while a step runs and given to the next
+step, so a step sees a state that does not move. A controller sleeps until something is in its inbox or its `wake_at`
+has come. Questions (`ask`) are answered on its thread, between two steps.
 
     (standing by ─▶) waiting for first lists ─▶ step ─▶ writes ─▶ doze ─▶ step ...   ─stop▶ finish writes ─▶ ended
 
@@ -48,7 +48,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """What one step was like, for telemetry."""
+    """Measurements of one step, for telemetry."""
 
     controller: str
     seconds: float
@@ -115,7 +115,7 @@ class LiveRuntime:
         return all(driver.steps for driver in self._drivers)
 
     async def stand_by(self) -> None:
-        """Watch without acting, until cancelled. Who then runs begins with what is known, and lists nothing again."""
+        """Watch without acting, until cancelled. `run_until_stopped` then begins with what is known, without lists."""
         await self._world.run()
 
     async def run_until_stopped(self, standing_by: asyncio.Task[None] | None = None) -> None:
@@ -170,7 +170,7 @@ class _Driver:
         self._writer = world.writer(self._receive, in_flight=limits.in_flight)
 
     def follow(self) -> None:
-        """Hear of changes from now on. Not sooner: in an inbox that nobody drains they would pile up."""
+        """Collect changes from now on. Called when the first step is near, because nobody drains the inbox before."""
         watches = self.controller.watches
         self._following = self._world.follow(watches, self._awake.set)
         self._followed = len(watches)
@@ -212,7 +212,7 @@ class _Driver:
             thread.shutdown(wait=False)  # not before the questions that wait have been answered
 
     async def _follow_more(self) -> None:
-        """The controller wants to know more than before: its next step shall see all of that, if it can be had soon."""
+        """The controller has added watches. Wait a little for their objects, so that its next step sees them."""
         watches = self.controller.watches
         self._following.also(watches[self._followed :])
         self._followed = len(watches)
@@ -240,7 +240,7 @@ class _Driver:
         return wake_at
 
     async def _patiently(self, turn: asyncio.Future[_Outcome]) -> _Outcome:
-        """The step's outcome. Once stopped, a step that does not end in time is left behind in its thread."""
+        """The outcome of a step. After `stop`, a step that does not end in time is abandoned in its thread."""
         self._turning = turn
         try:
             return await turn
@@ -253,7 +253,7 @@ class _Driver:
             self._turning = None
 
     def _turn(self, changes: Sequence[Change], replies: Sequence[Reply]) -> _Outcome:
-        """In the worker thread: both calls, so that a controller never sees two threads."""
+        """Step and ask for the next wake-up, both in the worker thread, so that a controller is used by one thread."""
         writes = self.controller.step(self._clock.now(), changes, replies)
         if self._on_turn is not None:
             self._on_turn(self.controller)
@@ -274,7 +274,7 @@ class _Driver:
                 self._on_write(self.name, reply)
 
     async def _doze(self, until: float | None) -> None:
-        """Until woken, or until that time; None is forever."""
+        """Sleep until woken or until that time. None is no time limit."""
         if until is not None and until <= self._clock.now():
             # A yield, or a controller that always has more to do would keep the loop from everybody else.
             await asyncio.sleep(0)

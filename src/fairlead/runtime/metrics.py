@@ -1,7 +1,7 @@
 """The metrics of a scheduler under kube-scheduler's names, types, labels and buckets, so that existing dashboards and
 alerts go on working.
 
-Histograms are kept here, in plain arrays; counters and gauges are read from the scheduler's figures when somebody asks.
+Histograms are kept here, in plain arrays; counters and gauges are read from the scheduler's Figures at each scrape.
 prometheus-client writes the exposition format. A name for which there is no data is left out, never made up:
 docs/operations.md lists them.
 """
@@ -143,7 +143,7 @@ class Histogram:
         self._sums[labels] += value
 
     def show(self, labels: Labels = ()) -> None:
-        """From now on it is there, if only as zeros."""
+        """Expose these label values from now on, as zeros until something is observed."""
         self._counts.setdefault(labels, [0] * (len(self.name.buckets) + 1))
         self._sums.setdefault(labels, 0.0)
 
@@ -184,7 +184,7 @@ def gauge(name: Name, values: Mapping[AnyLabels, float]) -> Metric:
 
 
 def from_figures(figures: Figures) -> Iterator[Metric]:
-    """What stands in the scheduler's books."""
+    """Metrics that are read from the scheduler's Figures."""
     yield gauge(PENDING, {(queue,): count for queue, count in figures.pending.items()})
     yield gauge(IN_FLIGHT, {(event,): count for event, count in figures.in_flight.items()})
     yield gauge(CACHE, {("nodes",): figures.nodes, ("pods",): figures.pods, ("assumed_pods",): figures.assumed})

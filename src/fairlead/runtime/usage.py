@@ -1,7 +1,7 @@
-"""UsageCollector: asks again and again how busy nodes are, and puts it on the board that scheduling reads.
+"""UsageCollector: asks a metrics source at intervals how busy nodes are, and writes it to the UsageBoard.
 
-What to ask is the `metrics` of the configuration in force, looked at before every question, so that another file takes
-effect at once. Without an answer the old numbers stay; scheduling sees how old they are.
+The source is `metrics` of the configuration in force, read before each request, so that a reload takes effect at once.
+If a request fails, the old numbers stay with their times, and plugins decide whether they are too old.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class UsageCollector:
         return seconds if seconds > 0 else _INTERVAL
 
     async def collect(self) -> None:
-        """Ask once, if there is anybody to be asked."""
+        """One request, if the configuration names a source."""
         metrics, names = self._board.metrics, self._names()
         if not metrics.get("type") or not names:
             return
@@ -84,7 +84,7 @@ class UsageCollector:
             await source.close()
 
     def _tell(self, trouble: str) -> None:
-        """The same trouble only once."""
+        """Log a failure, unless it is the same as the last one."""
         if trouble != self._trouble:
             log.warning("how busy nodes are could not be found out: %s", trouble)
         self._trouble = trouble

@@ -1,10 +1,10 @@
-"""Virtual time: the controllers of a real cluster over a Store, with nobody waiting.
+"""VirtualRuntime: runs the controllers of a cluster over a Store in virtual time.
 
-Time stands still while anything is left to do: controllers step in the order in which they were given, their writes
-go straight to the Store, and the changes and replies that follow are theirs at the next turn. When all are quiet,
-time jumps to the next thing on anybody's mind: a wake-up, a message still on its way, or a deed that somebody put on
-the agenda. No threads, no sleeping, no clock. Latencies, where wanted, come from a seeded generator and never reorder
-the messages to one controller.
+Time stands still while a controller has work: controllers step in the order in which they were given, their writes are
+performed on the Store at once, and the changes and replies come with the next step. When none has work, time jumps to
+the next event: a wake-up, a delayed message, or a function that was scheduled with `at`. There are no threads, no
+sleeping and no clock. Latencies, where wanted, come from a seeded generator and never reorder the messages to one
+controller.
 
 Invariant: the same Store, controllers, deeds and seed give the same writes in the same order.
 """
@@ -56,7 +56,7 @@ class Latencies:
 
 
 class _Driven:
-    """A controller at the table, and what is on its way to it."""
+    """A controller with its feeds, and the changes and replies that are delayed on their way to it."""
 
     def __init__(self, controller: Controller, store: Store) -> None:
         self.controller = controller
@@ -72,7 +72,7 @@ class _Driven:
         self.wake_at: float | None = float("-inf")  # the first step brings all there is, even if that is nothing
 
     def _follow(self) -> None:
-        """What the controller watches, and kinds that have been defined anew since."""
+        """Follow what the controller watches, and kinds whose definitions have changed since."""
         served = {watch: self._store.served(watch.kind) for watch in self.controller.watches}
         more = [watch for watch, kind in served.items() if self._followed.get(watch) is not kind]
         if more:
@@ -137,7 +137,7 @@ class VirtualRuntime:
         return [driven.controller for driven in self._driven]
 
     def add(self, controller: Controller) -> None:
-        """One more at the table; its first step brings all there is."""
+        """Add a controller; its first step brings all objects that it watches."""
         self._driven.append(_Driven(controller, self._store))
 
     def ask(self, controller: AnyController, question: Callable[[AnyController], Answer]) -> Future[Answer]:
@@ -154,7 +154,7 @@ class VirtualRuntime:
         heapq.heappush(self._agenda, (max(time, self.now), self._sequence, deed))
 
     def run(self, until: float) -> None:
-        """Let time pass until then."""
+        """Let time pass until the given time."""
         self.settle()
         while (due := self._next_due()) <= until:
             self._jump(due)
@@ -233,7 +233,7 @@ class VirtualRuntime:
         self.at(due, lambda: driven.replies.append((self.now, self._perform(write))))
 
     def _send(self, driven: _Driven) -> None:
-        """Put what was just published on its way to a controller."""
+        """Delay what was just published by the latency of watches."""
         latency = self._latencies.watch
         for change in driven.news():
             assert latency is not None
@@ -247,7 +247,7 @@ class VirtualRuntime:
         return min(due, self._agenda[0][0]) if self._agenda else due
 
     def _jump(self, time: float) -> None:
-        """Set the clock, and let the Store forget what is old on the way."""
+        """Set the clock. The Store drops old history at the same intervals as in a live cluster."""
         while self._next_tick <= time:
             self._clock.now = max(self._clock.now, self._next_tick)
             self._next_tick += _TICK

@@ -1,8 +1,8 @@
 """The metrics of a scheduler in rounds under Volcano's names, types, labels and buckets, for its users' dashboards.
 
-Volcano's habits are kept: times are in milliseconds, `job_id` is a job's name without its namespace, and two counters
-have names that no counter should have. What it declares and never sets (the namespaces' shares, schedule_attempts) is
-left out, as it is there. What 1.16 adds (what queues keep for those let in, evictions by action) is there.
+As in Volcano, times are in milliseconds, `job_id` is a job's name without its namespace, and two counters do not end in
+`_total`. Metrics that Volcano declares and never sets (the namespaces' shares, schedule_attempts) are left out. Those
+that 1.16 adds (resources that queues reserve for groups let in, evictions by action) are there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def exponential_range(first: float, last: float, count: int) -> tuple[float, ...
 
 
 def _power(base: float, exponent: int) -> float:
-    """By squaring, on mantissa and exponent apart."""
+    """A power by repeated squaring of mantissa and exponent, as Go computes it."""
     result, result_exponent = 1.0, 0
     mantissa, binary = math.frexp(base)
     while exponent:
@@ -95,7 +95,7 @@ _PER_SECOND = 1000.0
 
 
 def as_volcano_names_them(text: bytes) -> bytes:
-    """Counters are called `..._total` by whoever writes the format; two of Volcano's are not."""
+    """The exposition with Volcano's names: prometheus-client appends `_total` to counters, and two must not have it."""
     for name in _MISNAMED:
         text = text.replace(f"{name.name}_total".encode(), name.name.encode())
     return text

@@ -1,8 +1,8 @@
 """The two worlds a live runtime can run in: a cluster behind a ClusterApi, and a Store in this process.
 
-A World says where changes come from, where writes go, and what controllers read. `Remote` reflects and mirrors;
-`Embedded` hands on what the Store tells, so that nothing is encoded or copied on the way. Nothing above this line
-knows which of the two it has.
+A World is where changes come from, where writes go and what controllers read. `Remote` keeps a mirror of the cluster by
+list and watch; `Embedded` takes changes from the Store's subscriptions, so that nothing is encoded or copied. The
+runtime does not know which of the two it has.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class World(Protocol):
     def view(self) -> DocView: ...
 
     def anticipate(self, watches: Sequence[Watch]) -> None:
-        """Somebody will follow these: `run` shall know them already."""
+        """Announce watches that will be followed, so that `run` starts them."""
         ...
 
     def follow(self, watches: Sequence[Watch], wake: Callable[[], None]) -> Following: ...
@@ -58,7 +58,7 @@ class World(Protocol):
     def writer(self, deliver: Deliver, *, in_flight: int) -> Writer: ...
 
     async def run(self) -> None:
-        """Keep it true, until cancelled."""
+        """Keep the view up to date, until cancelled."""
         ...
 
 
@@ -92,7 +92,7 @@ class Embedded:
         self.view = store
 
     def anticipate(self, watches: Sequence[Watch]) -> None:
-        """A Store knows everything all the time."""
+        """Nothing to do: a Store has all objects."""
 
     def follow(self, watches: Sequence[Watch], wake: Callable[[], None]) -> Following:
         return _Fed(self.view, watches, wake)
@@ -105,7 +105,7 @@ class Embedded:
 
 
 class _Fed:
-    """What the Store told some subscriptions, put back into the one order in which it happened."""
+    """The changes of several subscriptions of a Store, merged in the order in which they happened."""
 
     ready = True
 
@@ -123,7 +123,7 @@ class _Fed:
             )  # fmt: skip
 
     def _follow_definitions(self) -> None:
-        """Kinds that users define are others after a change of the definition, and come into being with it."""
+        """Subscribe again to kinds whose CustomResourceDefinition was added or changed."""
         self._generation = self._store.registry.generation
         for watch, old in [*self._subscriptions.items()]:
             if self._store.served(watch.kind) is not old.selection.kind:

@@ -1,4 +1,4 @@
-"""agree: does the fast version of a plugin say the same as the simple one? Both are asked about random clusters.
+"""agree: tests that the fast version of a plugin gives the same answers as a simple one, on random clusters.
 
     def test_the_fast_one_agrees():
         agree(not_in_maintenance, NotInMaintenance())

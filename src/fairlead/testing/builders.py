@@ -1,7 +1,7 @@
-"""Documents that read like speech: `pod("a").asks(cpu="2").tolerates("gpu").labelled(app="web").doc()`.
+"""Builders of documents for tests: `pod("a").asks(cpu="2").tolerates("gpu").labelled(app="web").doc()`.
 
-Every word returns a new builder, so a half-said sentence can be kept and finished in several ways. `doc()` gives a
-document of its own, as a user would have written it: the API fills in the defaults. Labels and resources whose names
+Every method returns a new builder, so an unfinished one can be kept and finished in several ways. `doc()` returns a new
+document as a user would have written it; the API fills in the defaults. Labels and resources whose names
 are no Python identifiers go in a mapping: `labelled({"app.kubernetes.io/name": "web"})`.
 """
 
@@ -24,7 +24,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 class Builder:
-    """What every object can be told."""
+    """Methods that all objects have."""
 
     kind: ClassVar[Kind]
 

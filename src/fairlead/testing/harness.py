@@ -53,7 +53,7 @@ class Harness:
     ) -> None:
         """`nodes` are a number of equal ones or documents; `schedulers` are the default one unless given, and an empty
         list for none; `controllers` are further ones; `housekeeping` chooses among the usual ones, as `fairlead up
-        --controllers` does; `script` is what pods do that say nothing of it."""
+        --controllers` does; `script` is what pods without instructions of their own do."""
         self._clock = VirtualClock(start)
         self.store = Store(clock=self._clock, rng=Random(seed))
         names = choose_controllers(housekeeping)
@@ -111,7 +111,7 @@ class Harness:
         self.close()
 
     def perform(self, write: Write) -> Doc:
-        """Any write at all."""
+        """Perform any Write."""
         if self._served is None:
             return self.store.perform(write)
         return self._served.call(lambda: self.store.perform(write))
@@ -158,7 +158,7 @@ class Harness:
             sleep(seconds)
 
     def settle(self) -> None:
-        """Let everything happen that happens at once."""
+        """Run everything that is due at this instant."""
         if self._served is None:
             self.runtime.settle()
         else:

@@ -1,8 +1,8 @@
-"""A virtual cluster opened to the world: its API on loopback, its time at the pace of ours.
+"""Served: a virtual cluster with its API on loopback, whose time passes as fast as real time.
 
-A thread of its own runs the server and lets the cluster's agenda keep up with the clock. From then on the Store
-belongs to that thread: whoever wants to write does it through `call`. Time goes on from where it stood; start the
-cluster at the real time if clients shall see true ages.
+A thread runs the server and lets virtual time keep up with the clock. From then on the Store belongs to that thread;
+other threads use it through `call`. Time goes on from the cluster's own time; start the cluster at the real time if
+clients should see true ages.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _FILTERING, _SCORING = ("prepare", "filter"), ("prepare_scores", "score")
 
 
 def figures_of(scheduler: Scheduler) -> Figures:
-    """How things stand."""
+    """Counts and sizes as they are now."""
     backlog, cluster, meter = scheduler.backlog, scheduler.cluster, scheduler.meter
     plugins = [plugin for profile in scheduler.profiles.values() for plugin in profile.plugins()]
     places = Counter(pod_state.place for pod_state in cluster.pods.values())
@@ -74,7 +74,7 @@ def _evaluations(scheduler: Scheduler) -> Counter[tuple[str, str, str]]:
 
 
 def _took_part(profile: Profile, asked: Evaluated) -> list[tuple[str, str]]:
-    """Who was asked where; who stepped aside does not count."""
+    """Plugins and points that took part in an attempt. A plugin that skipped itself does not count."""
     found = [(p.name, point) for point in _FILTERING for p in profile.at(point) if p.name not in asked.no_filter]
     if asked.scored:
         found += [(p.name, point) for point in _SCORING for p in profile.at(point) if p.name not in asked.no_score]

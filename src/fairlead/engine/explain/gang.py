@@ -1,4 +1,4 @@
-"""From the attempt at a gang to one GangExplanation. The last attempt of each gang is kept, for a bounded number."""
+"""GangExplanations, from the last attempt at each gang. They are kept for a bounded number of gangs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class GangExplanations:
 
 
 def described(gang: Gang, known: GangExplanation | None, waiting: Waiting | None) -> GangExplanation:
-    """What is known of a gang, as it stands now."""
+    """The explanation of a gang's last attempt, with the numbers of members as they are now."""
     gated = waiting is not None and waiting.queue == "gated" and (known is None or not gang.is_whole)
     if known is None or gated:
         known = GangExplanation(
@@ -80,7 +80,7 @@ def described(gang: Gang, known: GangExplanation | None, waiting: Waiting | None
 
 
 def _fits(gang: Gang, result: Result) -> int:
-    """Members that have a place, and those that found one."""
+    """How many members have a node or found one in the attempt."""
     if result.status is None:
         return gang.scheduled
     best = max((tried.fits for tried in result.tried if tried.exact), default=0)
@@ -88,7 +88,7 @@ def _fits(gang: Gang, result: Result) -> int:
 
 
 def _domains(result: Result) -> tuple[Domain, ...]:
-    """The best first: what was tried before what is only a guess."""
+    """Domains, best first: those that were tried before those that were only estimated."""
     best = sorted(result.tried, key=lambda tried: (-tried.fits, not tried.exact))
     return tuple(Domain(tried.name, tried.fits, tried.level, tried.exact) for tried in best[:_NAMED])
 

@@ -1,6 +1,6 @@
-"""From the last round to answers about groups: how far one has come, and at which check it stopped.
+"""Explanations of Volcano's PodGroups: how far a group has come, and which check stopped it.
 
-It reads the round that is under way or was last closed. Nothing is computed before somebody asks.
+They are made from the round that is under way or was closed last, when somebody asks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 def explain_job(driver: RoundDriver, namespace: str, name: str) -> JobExplanation | None:
-    """None if it is no group of this profile's queues, and not known by any."""
+    """The explanation of a group; None if this profile does not know it."""
     round = driver.latest
     if round is None:
         return None
@@ -114,14 +114,14 @@ def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequenc
 
 
 def _is_over(group: PodGroup, job: Job | None) -> bool:
-    """Whether all its pods have ended; they may be gone by now."""
+    """Whether all pods of the group have ended, also if they were deleted since."""
     if job is None or not job.tasks:
         return group.phase == "Completed"
     return all(task.status in (TaskStatus.SUCCEEDED, TaskStatus.FAILED) for task in job.tasks.values())
 
 
 def _ended(group: PodGroup, job: Job | None) -> tuple[int, int]:
-    """How many succeeded and failed: by the pods that are there, or as it was last written down."""
+    """How many pods succeeded and failed: counted if they exist, else from the group's status."""
     if job is None or not job.tasks:
         return group.counted[1:]
     return job.counts.of(TaskStatus.SUCCEEDED), job.counts.of(TaskStatus.FAILED)
@@ -133,7 +133,7 @@ def _fit_errors(job: Job) -> list[tuple[str, int]]:
 
 
 def _checks(round: Round, job: Job) -> Iterator[QueueCheck]:
-    """In the order in which they stand in a group's way."""
+    """The checks that a group must pass, in their order."""
     accounts = QueueAccounts(round, job.queue)
     yield _queue(round, job, accounts)
     if _is_over(job.group, job):
@@ -166,7 +166,7 @@ def _queue(round: Round, job: Job, accounts: QueueAccounts) -> QueueCheck:
 
 
 def _quota(job: Job, accounts: QueueAccounts) -> QueueCheck:
-    """Whether its queue, and every queue above that, has room for what is pending."""
+    """The check whether the queue and all its ancestors have room for the pending pods."""
     if accounts.own is None:
         return QueueCheck("quota", None, "no account is kept of its queue")
     if not job.tasks:

@@ -1,7 +1,7 @@
-"""From what an attempt left behind to one Explanation. Kept for a bounded number of pods, newest first.
+"""Explanations of pods, from the records of their last attempts. Kept for a bounded number of pods, newest first.
 
-What is kept is what decided, not a second opinion: the refusal codes of that attempt, the scores of the chosen node and
-of the runner-up. Pods of one kind that fail together share one column of codes.
+The records are those that decided: the refusal codes of the attempt, and the scores of the chosen node and the
+runner-up. Nothing is evaluated again. Pods of one template that fail together share one column of codes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KEPT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class AttemptRefusals:
-    """The verdicts of one attempt, to be spelled out when somebody asks."""
+    """The refusals of one attempt, from which an Explanation is made when somebody asks."""
 
     codes: NDArray[np.int32]
     verdicts: VerdictCodes
@@ -38,7 +38,7 @@ class AttemptRefusals:
 
 @dataclass(slots=True)
 class PlacedRecord:
-    """A placement, to be spelled out when somebody asks: most never do."""
+    """A placement, from which an Explanation is made when somebody asks; for most pods nobody does."""
 
     pod: Pod
     placed: Placed
@@ -51,7 +51,7 @@ class PlacedRecord:
 
     @property
     def _scores_tell(self) -> bool:
-        """Whether the scores say why it is there: not where they were not kept, as in rounds."""
+        """Whether the scores were kept. Rounds do not keep them."""
         return self.placed.feasible == 1 or self.placed.runner_up is not None or bool(self.placed.chosen.scores)
 
     def explanation(self) -> Explanation:
@@ -79,7 +79,7 @@ class Explanations:
         self._last: AttemptRefusals | None = None
 
     def of(self, uid: str, waiting: Waiting | None = None) -> Explanation | None:
-        """What is known of a pod, with where it waits now."""
+        """The Explanation of a pod's last attempt, with where it waits now."""
         found = self._kept.get(uid)
         if found is None:
             return None
@@ -161,7 +161,7 @@ class Explanations:
 
 
 def _early_blockers(refusals: Refusals) -> tuple[Blocker, ...]:
-    """What ended the search before any node was looked at."""
+    """Refusals that ended the search before any node was evaluated."""
     early = refusals.diagnosis.early
     if early is None:
         return ()

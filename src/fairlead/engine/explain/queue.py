@@ -1,8 +1,8 @@
-"""From the last round to answers about queues: what one holds and may hold, line by line, and who waits in it.
+"""Explanations of queues: what a queue holds and may hold, line by line, and which groups wait in it.
 
-It reads the round that is under way or was last closed, and the plugin that keeps accounts of queues. In a tree a queue
-can have no more than every queue above it has left, and the last lines of the sum say so. Nothing is computed before
-somebody asks.
+They are made from the round that is under way or was closed last, and from the plugin that keeps accounts of queues,
+when somebody asks. In a tree a queue can have no more than each of its ancestors has left; the last lines of the sum
+show that.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def total(requests: Iterable[Amounts]) -> Amounts:
 
 
 def _named(account: QueueAccount, queue: QueueState) -> list[str]:
-    """The resources that the queue has anything to do with."""
+    """The resources that appear in the queue's limits or in its use."""
     names = ["cpu", "memory"]
     for amounts in (account.allocated, account.request, account.inqueue, account.guarantee, account.deserved):
         names += [name for name, amount in amounts.scalars.items() if amount]
@@ -153,7 +153,7 @@ def _holders(jobs: Sequence[Job]) -> Iterator[Holder]:
 
 
 def _kept(job: Job) -> Amounts:
-    """What of its minimum a group that was let in has not got yet."""
+    """The part of its minimum that an admitted group has not been given yet."""
     kept = Amounts()
     if job.min_resources is not None and job.phase in ("Inqueue", "Running"):
         for name, least in job.min_resources.items():
@@ -162,12 +162,12 @@ def _kept(job: Job) -> Amounts:
 
 
 def owners_of(jobs: Iterable[Job]) -> Mapping[str, str]:
-    """For whom those groups were made whose names do not say so."""
+    """The owners of groups with generated names."""
     return {job.uid: job.group.made_for for job in jobs if job.group.made_for}
 
 
 def _reasons(queue: QueueState, accounts: QueueAccounts, waiting: Sequence[Job]) -> Iterator[str]:
-    """What stands out, the worst first, then how the last lines of the sum come about."""
+    """Sentences on what limits the queue, the worst first, then on how the last lines of the sum come about."""
     if not queue.queue.open:
         state = queue.queue.state or "not opened yet"
         yield f"the queue is {state}: nobody is let in and nothing is placed; what runs goes on"
@@ -185,7 +185,7 @@ def _reasons(queue: QueueState, accounts: QueueAccounts, waiting: Sequence[Job])
 
 
 def _standing(queue: QueueState, account: QueueAccount, waiting: Sequence[Job]) -> Iterator[str]:
-    """How it stands with what it deserves and may have."""
+    """Sentences that compare what the queue has with what it deserves and may have."""
     over = _exceeding(account.allocated, account.limit, account.allocated)
     if over:
         yield f"it has more than its limit: {over}; nothing is placed until it has less"
@@ -235,12 +235,12 @@ def _rules(accounts: QueueAccounts) -> Iterator[str]:
 
 
 def _place_of_queue(round: Round, queue: QueueState) -> int:
-    """Its turn among the queues, as things stand."""
+    """The position of the queue in the order of queues, at the moment."""
     return 1 + sum(round.tiers.queue_first(other, queue) for other in round.queues.values() if other is not queue)
 
 
 def in_turn(round: Round, jobs: Iterable[Job]) -> list[Job]:
-    """Those that still want something, in the order of their turns."""
+    """Groups that still have pending pods, in the order in which they are tried."""
     wanting = [job for job in jobs if job.phase != "Completed" and not job.is_ready]
 
     def order(one: Job, other: Job) -> int:
