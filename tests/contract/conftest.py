@@ -35,7 +35,7 @@ class ShiftedClock:
         return time.time() + self.shift
 
 
-class World:
+class ApiUnderTest:
     """An API to try, a namespace to try it in, and short words for what tests do all the time."""
 
     def __init__(self, api: ClusterApi, forget: Callable[[], Awaitable[None]]) -> None:
@@ -103,7 +103,7 @@ class World:
 
 
 @pytest.fixture(params=["store", "server", pytest.param("kube", marks=pytest.mark.kube)])
-def world(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[World]:
+def world(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[ApiUnderTest]:
     if request.param == "kube":
         made = runner.run(_over_real(request.getfixturevalue("control_plane")))
         yield from _opened(made, runner)
@@ -112,12 +112,12 @@ def world(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[Wo
 
 
 @pytest.fixture(params=["store", "server"])
-def own_world(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[World]:
+def own_world(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[ApiUnderTest]:
     """For what only shows on a server whose memory can be wiped while it runs."""
     yield from _embedded(request.param, runner)
 
 
-def _embedded(how: str, runner: asyncio.Runner) -> Iterator[World]:
+def _embedded(how: str, runner: asyncio.Runner) -> Iterator[ApiUnderTest]:
     clock = ShiftedClock()
     store = Store(clock=clock, rng=random.Random(1))
 
@@ -126,27 +126,27 @@ def _embedded(how: str, runner: asyncio.Runner) -> Iterator[World]:
         store.tick()
 
     if how == "store":
-        yield from _opened(World(StoreApi(store), forget), runner)
+        yield from _opened(ApiUnderTest(StoreApi(store), forget), runner)
         return
     serving = serve(store)
     api = runner.run(serving.__aenter__())
     try:
-        yield from _opened(World(api, forget), runner)
+        yield from _opened(ApiUnderTest(api, forget), runner)
     finally:
         runner.run(serving.__aexit__(None, None, None))
 
 
-async def _over_real(plane: Any) -> World:
+async def _over_real(plane: Any) -> ApiUnderTest:
     api = KubeApi(Connection.to(plane.server, token=plane.token, ca=plane.ca))
 
     async def forget() -> None:
         page = await api.list(NAMESPACE, Query(limit=1))
         plane.compact(int(page.resource_version))
 
-    return World(api, forget)
+    return ApiUnderTest(api, forget)
 
 
-def _opened(world: World, runner: asyncio.Runner) -> Iterator[World]:
+def _opened(world: ApiUnderTest, runner: asyncio.Runner) -> Iterator[ApiUnderTest]:
     try:
         runner.run(world.create(NAMESPACE, {"metadata": {"name": world.namespace}}))
         yield world
@@ -155,7 +155,7 @@ def _opened(world: World, runner: asyncio.Runner) -> Iterator[World]:
         runner.run(world.api.close())
 
 
-async def _leave(world: World) -> None:
+async def _leave(world: ApiUnderTest) -> None:
     """Nodes are for all: the next test shall not find ours."""
     for name in await world.names(NODE):
         if world.namespace in name:

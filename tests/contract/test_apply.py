@@ -20,13 +20,13 @@ from fairlead.model.kinds import (
     STATEFUL_SET,
     Kind,
 )
-from tests.contract.conftest import World
+from tests.contract.conftest import ApiUnderTest
 from tests.contract.documents import config, deployment, pod
 
 Doc = dict[str, Any]
 
 
-async def apply(world: World, kind: Kind, doc: Doc, who: str, *, force: bool = False, **more: Any) -> Doc:
+async def apply(world: ApiUnderTest, kind: Kind, doc: Doc, who: str, *, force: bool = False, **more: Any) -> Doc:
     params = {"fieldManager": who} | ({"force": "true"} if force else {})
     body = {"apiVersion": kind.api_version, "kind": kind.kind} | doc
     return await world.patch(kind, doc["metadata"]["name"], body, PatchType.APPLY, params=params, **more)
@@ -43,14 +43,14 @@ def owners(doc: Doc) -> dict[tuple[str, str, str], Doc]:
     }
 
 
-async def test_apply_creates_and_owns_what_it_states(world: World) -> None:
+async def test_apply_creates_and_owns_what_it_states(world: ApiUnderTest) -> None:
     doc = await apply(world, CONFIG_MAP, {"metadata": {"name": "c", "labels": {"l": "1"}}, "data": {"a": "1"}}, "one")
     assert doc["data"] == {"a": "1"}
     fields = {"f:data": {"f:a": {}}, "f:metadata": {"f:labels": {"f:l": {}}}}
     assert owners(doc) == {("one", "Apply", ""): fields}
 
 
-async def test_two_appliers_own_their_own_fields_and_share_equal_values(world: World) -> None:
+async def test_two_appliers_own_their_own_fields_and_share_equal_values(world: ApiUnderTest) -> None:
     await apply(world, CONFIG_MAP, settings(a="1", b="1"), "one")
     doc = await apply(world, CONFIG_MAP, settings(b="1", c="1"), "two")
     assert doc["data"] == {"a": "1", "b": "1", "c": "1"}
@@ -60,7 +60,7 @@ async def test_two_appliers_own_their_own_fields_and_share_equal_values(world: W
     assert doc["data"] == {"a": "1", "c": "1"}
 
 
-async def test_a_conflict_names_the_owner_and_every_field(world: World) -> None:
+async def test_a_conflict_names_the_owner_and_every_field(world: ApiUnderTest) -> None:
     await apply(world, CONFIG_MAP, settings(a="1", b="1"), "one")
     with pytest.raises(Conflict) as caught:
         await apply(world, CONFIG_MAP, settings(a="2"), "two")
@@ -73,14 +73,14 @@ async def test_a_conflict_names_the_owner_and_every_field(world: World) -> None:
     ]
 
 
-async def test_force_takes_the_field_from_its_owner(world: World) -> None:
+async def test_force_takes_the_field_from_its_owner(world: ApiUnderTest) -> None:
     await apply(world, CONFIG_MAP, settings(a="1", b="1"), "one")
     doc = await apply(world, CONFIG_MAP, settings(a="2"), "two", force=True)
     assert doc["data"] == {"a": "2", "b": "1"}
     assert owners(doc) == {("one", "Apply", ""): {"f:data": {"f:b": {}}}, ("two", "Apply", ""): {"f:data": {"f:a": {}}}}
 
 
-async def test_other_writes_take_ownership_of_what_they_change(world: World) -> None:
+async def test_other_writes_take_ownership_of_what_they_change(world: ApiUnderTest) -> None:
     await apply(world, CONFIG_MAP, settings(a="1", b="1"), "one")
     doc = await world.patch(CONFIG_MAP, "c", {"data": {"a": "3"}}, params={"fieldManager": "patcher"})
     assert owners(doc)["patcher", "Update", ""] == {"f:data": {"f:a": {}}}
@@ -89,13 +89,13 @@ async def test_other_writes_take_ownership_of_what_they_change(world: World) -> 
     assert caught.value.message == 'Apply failed with 1 conflict: conflict with "patcher" using v1: .data.a'
 
 
-async def test_applying_the_same_again_changes_nothing(world: World) -> None:
+async def test_applying_the_same_again_changes_nothing(world: ApiUnderTest) -> None:
     first = await apply(world, CONFIG_MAP, settings(a="1"), "one")
     again = await apply(world, CONFIG_MAP, settings(a="1"), "one")
     assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
 
-async def test_items_of_a_keyed_list_have_owners_of_their_own(world: World) -> None:
+async def test_items_of_a_keyed_list_have_owners_of_their_own(world: ApiUnderTest) -> None:
     await apply(world, DEPLOYMENT, deployment("d"), "one")
     side = {"name": "side", "image": "example.com/side:1"}
     other: Doc = {
@@ -114,7 +114,7 @@ async def test_items_of_a_keyed_list_have_owners_of_their_own(world: World) -> N
     assert [each["name"] for each in doc["spec"]["template"]["spec"]["containers"]] == ["main"]
 
 
-async def test_replicas_that_are_no_longer_stated_stay_with_whoever_set_them(world: World) -> None:
+async def test_replicas_that_are_no_longer_stated_stay_with_whoever_set_them(world: ApiUnderTest) -> None:
     await apply(world, DEPLOYMENT, deployment("d", replicas=2), "one")
     scaler = {"fieldManager": "scaler"}
     await world.patch(DEPLOYMENT, "d", {"spec": {"replicas": 5}}, subresource="scale", params=scaler)
@@ -125,7 +125,7 @@ async def test_replicas_that_are_no_longer_stated_stay_with_whoever_set_them(wor
     assert (await apply(world, DEPLOYMENT, unsaid, "one"))["spec"]["replicas"] == 5
 
 
-async def test_the_status_is_applied_through_its_own_door(world: World) -> None:
+async def test_the_status_is_applied_through_its_own_door(world: ApiUnderTest) -> None:
     await apply(world, DEPLOYMENT, deployment("d") | {"status": {"replicas": 9}}, "one")
     assert "replicas" not in (await world.get(DEPLOYMENT, "d"))["status"]
     body = {"metadata": {"name": "d"}, "status": {"replicas": 3, "observedGeneration": 1}}
@@ -134,7 +134,7 @@ async def test_the_status_is_applied_through_its_own_door(world: World) -> None:
     assert owners(doc)["controller", "Apply", "status"] == {"f:status": {"f:observedGeneration": {}, "f:replicas": {}}}
 
 
-async def test_a_dry_run_applies_nothing(world: World) -> None:
+async def test_a_dry_run_applies_nothing(world: ApiUnderTest) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap"} | settings(a="1")
     params = {"fieldManager": "one", "dryRun": "All"}
     doc = await world.patch(CONFIG_MAP, "c", body, PatchType.APPLY, params=params)
@@ -142,7 +142,7 @@ async def test_a_dry_run_applies_nothing(world: World) -> None:
     assert await world.names(CONFIG_MAP) in ([], ["kube-root-ca.crt"])
 
 
-async def test_what_cannot_be_applied(world: World) -> None:
+async def test_what_cannot_be_applied(world: ApiUnderTest) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap"} | settings(a="1")
     with pytest.raises(Invalid, match="fieldManager: Required value: is required for apply patch"):
         await world.patch(CONFIG_MAP, "c", body, PatchType.APPLY)
@@ -156,20 +156,20 @@ async def test_what_cannot_be_applied(world: World) -> None:
     assert caught.value.code in (400, 500)  # ours, and the original's
 
 
-async def test_an_object_that_nobody_applied_is_taken_over_with_force(world: World) -> None:
+async def test_an_object_that_nobody_applied_is_taken_over_with_force(world: ApiUnderTest) -> None:
     await world.create(CONFIG_MAP, config("c", {"a": "1"}), params={"fieldManager": "maker"})
     with pytest.raises(Conflict, match=r'conflict with "[a-z-]+" using v1: \.data\.a'):
         await apply(world, CONFIG_MAP, settings(a="2"), "one")
     assert (await apply(world, CONFIG_MAP, settings(a="2"), "one", force=True))["data"] == {"a": "2"}
 
 
-async def test_pods_can_be_applied_too(world: World) -> None:
+async def test_pods_can_be_applied_too(world: ApiUnderTest) -> None:
     doc = await apply(world, POD, pod("p", labels={"a": "1"}), "one")
     assert doc["status"]["phase"] == "Pending"
     assert set(owners(doc)) == {("one", "Apply", "")}
 
 
-async def test_what_the_server_fills_in_belongs_to_nobody(world: World) -> None:
+async def test_what_the_server_fills_in_belongs_to_nobody(world: ApiUnderTest) -> None:
     """A Job's selector and the labels of its pods: whoever made it and then applies its own words keeps them."""
     template = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
     spec = {"template": template, "suspend": True}
@@ -189,7 +189,7 @@ def owners_by_version(doc: Doc) -> dict[str, Doc]:
     return {f"{one['manager']} {one['apiVersion']}": one["fieldsV1"]["f:spec"] for one in entries}
 
 
-async def test_owners_keep_the_names_of_the_version_that_they_wrote_in(world: World) -> None:
+async def test_owners_keep_the_names_of_the_version_that_they_wrote_in(world: ApiUnderTest) -> None:
     """One applier speaks autoscaling/v1, another v2; each entry stays in its own version, and they meet where both
     mean the same thing."""
     v1, v2 = HORIZONTAL_POD_AUTOSCALER_V1, HORIZONTAL_POD_AUTOSCALER
@@ -215,7 +215,7 @@ async def test_owners_keep_the_names_of_the_version_that_they_wrote_in(world: Wo
     assert sorted(moved) == ["a autoscaling/v2", "b autoscaling/v2"]
 
 
-async def test_an_apply_that_changes_nothing_makes_no_new_version(world: World) -> None:
+async def test_an_apply_that_changes_nothing_makes_no_new_version(world: ApiUnderTest) -> None:
     """Not even where the server spells a value in another way than the configuration."""
     quota = {"metadata": {"name": "a"}, "spec": {"hard": {"cpu": "1000m", "pods": 3}}}
     first = await apply(world, RESOURCE_QUOTA, quota, "me")
@@ -224,7 +224,7 @@ async def test_an_apply_that_changes_nothing_makes_no_new_version(world: World) 
     assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
 
-async def test_applying_claim_templates_again_is_no_new_generation(world: World) -> None:
+async def test_applying_claim_templates_again_is_no_new_generation(world: ApiUnderTest) -> None:
     claim = {"metadata": {"name": "v"}, "spec": {"accessModes": ["ReadWriteOnce"],
              "resources": {"requests": {"storage": "1Gi"}}}}  # fmt: skip
     selector, labels = {"matchLabels": {"a": "b"}}, {"labels": {"a": "b"}}

@@ -13,7 +13,7 @@ from fairlead.api.port import Query
 from fairlead.api.store.store import StoreApi
 from fairlead.errors import ApiError, Invalid, NotFound
 from fairlead.model.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
-from tests.contract.conftest import World
+from tests.contract.conftest import ApiUnderTest
 
 Doc = dict[str, Any]
 SPEC: Doc = {
@@ -61,11 +61,11 @@ def version(name: str, *, storage: bool = True, spec: Doc | None = None, served:
     }  # fmt: skip
 
 
-def group_of(world: World) -> str:
+def group_of(world: ApiUnderTest) -> str:
     return f"{world.namespace}.example.com"
 
 
-async def served(world: World, name: str = "v1") -> Kind:
+async def served(world: ApiUnderTest, name: str = "v1") -> Kind:
     """The kind as this world knows it, once it is served."""
     group = group_of(world)
     async with asyncio.timeout(20):
@@ -83,7 +83,7 @@ async def served(world: World, name: str = "v1") -> Kind:
             return kind
 
 
-async def define(world: World, *versions: Doc) -> Kind:
+async def define(world: ApiUnderTest, *versions: Doc) -> Kind:
     await world.create(CUSTOM_RESOURCE_DEFINITION, definition(group_of(world), *versions))
     return await served(world)
 
@@ -95,7 +95,7 @@ async def until(holds: Callable[[], Awaitable[Any]]) -> None:
             await asyncio.sleep(0.2)
 
 
-async def is_gone(world: World, name: str) -> bool:
+async def is_gone(world: ApiUnderTest, name: str) -> bool:
     try:
         await world.get(CUSTOM_RESOURCE_DEFINITION, name)
     except NotFound:
@@ -107,7 +107,7 @@ def thing(name: str = "t", **spec: Any) -> Doc:
     return {"metadata": {"name": name}, "spec": {"size": 1} | spec}
 
 
-async def test_a_definition_gets_names_conditions_and_stored_versions(world: World) -> None:
+async def test_a_definition_gets_names_conditions_and_stored_versions(world: ApiUnderTest) -> None:
     await define(world)
     doc = await world.get(CUSTOM_RESOURCE_DEFINITION, f"things.{group_of(world)}")
     assert doc["spec"]["names"]["singular"] == "thing"
@@ -119,7 +119,7 @@ async def test_a_definition_gets_names_conditions_and_stored_versions(world: Wor
     assert doc["status"]["acceptedNames"]["kind"] == "Thing"
 
 
-async def test_objects_get_defaults_and_lose_what_the_schema_does_not_know(world: World) -> None:
+async def test_objects_get_defaults_and_lose_what_the_schema_does_not_know(world: ApiUnderTest) -> None:
     kind = await define(world)
     doc = await world.create(
         kind, thing(unknown=1, free={"a": {"b": None}}, maybe=None, parts=[{"name": "x", "unknown": 1}], port="80%")
@@ -131,7 +131,7 @@ async def test_objects_get_defaults_and_lose_what_the_schema_does_not_know(world
     assert doc["metadata"]["generation"] == 1
 
 
-async def test_strict_validation_names_the_unknown_field(world: World) -> None:
+async def test_strict_validation_names_the_unknown_field(world: ApiUnderTest) -> None:
     kind = await define(world)
     with pytest.raises(ApiError, match=r'strict decoding error: unknown field "spec\.unknown"'):
         await world.create(kind, thing(unknown=1), params={"fieldValidation": "Strict"})
@@ -153,14 +153,14 @@ async def test_strict_validation_names_the_unknown_field(world: World) -> None:
         ({"size": 101, "color": "blue"}, "spec.size: Forbidden: not for blue"),
     ],
 )
-async def test_rules_are_worded_as_in_the_original(world: World, spec: Doc, words: str) -> None:
+async def test_rules_are_worded_as_in_the_original(world: ApiUnderTest, spec: Doc, words: str) -> None:
     kind = await define(world)
     with pytest.raises(Invalid) as caught:
         await world.create(kind, thing(**spec))
     assert words in caught.value.message
 
 
-async def test_a_rule_about_the_old_value_holds_for_updates_only(world: World) -> None:
+async def test_a_rule_about_the_old_value_holds_for_updates_only(world: ApiUnderTest) -> None:
     kind = await define(world)
     await world.create(kind, thing(color="blue"))
     with pytest.raises(Invalid, match="spec: Invalid value: color is immutable"):
@@ -168,7 +168,7 @@ async def test_a_rule_about_the_old_value_holds_for_updates_only(world: World) -
     assert (await world.patch(kind, "t", {"spec": {"size": 2}}))["metadata"]["generation"] == 2
 
 
-async def test_status_and_scale_are_apart_from_the_spec(world: World) -> None:
+async def test_status_and_scale_are_apart_from_the_spec(world: ApiUnderTest) -> None:
     kind = await define(world)
     doc = await world.create(kind, thing() | {"status": {"size": 9}})
     assert "status" not in doc
@@ -181,7 +181,7 @@ async def test_status_and_scale_are_apart_from_the_spec(world: World) -> None:
     assert (await world.get(kind, "t"))["spec"]["size"] == 6
 
 
-async def test_lists_choose_by_selectable_fields(world: World) -> None:
+async def test_lists_choose_by_selectable_fields(world: ApiUnderTest) -> None:
     kind = await define(world)
     await world.create(kind, thing("a", color="blue"))
     await world.create(kind, thing("b"))
@@ -190,7 +190,7 @@ async def test_lists_choose_by_selectable_fields(world: World) -> None:
         await world.names(kind, field_selector="spec.size=1")
 
 
-async def test_every_version_shows_the_same_objects(world: World) -> None:
+async def test_every_version_shows_the_same_objects(world: ApiUnderTest) -> None:
     await define(world, version("v1"), version("v1beta1", storage=False))
     first, second = await served(world), await served(world, "v1beta1")
     await world.create(second, thing("t"))
@@ -202,7 +202,7 @@ async def test_every_version_shows_the_same_objects(world: World) -> None:
     assert (await world.get(first, "t"))["spec"]["size"] == 3
 
 
-async def test_what_is_no_definition_is_refused(world: World) -> None:
+async def test_what_is_no_definition_is_refused(world: ApiUnderTest) -> None:
     group = group_of(world)
     for change, words in (
         ({"metadata": {"name": "wrong"}}, 'must be spec.names.plural+"."+spec.group'),
@@ -220,7 +220,7 @@ async def test_what_is_no_definition_is_refused(world: World) -> None:
         await world.create(CUSTOM_RESOURCE_DEFINITION, broken)
 
 
-async def test_a_changed_definition_counts_at_once(world: World) -> None:
+async def test_a_changed_definition_counts_at_once(world: ApiUnderTest) -> None:
     kind = await define(world)
     await world.create(kind, thing("a"))
     doc = await world.get(CUSTOM_RESOURCE_DEFINITION, f"things.{group_of(world)}")
@@ -234,7 +234,7 @@ async def test_a_changed_definition_counts_at_once(world: World) -> None:
     await until(shows_the_new_default)
 
 
-async def test_a_definition_takes_its_objects_along(world: World) -> None:
+async def test_a_definition_takes_its_objects_along(world: ApiUnderTest) -> None:
     kind = await define(world)
     await world.create(kind, thing("a"))
     name = f"things.{group_of(world)}"
@@ -249,7 +249,7 @@ async def test_a_definition_takes_its_objects_along(world: World) -> None:
     await until(is_empty)
 
 
-async def test_an_object_with_a_finalizer_holds_its_definition_back(world: World) -> None:
+async def test_an_object_with_a_finalizer_holds_its_definition_back(world: ApiUnderTest) -> None:
     kind = await define(world)
     doc = thing("a")
     doc["metadata"]["finalizers"] = ["example.com/hold"]

@@ -6,18 +6,18 @@ import pytest
 
 from fairlead.errors import Conflict, Forbidden, Invalid, NotFound
 from fairlead.model.kinds import CONFIG_MAP, NAMESPACE, NODE, POD
-from tests.contract.conftest import World
+from tests.contract.conftest import ApiUnderTest
 from tests.contract.documents import config, node, pod
 
 
-async def bound(world: World, name: str = "p", **metadata: object) -> None:
+async def bound(world: ApiUnderTest, name: str = "p", **metadata: object) -> None:
     where = world.name("node")
     await world.create(NODE, node(where))
     await world.create(POD, pod(name, **metadata))
     await world.bind(name, where)
 
 
-async def test_an_object_without_ties_is_gone_at_once(world: World) -> None:
+async def test_an_object_without_ties_is_gone_at_once(world: ApiUnderTest) -> None:
     doc = await world.create(CONFIG_MAP, config("a"))
     answer = await world.delete(CONFIG_MAP, "a")
     assert (answer["kind"], answer["status"]) == ("Status", "Success")
@@ -26,7 +26,7 @@ async def test_an_object_without_ties_is_gone_at_once(world: World) -> None:
         await world.delete(CONFIG_MAP, "a")
 
 
-async def test_a_finalizer_holds_an_object_until_it_is_taken_away(world: World) -> None:
+async def test_a_finalizer_holds_an_object_until_it_is_taken_away(world: ApiUnderTest) -> None:
     await world.create(CONFIG_MAP, config("a", finalizers=["example.com/hold"]))
     doc = await world.delete(CONFIG_MAP, "a")
     assert doc["kind"] == "ConfigMap"
@@ -41,7 +41,7 @@ async def test_a_finalizer_holds_an_object_until_it_is_taken_away(world: World) 
         await world.get(CONFIG_MAP, "a")
 
 
-async def test_no_finalizer_may_be_added_to_what_is_going_away(world: World) -> None:
+async def test_no_finalizer_may_be_added_to_what_is_going_away(world: ApiUnderTest) -> None:
     await world.create(CONFIG_MAP, config("a", finalizers=["example.com/hold"]))
     doc = await world.delete(CONFIG_MAP, "a")
     doc["metadata"]["finalizers"].append("example.com/more")
@@ -49,7 +49,7 @@ async def test_no_finalizer_may_be_added_to_what_is_going_away(world: World) -> 
         await world.update(CONFIG_MAP, doc)
 
 
-async def test_a_bound_pod_is_given_its_grace_and_goes_when_it_is_over(world: World) -> None:
+async def test_a_bound_pod_is_given_its_grace_and_goes_when_it_is_over(world: ApiUnderTest) -> None:
     await bound(world)
     doc = await world.delete(POD, "p")
     assert doc["metadata"]["deletionGracePeriodSeconds"] == 30
@@ -60,7 +60,7 @@ async def test_a_bound_pod_is_given_its_grace_and_goes_when_it_is_over(world: Wo
         await world.get(POD, "p")
 
 
-async def test_grace_can_be_shortened_but_not_lengthened(world: World) -> None:
+async def test_grace_can_be_shortened_but_not_lengthened(world: ApiUnderTest) -> None:
     await bound(world)
     first = await world.delete(POD, "p", {"gracePeriodSeconds": 20})
     assert first["metadata"]["deletionGracePeriodSeconds"] == 20
@@ -70,14 +70,14 @@ async def test_grace_can_be_shortened_but_not_lengthened(world: World) -> None:
     assert shorter["metadata"]["deletionGracePeriodSeconds"] == 5
 
 
-async def test_a_pod_that_nobody_runs_is_gone_at_once(world: World) -> None:
+async def test_a_pod_that_nobody_runs_is_gone_at_once(world: ApiUnderTest) -> None:
     await world.create(POD, pod("p"))
     await world.delete(POD, "p")
     with pytest.raises(NotFound):
         await world.get(POD, "p")
 
 
-async def test_preconditions_must_hold(world: World) -> None:
+async def test_preconditions_must_hold(world: ApiUnderTest) -> None:
     doc = await world.create(CONFIG_MAP, config("a"))
     uid, version = doc["metadata"]["uid"], doc["metadata"]["resourceVersion"]
     with pytest.raises(Conflict) as caught:
@@ -95,7 +95,7 @@ async def test_preconditions_must_hold(world: World) -> None:
     await world.delete(CONFIG_MAP, "a", {"preconditions": {"uid": uid, "resourceVersion": version}})
 
 
-async def test_foreground_and_orphan_deletion_leave_their_finalizers(world: World) -> None:
+async def test_foreground_and_orphan_deletion_leave_their_finalizers(world: ApiUnderTest) -> None:
     for name, policy, finalizer in (("f", "Foreground", "foregroundDeletion"), ("o", "Orphan", "orphan")):
         await world.create(CONFIG_MAP, config(name))
         await world.delete(CONFIG_MAP, name, {"propagationPolicy": policy})
@@ -105,7 +105,7 @@ async def test_foreground_and_orphan_deletion_leave_their_finalizers(world: Worl
         await world.patch(CONFIG_MAP, name, {"metadata": {"finalizers": None}})
 
 
-async def test_a_collection_is_deleted_by_selection(world: World) -> None:
+async def test_a_collection_is_deleted_by_selection(world: ApiUnderTest) -> None:
     for name, labels in (("a", {"go": "y"}), ("b", {"go": "y"}), ("c", {})):
         await world.create(CONFIG_MAP, config(name, labels=labels))
     await world.delete(CONFIG_MAP, "", params={"labelSelector": "go=y"})
@@ -114,13 +114,13 @@ async def test_a_collection_is_deleted_by_selection(world: World) -> None:
     assert await world.names(CONFIG_MAP) == []
 
 
-async def test_a_dry_run_deletes_nothing(world: World) -> None:
+async def test_a_dry_run_deletes_nothing(world: ApiUnderTest) -> None:
     await world.create(CONFIG_MAP, config("a"))
     await world.delete(CONFIG_MAP, "a", {"dryRun": ["All"]})
     assert await world.names(CONFIG_MAP) == ["a"]
 
 
-async def test_a_namespace_going_away_takes_in_nothing_new(world: World) -> None:
+async def test_a_namespace_going_away_takes_in_nothing_new(world: ApiUnderTest) -> None:
     doc = await world.delete(NAMESPACE, world.namespace)
     assert doc["status"]["phase"] == "Terminating"
     with pytest.raises(Forbidden, match="because it is being terminated") as caught:
@@ -128,7 +128,7 @@ async def test_a_namespace_going_away_takes_in_nothing_new(world: World) -> None
     assert [cause["reason"] for cause in caught.value.details["causes"]] == ["NamespaceTerminating"]
 
 
-async def test_a_deleted_name_can_be_used_again_by_a_new_object(world: World) -> None:
+async def test_a_deleted_name_can_be_used_again_by_a_new_object(world: ApiUnderTest) -> None:
     first = await world.create(CONFIG_MAP, config("a"))
     await world.delete(CONFIG_MAP, "a")
     second = await world.create(CONFIG_MAP, config("a"))

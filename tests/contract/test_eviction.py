@@ -9,19 +9,19 @@ import pytest
 from fairlead.errors import BadRequest, NotFound, TooManyRequests
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import NODE, POD, POD_DISRUPTION_BUDGET
-from tests.contract.conftest import World
+from tests.contract.conftest import ApiUnderTest
 from tests.contract.documents import node, pod
 
 Doc = dict[str, Any]
 
 
-async def evict(world: World, name: str, **body: Any) -> Doc:
+async def evict(world: ApiUnderTest, name: str, **body: Any) -> Doc:
     metadata = {"name": name, "namespace": world.namespace}
     doc = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata} | body
     return await world.api.perform(Write(Verb.CREATE, POD, world.namespace, name, doc, subresource="eviction"))
 
 
-async def running(world: World, name: str, **labels: str) -> Doc:
+async def running(world: ApiUnderTest, name: str, **labels: str) -> Doc:
     """A pod that runs and is ready, on a node of its own."""
     where = world.name("node")
     await world.create(NODE, node(where))
@@ -31,7 +31,7 @@ async def running(world: World, name: str, **labels: str) -> Doc:
     return await world.patch(POD, name, {"status": {"phase": "Running", "conditions": [ready]}}, subresource="status")
 
 
-async def budget(world: World, **status: Any) -> None:
+async def budget(world: ApiUnderTest, **status: Any) -> None:
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
     doc = await world.create(POD_DISRUPTION_BUDGET, {"metadata": {"name": "b"}, "spec": spec})
     doc["status"] = {
@@ -40,7 +40,7 @@ async def budget(world: World, **status: Any) -> None:
     await world.update(POD_DISRUPTION_BUDGET, doc, subresource="status")
 
 
-async def test_a_pod_without_a_budget_is_evicted(world: World) -> None:
+async def test_a_pod_without_a_budget_is_evicted(world: ApiUnderTest) -> None:
     await running(world, "p", app="other")
     answer = await evict(world, "p", deleteOptions={"gracePeriodSeconds": 7})
     assert (answer["kind"], answer["status"]) == ("Status", "Success")
@@ -51,7 +51,7 @@ async def test_a_pod_without_a_budget_is_evicted(world: World) -> None:
     await world.delete(POD, "p", {"gracePeriodSeconds": 0})
 
 
-async def test_a_spent_budget_answers_too_many_requests(world: World) -> None:
+async def test_a_spent_budget_answers_too_many_requests(world: ApiUnderTest) -> None:
     await running(world, "p", app="web")
     await budget(world)
     with pytest.raises(TooManyRequests) as caught:
@@ -63,7 +63,7 @@ async def test_a_spent_budget_answers_too_many_requests(world: World) -> None:
     assert "deletionTimestamp" not in (await world.get(POD, "p"))["metadata"]
 
 
-async def test_a_budget_is_charged_and_remembers_the_pod(world: World) -> None:
+async def test_a_budget_is_charged_and_remembers_the_pod(world: ApiUnderTest) -> None:
     await running(world, "p", app="web")
     await budget(world, disruptionsAllowed=1, currentHealthy=2)
     await evict(world, "p")
@@ -73,7 +73,7 @@ async def test_a_budget_is_charged_and_remembers_the_pod(world: World) -> None:
     await world.delete(POD, "p", {"gracePeriodSeconds": 0})
 
 
-async def test_a_pod_that_is_not_ready_goes_when_the_budget_is_met_without_it(world: World) -> None:
+async def test_a_pod_that_is_not_ready_goes_when_the_budget_is_met_without_it(world: ApiUnderTest) -> None:
     await running(world, "p", app="web")
     unready = {"type": "Ready", "status": "False"}
     await world.patch(POD, "p", {"status": {"conditions": [unready]}}, subresource="status")
@@ -82,14 +82,14 @@ async def test_a_pod_that_is_not_ready_goes_when_the_budget_is_met_without_it(wo
     assert "p" not in await world.names(POD)
 
 
-async def test_pods_that_do_not_run_go_unasked(world: World) -> None:
+async def test_pods_that_do_not_run_go_unasked(world: ApiUnderTest) -> None:
     await world.create(POD, pod("p", labels={"app": "web"}))
     await budget(world)
     await evict(world, "p")
     assert "p" not in await world.names(POD)
 
 
-async def test_an_eviction_names_its_pod(world: World) -> None:
+async def test_an_eviction_names_its_pod(world: ApiUnderTest) -> None:
     with pytest.raises(NotFound, match='pods "nobody" not found'):
         await evict(world, "nobody")
     await world.create(POD, pod("p"))

@@ -7,11 +7,11 @@ import pytest
 from fairlead.api.port import Query
 from fairlead.errors import BadRequest, Gone
 from fairlead.model.kinds import CONFIG_MAP, NODE, POD
-from tests.contract.conftest import World
+from tests.contract.conftest import ApiUnderTest
 from tests.contract.documents import config, node, pod
 
 
-async def test_items_say_what_they_are_and_the_list_has_a_version(world: World) -> None:
+async def test_items_say_what_they_are_and_the_list_has_a_version(world: ApiUnderTest) -> None:
     doc = await world.create(CONFIG_MAP, config("a"))
     page = await world.api.list(CONFIG_MAP, Query(namespace=world.namespace))
     assert page.items == [doc]
@@ -19,7 +19,7 @@ async def test_items_say_what_they_are_and_the_list_has_a_version(world: World) 
     assert (page.continue_, page.remaining) == ("", None)
 
 
-async def test_lists_are_sorted_by_name(world: World) -> None:
+async def test_lists_are_sorted_by_name(world: ApiUnderTest) -> None:
     for name in ("b", "a-b", "a", "a.b", "c"):
         await world.create(CONFIG_MAP, config(name))
     assert await world.names(CONFIG_MAP) == ["a", "a-b", "a.b", "b", "c"]
@@ -38,14 +38,14 @@ async def test_lists_are_sorted_by_name(world: World) -> None:
         ("tier,!size", ["b", "c"]),
     ],
 )
-async def test_label_selectors_choose(world: World, selector: str, expected: list[str]) -> None:
+async def test_label_selectors_choose(world: ApiUnderTest, selector: str, expected: list[str]) -> None:
     labels = {"a": {"tier": "web", "size": "big"}, "b": {"tier": "web"}, "c": {"tier": "db"}, "d": {}}
     for name, own in labels.items():
         await world.create(CONFIG_MAP, config(name, labels=own))
     assert await world.names(CONFIG_MAP, label_selector=selector) == expected
 
 
-async def test_field_selectors_choose(world: World) -> None:
+async def test_field_selectors_choose(world: ApiUnderTest) -> None:
     for name in ("a", "b"):
         await world.create(POD, pod(name))
     where = world.name("node")
@@ -61,14 +61,14 @@ async def test_field_selectors_choose(world: World) -> None:
     ]
 
 
-async def test_a_selector_that_makes_no_sense_is_a_bad_request(world: World) -> None:
+async def test_a_selector_that_makes_no_sense_is_a_bad_request(world: ApiUnderTest) -> None:
     with pytest.raises(BadRequest, match="unable to parse requirement"):
         await world.names(POD, label_selector="a in b")
     with pytest.raises(BadRequest, match=r"field label not supported: spec\.surprise"):
         await world.names(POD, field_selector="spec.surprise=1")
 
 
-async def test_a_list_comes_in_pages_of_one_moment(world: World) -> None:
+async def test_a_list_comes_in_pages_of_one_moment(world: ApiUnderTest) -> None:
     for name in "abcde":
         await world.create(CONFIG_MAP, config(name))
     seen, token, versions = [], "", set()
@@ -87,7 +87,7 @@ async def test_a_list_comes_in_pages_of_one_moment(world: World) -> None:
     assert len(versions) == 1
 
 
-async def test_pages_of_a_selection_do_not_tell_how_many_remain(world: World) -> None:
+async def test_pages_of_a_selection_do_not_tell_how_many_remain(world: ApiUnderTest) -> None:
     for name in "abc":
         await world.create(CONFIG_MAP, config(name, labels={"x": "y"}))
     page = await world.api.list(CONFIG_MAP, Query(namespace=world.namespace, limit=1, label_selector="x=y"))
@@ -95,12 +95,12 @@ async def test_pages_of_a_selection_do_not_tell_how_many_remain(world: World) ->
     assert page.remaining is None
 
 
-async def test_a_continue_token_that_is_none_is_a_bad_request(world: World) -> None:
+async def test_a_continue_token_that_is_none_is_a_bad_request(world: ApiUnderTest) -> None:
     with pytest.raises(BadRequest, match="continue key is not valid"):
         await world.api.list(CONFIG_MAP, Query(namespace=world.namespace, limit=1, continue_="nonsense"))
 
 
-async def test_a_continue_token_of_a_forgotten_moment_is_gone(world: World) -> None:
+async def test_a_continue_token_of_a_forgotten_moment_is_gone(world: ApiUnderTest) -> None:
     for name in "abc":
         await world.create(CONFIG_MAP, config(name))
     page = await world.api.list(CONFIG_MAP, Query(namespace=world.namespace, limit=1))
@@ -111,7 +111,7 @@ async def test_a_continue_token_of_a_forgotten_moment_is_gone(world: World) -> N
     assert caught.value.code == 410
 
 
-async def test_a_list_can_be_of_an_exact_version(world: World) -> None:
+async def test_a_list_can_be_of_an_exact_version(world: ApiUnderTest) -> None:
     first = await world.create(CONFIG_MAP, config("a"))
     version = first["metadata"]["resourceVersion"]
     await world.create(CONFIG_MAP, config("b"))
@@ -123,7 +123,7 @@ async def test_a_list_can_be_of_an_exact_version(world: World) -> None:
     assert page.resource_version == version
 
 
-async def test_a_list_of_a_forgotten_version_is_gone(world: World) -> None:
+async def test_a_list_of_a_forgotten_version_is_gone(world: ApiUnderTest) -> None:
     first = await world.create(CONFIG_MAP, config("a"))
     await world.create(CONFIG_MAP, config("b"))
     await world.forget()
@@ -138,7 +138,7 @@ async def test_a_list_of_a_forgotten_version_is_gone(world: World) -> None:
         )
 
 
-async def test_a_list_not_older_than_a_version_shows_at_least_that(world: World) -> None:
+async def test_a_list_not_older_than_a_version_shows_at_least_that(world: ApiUnderTest) -> None:
     await world.create(CONFIG_MAP, config("a"))
     second = await world.create(CONFIG_MAP, config("b"))
     version = second["metadata"]["resourceVersion"]
@@ -158,7 +158,7 @@ async def test_a_list_not_older_than_a_version_shows_at_least_that(world: World)
     ],
 )
 async def test_a_version_match_that_makes_no_sense_is_refused(
-    world: World, version: str, match: str, words: str
+    world: ApiUnderTest, version: str, match: str, words: str
 ) -> None:
     from fairlead.errors import ApiError
 
@@ -169,7 +169,7 @@ async def test_a_version_match_that_makes_no_sense_is_refused(
     assert caught.value.code in (400, 422)
 
 
-async def test_lists_reach_over_all_namespaces(world: World) -> None:
+async def test_lists_reach_over_all_namespaces(world: ApiUnderTest) -> None:
     await world.create(CONFIG_MAP, config("a", labels={"only": world.namespace}))
     page = await world.api.list(CONFIG_MAP, Query(label_selector=f"only={world.namespace}"))
     assert [item["metadata"]["namespace"] for item in page.items] == [world.namespace]

@@ -9,13 +9,13 @@ import pytest
 from fairlead.errors import ApiError, BadRequest, Conflict, Invalid, NotFound
 from fairlead.model.flow import PatchType
 from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD
-from tests.contract.conftest import World
+from tests.contract.conftest import ApiUnderTest
 from tests.contract.documents import config, deployment, node, pod
 
 JSON, MERGE, STRATEGIC = PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC
 
 
-async def test_a_json_patch_is_a_list_of_operations(world: World) -> None:
+async def test_a_json_patch_is_a_list_of_operations(world: ApiUnderTest) -> None:
     await world.create(CONFIG_MAP, config("a", {"one": "1", "two": "2"}))
     patch = [
         {"op": "test", "path": "/data/one", "value": "1"},
@@ -29,7 +29,7 @@ async def test_a_json_patch_is_a_list_of_operations(world: World) -> None:
     assert doc["metadata"]["labels"] == {"example.com/x": "y"}
 
 
-async def test_a_json_patch_whose_test_fails_changes_nothing(world: World) -> None:
+async def test_a_json_patch_whose_test_fails_changes_nothing(world: ApiUnderTest) -> None:
     before = await world.create(CONFIG_MAP, config("a", {"one": "1"}))
     patch = [{"op": "replace", "path": "/data/one", "value": "2"}, {"op": "test", "path": "/data/one", "value": "x"}]
     with pytest.raises(Invalid):
@@ -37,7 +37,7 @@ async def test_a_json_patch_whose_test_fails_changes_nothing(world: World) -> No
     assert await world.get(CONFIG_MAP, "a") == before
 
 
-async def test_a_json_patch_to_nowhere_is_invalid(world: World) -> None:
+async def test_a_json_patch_to_nowhere_is_invalid(world: ApiUnderTest) -> None:
     await world.create(CONFIG_MAP, config("a"))
     with pytest.raises(Invalid):
         await world.patch(CONFIG_MAP, "a", [{"op": "remove", "path": "/data/nothing"}], JSON)
@@ -45,7 +45,7 @@ async def test_a_json_patch_to_nowhere_is_invalid(world: World) -> None:
         await world.patch(CONFIG_MAP, "a", {"not": "a list"}, JSON)
 
 
-async def test_a_merge_patch_merges_maps_removes_nulls_and_replaces_lists(world: World) -> None:
+async def test_a_merge_patch_merges_maps_removes_nulls_and_replaces_lists(world: ApiUnderTest) -> None:
     await world.create(CONFIG_MAP, config("a", {"keep": "1", "drop": "2"}, finalizers=["example.com/a"]))
     doc = await world.patch(
         CONFIG_MAP, "a", {"data": {"drop": None, "new": "3"}, "metadata": {"finalizers": ["example.com/b"]}}
@@ -54,7 +54,7 @@ async def test_a_merge_patch_merges_maps_removes_nulls_and_replaces_lists(world:
     assert doc["metadata"]["finalizers"] == ["example.com/b"]
 
 
-async def test_a_patch_may_insist_on_a_version(world: World) -> None:
+async def test_a_patch_may_insist_on_a_version(world: ApiUnderTest) -> None:
     doc = await world.create(CONFIG_MAP, config("a"))
     stale = doc["metadata"]["resourceVersion"]
     await world.patch(CONFIG_MAP, "a", {"data": {"x": "1"}, "metadata": {"resourceVersion": stale}})
@@ -62,19 +62,19 @@ async def test_a_patch_may_insist_on_a_version(world: World) -> None:
         await world.patch(CONFIG_MAP, "a", {"data": {"x": "2"}, "metadata": {"resourceVersion": stale}})
 
 
-async def test_a_patch_of_a_missing_object_is_not_found(world: World) -> None:
+async def test_a_patch_of_a_missing_object_is_not_found(world: ApiUnderTest) -> None:
     for type_ in (MERGE, STRATEGIC):
         with pytest.raises(NotFound):
             await world.patch(CONFIG_MAP, "nobody", {"data": {"a": "b"}}, type_)
 
 
-async def test_a_patch_that_changes_nothing_keeps_the_version(world: World) -> None:
+async def test_a_patch_that_changes_nothing_keeps_the_version(world: ApiUnderTest) -> None:
     doc = await world.create(CONFIG_MAP, config("a", {"x": "1"}))
     same = await world.patch(CONFIG_MAP, "a", {"data": {"x": "1"}})
     assert same["metadata"]["resourceVersion"] == doc["metadata"]["resourceVersion"]
 
 
-async def test_a_patch_is_validated_like_an_update(world: World) -> None:
+async def test_a_patch_is_validated_like_an_update(world: ApiUnderTest) -> None:
     await world.create(DEPLOYMENT, deployment("d"))
     with pytest.raises(Invalid) as caught:
         await world.patch(DEPLOYMENT, "d", {"spec": {"replicas": -1}})
@@ -87,7 +87,7 @@ async def test_a_patch_is_validated_like_an_update(world: World) -> None:
 # strategic
 
 
-async def test_containers_are_merged_by_name(world: World) -> None:
+async def test_containers_are_merged_by_name(world: ApiUnderTest) -> None:
     await world.create(DEPLOYMENT, deployment("d"))
     containers = [{"name": "side", "image": "side:1"}, {"name": "main", "env": [{"name": "A", "value": "1"}]}]
     doc = await world.patch(DEPLOYMENT, "d", {"spec": {"template": {"spec": {"containers": containers}}}}, STRATEGIC)
@@ -100,14 +100,14 @@ async def test_containers_are_merged_by_name(world: World) -> None:
     assert main["env"] == [{"name": "B", "value": "2"}, {"name": "A", "value": "1"}]
 
 
-async def test_a_merge_patch_replaces_all_containers(world: World) -> None:
+async def test_a_merge_patch_replaces_all_containers(world: ApiUnderTest) -> None:
     await world.create(DEPLOYMENT, deployment("d"))
     containers = [{"name": "only", "image": "only:1"}]
     doc = await world.patch(DEPLOYMENT, "d", {"spec": {"template": {"spec": {"containers": containers}}}}, MERGE)
     assert [c["name"] for c in doc["spec"]["template"]["spec"]["containers"]] == ["only"]
 
 
-async def test_tolerations_are_replaced_as_a_whole(world: World) -> None:
+async def test_tolerations_are_replaced_as_a_whole(world: ApiUnderTest) -> None:
     doc = await world.create(DEPLOYMENT, deployment("d"))
     one, two = ({"key": key, "operator": "Exists"} for key in ("one", "two"))
     for toleration in (one, two):
@@ -117,7 +117,7 @@ async def test_tolerations_are_replaced_as_a_whole(world: World) -> None:
     assert doc["spec"]["template"]["spec"]["tolerations"] == [two]
 
 
-async def test_taints_are_replaced_as_a_whole(world: World) -> None:
+async def test_taints_are_replaced_as_a_whole(world: ApiUnderTest) -> None:
     name = world.name("node")
     await world.create(NODE, node(name, taints=[{"key": "a", "effect": "NoSchedule"}]))
     doc = await world.patch(NODE, name, {"spec": {"taints": [{"key": "b", "effect": "NoSchedule"}]}}, STRATEGIC)
@@ -128,7 +128,7 @@ def condition(type_: str, status: str, **more: Any) -> dict[str, Any]:
     return {"type": type_, "status": status} | more
 
 
-async def test_conditions_are_merged_by_type(world: World) -> None:
+async def test_conditions_are_merged_by_type(world: ApiUnderTest) -> None:
     await world.create(POD, pod("p"))
     for patch in ([condition("Ready", "False")], [condition("PodScheduled", "True")], [condition("Ready", "True")]):
         doc = await world.patch(POD, "p", {"status": {"conditions": patch}}, STRATEGIC, subresource="status")
@@ -136,7 +136,7 @@ async def test_conditions_are_merged_by_type(world: World) -> None:
     assert found == {"Ready": "True", "PodScheduled": "True"}
 
 
-async def test_the_order_of_a_merged_list_can_be_set(world: World) -> None:
+async def test_the_order_of_a_merged_list_can_be_set(world: ApiUnderTest) -> None:
     name = world.name("node")
     await world.create(NODE, node(name))
     for type_ in ("A", "B"):
@@ -148,7 +148,7 @@ async def test_the_order_of_a_merged_list_can_be_set(world: World) -> None:
     assert [(each["type"], each["status"]) for each in doc["status"]["conditions"]] == [("A", "False"), ("B", "True")]
 
 
-async def test_primitive_lists_can_be_merged_and_thinned(world: World) -> None:
+async def test_primitive_lists_can_be_merged_and_thinned(world: ApiUnderTest) -> None:
     await world.create(CONFIG_MAP, config("a", finalizers=["example.com/a"]))
     doc = await world.patch(CONFIG_MAP, "a", {"metadata": {"finalizers": ["example.com/b"]}}, STRATEGIC)
     assert sorted(doc["metadata"]["finalizers"]) == ["example.com/a", "example.com/b"]
@@ -157,13 +157,13 @@ async def test_primitive_lists_can_be_merged_and_thinned(world: World) -> None:
     assert doc["metadata"]["finalizers"] == ["example.com/b"]
 
 
-async def test_a_map_can_be_replaced_whole(world: World) -> None:
+async def test_a_map_can_be_replaced_whole(world: ApiUnderTest) -> None:
     await world.create(CONFIG_MAP, config("a", {"one": "1", "two": "2"}))
     doc = await world.patch(CONFIG_MAP, "a", {"data": {"$patch": "replace", "three": "3"}}, STRATEGIC)
     assert doc["data"] == {"three": "3"}
 
 
-async def test_ports_of_a_container_are_merged_by_number(world: World) -> None:
+async def test_ports_of_a_container_are_merged_by_number(world: ApiUnderTest) -> None:
     body = deployment("d")
     body["spec"]["template"]["spec"]["containers"][0]["ports"] = [{"containerPort": 80}]
     await world.create(DEPLOYMENT, body)
@@ -175,7 +175,7 @@ async def test_ports_of_a_container_are_merged_by_number(world: World) -> None:
     ]  # fmt: skip
 
 
-async def test_an_unknown_directive_is_refused(world: World) -> None:
+async def test_an_unknown_directive_is_refused(world: ApiUnderTest) -> None:
     await world.create(CONFIG_MAP, config("a"))
     with pytest.raises(ApiError, match="unknown patch type: explode in map"):
         await world.patch(CONFIG_MAP, "a", {"$patch": "explode"}, STRATEGIC)

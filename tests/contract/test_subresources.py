@@ -6,11 +6,11 @@ import pytest
 
 from fairlead.errors import ApiError, Conflict, Invalid, NotFound
 from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, NODE, POD
-from tests.contract.conftest import World
+from tests.contract.conftest import ApiUnderTest
 from tests.contract.documents import config, deployment, node, pod
 
 
-async def test_an_update_leaves_the_status_alone_and_a_status_update_the_spec(world: World) -> None:
+async def test_an_update_leaves_the_status_alone_and_a_status_update_the_spec(world: ApiUnderTest) -> None:
     doc = await world.create(DEPLOYMENT, deployment("d", replicas=2))
     doc["spec"]["replicas"] = 3
     doc["status"] = {"replicas": 9}
@@ -23,14 +23,14 @@ async def test_an_update_leaves_the_status_alone_and_a_status_update_the_spec(wo
     assert doc["metadata"]["generation"] == 2
 
 
-async def test_a_status_update_can_conflict_too(world: World) -> None:
+async def test_a_status_update_can_conflict_too(world: ApiUnderTest) -> None:
     doc = await world.create(DEPLOYMENT, deployment("d"))
     await world.patch(DEPLOYMENT, "d", {"metadata": {"labels": {"a": "b"}}})
     with pytest.raises(Conflict):
         await world.update(DEPLOYMENT, doc | {"status": {"replicas": 1}}, subresource="status")
 
 
-async def test_a_pods_status_is_written_by_its_subresource(world: World) -> None:
+async def test_a_pods_status_is_written_by_its_subresource(world: ApiUnderTest) -> None:
     doc = await world.create(POD, pod("p"))
     doc["status"]["phase"] = "Running"
     doc["status"]["podIP"] = "10.1.2.3"
@@ -41,7 +41,7 @@ async def test_a_pods_status_is_written_by_its_subresource(world: World) -> None
     assert (await world.get(POD, "p", subresource="status"))["status"]["podIP"] == "10.1.2.3"
 
 
-async def test_a_nodes_status_and_spec_are_apart(world: World) -> None:
+async def test_a_nodes_status_and_spec_are_apart(world: ApiUnderTest) -> None:
     name = world.name("node")
     await world.create(NODE, node(name))
     amounts = {"status": {"allocatable": {"cpu": "3", "memory": "15Gi", "pods": "100"}}}
@@ -52,7 +52,7 @@ async def test_a_nodes_status_and_spec_are_apart(world: World) -> None:
     assert doc["status"]["capacity"]["cpu"] == "4"
 
 
-async def test_kinds_without_status_have_no_such_path(world: World) -> None:
+async def test_kinds_without_status_have_no_such_path(world: ApiUnderTest) -> None:
     doc = await world.create(CONFIG_MAP, config("a"))
     with pytest.raises(ApiError) as caught:
         await world.update(CONFIG_MAP, doc, subresource="status")
@@ -62,7 +62,7 @@ async def test_kinds_without_status_have_no_such_path(world: World) -> None:
 # binding
 
 
-async def test_a_binding_sets_the_node_and_the_condition(world: World) -> None:
+async def test_a_binding_sets_the_node_and_the_condition(world: ApiUnderTest) -> None:
     where = world.name("node")
     await world.create(NODE, node(where))
     before = await world.create(POD, pod("p"))
@@ -78,7 +78,7 @@ async def test_a_binding_sets_the_node_and_the_condition(world: World) -> None:
     assert doc["metadata"]["generation"] == 1
 
 
-async def test_annotations_of_a_binding_go_to_the_pod(world: World) -> None:
+async def test_annotations_of_a_binding_go_to_the_pod(world: ApiUnderTest) -> None:
     where = world.name("node")
     await world.create(NODE, node(where))
     await world.create(POD, pod("p", annotations={"old": "1"}))
@@ -86,7 +86,7 @@ async def test_annotations_of_a_binding_go_to_the_pod(world: World) -> None:
     assert (await world.get(POD, "p"))["metadata"]["annotations"] == {"old": "1", "new": "2"}
 
 
-async def test_a_second_binding_is_a_conflict(world: World) -> None:
+async def test_a_second_binding_is_a_conflict(world: ApiUnderTest) -> None:
     where = world.name("node")
     await world.create(NODE, node(where))
     await world.create(POD, pod("p"))
@@ -98,7 +98,7 @@ async def test_a_second_binding_is_a_conflict(world: World) -> None:
     )
 
 
-async def test_a_pod_that_goes_away_is_not_bound(world: World) -> None:
+async def test_a_pod_that_goes_away_is_not_bound(world: ApiUnderTest) -> None:
     await world.create(POD, pod("p", finalizers=["example.com/hold"]))
     await world.delete(POD, "p")
     with pytest.raises(Conflict, match="pod p is being deleted, cannot be assigned to a host"):
@@ -106,13 +106,13 @@ async def test_a_pod_that_goes_away_is_not_bound(world: World) -> None:
     await world.patch(POD, "p", {"metadata": {"finalizers": None}})
 
 
-async def test_a_gated_pod_is_not_bound(world: World) -> None:
+async def test_a_gated_pod_is_not_bound(world: ApiUnderTest) -> None:
     await world.create(POD, pod("p", spec={"schedulingGates": [{"name": "example.com/wait"}]}))
     with pytest.raises(Conflict, match=r"pod p has non-empty \.spec\.schedulingGates"):
         await world.bind("p", "anywhere")
 
 
-async def test_a_binding_names_the_pod_it_means(world: World) -> None:
+async def test_a_binding_names_the_pod_it_means(world: ApiUnderTest) -> None:
     await world.create(POD, pod("p"))
     with pytest.raises(Conflict, match="Precondition failed: UID in precondition: other"):
         await world.bind("p", "anywhere", uid="other")
@@ -120,7 +120,7 @@ async def test_a_binding_names_the_pod_it_means(world: World) -> None:
         await world.bind("nobody", "anywhere")
 
 
-async def test_a_binding_needs_a_target(world: World) -> None:
+async def test_a_binding_needs_a_target(world: ApiUnderTest) -> None:
     await world.create(POD, pod("p"))
     with pytest.raises(ApiError, match=r"target\.name: Required value") as caught:
         await world.bind("p", "")
@@ -130,7 +130,7 @@ async def test_a_binding_needs_a_target(world: World) -> None:
 # scale
 
 
-async def test_a_scale_reads_and_sets_the_replicas(world: World) -> None:
+async def test_a_scale_reads_and_sets_the_replicas(world: ApiUnderTest) -> None:
     doc = await world.create(DEPLOYMENT, deployment("d", replicas=2))
     scale = await world.get(DEPLOYMENT, "d", subresource="scale")
     assert (scale["kind"], scale["apiVersion"]) == ("Scale", "autoscaling/v1")
@@ -143,13 +143,13 @@ async def test_a_scale_reads_and_sets_the_replicas(world: World) -> None:
     assert (doc["spec"]["replicas"], doc["metadata"]["generation"]) == (4, 2)
 
 
-async def test_a_scale_can_be_patched(world: World) -> None:
+async def test_a_scale_can_be_patched(world: ApiUnderTest) -> None:
     await world.create(DEPLOYMENT, deployment("d", replicas=2))
     await world.patch(DEPLOYMENT, "d", {"spec": {"replicas": 7}}, subresource="scale")
     assert (await world.get(DEPLOYMENT, "d"))["spec"]["replicas"] == 7
 
 
-async def test_a_scale_below_nothing_is_invalid(world: World) -> None:
+async def test_a_scale_below_nothing_is_invalid(world: ApiUnderTest) -> None:
     await world.create(DEPLOYMENT, deployment("d"))
     with pytest.raises(Invalid, match="must be greater than or equal to 0"):
         await world.patch(DEPLOYMENT, "d", {"spec": {"replicas": -1}}, subresource="scale")

@@ -12,15 +12,15 @@ from fairlead.api.port import Query
 from fairlead.errors import Gone
 from fairlead.model.flow import Change, Watch
 from fairlead.model.kinds import CONFIG_MAP, NODE, POD
-from tests.contract.conftest import World
+from tests.contract.conftest import ApiUnderTest
 from tests.contract.documents import config, node, pod
 
 
-async def version(world: World) -> str:
+async def version(world: ApiUnderTest) -> str:
     return (await world.api.list(CONFIG_MAP, Query(namespace=world.namespace))).resource_version
 
 
-async def test_a_watch_from_a_version_replays_what_came_after(world: World) -> None:
+async def test_a_watch_from_a_version_replays_what_came_after(world: ApiUnderTest) -> None:
     await world.create(CONFIG_MAP, config("before"))
     start = await version(world)
     doc = await world.create(CONFIG_MAP, config("a", {"n": "1"}))
@@ -31,13 +31,13 @@ async def test_a_watch_from_a_version_replays_what_came_after(world: World) -> N
     ]  # fmt: skip
 
 
-async def test_a_watch_without_a_version_begins_with_all_there_is(world: World) -> None:
+async def test_a_watch_without_a_version_begins_with_all_there_is(world: ApiUnderTest) -> None:
     for name in "abc":
         await world.create(CONFIG_MAP, config(name))
     assert sorted(await world.events(3, CONFIG_MAP)) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
 
 
-async def test_a_watch_hears_what_happens_while_it_is_open(world: World) -> None:
+async def test_a_watch_hears_what_happens_while_it_is_open(world: ApiUnderTest) -> None:
     start = await version(world)
     watching = asyncio.ensure_future(world.events(2, CONFIG_MAP, resource_version=start))
     await world.create(CONFIG_MAP, config("a"))
@@ -45,7 +45,7 @@ async def test_a_watch_hears_what_happens_while_it_is_open(world: World) -> None
     assert await watching == [("ADDED", "a"), ("DELETED", "a")]
 
 
-async def test_events_carry_whole_objects_with_rising_versions(world: World) -> None:
+async def test_events_carry_whole_objects_with_rising_versions(world: ApiUnderTest) -> None:
     start = await version(world)
     doc = await world.create(CONFIG_MAP, config("a", {"n": "1"}))
     await world.delete(CONFIG_MAP, "a")
@@ -58,14 +58,14 @@ async def test_events_carry_whole_objects_with_rising_versions(world: World) -> 
     assert int(deleted.doc["metadata"]["resourceVersion"]) > int(doc["metadata"]["resourceVersion"])
 
 
-async def test_a_watch_resumes_after_the_version_it_was_given(world: World) -> None:
+async def test_a_watch_resumes_after_the_version_it_was_given(world: ApiUnderTest) -> None:
     first = await world.create(CONFIG_MAP, config("a"))
     await world.create(CONFIG_MAP, config("b"))
     resumed = await world.events(1, CONFIG_MAP, resource_version=first["metadata"]["resourceVersion"])
     assert resumed == [("ADDED", "b")]
 
 
-async def test_an_object_that_enters_a_selection_is_added_and_one_that_leaves_it_deleted(world: World) -> None:
+async def test_an_object_that_enters_a_selection_is_added_and_one_that_leaves_it_deleted(world: ApiUnderTest) -> None:
     start = await version(world)
     doc = await world.create(CONFIG_MAP, config("a", labels={"in": "no"}))
     doc["metadata"]["labels"] = {"in": "yes"}
@@ -79,7 +79,7 @@ async def test_an_object_that_enters_a_selection_is_added_and_one_that_leaves_it
     ]  # fmt: skip
 
 
-async def test_a_watch_by_field_sees_a_pod_leave_when_it_is_bound(world: World) -> None:
+async def test_a_watch_by_field_sees_a_pod_leave_when_it_is_bound(world: ApiUnderTest) -> None:
     where = world.name("node")
     await world.create(NODE, node(where))
     start = await version(world)
@@ -92,7 +92,7 @@ async def test_a_watch_by_field_sees_a_pod_leave_when_it_is_bound(world: World) 
     ]
 
 
-async def test_initial_events_end_with_a_marked_bookmark(world: World) -> None:
+async def test_initial_events_end_with_a_marked_bookmark(world: ApiUnderTest) -> None:
     for name in "ab":
         await world.create(CONFIG_MAP, config(name))
     stream = world.api.watch(CONFIG_MAP, Query(namespace=world.namespace), send_initial_events=True, timeout=20)
@@ -108,7 +108,7 @@ async def test_initial_events_end_with_a_marked_bookmark(world: World) -> None:
     assert (event.type, event.doc["metadata"]["name"]) == ("ADDED", "c")
 
 
-async def test_initial_events_without_bookmarks_have_no_marked_end(world: World) -> None:
+async def test_initial_events_without_bookmarks_have_no_marked_end(world: ApiUnderTest) -> None:
     await world.create(CONFIG_MAP, config("a"))
     stream = world.api.watch(
         CONFIG_MAP, Query(namespace=world.namespace), send_initial_events=True, bookmarks=False, timeout=1
@@ -116,7 +116,7 @@ async def test_initial_events_without_bookmarks_have_no_marked_end(world: World)
     assert [event.type async for event in stream] == ["ADDED"]
 
 
-async def test_a_watch_ends_when_its_time_is_over(world: World) -> None:
+async def test_a_watch_ends_when_its_time_is_over(world: ApiUnderTest) -> None:
     start = await version(world)
     async with asyncio.timeout(15):
         seen = [
@@ -128,7 +128,7 @@ async def test_a_watch_ends_when_its_time_is_over(world: World) -> None:
     assert set(seen) <= {"BOOKMARK"}
 
 
-async def test_a_watch_from_a_forgotten_version_is_gone(own_world: World) -> None:
+async def test_a_watch_from_a_forgotten_version_is_gone(own_world: ApiUnderTest) -> None:
     """Not on the real server: it keeps recent events in a cache that only a restart wipes."""
     start = await version(own_world)
     await own_world.create(CONFIG_MAP, config("a"))
@@ -139,7 +139,7 @@ async def test_a_watch_from_a_forgotten_version_is_gone(own_world: World) -> Non
     assert caught.value.code == 410
 
 
-async def test_a_reflector_mirrors_any_of_them(world: World) -> None:
+async def test_a_reflector_mirrors_any_of_them(world: ApiUnderTest) -> None:
     for name in "abcde":
         await world.create(CONFIG_MAP, config(name))
     heard: list[tuple[str, str]] = []

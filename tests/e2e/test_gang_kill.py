@@ -107,7 +107,7 @@ class Eyes:
         assert not self._wrong, f"{self._wrong}\n{scheduler.log.read_text() if scheduler is not None else ''}"
 
 
-class Stage:
+class KilledSchedulers:
     def __init__(self, up: Up, api: KubeApi, eyes: Eyes, directory: Path) -> None:
         self.api = api
         self.eyes = eyes
@@ -150,25 +150,25 @@ def _group(gang: str, minimum: int) -> Doc:
     return {"apiVersion": POD_GROUP.api_version, "kind": "PodGroup", "metadata": {"name": gang}, "spec": spec}
 
 
-async def _native(stage: Stage, gang: str, size: int = SIZE, priority: str = "") -> None:
+async def _native(stage: KilledSchedulers, gang: str, size: int = SIZE, priority: str = "") -> None:
     await stage.create(POD_GROUP, _group(gang, size))
     members = [_member(gang, number).having(schedulingGroup={"podGroupName": gang}) for number in range(size)]
     more = {"priorityClassName": priority} if priority else {}
     await stage.create(POD, *(member.having(**more).doc() for member in members))
 
 
-async def _of_volcano(stage: Stage, gang: str) -> None:
+async def _of_volcano(stage: KilledSchedulers, gang: str) -> None:
     await stage.create(VC_POD_GROUP, podgroup(gang, SIZE).doc())
     named = {"scheduling.k8s.io/group-name": gang}
     await stage.create(POD, *(_member(gang, number).annotated(named).doc() for number in range(SIZE)))
 
 
-async def _of_a_job(stage: Stage, gang: str) -> None:
+async def _of_a_job(stage: KilledSchedulers, gang: str) -> None:
     template = _member(gang, 0).annotated({"scheduling.fairlead.io/gang": "auto"}).running_for("1h")
     await stage.create(JOB, job(gang).of(template).times(SIZE, at_once=SIZE).doc())
 
 
-Sort = Callable[[Stage, str], Awaitable[None]]
+Sort = Callable[[KilledSchedulers, str], Awaitable[None]]
 SORTS: Sequence[tuple[Sort, int]] = ((_native, 2), (_of_volcano, 1), (_of_a_job, 1))
 """With how many kills each gets through."""
 
@@ -190,7 +190,7 @@ async def test_a_gang_that_is_half_bound_when_the_scheduler_is_killed_comes_firs
     rng = random.Random(SEED)
     api = KubeApi(load_kubeconfig(up.kubeconfig))
     eyes = Eyes(api)
-    stage = Stage(up, api, eyes, tmp_path / "lives")
+    stage = KilledSchedulers(up, api, eyes, tmp_path / "lives")
     try:
         await stage.create(PRIORITY_CLASS, priority_class("urgent", 1000).never_preempting().doc())
         async with eyes.open():
@@ -200,7 +200,7 @@ async def test_a_gang_that_is_half_bound_when_the_scheduler_is_killed_comes_firs
         await api.close()
 
 
-async def _in_the_middle(stage: Stage, sort: Sort, gang: str, kills: int, rng: random.Random) -> None:
+async def _in_the_middle(stage: KilledSchedulers, sort: Sort, gang: str, kills: int, rng: random.Random) -> None:
     """On a machine that is busy with other things a kill may come too late: then once more."""
     found = []
     for attempt in range(ATTEMPTS):
@@ -211,7 +211,7 @@ async def _in_the_middle(stage: Stage, sort: Sort, gang: str, kills: int, rng: r
     raise AssertionError(f"no kill came in the middle of {SIZE}: {found}")
 
 
-async def _one_gang(stage: Stage, sort: Sort, gang: str, kills: int, rng: random.Random) -> list[int]:
+async def _one_gang(stage: KilledSchedulers, sort: Sort, gang: str, kills: int, rng: random.Random) -> list[int]:
     """A gang, killed schedulers, a rival; the answer is how many members were bound after each kill."""
     eyes, rival = stage.eyes, f"rival-of-{gang}"
     await sort(stage, gang)
@@ -235,7 +235,7 @@ async def _one_gang(stage: Stage, sort: Sort, gang: str, kills: int, rng: random
     return halves
 
 
-async def _killed_at(stage: Stage, gang: str, bound: int) -> int:
+async def _killed_at(stage: KilledSchedulers, gang: str, bound: int) -> int:
     """Let a scheduler work until so many members are bound, and pull the plug."""
     running = stage.scheduler()
     try:

@@ -26,9 +26,9 @@ from fairlead.model.kinds import Kind
 from fairlead.model.times import timestamp
 from tests.kube.contenders import create, node_document, pod_document
 from tests.kube.control_plane import ControlPlane
-from tests.kube.volcano_stage import FAIRLEAD, HOME, VOLCANO, Stage, contender, prepare
+from tests.kube.volcano_runner import FAIRLEAD, HOME, VOLCANO, StoryRunner, contender, prepare
 from tests.kube.volcano_stories import GROUP
-from tests.scenario.volcano_world import conf
+from tests.support.volcano import conf
 
 pytestmark = pytest.mark.kube
 
@@ -188,7 +188,7 @@ async def played(case: Case, name: str, plane: ControlPlane) -> dict[str, tuple[
     file = settings / "volcano-scheduler.conf"
     file.write_text(case.conf)
     api = KubeApi(load_kubeconfig(plane.kubeconfig))
-    stage = Stage(api, file)
+    stage = StoryRunner(api, file)
     try:
         await _set_up(api, case)
         with contender(name, plane.kubeconfig, file):
@@ -210,7 +210,7 @@ async def played(case: Case, name: str, plane: ControlPlane) -> dict[str, tuple[
         await api.close()
 
 
-async def _rounds(stage: Stage) -> None:
+async def _rounds(stage: StoryRunner) -> None:
     """Wait until a whole round has passed, and what it decided was written."""
     for _ in range(4):
         await stage._errand({"kubernetes.io/hostname": HOME}, phase="Inqueue")

@@ -12,8 +12,8 @@ import pytest
 
 from tests.kube.control_plane import ControlPlane
 from tests.kube.volcano_chance import stories_without_chance
+from tests.kube.volcano_runner import FAIRLEAD, VOLCANO, prepare, tell_all
 from tests.kube.volcano_settings import SETTINGS
-from tests.kube.volcano_stage import FAIRLEAD, VOLCANO, prepare, tell_all
 from tests.kube.volcano_stories import Story
 
 pytestmark = pytest.mark.kube

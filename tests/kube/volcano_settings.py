@@ -1,6 +1,6 @@
 """Volcano configurations under which stories are told, and what each makes worth telling.
 
-All have `predicates`, `gang` and the action `backfill`, by which the stage knows where a scheduler is (volcano_stage).
+All have `predicates`, `gang` and the action `backfill`; by it volcano_runner knows where a scheduler is.
 """
 
 from __future__ import annotations

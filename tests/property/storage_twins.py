@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from fairlead.model import kinds
-from tests.property.storage_worlds import BOUND, EBS_ZONE, MIGRATED, OLD_ZONE, SELECTED, ZONE, Answer, Doc, World
+from fairlead.model.flow import Doc
+from tests.property.random_storage import EBS_ZONE, MIGRATED, StorageObjects
+from tests.support.documents import BOUND, OLD_ZONE, SELECTED, ZONE
+from tests.support.plugins import Answer
 
 FINAL = "UnschedulableAndUnresolvable"
 ZONE_KEYS = (OLD_ZONE, "failure-domain.beta.kubernetes.io/region", ZONE, "topology.kubernetes.io/region")
@@ -20,7 +23,7 @@ def claim_names(pod: Doc) -> list[str]:
     return [v["persistentVolumeClaim"]["claimName"] for v in volumes if "persistentVolumeClaim" in v]
 
 
-def claim_of(world: World, name: str) -> Doc | None:
+def claim_of(world: StorageObjects, name: str) -> Doc | None:
     return world.find(kinds.PERSISTENT_VOLUME_CLAIM, name, "default")
 
 
@@ -30,14 +33,14 @@ def gigabytes(doc: Doc, *path: str) -> int:
     return int(str(doc or "0Gi").removesuffix("Gi"))
 
 
-def by_node(world: World, judge: Any) -> dict[str, Verdict]:
+def by_node(world: StorageObjects, judge: Any) -> dict[str, Verdict]:
     return {node["metadata"]["name"]: judge(node) for node in world.all(kinds.NODE)}
 
 
 # ---- VolumeRestrictions ----
 
 
-def restrictions(world: World, pod: Doc) -> Answer:
+def restrictions(world: StorageObjects, pod: Doc) -> Answer:
     once = set()
     for name in claim_names(pod):
         claim = claim_of(world, name)
@@ -81,7 +84,7 @@ def same_disk(mine: Doc, theirs: Doc) -> bool:
 # ---- NodeVolumeLimits ----
 
 
-def limits(world: World, pod: Doc) -> Answer:
+def limits(world: StorageObjects, pod: Doc) -> Answer:
     if not any(
         {"persistentVolumeClaim", "gcePersistentDisk", "awsElasticBlockStore"} & set(v) for v in pod["spec"]["volumes"]
     ):
@@ -116,7 +119,7 @@ def limits(world: World, pod: Doc) -> Answer:
     return by_node(world, judge)
 
 
-def identities(world: World, pod: Doc, csi_node: Doc | None) -> Iterator[tuple[str, str]]:
+def identities(world: StorageObjects, pod: Doc, csi_node: Doc | None) -> Iterator[tuple[str, str]]:
     for volume in pod["spec"]["volumes"]:
         if "persistentVolumeClaim" in volume:
             claim = claim_of(world, volume["persistentVolumeClaim"]["claimName"])
@@ -132,7 +135,7 @@ def identities(world: World, pod: Doc, csi_node: Doc | None) -> Iterator[tuple[s
             yield f"{found[0]}/{found[1]}", found[0]
 
 
-def identity_of(world: World, claim: Doc, csi_node: Doc | None) -> tuple[str, str] | None:
+def identity_of(world: StorageObjects, claim: Doc, csi_node: Doc | None) -> tuple[str, str] | None:
     volume = world.find(kinds.PERSISTENT_VOLUME, claim["spec"].get("volumeName", ""))
     if volume is not None:
         if "csi" in volume["spec"]:
@@ -149,7 +152,7 @@ def identity_of(world: World, claim: Doc, csi_node: Doc | None) -> tuple[str, st
     return storage_class["provisioner"], handle
 
 
-def left_behind(world: World, node: str) -> Iterator[tuple[str, str]]:
+def left_behind(world: StorageObjects, node: str) -> Iterator[tuple[str, str]]:
     for attachment in world.all(kinds.VOLUME_ATTACHMENT):
         spec = attachment["spec"]
         volume = world.find(kinds.PERSISTENT_VOLUME, spec["source"]["persistentVolumeName"])
@@ -160,7 +163,7 @@ def left_behind(world: World, node: str) -> Iterator[tuple[str, str]]:
 # ---- VolumeZone ----
 
 
-def zone(world: World, pod: Doc) -> Answer:
+def zone(world: StorageObjects, pod: Doc) -> Answer:
     wanted: list[tuple[str, set[str]]] = []
     for name in claim_names(pod):
         claim = claim_of(world, name)
@@ -200,7 +203,7 @@ def zone(world: World, pod: Doc) -> Answer:
 # ---- VolumeBinding ----
 
 
-def binding(world: World, pod: Doc) -> Answer:
+def binding(world: StorageObjects, pod: Doc) -> Answer:
     sorted_out = classify(world, pod)
     if not isinstance(sorted_out, tuple) or isinstance(sorted_out[0], str):
         return sorted_out  # type: ignore[return-value]
@@ -213,7 +216,7 @@ def binding(world: World, pod: Doc) -> Answer:
     return by_node(world, judge)
 
 
-def classify(world: World, pod: Doc) -> str | tuple[str, tuple[str]] | tuple[list[Doc], list[Doc]]:
+def classify(world: StorageObjects, pod: Doc) -> str | tuple[str, tuple[str]] | tuple[list[Doc], list[Doc]]:
     names = claim_names(pod)
     if not names:
         return "skip"
@@ -245,7 +248,7 @@ def classify(world: World, pod: Doc) -> str | tuple[str, tuple[str]] | tuple[lis
 class Plan:
     """What one node offers for the claims of a pod."""
 
-    def __init__(self, world: World, node: Doc, bound: list[Doc], delayed: list[Doc]) -> None:
+    def __init__(self, world: StorageObjects, node: Doc, bound: list[Doc], delayed: list[Doc]) -> None:
         self.world, self.node, self.name = world, node, node["metadata"]["name"]
         self.matched: list[tuple[str, str]] = []
         self.made: list[str] = []

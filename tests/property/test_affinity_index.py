@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
+from fairlead.model.flow import Change, Doc, Happened
 from fairlead.model.pod import compile_pod
 from fairlead.model.selectors import selector_from_document
 from fairlead.state import existing, selected
@@ -21,15 +21,14 @@ from fairlead.state.affinity import AffinityIndex, affinity_index
 from fairlead.state.cluster import Cluster
 from fairlead.state.selected import PodSelection
 from fairlead.state.statement import Statement
-from tests.property.neighbourhoods import (
+from tests.property.random_clusters import (
     KEYS,
     NAMESPACES,
-    Doc,
-    apply,
     node_documents,
     pod_documents,
     selectors,
 )
+from tests.support.scenario import put
 
 NODES = [f"n{i}" for i in range(5)]
 steps = st.lists(
@@ -71,13 +70,13 @@ def test_counts_are_those_of_a_recount(
 def happen(cluster: Cluster, what: str, number: int, data: st.DataObject) -> None:
     name, node = f"p{number % 8}", NODES[number % len(NODES)]
     if what == "pod":
-        apply(cluster, kinds.POD, data.draw(pod_documents(name, node)), Happened.MODIFIED)
+        put(cluster, kinds.POD, data.draw(pod_documents(name, node)), Happened.MODIFIED)
     elif what == "end":
         cluster.apply(change_of_pod(name))
     elif what == "node":
-        apply(cluster, kinds.NODE, data.draw(node_documents(node)), Happened.MODIFIED)
+        put(cluster, kinds.NODE, data.draw(node_documents(node)), Happened.MODIFIED)
     elif what == "drop":
-        apply(cluster, kinds.NODE, {"metadata": {"name": node}}, Happened.DELETED)
+        put(cluster, kinds.NODE, {"metadata": {"name": node}}, Happened.DELETED)
     else:
         move_and_undo(cluster, number, data)
 

@@ -11,7 +11,7 @@ from fairlead.engine.queue.heap import KeyedHeap
 from fairlead.framework.profile import profile_of
 from fairlead.model.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
 from fairlead.model.pod import Pod
-from tests.unit.engine.waiting_room import NODE_ADD, POD_GONE, PROFILE, T0, Refuser, Room, on
+from tests.support.waiting import NODE_ADD, POD_GONE, PROFILE, T0, FilterPlugin, QueueScenario, on
 
 EVENTS = (
     NODE_ADD,
@@ -30,8 +30,8 @@ class AnyLife(RuleBasedStateMachine):
 
     @initialize(max_backoff=st.sampled_from([0.0, 3.0, 10.0]), limit=st.sampled_from([40.0, 300.0]))
     def open(self, max_backoff: float, limit: float) -> None:
-        labels = Refuser("Labels", (on("Pod", ActionType.UPDATE_POD_LABEL),))
-        self.room = Room(labels, Refuser("Deaf"), max_backoff=max_backoff, unschedulable_limit=limit)
+        labels = FilterPlugin("Labels", (on("Pod", ActionType.UPDATE_POD_LABEL),))
+        self.room = QueueScenario(labels, FilterPlugin("Deaf"), max_backoff=max_backoff, unschedulable_limit=limit)
         self.backlog = self.room.backlog
         self.alive: dict[str, Pod] = {}
         self.flying: dict[str, Entry] = {}

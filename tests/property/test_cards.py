@@ -13,8 +13,8 @@ from fairlead.model.tasks import TaskStatus
 from fairlead.plugins.volcano.devices.device_config import DeviceConfig
 from fairlead.plugins.volcano.devices.deviceshare import DeviceShare
 from fairlead.plugins.volcano.devices.vgpus import Vgpus
+from tests.support.rounds import RoundScenario, task
 from tests.unit.plugins.volcano.test_deviceshare import A100, OFFERS, REGISTER, containers
-from tests.unit.plugins.volcano.yard import Yard, task
 
 KINDS = ((16000, "NVIDIA-T4"), (40960, "NVIDIA-A100-SXM4-40GB"))
 CARDS = st.lists(st.tuples(st.integers(1, 3), st.sampled_from(KINDS)), min_size=1, max_size=3)
@@ -37,17 +37,17 @@ def pool(policy: str) -> Vgpus:
 def opened(
     nodes: list[Any], pods: list[list[dict[str, str]]], cards: Vgpus, *, compatible: bool = False
 ) -> tuple[Round, DeviceShare]:
-    yard = Yard().queue("default").group("job")
+    yard = RoundScenario().queue("default").group("job")
     for at, (listed, mode) in enumerate(nodes):
         entries = (
             f"n{at}c{card},{slots},{memory},{model},true,{mode}:"
             for card, (slots, (memory, model)) in enumerate(listed)
         )
-        yard.annotated_node(f"n{at}", {REGISTER: "".join(entries)}, **OFFERS)
+        yard.node(f"n{at}", annotations={REGISTER: "".join(entries)}, **OFFERS)
     for at, several in enumerate(pods):
         yard.pod(f"p{at}", "job", containers=containers(*several), labels={"kind": str(at % 2)})
     plugin = DeviceShare([cards], weight=1)
-    return yard.round(plugin, compatible=compatible), plugin
+    return yard.open(plugin, compatible=compatible), plugin
 
 
 def move(round: Round, plugin: DeviceShare, name: str, row: int, status: TaskStatus) -> bool:

@@ -18,8 +18,8 @@ from fairlead.framework.plugin import Plugin, Wait
 from fairlead.model.flow import Doc, Happened, Reply, Verb, Write
 from fairlead.plugins.gang import GangScheduling
 from fairlead.state.cluster import PodPlace
-from tests.unit.engine.gang_stage import gang_stage, group, member, members
-from tests.unit.engine.stage import Stage, deleting, node, pod
+from tests.support.documents import deleting, group, member, members, node, pod
+from tests.support.scheduling import SchedulerScenario, gang_scenario
 
 EXAMPLES = settings(max_examples=40)
 TIMEOUT = 60.0
@@ -34,7 +34,7 @@ def _bound(doc: Doc, to: str) -> Doc:
     return {**doc, "spec": {**doc["spec"], "nodeName": to}}
 
 
-def _answer(stage: Stage, *, failing: Iterable[str] = ()) -> list[Write]:
+def _answer(stage: SchedulerScenario, *, failing: Iterable[str] = ()) -> list[Write]:
     """The API performs all writes but the binds of some pods; the watch shows what was bound."""
     failing = set(failing)
     writes, stage._unanswered = stage._unanswered, []
@@ -42,7 +42,7 @@ def _answer(stage: Stage, *, failing: Iterable[str] = ()) -> list[Write]:
     return stage.run(replies=[Reply(w, {}, Conflict("not now") if id(w) in refused else None) for w in writes])
 
 
-def _show(stage: Stage, docs: Iterable[Doc], *, failing: Iterable[str] = ()) -> None:
+def _show(stage: SchedulerScenario, docs: Iterable[Doc], *, failing: Iterable[str] = ()) -> None:
     binds = stage.binds()
     for doc in docs:
         name = doc["metadata"]["name"]
@@ -76,7 +76,7 @@ def test_no_bind_is_sent_before_the_minimum_is_permitted(data: Any, size: int) -
     minimum = data.draw(st.integers(1, size))
     names = [f"g-{i}" for i in range(size)]
     chosen = Chosen(set(data.draw(st.lists(st.sampled_from(names), unique=True))))
-    stage = gang_stage(chosen, nodes=2)
+    stage = gang_scenario(chosen, nodes=2)
     stage.tell(group("g", minimum), *members("g", size))
     permitted = {name for name in names if name not in chosen.waiting}
     left = data.draw(st.permutations(sorted(chosen.waiting)))
@@ -111,7 +111,7 @@ def test_a_member_whose_bind_fails_keeps_its_place_and_gets_it(data: Any, size: 
     docs = members("g", size, cpu="2")
     names = [doc["metadata"]["name"] for doc in docs]
     failing = set(data.draw(st.lists(st.sampled_from(names), unique=True, min_size=1)))
-    stage = gang_stage(nodes=4)
+    stage = gang_scenario(nodes=4)
     stage.tell(group("g", size), *docs)
     placed = stage.binds()
     assert len(placed) == size
@@ -158,7 +158,7 @@ def test_gangs_found_half_bound_are_completed_before_anything_else(
     documents += [_rival(f"single-{i}", priority=priority) for i, priority in enumerate(others)]
     documents += [group("whole", 2), *members("whole", 2, priority=2000)]
     rng.shuffle(documents)
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*documents, node("n0", cpu=str(used + len(missing)), pods="110"))
     assert set(stage.binds()) == missing
 
@@ -166,7 +166,7 @@ def test_gangs_found_half_bound_are_completed_before_anything_else(
 @given(st.integers(2, 4), st.integers(1, 3), st.booleans())
 @EXAMPLES
 def test_a_gang_that_lost_a_running_member_comes_first_too(size: int, lost: int, important: bool) -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     docs = members("g", size)
     stage.tell(node("n0", cpu=str(size), pods="110"), group("g", size), *(_bound(doc, "n0") for doc in docs))
     rivals = [_rival(f"rival-{i}", priority=1000 if important else 0) for i in range(3)]
@@ -175,22 +175,16 @@ def test_a_gang_that_lost_a_running_member_comes_first_too(size: int, lost: int,
     replacements = [member(f"new-{i}", "g") for i in range(lost)]
     stage.tell(*replacements)
     stage.run(
-        *(stage_change(stage, _bound(doc, "n0"), Happened.DELETED) for doc in docs[:lost]),
+        *(stage.as_change(_bound(doc, "n0"), Happened.DELETED) for doc in docs[:lost]),
     )
     stage.run(after=20.0)
     assert set(stage.binds()) == {f"new-{i}" for i in range(lost)}
 
 
-def stage_change(stage: Stage, doc: Doc, happened: Happened) -> Any:
-    from fairlead.model.flow import Change
-
-    return Change(happened, stage._kind(doc), stage._versioned(doc))
-
-
 # ---- time ----
 
 
-def _deleted(stage: Stage) -> set[str]:
+def _deleted(stage: SchedulerScenario) -> set[str]:
     return {write.name for write in stage.writes if write.verb is Verb.DELETE}
 
 
@@ -203,7 +197,7 @@ def test_when_time_runs_out_the_profile_decides(data: Any, size: int, evicts: bo
     names = [doc["metadata"]["name"] for doc in docs]
     failing = set(data.draw(st.lists(st.sampled_from(names), unique=True, min_size=1, max_size=size - 1)))
     started = set(names) - failing
-    stage = gang_stage(nodes=2, gang=GangScheduling(timeout=TIMEOUT, evicts=evicts))
+    stage = gang_scenario(nodes=2, gang=GangScheduling(timeout=TIMEOUT, evicts=evicts))
     stage.tell(group("g", size), *docs)
     placed = stage.binds()
     for _ in range(3):
@@ -243,7 +237,7 @@ def test_when_time_runs_out_the_profile_decides(data: Any, size: int, evicts: bo
 def test_time_also_runs_out_for_a_gang_that_was_found_half_bound(size: int, started: int, evicts: bool) -> None:
     """There is no room for the rest, ever."""
     assume(started < size)
-    stage = gang_stage(gang=GangScheduling(timeout=TIMEOUT, evicts=evicts))
+    stage = gang_scenario(gang=GangScheduling(timeout=TIMEOUT, evicts=evicts))
     docs = members("g", size)
     stage.tell(
         node("n0", cpu=str(started)), group("g", size), *(_bound(doc, "n0") for doc in docs[:started]), *docs[started:]
@@ -281,7 +275,7 @@ class Keeper(Plugin):
 @EXAMPLES
 def test_what_a_gang_reserves_is_given_back_unless_it_starts(size: int, cpu: int, nodes: int) -> None:
     keeper = Keeper()
-    stage = gang_stage(keeper, nodes=nodes)
+    stage = gang_scenario(keeper, nodes=nodes)
     stage.tell(group("g", size), *members("g", size, cpu=str(cpu)))
     assert keeper.kept == {f"uid-{name}" for name in stage.binds()}
     assert len(keeper.kept) in (0, size)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.engine.gangs.domain_search import DomainCapacity
-from tests.unit.engine.gang_stage import RACK, gang_stage, group, member, racks
-from tests.unit.engine.stage import pod
+from tests.support.documents import RACK, group, member, pod, racks
+from tests.support.scheduling import gang_scenario
 
 loads = st.lists(st.integers(0, 4), min_size=6, max_size=6)
 sizes = st.lists(st.integers(1, 3), min_size=1, max_size=7)
@@ -25,7 +25,7 @@ def _outcome(used: list[int], asked: list[int], minimum: int, *, tainted: int, p
     wish = group("g", minimum, key=RACK)
     if preferred:
         wish["metadata"]["annotations"] = {"scheduling.fairlead.io/topology-mode": "Preferred"}
-    stage = gang_stage()
+    stage = gang_scenario()
     busy = [pod(f"p{at}", cpu=str(cpu), on=f"r{at // 2}n{at % 2}") for at, cpu in enumerate(used) if cpu]
     stage.tell(*nodes, *busy)
     stage.tell(wish, *(member(f"g-{at}", "g", cpu=str(cpu)) for at, cpu in enumerate(asked)))

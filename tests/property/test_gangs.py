@@ -16,8 +16,8 @@ from fairlead.model import kinds
 from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Write
 from fairlead.model.reasons import unschedulable
 from fairlead.plugins.gang import GangScheduling
-from tests.unit.engine.gang_stage import RACK, gang_stage, group, member
-from tests.unit.engine.stage import Scripted, Stage, deleting, node, pod
+from tests.support.documents import RACK, deleting, group, member, node, pod
+from tests.support.scheduling import SchedulerScenario, ScriptedPlugin, gang_scenario
 
 GROUPS = {"a": 2, "b": 3, "c": 4}
 MEMBERS = [(f"{name}-{i}", name) for name, size in GROUPS.items() for i in range(size + 1)]
@@ -53,21 +53,21 @@ steps = st.lists(
 )
 
 
-class World:
+class SchedulerAndApi:
     """A stage and its API server. Writes are performed when the API comes to them, some fail; the watch tells of what
     was done some time later. A killed scheduler knows nothing and is shown what the API has."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], Doc] = {}
-        self.permit = Scripted("Permit")
+        self.permit = ScriptedPlugin("Permit")
         self.serial = 0
         self.version = 0
         self.sent: list[Write] = []
         self.untold: list[Change] = []
         self.stage = self._fresh()
 
-    def _fresh(self, now: float | None = None) -> Stage:
-        stage = gang_stage(self.permit, gang=GangScheduling(timeout=60.0))
+    def _fresh(self, now: float | None = None) -> SchedulerScenario:
+        stage = gang_scenario(self.permit, gang=GangScheduling(timeout=60.0))
         if now is not None:
             stage.now = now
         stage.run(*(Change(Happened.ADDED, self._kind(doc), doc) for doc in self.objects.values()))
@@ -252,7 +252,7 @@ _NODE_LOST = [("start", "c"), ("lose", "n0"), ("single", 0, 1)]
 @example([("node", "n1"), *_NODE_LOST, ("api", 5), ("watch",), ("wait", 34.9)])
 @settings(max_examples=150)
 def test_no_gang_starts_before_it_can_be_whole_whatever_happens(sequence: list[tuple[Any, ...]]) -> None:
-    world = World()
+    world = SchedulerAndApi()
     for step in sequence:
         world.do(step)
 
@@ -261,7 +261,7 @@ def test_no_gang_starts_before_it_can_be_whole_whatever_happens(sequence: list[t
 @settings(max_examples=80)
 def test_no_gang_stays_partly_bound_for_good(sequence: list[tuple[Any, ...]]) -> None:
     """After any history, kill -9 and a restart, with room enough: every gang that has its members runs whole."""
-    world = World()
+    world = SchedulerAndApi()
     for step in sequence:
         world.do(step)
     world.permit.permitted = None
@@ -289,7 +289,7 @@ def test_no_gang_stays_partly_bound_for_good(sequence: list[tuple[Any, ...]]) ->
 @settings(max_examples=60)
 def test_a_rolled_back_gang_leaves_everything_as_it_was(size: int, cpu: int, nodes: int, topology: bool) -> None:
     """Table, order of pods on nodes, queues besides the gang's own entry, and nominations."""
-    stage = gang_stage()
+    stage = gang_scenario()
     for number in range(nodes):
         doc = node(f"n{number}", cpu="4")
         doc["metadata"]["labels"][RACK] = f"r{number}"
@@ -303,7 +303,7 @@ def test_a_rolled_back_gang_leaves_everything_as_it_was(size: int, cpu: int, nod
     assert _portrait(stage) == before
 
 
-def _portrait(stage: Stage) -> tuple[Any, ...]:
+def _portrait(stage: SchedulerScenario) -> tuple[Any, ...]:
     table, backlog = stage.cluster.table, stage.backlog
     high = table.high
     return (
@@ -320,7 +320,7 @@ def _portrait(stage: Stage) -> tuple[Any, ...]:
 @settings(max_examples=60)
 def test_two_gangs_never_hold_half_each(order: list[int], together: bool) -> None:
     """Two gangs of four, room for four: members arrive in any order, one by one or together, and one gang runs."""
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     docs = [member(f"{name}-{i}", name) for name in "ab" for i in range(4)]
     stage.tell(group("a", 4), group("b", 4))
     arriving = [docs[i] for i in order]

@@ -22,7 +22,7 @@ from fairlead.plugins.volcano.priority import Priority
 from fairlead.plugins.volcano.queues.capacity import Capacity
 from fairlead.plugins.volcano.queues.drf import Drf
 from fairlead.plugins.volcano.queues.proportion import Proportion
-from tests.unit.engine.actions.square import Square, Tier, evicted, promised
+from tests.support.rounds import RoundScenario, Tier, evicted, promised
 
 jobs = st.lists(
     st.tuples(
@@ -37,8 +37,8 @@ jobs = st.lists(
 )
 
 
-def square_of(listed: list[tuple[str, int, int, list[str], str]], weight: int) -> Square:
-    square = Square(a="4", b="6", c="3").queue("red", weight=weight, deserved={"cpu": "6"})
+def square_of(listed: list[tuple[str, int, int, list[str], str]], weight: int) -> RoundScenario:
+    square = RoundScenario(a="4", b="6", c="3").queue("red", weight=weight, deserved={"cpu": "6"})
     square.queue("blue", deserved={"cpu": "7"})
     for number, (queue, priority, least, places, cpu) in enumerate(listed):
         name = f"j{number}"
@@ -83,9 +83,9 @@ def test_leaving_out_hopeless_rows_changes_no_decision(
     listed: list[tuple[str, int, int, list[str], str]], weight: int, kind: str
 ) -> None:
     actions = ("allocate", "reclaim", "preempt")
-    found = decided(square_of(listed, weight).round(*actions, tiers=tiers_of(kind)))
+    found = decided(square_of(listed, weight).act(*actions, tiers=tiers_of(kind)))
     with nothing_left_out():
-        assert decided(square_of(listed, weight).round(*actions, tiers=tiers_of(kind))) == found
+        assert decided(square_of(listed, weight).act(*actions, tiers=tiers_of(kind))) == found
 
 
 @settings(max_examples=60)
@@ -97,7 +97,7 @@ def test_leaving_out_hopeless_rows_changes_no_decision(
 def test_who_is_evicted_makes_room_for_a_job_that_gets_its_minimum(
     listed: list[tuple[str, int, int, list[str], str]], weight: int, actions: tuple[str, ...]
 ) -> None:
-    round = square_of(listed, weight).round("allocate", *actions, tiers=tiers_of("proportion"))
+    round = square_of(listed, weight).act("allocate", *actions, tiers=tiers_of("proportion"))
     got_room = [task for job in round.jobs.values() for task in job.tasks.values() if task.eviction_occurred]
     assert bool(round.outcome.evictions) == any(task.row >= 0 for task in got_room) or not got_room
     claimants = {task.job.uid for task in got_room if task.job is not None}

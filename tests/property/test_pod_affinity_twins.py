@@ -16,7 +16,8 @@ from fairlead.model.reasons import SKIP
 from fairlead.model.terms import AffinityTerm
 from fairlead.plugins.pod_affinity import InterPodAffinity
 from fairlead.state.nodes import Nodes
-from tests.property.neighbourhoods import Neighbourhood, neighbourhoods, trials, try_moves
+from tests.property.random_clusters import pending_pods, trials, try_moves
+from tests.support.plugins import PendingPod
 
 AFFINITY = "node(s) didn't match pod affinity rules (final)"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
@@ -25,7 +26,7 @@ EXISTING = "node(s) didn't satisfy existing pods anti-affinity rules"
 NO_LABELS: Mapping[str, str] = {}
 
 
-def merged(place: Neighbourhood, term: AffinityTerm) -> AffinityTerm:
+def merged(place: PendingPod, term: AffinityTerm) -> AffinityTerm:
     """A term of the pod to be placed, with the namespaces that its selector finds. The selector stays."""
     found = {
         name
@@ -42,7 +43,7 @@ def means(term: AffinityTerm, other: Pod, labels: Mapping[str, str] = NO_LABELS)
 class PlainFilter:
     """The three rules, one node at a time, over counts by (key, value)."""
 
-    def __init__(self, place: Neighbourhood) -> None:
+    def __init__(self, place: PendingPod) -> None:
         self.pod, self.nodes = place.pod, place.nodes()
         self.namespace_labels = place.namespace_labels(self.pod.namespace)
         self.toward_terms = [merged(place, term) for term in self.pod.shape.pod_affinity]
@@ -98,10 +99,10 @@ class PlainFilter:
         return {row: self.refusal(node) for row, node in self.nodes.items()}
 
 
-@given(neighbourhoods(), trials, st.data())
+@given(pending_pods(), trials, st.data())
 @settings(max_examples=80)
 def test_required_terms_refuse_what_the_plain_rules_refuse(
-    place: Neighbourhood, steps: list[tuple[bool, int, int]], data: st.DataObject
+    place: PendingPod, steps: list[tuple[bool, int, int]], data: st.DataObject
 ) -> None:
     plugin, plain = InterPodAffinity(), PlainFilter(place)
     cycle = place.cycle(plugin)
@@ -116,7 +117,7 @@ def test_required_terms_refuse_what_the_plain_rules_refuse(
     assert place.refusals(plugin, cycle) == before, "a trial leaves the attempt as it was"
 
 
-def plain_scores(place: Neighbourhood, feasible: list[int], hard_weight: int, ignores: bool) -> dict[int, int] | None:
+def plain_scores(place: PendingPod, feasible: list[int], hard_weight: int, ignores: bool) -> dict[int, int] | None:
     """The rules for preferred terms: scores after normalisation, None if nothing is scored."""
     pod, nodes, shape = place.pod, place.nodes(), place.pod.shape
     own = [(weight, merged(place, term)) for weight, term in shape.preferred_pod_affinity]
@@ -143,10 +144,10 @@ def plain_scores(place: Neighbourhood, feasible: list[int], hard_weight: int, ig
     return {row: int(100.0 * (float(score - lowest) / float(span))) if span else 0 for row, score in raw.items()}
 
 
-@given(neighbourhoods(), st.sampled_from([0, 1, 7]), st.booleans(), st.data())
+@given(pending_pods(), st.sampled_from([0, 1, 7]), st.booleans(), st.data())
 @settings(max_examples=80)
 def test_preferred_terms_score_as_the_plain_rules_do(
-    place: Neighbourhood, hard_weight: int, ignores: bool, data: st.DataObject
+    place: PendingPod, hard_weight: int, ignores: bool, data: st.DataObject
 ) -> None:
     rows = sorted(place.nodes())
     if not rows:

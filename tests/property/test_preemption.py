@@ -17,10 +17,9 @@ from fairlead.model.reasons import Verdict
 from fairlead.plugins import victims
 from fairlead.plugins.victims import VictimNode
 from tests.property.test_statement import picture
-from tests.unit.engine.stage import Stage, node
-from tests.unit.engine.stage import pod as staged_pod
-from tests.unit.plugins.arena import Arena, budget, pod
-from tests.unit.plugins.arena import node as plain_node
+from tests.support.documents import budget, node, pod
+from tests.support.preemption import PreemptionScenario
+from tests.support.scheduling import SchedulerScenario
 
 Doc = dict[str, Any]
 PRIORITIES = [-5, 0, 1, 2]
@@ -33,7 +32,7 @@ class Play:
     eviction and the next attempt."""
 
     def __init__(self, nodes: list[Doc], seated: list[Doc], recreate: Callable[[Doc, int], Doc] | None = None) -> None:
-        self.stage = Stage(profiles=profiles_of(default_kube_config()))
+        self.stage = SchedulerScenario(profiles=profiles_of(default_kube_config()))
         self.docs: dict[str, Doc] = {}
         self.recreate = recreate
         self.made = 0
@@ -99,7 +98,7 @@ class Play:
 def seated_pods(draw: st.DrawFn, nodes: int) -> list[Doc]:
     """Up to four pods of one cpu on nodes of four."""
     return [
-        staged_pod(f"s{number}-{i}", on=f"n{number}", priority=draw(st.sampled_from(PRIORITIES)))
+        pod(f"s{number}-{i}", on=f"n{number}", priority=draw(st.sampled_from(PRIORITIES)))
         for number in range(nodes)
         for i in range(draw(st.integers(2, 4)))
     ]
@@ -109,8 +108,7 @@ def seated_pods(draw: st.DrawFn, nodes: int) -> list[Doc]:
 def newcomers(draw: st.DrawFn) -> list[Doc]:
     count = draw(st.integers(1, 5))
     return [
-        staged_pod(f"p{i}", cpu=str(draw(st.integers(1, 4))), priority=draw(st.sampled_from(PRIORITIES)))
-        for i in range(count)
+        pod(f"p{i}", cpu=str(draw(st.integers(1, 4))), priority=draw(st.sampled_from(PRIORITIES))) for i in range(count)
     ]
 
 
@@ -157,12 +155,12 @@ def test_who_always_takes_the_room_back_is_left_alone_after_three_times() -> Non
         name = f"again-{number}"
         return {**doc, "metadata": {**doc["metadata"], "name": name, "uid": f"uid-{name}"}}
 
-    stubborn = staged_pod("stubborn", cpu="4", on="n0")
+    stubborn = pod("stubborn", cpu="4", on="n0")
     stubborn["metadata"]["ownerReferences"] = [
         {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "rs", "controller": True}
     ]
     play = Play([node("n0")], [stubborn])
-    play.tell(staged_pod("p", cpu="4", priority=5))
+    play.tell(pod("p", cpu="4", priority=5))
     victim = stubborn
     for turn in range(6):
         if not [w for w in play._asked() if w.verb is Verb.DELETE and w.name == victim["metadata"]["name"]]:
@@ -180,11 +178,12 @@ def test_who_always_takes_the_room_back_is_left_alone_after_three_times() -> Non
 
 
 @st.composite
-def arenas(draw: st.DrawFn, *, ports: bool) -> tuple[Arena, Doc]:
-    arena = Arena(*(plain_node(f"n{i}", pods=draw(st.integers(1, 6))) for i in range(draw(st.integers(1, 3)))))
+def arenas(draw: st.DrawFn, *, ports: bool) -> tuple[PreemptionScenario, Doc]:
+    arena = PreemptionScenario(*(node(f"n{i}", pods=draw(st.integers(1, 6))) for i in range(draw(st.integers(1, 3)))))
     started = st.sampled_from(["", "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"])
     for i in range(draw(st.integers(0, 14))):
-        arena.pod_state(
+        arena.put(
+            kinds.POD,
             pod(
                 f"e{i}",
                 cpu=draw(st.sampled_from(["0", "500m", "1", "2"])),
@@ -194,7 +193,7 @@ def arenas(draw: st.DrawFn, *, ports: bool) -> tuple[Arena, Doc]:
                 started=draw(started),
                 terminating=draw(st.booleans()) and draw(st.booleans()),
                 labels={"app": draw(st.sampled_from(["web", "db"]))},
-            )
+            ),
         )
     for name in ("web", "db"):
         if draw(st.booleans()):
@@ -211,7 +210,7 @@ def arenas(draw: st.DrawFn, *, ports: bool) -> tuple[Arena, Doc]:
 
 @given(arenas(ports=True))
 @settings(max_examples=60)
-def test_a_search_for_victims_leaves_nothing_behind(made: tuple[Arena, Doc]) -> None:
+def test_a_search_for_victims_leaves_nothing_behind(made: tuple[PreemptionScenario, Doc]) -> None:
     arena, preemptor = made
     found = arena.challenge(preemptor)
     if found is None:
@@ -225,11 +224,13 @@ def test_a_search_for_victims_leaves_nothing_behind(made: tuple[Arena, Doc]) -> 
 
 @given(arenas(ports=False), st.lists(st.sampled_from(["1", "2"]), max_size=2))
 @settings(max_examples=100)
-def test_victims_found_by_sums_are_those_found_by_trial(made: tuple[Arena, Doc], promised: list[str]) -> None:
+def test_victims_found_by_sums_are_those_found_by_trial(
+    made: tuple[PreemptionScenario, Doc], promised: list[str]
+) -> None:
     """By sums alone, by trials that leave out what sums forbid, and by trials of everything."""
     arena, preemptor = made
     for i, cpu in enumerate(promised):
-        arena.pod_state(pod(f"promised-{i}", cpu=cpu, priority=i + 2))
+        arena.put(kinds.POD, pod(f"promised-{i}", cpu=cpu, priority=i + 2))
     waiting = [
         pod_state.seen for pod_state in arena.cluster.pods.values() if pod_state.seen.name.startswith("promised")
     ]

@@ -37,7 +37,7 @@ SPECS: list[Doc] = [
 ]  # fmt: skip
 
 
-class World:
+class PlacingCluster:
     """A cluster, and a scheduler's means. With `runs`, what is carried from one search to the next is kept."""
 
     def __init__(self, profile: Profile, *, runs: bool) -> None:
@@ -123,7 +123,7 @@ def story(rng: Random) -> Iterator[Change | tuple[str, str, bool]]:
 @settings(max_examples=150)
 def test_a_run_is_what_searches_from_the_beginning_would_find(seed: int) -> None:
     profile = default_scheduler().profiles["default-scheduler"]
-    with_runs, without = World(profile, runs=True), World(profile, runs=False)
+    with_runs, without = PlacingCluster(profile, runs=True), PlacingCluster(profile, runs=False)
     for told in story(Random(seed)):
         if isinstance(told, Change):
             with_runs.apply(told)
@@ -134,7 +134,7 @@ def test_a_run_is_what_searches_from_the_beginning_would_find(seed: int) -> None
 
 
 def test_equal_pods_are_a_run() -> None:
-    world = World(default_scheduler().profiles["default-scheduler"], runs=True)
+    world = PlacingCluster(default_scheduler().profiles["default-scheduler"], runs=True)
     for number in range(3):
         world.apply(Change(Happened.ADDED, kinds.NODE, node(f"n{number}").offers(cpu="8", pods="20").doc()))
     for number in range(6):

@@ -13,7 +13,8 @@ from fairlead.model.flow import Happened
 from fairlead.model.reasons import unschedulable
 from fairlead.plugins.preemption import DefaultPreemption
 from fairlead.state.cluster import PodPlace
-from tests.unit.engine.stage import Scripted, Stage, deleting, node, pod
+from tests.support.documents import deleting, node, pod
+from tests.support.scheduling import SchedulerScenario, ScriptedPlugin
 
 PODS = [f"p{i}" for i in range(6)]
 NODES = ["n0", "n1", "n2"]
@@ -33,12 +34,12 @@ steps = st.lists(
 )
 
 
-class World:
+class SchedulerAndApi:
     """A stage with its API: what was created, and what the scheduler's writes made of it."""
 
     def __init__(self) -> None:
-        self.permit = Scripted("Permit")
-        self.stage = Stage(self.permit, DefaultPreemption())
+        self.permit = ScriptedPlugin("Permit")
+        self.stage = SchedulerScenario(self.permit, DefaultPreemption())
         self.pods: dict[str, dict[str, Any]] = {}
         self.nodes: dict[str, dict[str, Any]] = {}
         self.sizes: dict[str, int] = {}
@@ -131,7 +132,7 @@ class World:
 @given(steps)
 @settings(max_examples=200)
 def test_no_pod_is_lost_and_no_node_is_overcommitted_whatever_happens(sequence: list[tuple[Any, ...]]) -> None:
-    world = World()
+    world = SchedulerAndApi()
     for step in sequence:
         world.do(step)
 
@@ -140,7 +141,7 @@ def test_no_pod_is_lost_and_no_node_is_overcommitted_whatever_happens(sequence: 
 @settings(max_examples=40)
 def test_the_same_sequence_gives_the_same_writes(sequence: list[tuple[Any, ...]]) -> None:
     def writes() -> list[tuple[Any, ...]]:
-        world = World()
+        world = SchedulerAndApi()
         for step in sequence:
             world.do(step)
         return [(w.verb, w.kind.plural, w.name, w.subresource, w.body) for w in world.stage.writes]

@@ -20,15 +20,9 @@ from fairlead.model.terms import SpreadConstraint
 from fairlead.plugins.golog import ln
 from fairlead.plugins.spread import SYSTEM_DEFAULTS, PodTopologySpread
 from fairlead.state.nodes import Nodes
-from tests.property.neighbourhoods import (
-    HOST,
-    RACK,
-    ZONE,
-    Neighbourhood,
-    neighbourhoods,
-    trials,
-    try_moves,
-)
+from tests.property.random_clusters import RACK, pending_pods, trials, try_moves
+from tests.support.documents import HOST, ZONE
+from tests.support.plugins import PendingPod
 
 MISSING = "node(s) didn't match pod topology spread constraints (missing required label) (final)"
 SKEWED = "node(s) didn't match pod topology spread constraints"
@@ -78,7 +72,7 @@ def has_all(node: Node, asked: list[Asked]) -> bool:
 class PlainFilter:
     """The rules for hard constraints, one node at a time."""
 
-    def __init__(self, place: Neighbourhood, asked: list[Asked]) -> None:
+    def __init__(self, place: PendingPod, asked: list[Asked]) -> None:
         self.pod, self.asked, self.nodes = place.pod, asked, place.nodes()
         self.found: list[dict[str, int]] = [{} for _ in asked]
         for row, node in self.nodes.items():
@@ -109,10 +103,10 @@ class PlainFilter:
         return {row: self.refusal(node) for row, node in self.nodes.items()}
 
 
-@given(neighbourhoods(constraints=1), trials, st.data())
+@given(pending_pods(constraints=1), trials, st.data())
 @settings(max_examples=80)
 def test_hard_constraints_refuse_what_the_plain_rules_refuse(
-    place: Neighbourhood, steps: list[tuple[bool, int, int]], data: st.DataObject
+    place: PendingPod, steps: list[tuple[bool, int, int]], data: st.DataObject
 ) -> None:
     plugin, plain = PodTopologySpread(), PlainFilter(place, own(place.pod, hard=True))
     cycle = place.cycle(plugin)
@@ -127,7 +121,7 @@ def test_hard_constraints_refuse_what_the_plain_rules_refuse(
     assert place.refusals(plugin, cycle) == before, "a trial leaves the attempt as it was"
 
 
-def plain_scores(place: Neighbourhood, feasible: list[int], asked: list[Asked], *, every_key: bool) -> dict[int, int]:
+def plain_scores(place: PendingPod, feasible: list[int], asked: list[Asked], *, every_key: bool) -> dict[int, int]:
     """The rules for soft constraints: scores after normalisation."""
     pod, nodes = place.pod, place.nodes()
     ignored = {row for row in feasible if every_key and not has_all(nodes[row], asked)}
@@ -158,7 +152,7 @@ def plain_scores(place: Neighbourhood, feasible: list[int], asked: list[Asked], 
     return normalised | dict.fromkeys(ignored, 0)
 
 
-def scores(place: Neighbourhood, plugin: PodTopologySpread, feasible: list[int]) -> dict[int, int] | None:
+def scores(place: PendingPod, plugin: PodTopologySpread, feasible: list[int]) -> dict[int, int] | None:
     cycle = place.cycle(plugin)
     nodes = Nodes(place.cluster.table, np.array(feasible, dtype=np.int32))
     if plugin.prepare_scores(cycle, nodes) is SKIP:
@@ -167,14 +161,14 @@ def scores(place: Neighbourhood, plugin: PodTopologySpread, feasible: list[int])
     return dict(zip(feasible, values.tolist(), strict=True))
 
 
-def some_rows(place: Neighbourhood, data: st.DataObject) -> list[int]:
+def some_rows(place: PendingPod, data: st.DataObject) -> list[int]:
     rows = sorted(place.nodes())
     return data.draw(st.lists(st.sampled_from(rows), min_size=1, unique=True)) if rows else []
 
 
-@given(neighbourhoods(constraints=1), st.data())
+@given(pending_pods(constraints=1), st.data())
 @settings(max_examples=80)
-def test_soft_constraints_score_as_the_plain_rules_do(place: Neighbourhood, data: st.DataObject) -> None:
+def test_soft_constraints_score_as_the_plain_rules_do(place: PendingPod, data: st.DataObject) -> None:
     feasible, asked = some_rows(place, data), own(place.pod, hard=False)
     found = scores(place, PodTopologySpread(defaulting="List"), feasible) if feasible else None
     assert found == (plain_scores(place, feasible, asked, every_key=True) if asked and feasible else None)
@@ -186,10 +180,10 @@ DEFAULTS = (
 )
 
 
-@given(neighbourhoods(services=True), st.booleans(), st.data())
+@given(pending_pods(services=True), st.booleans(), st.data())
 @settings(max_examples=80)
 def test_default_constraints_hold_for_pods_that_a_service_selects(
-    place: Neighbourhood, system: bool, data: st.DataObject
+    place: PendingPod, system: bool, data: st.DataObject
 ) -> None:
     selector = plain_selector(place)
     wanted = () if selector.empty else SYSTEM_DEFAULTS if system else DEFAULTS
@@ -207,7 +201,7 @@ def test_default_constraints_hold_for_pods_that_a_service_selects(
         assert scores(place, plugin, feasible) == expected
 
 
-def plain_selector(place: Neighbourhood) -> LabelSelector:
+def plain_selector(place: PendingPod) -> LabelSelector:
     merged: dict[str, str] = {}
     for service in place.cluster.object_index.of(kinds.SERVICE).values():
         chosen = dict(service.labels or ())

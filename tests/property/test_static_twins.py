@@ -24,7 +24,7 @@ from fairlead.plugins.node_ports import NodePorts
 from fairlead.plugins.taints import TaintToleration
 from fairlead.state.cluster import Cluster
 from fairlead.state.nodes import Nodes
-from tests.property.neighbourhoods import Neighbourhood
+from tests.support.plugins import PendingPod
 
 Doc = dict[str, Any]
 NAMES = ("a", "b", "c", "d", "e")
@@ -121,7 +121,7 @@ def pods(draw: st.DrawFn, name: str, node: str = "") -> Doc:
     return {"metadata": {"name": name, "uid": name, "namespace": "default"}, "spec": spec}
 
 
-class World:
+class DrawnCluster:
     def __init__(self, node_docs: list[Doc], seated: list[Doc], newcomer: Doc) -> None:
         self.nodes = {doc["metadata"]["name"]: doc for doc in node_docs}
         self.seated, self.newcomer = seated, newcomer
@@ -130,7 +130,7 @@ class World:
             for doc in docs:
                 self.cluster.apply(Change(Happened.ADDED, kind, doc))
         assert not self.cluster.refused
-        self.place = Neighbourhood(self.cluster, compile_pod(newcomer, self.cluster.shapes))
+        self.place = PendingPod(self.cluster, compile_pod(newcomer, self.cluster.shapes))
 
     def prepared(self, plugin: Plugin) -> Any:
         cycle = self.place.cycle(plugin)
@@ -160,11 +160,11 @@ class World:
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
+def worlds(draw: st.DrawFn) -> DrawnCluster:
     names = NAMES[: draw(st.integers(1, len(NAMES)))]
     node_docs = [draw(nodes(name)) for name in names]
     seated = [draw(pods(f"e{i}", draw(st.sampled_from(names)))) for i in range(draw(st.integers(0, 4)))]
-    return World(node_docs, seated, draw(pods("new", draw(st.sampled_from(["", "", "", *NAMES])))))
+    return DrawnCluster(node_docs, seated, draw(pods("new", draw(st.sampled_from(["", "", "", *NAMES])))))
 
 
 # ---- the rules, plainly ----
@@ -259,7 +259,7 @@ def needed(pod: Doc) -> set[str]:
 
 @given(worlds())
 @settings(max_examples=40)
-def test_cordoned_nodes_are_refused_unless_tolerated(world: World) -> None:
+def test_cordoned_nodes_are_refused_unless_tolerated(world: DrawnCluster) -> None:
     listed = world.newcomer["spec"]["tolerations"]
     passes = any(tolerates(toleration, CORDON, "", "NoSchedule") for toleration in listed)
     cordoned = {name for name, node in world.nodes.items() if node["spec"]["unschedulable"]}
@@ -268,14 +268,14 @@ def test_cordoned_nodes_are_refused_unless_tolerated(world: World) -> None:
 
 @given(worlds())
 @settings(max_examples=40)
-def test_a_pod_that_names_a_node_fits_only_there(world: World) -> None:
+def test_a_pod_that_names_a_node_fits_only_there(world: DrawnCluster) -> None:
     wanted = world.newcomer["spec"]["nodeName"]
     assert world.refused(NodeName()) == {name for name in world.nodes if wanted and name != wanted}
 
 
 @given(worlds())
 @settings(max_examples=60)
-def test_taints_refuse_and_score_as_a_plain_loop_says(world: World) -> None:
+def test_taints_refuse_and_score_as_a_plain_loop_says(world: DrawnCluster) -> None:
     listed = world.newcomer["spec"]["tolerations"]
     hard = {
         name
@@ -295,7 +295,7 @@ def test_taints_refuse_and_score_as_a_plain_loop_says(world: World) -> None:
 
 @given(worlds())
 @settings(max_examples=100)
-def test_node_affinity_refuses_and_scores_as_a_plain_loop_says(world: World) -> None:
+def test_node_affinity_refuses_and_scores_as_a_plain_loop_says(world: DrawnCluster) -> None:
     unsuited = {name for name, node in world.nodes.items() if not suits(world.newcomer, node)}
     assert world.refused(NodeAffinityPlugin()) == unsuited
     affinity = (world.newcomer["spec"].get("affinity") or {}).get("nodeAffinity") or {}
@@ -317,7 +317,7 @@ def test_node_affinity_refuses_and_scores_as_a_plain_loop_says(world: World) -> 
 
 @given(worlds())
 @settings(max_examples=40)
-def test_node_affinity_narrows_the_search_to_the_named_nodes(world: World) -> None:
+def test_node_affinity_narrows_the_search_to_the_named_nodes(world: DrawnCluster) -> None:
     affinity = (world.newcomer["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     listed = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
     by_term = [
@@ -335,7 +335,7 @@ def test_node_affinity_narrows_the_search_to_the_named_nodes(world: World) -> No
 
 @given(worlds())
 @settings(max_examples=40)
-def test_host_ports_conflict_as_a_plain_loop_says(world: World) -> None:
+def test_host_ports_conflict_as_a_plain_loop_says(world: DrawnCluster) -> None:
     used: dict[str, set[tuple[str, str, int]]] = {name: set() for name in world.nodes}
     for pod in world.seated:
         used[pod["spec"]["nodeName"]] |= host_ports(pod)
@@ -345,7 +345,7 @@ def test_host_ports_conflict_as_a_plain_loop_says(world: World) -> None:
 
 @given(worlds())
 @settings(max_examples=40)
-def test_declared_features_match_on_nodes_that_list_them_in_order(world: World) -> None:
+def test_declared_features_match_on_nodes_that_list_them_in_order(world: DrawnCluster) -> None:
     wanted = needed(world.newcomer)
     ordered = {name for name, node in world.nodes.items() if _is_ordered(node["status"]["declaredFeatures"])}
     lacking = {n for n, node in world.nodes.items() if not wanted <= set(node["status"]["declaredFeatures"])}

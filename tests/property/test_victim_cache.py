@@ -29,8 +29,8 @@ from fairlead.plugins.victims import VictimNode, budgets_of, select_victims
 from fairlead.state.cluster import Cluster
 from fairlead.state.nodes import Nodes
 from fairlead.state.touchlog import TouchLog
-from tests.unit.plugins.arena import NOW, Arena, budget, filters, node, pod
-from tests.unit.plugins.stand import compiled
+from tests.support.documents import budget, compiled, node, pod
+from tests.support.preemption import NOW, PreemptionScenario, filtering_profile
 
 Doc = dict[str, Any]
 NODES = 3
@@ -60,14 +60,14 @@ class Curfew(CachedPlugin):
         return (Reject(Reason(self.name, "closed"), nodes.row_numbers() == self.closed),)
 
 
-class Town:
+class ChangingCluster:
     """An arena where pods come and go, nodes are promised or closed and budgets spent between one search and the
     next."""
 
     def __init__(self, *, counted: bool, curfew: Curfew | None = None) -> None:
         self.curfew = curfew
-        profile = filters() if curfew is None else filters(curfew)
-        self.arena = Arena(*(node(f"n{i}", pods=4) for i in range(NODES)), profile=profile)
+        profile = filtering_profile() if curfew is None else filtering_profile(curfew)
+        self.scenario = PreemptionScenario(*(node(f"n{i}", pods=4) for i in range(NODES)), profile=profile)
         self.seated: list[Doc] = []
         self.promised: dict[int, list[Pod]] = {}
         self.log = TouchLog() if counted else None
@@ -91,12 +91,12 @@ class Town:
             labels={"app": draw(st.sampled_from(["web", "db"]))},
         )
         self.seated.append(doc)
-        self.arena.pod_state(doc)
+        self.scenario.put(kinds.POD, doc)
 
     def goes(self, draw: st.DrawFn) -> None:
         if self.seated:
             doc = self.seated.pop(draw(st.integers(0, len(self.seated) - 1)))
-            self.arena.cluster.apply(Change(Happened.DELETED, kinds.POD, doc))
+            self.scenario.cluster.apply(Change(Happened.DELETED, kinds.POD, doc))
 
     def is_promised(self, draw: st.DrawFn) -> None:
         row = draw(st.integers(0, NODES - 1))
@@ -110,11 +110,11 @@ class Town:
 
     def guard(self, draw: st.DrawFn) -> None:
         app = draw(st.sampled_from(["web", "web", "db"]))
-        self.arena.put(kinds.POD_DISRUPTION_BUDGET, budget("b", {"app": app}, allowed=draw(st.integers(0, 2))))
+        self.scenario.put(kinds.POD_DISRUPTION_BUDGET, budget("b", {"app": app}, allowed=draw(st.integers(0, 2))))
 
     def resize(self, draw: st.DrawFn) -> None:
         row = draw(st.integers(0, NODES - 1))
-        self.arena.put(kinds.NODE, node(f"n{row}", cpu=draw(st.sampled_from([2, 4, 6])), pods=4))
+        self.scenario.put(kinds.NODE, node(f"n{row}", cpu=draw(st.sampled_from([2, 4, 6])), pods=4))
 
     def close(self, draw: st.DrawFn) -> None:
         if self.curfew is not None:
@@ -123,8 +123,8 @@ class Town:
     def challenge(self, port: int, cpu: str = "3") -> tuple[Cycle, Refusals] | None:
         self.made += 1
         doc = pod(f"p{self.made}", cpu=cpu, priority=5, port=port)
-        found = self.arena.challenge(doc, nominated=self.promised, promises=self.log)
-        self.arena.cluster.apply(Change(Happened.DELETED, kinds.POD, doc))
+        found = self.scenario.challenge(doc, nominated=self.promised, promises=self.log)
+        self.scenario.cluster.apply(Change(Happened.DELETED, kinds.POD, doc))
         return found
 
 
@@ -153,16 +153,16 @@ def named(candidates: list[VictimNode]) -> list[tuple[int, list[str], int]]:
 def test_a_victim_cache_is_what_a_new_look_finds(data: st.DataObject) -> None:
     draw = data.draw
     curfew = draw(st.sampled_from([None, Scope.STATIC, Scope.ROW]))
-    town = Town(counted=draw(st.booleans()), curfew=None if curfew is None else Curfew(curfew))
+    changing = ChangingCluster(counted=draw(st.booleans()), curfew=None if curfew is None else Curfew(curfew))
     for row in range(NODES):
         for _ in range(draw(st.integers(2, 3))):
-            town.settle(draw, row)
+            changing.settle(draw, row)
     if draw(st.booleans()):
-        town.guard(draw)
+        changing.guard(draw)
     for _ in range(4):
         for _ in range(draw(st.integers(0, 2))):
-            town.act(draw)
-        found = town.challenge(port=draw(st.sampled_from([0, 0, 80])))
+            changing.act(draw)
+        found = changing.challenge(port=draw(st.sampled_from([0, 0, 80])))
         if found is None:
             continue
         cycle, refusals = found
@@ -188,26 +188,28 @@ def test_equal_pods_ask_only_rows_that_changed(monkeypatch: pytest.MonkeyPatch) 
         return select_victims(cycle, refusals, row, *rest)
 
     monkeypatch.setattr(victim_cache, "select_victims", counting)
-    town = Town(counted=True)
+    changing = ChangingCluster(counted=True)
     for i in range(NODES):
-        town.arena.pod_state(pod(f"low{i}", cpu="4", on=f"n{i}", priority=i))
+        changing.scenario.put(kinds.POD, pod(f"low{i}", cpu="4", on=f"n{i}", priority=i))
     for _ in range(3):
-        found = town.challenge(port=0)
+        found = changing.challenge(port=0)
         assert found is not None
         asked.append([])
         looked = search_victims(*found, np.arange(NODES, dtype=np.int32), NODES)
         assert [c.row for c in looked.best(NOW)] == [0]
-        town.arena.cluster.table.content.touch(2)
+        changing.scenario.cluster.table.content.touch(2)
     assert asked == [[0, 1, 2], [2], [2]]
 
 
 def test_a_budget_that_was_spent_is_noticed() -> None:
-    town = Town(counted=True)
-    town.arena.pod_state(*(pod(f"low{i}", cpu="4", on=f"n{i}", labels={"app": "web"}) for i in range(NODES)))
+    changing = ChangingCluster(counted=True)
+    changing.scenario.put(
+        kinds.POD, *(pod(f"low{i}", cpu="4", on=f"n{i}", labels={"app": "web"}) for i in range(NODES))
+    )
     violations = []
     for allowed in (1, 0):
-        town.arena.put(kinds.POD_DISRUPTION_BUDGET, budget("b", {"app": "web"}, allowed=allowed))
-        found = town.challenge(port=0)
+        changing.scenario.put(kinds.POD_DISRUPTION_BUDGET, budget("b", {"app": "web"}, allowed=allowed))
+        found = changing.challenge(port=0)
         assert found is not None
         looked = search_victims(*found, np.arange(NODES, dtype=np.int32), NODES)
         violations.append([candidate.violations for candidate in looked.candidates()])
@@ -216,12 +218,12 @@ def test_a_budget_that_was_spent_is_noticed() -> None:
 
 def test_an_epoch_that_moves_voids_what_evictions_would_bring() -> None:
     curfew = Curfew()
-    town = Town(counted=True, curfew=curfew)
-    town.arena.pod_state(*(pod(f"low{i}", cpu="4", on=f"n{i}") for i in range(NODES)))
+    changing = ChangingCluster(counted=True, curfew=curfew)
+    changing.scenario.put(kinds.POD, *(pod(f"low{i}", cpu="4", on=f"n{i}") for i in range(NODES)))
     rows = []
     for closed in (-1, 1, 2, 2):
         curfew.close(closed)
-        found = town.challenge(port=0)
+        found = changing.challenge(port=0)
         assert found is not None
         looked = search_victims(*found, np.arange(NODES, dtype=np.int32), NODES)
         rows.append([candidate.row for candidate in looked.candidates()])
@@ -230,14 +232,14 @@ def test_an_epoch_that_moves_voids_what_evictions_would_bring() -> None:
 
 def test_a_pod_that_starts_by_a_clock_ahead_of_ours_is_looked_at_again() -> None:
     """Who has not started counts as starting now: before such a pod today, after it tomorrow."""
-    town = Town(counted=True)
-    town.arena.pod_state(
-        pod("ahead", cpu="2", on="n0", started="2026-01-01T01:30:00Z"), pod("waiting", cpu="2", on="n0")
+    changing = ChangingCluster(counted=True)
+    changing.scenario.put(
+        kinds.POD, pod("ahead", cpu="2", on="n0", started="2026-01-01T01:30:00Z"), pod("waiting", cpu="2", on="n0")
     )
-    town.arena.pod_state(*(pod(f"other{i}", cpu="4", on=f"n{i}", priority=9) for i in range(1, NODES)))
+    changing.scenario.put(kinds.POD, *(pod(f"other{i}", cpu="4", on=f"n{i}", priority=9) for i in range(1, NODES)))
     victims = []
     for later in (0, 86_400):
-        found = town.challenge(port=0, cpu="2")
+        found = changing.challenge(port=0, cpu="2")
         assert found is not None
         cycle, refusals = found
         cycle.now = NOW + later
@@ -261,10 +263,10 @@ class Reserving(NodeResourcesFit):
 
 def test_an_epoch_that_moves_voids_refusals_beside_promised_pods() -> None:
     reserving = Reserving()
-    arena, log = Arena(node("n0"), profile=profile_of("s", [reserving])), TouchLog()
+    scenario, log = PreemptionScenario(node("n0"), profile=profile_of("s", [reserving])), TouchLog()
     promised = {0: [compiled(pod("w", cpu="1", priority=9))]}
     fits = []
     for at, more in enumerate((1000, 0, 1000)):
         reserving.more = more
-        fits.append(arena.challenge(pod(f"p{at}", cpu="3"), nominated=promised, promises=log) is None)
+        fits.append(scenario.challenge(pod(f"p{at}", cpu="3"), nominated=promised, promises=log) is None)
     assert fits == [False, True, False]

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from fairlead.framework.plugin import Plugin
 from fairlead.framework.refusals import trial_statement
 from fairlead.model import kinds
-from fairlead.model.flow import Happened
+from fairlead.model.flow import Doc, Happened
+from fairlead.model.pod import compile_pod
 from fairlead.plugins.volume_binding import VolumeBinding
 from fairlead.plugins.volume_binding import VolumePlan as BindingPlan
 from fairlead.plugins.volume_limits import NodeVolumeLimits
@@ -20,26 +21,22 @@ from fairlead.plugins.volume_restrictions import VolumeRestrictions
 from fairlead.plugins.volume_zone import VolumeZone
 from fairlead.state.volumes import storage_of
 from tests.property import storage_twins as twins
-from tests.property.storage_worlds import (
+from tests.property.random_storage import (
     CLAIMS,
     NODES,
     VOLUMES,
-    Answer,
-    Doc,
-    World,
-    answer_of,
+    StorageObjects,
     claim_docs,
     csi_node_docs,
-    cycle_for,
     node_docs,
     pod_docs,
-    put,
-    verdicts,
+    storage_objects,
     volume_docs,
-    worlds,
 )
+from tests.support.plugins import Answer, PendingPod, answer_of, verdicts
+from tests.support.scenario import put
 
-PAIRS: list[tuple[type[Plugin], Callable[[World, Doc], Answer]]] = [
+PAIRS: list[tuple[type[Plugin], Callable[[StorageObjects, Doc], Answer]]] = [
     (VolumeRestrictions, twins.restrictions),
     (NodeVolumeLimits, twins.limits),
     (VolumeZone, twins.zone),
@@ -49,15 +46,15 @@ PAIRS: list[tuple[type[Plugin], Callable[[World, Doc], Answer]]] = [
 
 @pytest.mark.parametrize(("plugin", "twin"), PAIRS)
 @settings(max_examples=60)
-@given(world=worlds(), pod=pod_docs("new"))
-def test_a_plugin_in_columns_answers_as_its_plain_twin(plugin: Any, twin: Any, world: World, pod: Doc) -> None:
+@given(world=storage_objects(), pod=pod_docs("new"))
+def test_a_plugin_in_columns_answers_as_its_plain_twin(plugin: Any, twin: Any, world: StorageObjects, pod: Doc) -> None:
     answer, _ = answer_of(plugin(), world.cluster(), pod)
     assert answer == twin(world, pod)
 
 
 @settings(max_examples=60)
-@given(world=worlds(), pod=pod_docs("new"))
-def test_what_is_reserved_on_a_node_is_what_the_plain_twin_found_there(world: World, pod: Doc) -> None:
+@given(world=storage_objects(), pod=pod_docs("new"))
+def test_what_is_reserved_on_a_node_is_what_the_plain_twin_found_there(world: StorageObjects, pod: Doc) -> None:
     cluster, plugin = world.cluster(), VolumeBinding()
     answer, cycle = answer_of(plugin, cluster, pod)
     sorted_out = twins.classify(world, pod)
@@ -80,8 +77,10 @@ def test_what_is_reserved_on_a_node_is_what_the_plain_twin_found_there(world: Wo
 
 
 @settings(max_examples=40)
-@given(world=worlds(), pod=pod_docs("new"), data=st.data())
-def test_answers_after_changes_are_those_of_a_cluster_built_anew(world: World, pod: Doc, data: st.DataObject) -> None:
+@given(world=storage_objects(), pod=pod_docs("new"), data=st.data())
+def test_answers_after_changes_are_those_of_a_cluster_built_anew(
+    world: StorageObjects, pod: Doc, data: st.DataObject
+) -> None:
     cluster = world.cluster()
     for plugin, _ in PAIRS:
         answer_of(plugin(), cluster, pod)
@@ -92,7 +91,7 @@ def test_answers_after_changes_are_those_of_a_cluster_built_anew(world: World, p
             assert answer == twin(world, pod)
 
 
-def _change(world: World, cluster: Any, data: st.DataObject) -> None:
+def _change(world: StorageObjects, cluster: Any, data: st.DataObject) -> None:
     kind, names, make = data.draw(
         st.sampled_from(
             [
@@ -121,8 +120,8 @@ def _change(world: World, cluster: Any, data: st.DataObject) -> None:
 
 
 @settings(max_examples=40)
-@given(world=worlds(), pod=pod_docs("new"), others=st.lists(st.sampled_from(range(4)), unique=True))
-def test_a_trial_that_is_rolled_back_leaves_no_trace(world: World, pod: Doc, others: list[int]) -> None:
+@given(world=storage_objects(), pod=pod_docs("new"), others=st.lists(st.sampled_from(range(4)), unique=True))
+def test_a_trial_that_is_rolled_back_leaves_no_trace(world: StorageObjects, pod: Doc, others: list[int]) -> None:
     cluster = world.cluster()
     for plugin in (VolumeRestrictions(), NodeVolumeLimits()):
         before, cycle = answer_of(plugin, cluster, pod)
@@ -134,7 +133,7 @@ def test_a_trial_that_is_rolled_back_leaves_no_trace(world: World, pod: Doc, oth
             if place < len(world.existing):
                 pod_state = cluster.pods[world.existing[place]["metadata"]["uid"]]
                 statement.evict(pod_state.pod, pod_state.row)
-        left = World(world.objects, [e for i, e in enumerate(world.existing) if i not in others])
+        left = StorageObjects(world.objects, [e for i, e in enumerate(world.existing) if i not in others])
         if isinstance(plugin, NodeVolumeLimits):
             assert verdicts(plugin, trial) == twins.limits(left, pod)
         statement.rollback()
@@ -142,6 +141,6 @@ def test_a_trial_that_is_rolled_back_leaves_no_trace(world: World, pod: Doc, oth
 
 
 def cycle_of(plugin: Plugin, cluster: Any, pod: Doc) -> Any:
-    cycle = cycle_for(cluster, plugin, pod)
+    cycle = PendingPod(cluster, compile_pod(pod, cluster.shapes)).cycle(plugin)
     plugin.prepare(cycle)
     return cycle

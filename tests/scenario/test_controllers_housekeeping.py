@@ -7,7 +7,7 @@ import pytest
 from fairlead.model.kinds import CONFIG_MAP, DEPLOYMENT, LEASE, NAMESPACE, NODE, POD, REPLICA_SET, SERVICE_ACCOUNT
 from fairlead.testing.builders import deployment, namespace, node, pod
 from fairlead.testing.harness import Harness
-from tests.scenario.binder import TurnBinder
+from tests.support.binder import TurnBinder
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from fairlead.model.kinds import BUILT_IN, DEPLOYMENT, JOB, POD
 from fairlead.runtime.virtual import Latencies
 from fairlead.testing.builders import deployment, job, pod
 from fairlead.testing.harness import Harness
-from tests.scenario.binder import TurnBinder
+from tests.support.binder import TurnBinder
 
 SLOW = Latencies(
     write=lambda rng: rng.uniform(0.001, 0.05),

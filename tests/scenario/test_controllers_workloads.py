@@ -8,7 +8,7 @@ from fairlead.model.flow import Doc
 from fairlead.model.kinds import DEPLOYMENT, JOB, POD, REPLICA_SET
 from fairlead.testing.builders import deployment, job, pod, replica_set
 from fairlead.testing.harness import Harness
-from tests.scenario.binder import TurnBinder
+from tests.support.binder import TurnBinder
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ TIMEOUT = 30.0
 WAITED_TOO_LONG = 'running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded'
 
 
-class Yard:
+class DelayedBinding:
     """A cluster of two nodes with a class for local disks and one whose driver makes volumes."""
 
     def __init__(self, latencies: Latencies | None = None) -> None:
@@ -102,17 +102,17 @@ def using(name: str, *claims: str) -> PodBuilder:
 
 
 @pytest.fixture
-def yard() -> Yard:
-    return Yard()
+def scenario() -> DelayedBinding:
+    return DelayedBinding()
 
 
-def test_a_pod_waits_until_its_claim_is_bound_to_the_disk_it_was_given(yard: Yard) -> None:
-    yard.disk("disk-right", at="right")
-    yard.claim("data", "local")
-    yard.cluster.apply(using("db", "data"))
-    yard.cluster.settle()
-    volume = yard.cluster.get(kinds.PERSISTENT_VOLUME, "disk-right")
-    claim = yard.cluster.get(kinds.PERSISTENT_VOLUME_CLAIM, "data")
+def test_a_pod_waits_until_its_claim_is_bound_to_the_disk_it_was_given(scenario: DelayedBinding) -> None:
+    scenario.disk("disk-right", at="right")
+    scenario.claim("data", "local")
+    scenario.cluster.apply(using("db", "data"))
+    scenario.cluster.settle()
+    volume = scenario.cluster.get(kinds.PERSISTENT_VOLUME, "disk-right")
+    claim = scenario.cluster.get(kinds.PERSISTENT_VOLUME_CLAIM, "data")
     assert volume is not None
     assert claim is not None
     reference = volume["spec"]["claimRef"]
@@ -122,116 +122,118 @@ def test_a_pod_waits_until_its_claim_is_bound_to_the_disk_it_was_given(yard: Yar
         claim["metadata"]["uid"],
     )
     assert volume["metadata"]["annotations"]["pv.kubernetes.io/bound-by-controller"] == "yes"
-    assert yard.cluster.bindings() == {}
-    assert yard.cluster.pod("db")["status"]["nominatedNodeName"] == "right"
-    yard.cluster.run(10)
-    assert yard.cluster.bindings() == {}
-    yard.bind("data", "disk-right")
-    assert yard.cluster.bindings() == {"db": "right"}
+    assert scenario.cluster.bindings() == {}
+    assert scenario.cluster.pod("db")["status"]["nominatedNodeName"] == "right"
+    scenario.cluster.run(10)
+    assert scenario.cluster.bindings() == {}
+    scenario.bind("data", "disk-right")
+    assert scenario.cluster.bindings() == {"db": "right"}
 
 
-def test_a_volume_is_made_for_the_node_that_was_chosen(yard: Yard) -> None:
-    yard.claim("data", "made")
-    yard.cluster.apply(using("db", "data"))
-    yard.cluster.settle()
-    chosen = yard.annotations("data")[SELECTED]
+def test_a_volume_is_made_for_the_node_that_was_chosen(scenario: DelayedBinding) -> None:
+    scenario.claim("data", "made")
+    scenario.cluster.apply(using("db", "data"))
+    scenario.cluster.settle()
+    chosen = scenario.annotations("data")[SELECTED]
     assert chosen in ("left", "right")
-    assert yard.cluster.bindings() == {}
+    assert scenario.cluster.bindings() == {}
     spec = {
         "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "made",
         "csi": {"driver": "csi.example.com", "volumeHandle": "h"},
         "claimRef": {"namespace": "default", "name": "data"},
     }  # fmt: skip
-    yard.volume("pvc-1", spec, "Bound")
-    yard.bind("data", "pvc-1")
-    assert yard.cluster.bindings() == {"db": chosen}
+    scenario.volume("pvc-1", spec, "Bound")
+    scenario.bind("data", "pvc-1")
+    assert scenario.cluster.bindings() == {"db": chosen}
 
 
-def test_two_pods_do_not_get_the_same_disk_while_the_first_is_being_bound(yard: Yard) -> None:
-    yard.disk("only", at="left")
+def test_two_pods_do_not_get_the_same_disk_while_the_first_is_being_bound(scenario: DelayedBinding) -> None:
+    scenario.disk("only", at="left")
     for name in ("one", "two"):
-        yard.claim(f"data-{name}", "local")
-    yard.cluster.apply(using("one", "data-one"), using("two", "data-two"))
-    yard.cluster.settle()
-    assert set(yard.messages("two")) == {
+        scenario.claim(f"data-{name}", "local")
+    scenario.cluster.apply(using("one", "data-one"), using("two", "data-two"))
+    scenario.cluster.settle()
+    assert set(scenario.messages("two")) == {
         "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind."
     }
-    yard.bind("data-one", "only")
-    assert yard.cluster.bindings() == {"one": "left"}
-    yard.disk("another", at="right")
-    yard.cluster.run(15)
-    yard.bind("data-two", "another")
-    assert yard.cluster.bindings() == {"one": "left", "two": "right"}
+    scenario.bind("data-one", "only")
+    assert scenario.cluster.bindings() == {"one": "left"}
+    scenario.disk("another", at="right")
+    scenario.cluster.run(15)
+    scenario.bind("data-two", "another")
+    assert scenario.cluster.bindings() == {"one": "left", "two": "right"}
 
 
-def test_a_pod_whose_claim_is_not_bound_in_time_is_told_so_and_tried_again(yard: Yard) -> None:
-    yard.disk("disk", at="left")
-    yard.claim("data", "local")
-    yard.cluster.apply(using("db", "data"))
-    yard.cluster.run(TIMEOUT - 1)
-    assert yard.messages("db") == []
-    yard.cluster.run(2)
-    assert yard.messages("db") == [WAITED_TOO_LONG]
-    yard.cluster.run(5)
-    assert list(yard.scheduler.bindings) == [yard.cluster.pod("db")["metadata"]["uid"]]
-    yard.bind("data", "disk")
-    assert yard.cluster.bindings() == {"db": "left"}
+def test_a_pod_whose_claim_is_not_bound_in_time_is_told_so_and_tried_again(scenario: DelayedBinding) -> None:
+    scenario.disk("disk", at="left")
+    scenario.claim("data", "local")
+    scenario.cluster.apply(using("db", "data"))
+    scenario.cluster.run(TIMEOUT - 1)
+    assert scenario.messages("db") == []
+    scenario.cluster.run(2)
+    assert scenario.messages("db") == [WAITED_TOO_LONG]
+    scenario.cluster.run(5)
+    assert list(scenario.scheduler.bindings) == [scenario.cluster.pod("db")["metadata"]["uid"]]
+    scenario.bind("data", "disk")
+    assert scenario.cluster.bindings() == {"db": "left"}
 
 
-def test_a_provisioner_that_gives_up_sends_the_pod_back(yard: Yard) -> None:
-    yard.claim("data", "made")
-    yard.cluster.apply(using("db", "data"))
-    yard.cluster.settle()
-    yard.cluster.patch(kinds.PERSISTENT_VOLUME_CLAIM, "data", {"metadata": {"annotations": {SELECTED: "", "x": "y"}}})
-    yard.cluster.patch(kinds.PERSISTENT_VOLUME_CLAIM, "data", {"metadata": {"annotations": {SELECTED: None}}})
-    yard.cluster.settle()
+def test_a_provisioner_that_gives_up_sends_the_pod_back(scenario: DelayedBinding) -> None:
+    scenario.claim("data", "made")
+    scenario.cluster.apply(using("db", "data"))
+    scenario.cluster.settle()
+    scenario.cluster.patch(
+        kinds.PERSISTENT_VOLUME_CLAIM, "data", {"metadata": {"annotations": {SELECTED: "", "x": "y"}}}
+    )
+    scenario.cluster.patch(kinds.PERSISTENT_VOLUME_CLAIM, "data", {"metadata": {"annotations": {SELECTED: None}}})
+    scenario.cluster.settle()
     failure = 'running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "data"'
-    assert yard.messages("db") == [failure]
-    assert SELECTED not in yard.annotations("data")
-    yard.cluster.run(15)
-    assert yard.annotations("data")[SELECTED] in ("left", "right")
+    assert scenario.messages("db") == [failure]
+    assert SELECTED not in scenario.annotations("data")
+    scenario.cluster.run(15)
+    assert scenario.annotations("data")[SELECTED] in ("left", "right")
 
 
-def test_a_pod_that_is_deleted_meanwhile_leaves_nothing_behind(yard: Yard) -> None:
-    yard.claim("data", "made")
-    yard.cluster.apply(using("db", "data"))
-    yard.cluster.settle()
-    assert len(yard.scheduler.bindings) == 1
-    yard.cluster.delete(kinds.POD, "db")
-    yard.cluster.settle()
-    assert yard.scheduler.bindings == {}
-    assert yard.cluster.bindings() == {}
-    storage = storage_of(yard.scheduler.cluster)
+def test_a_pod_that_is_deleted_meanwhile_leaves_nothing_behind(scenario: DelayedBinding) -> None:
+    scenario.claim("data", "made")
+    scenario.cluster.apply(using("db", "data"))
+    scenario.cluster.settle()
+    assert len(scenario.scheduler.bindings) == 1
+    scenario.cluster.delete(kinds.POD, "db")
+    scenario.cluster.settle()
+    assert scenario.scheduler.bindings == {}
+    assert scenario.cluster.bindings() == {}
+    storage = storage_of(scenario.scheduler.cluster)
     assert not storage.claims.pretended()
     assert not storage.volumes.pretended()
-    yard.scheduler.cluster.check()
+    scenario.scheduler.cluster.check()
 
 
 def test_a_disk_that_somebody_else_took_in_the_same_moment_is_a_conflict_and_the_pod_finds_another() -> None:
-    yard = Yard(Latencies(watch=lambda rng: 0.3))
-    yard.disk("first", at="left", size="1Gi")
-    yard.disk("second", at="left", size="2Gi")
-    yard.claim("data", "local")
-    yard.claim("other", "local")
-    yard.cluster.run(1)
-    yard.cluster.apply(using("db", "data"))
-    yard.cluster.run(0.2)
+    scenario = DelayedBinding(Latencies(watch=lambda rng: 0.3))
+    scenario.disk("first", at="left", size="1Gi")
+    scenario.disk("second", at="left", size="2Gi")
+    scenario.claim("data", "local")
+    scenario.claim("other", "local")
+    scenario.cluster.run(1)
+    scenario.cluster.apply(using("db", "data"))
+    scenario.cluster.run(0.2)
     taken = {"spec": {"claimRef": {"namespace": "default", "name": "other"}}}
-    yard.cluster.patch(kinds.PERSISTENT_VOLUME, "first", taken)
-    yard.cluster.run(0.2)
+    scenario.cluster.patch(kinds.PERSISTENT_VOLUME, "first", taken)
+    scenario.cluster.run(0.2)
     text = 'Operation cannot be fulfilled on persistentvolumes "first": the object has been modified'
-    assert text in yard.messages("db")[0]
-    yard.cluster.run(15)
-    yard.bind("data", "second")
-    yard.cluster.run(1)
-    assert yard.cluster.bindings() == {"db": "left"}
+    assert text in scenario.messages("db")[0]
+    scenario.cluster.run(15)
+    scenario.bind("data", "second")
+    scenario.cluster.run(1)
+    assert scenario.cluster.bindings() == {"db": "left"}
 
 
-def test_a_pod_with_bound_claims_does_not_wait(yard: Yard) -> None:
-    yard.disk("disk", at="right")
-    yard.claim("data", "local")
-    yard.bind("data", "disk")
-    yard.cluster.apply(using("db", "data"))
-    yard.cluster.settle()
-    assert yard.cluster.bindings() == {"db": "right"}
-    assert "nominatedNodeName" not in yard.cluster.pod("db")["status"]
+def test_a_pod_with_bound_claims_does_not_wait(scenario: DelayedBinding) -> None:
+    scenario.disk("disk", at="right")
+    scenario.claim("data", "local")
+    scenario.bind("data", "disk")
+    scenario.cluster.apply(using("db", "data"))
+    scenario.cluster.settle()
+    assert scenario.cluster.bindings() == {"db": "right"}
+    assert "nominatedNodeName" not in scenario.cluster.pod("db")["status"]

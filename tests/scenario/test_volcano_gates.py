@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from fairlead.framework.job import QUEUE_GATE
 from fairlead.model import kinds
-from fairlead.testing.builders import PodBuilder, podgroup, queue
-from tests.scenario.volcano_world import VolcanoWorld, conf, nodes
+from fairlead.testing.builders import PodBuilder, nodes, podgroup, queue
+from tests.support.volcano import VolcanoHarness, conf
 
 TEXT = conf("enqueue, allocate", "priority; gang", "predicates; capacity; nodeorder")
 ON = frozenset({"SchedulingGatesQueueAdmission"})
 
 
-def world(*, gates: frozenset[str] = ON, cpu: str = "2") -> VolcanoWorld:
-    return VolcanoWorld(TEXT, nodes(2), queues=[queue("small").capped_at(cpu=cpu)], flags={"gates": gates})
+def world(*, gates: frozenset[str] = ON, cpu: str = "2") -> VolcanoHarness:
+    return VolcanoHarness(TEXT, nodes(2), queues=[queue("small").capped_at(cpu=cpu)], flags={"gates": gates})
 
 
-def waiting(made: VolcanoWorld, name: str, *, asks: str = "2", opted: bool = True) -> PodBuilder:
+def waiting(made: VolcanoHarness, name: str, *, asks: str = "2", opted: bool = True) -> PodBuilder:
     """A pod behind the gate, which has opted in or not."""
     made.apply(podgroup(name, 1).in_queue("small"))
     built = made.member(name, 0, {"cpu": asks}).gated(QUEUE_GATE)
     return built.annotated({QUEUE_GATE: "true"}) if opted else built
 
 
-def gates_of(made: VolcanoWorld, name: str) -> list[str]:
+def gates_of(made: VolcanoHarness, name: str) -> list[str]:
     return [gate["name"] for gate in made.pod(f"{name}-w-0")["spec"].get("schedulingGates") or ()]
 
 
-def is_placed(made: VolcanoWorld, name: str) -> bool:
+def is_placed(made: VolcanoHarness, name: str) -> bool:
     return bool(made.pod(f"{name}-w-0")["spec"].get("nodeName"))
 
 

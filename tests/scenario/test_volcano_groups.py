@@ -6,20 +6,20 @@ import json
 
 from fairlead.model import kinds
 from fairlead.testing.builders import Builder, node, queue
-from tests.scenario.volcano_world import VolcanoWorld, conf
+from tests.support.volcano import VolcanoHarness, conf
 
 TEXT = conf("enqueue, allocate, backfill", "priority; gang", "predicates; nodegroup; nodeorder")
 LIMITS = "volcano.sh/nodegroup-resource-limits"
 
 
-def world(limits: str, *, compatible: bool = False) -> VolcanoWorld:
+def world(limits: str, *, compatible: bool = False) -> VolcanoHarness:
     """Two nodes of the group gpu and one of the group cpu, with eight cores each."""
     groups = {"g0": "gpu", "g1": "gpu", "c0": "cpu"}
     nodes = [
         node(name).offers(cpu="8", memory="32Gi", pods="110").labelled({"volcano.sh/nodegroup-name": group})
         for name, group in groups.items()
     ]
-    return VolcanoWorld(TEXT, nodes, queues=[limited(limits)], compatible=compatible)
+    return VolcanoHarness(TEXT, nodes, queues=[limited(limits)], compatible=compatible)
 
 
 def limited(limits: str) -> Builder:
@@ -27,14 +27,14 @@ def limited(limits: str) -> Builder:
     return queue("a").having(affinity={"nodeGroupAffinity": wish}).annotated({LIMITS: limits})
 
 
-def by_group(made: VolcanoWorld) -> dict[str, int]:
+def by_group(made: VolcanoHarness) -> dict[str, int]:
     counts = {"gpu": 0, "cpu": 0}
     for name in made.bindings().values():
         counts["cpu" if name == "c0" else "gpu"] += 1
     return counts
 
 
-def said(made: VolcanoWorld, name: str) -> str:
+def said(made: VolcanoHarness, name: str) -> str:
     return next(c["message"] for c in made.pod(name)["status"]["conditions"] if c["type"] == "PodScheduled")
 
 

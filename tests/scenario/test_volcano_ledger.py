@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from fairlead.controllers.nodes.kubelet import PodScript
 from fairlead.model import kinds
 from fairlead.model.amounts import EPSILON, Amounts
-from fairlead.testing.builders import queue
-from tests.scenario.volcano_world import VolcanoWorld, conf, nodes
+from fairlead.testing.builders import nodes, queue
+from tests.support.volcano import VolcanoHarness, conf
 
 BASICS = "priority; gang; conformance"
 PROPORTION = conf("enqueue, allocate, backfill, reclaim", BASICS, "overcommit; drf; predicates; proportion")
@@ -22,7 +22,7 @@ CAPACITY = conf("enqueue, allocate, backfill, reclaim", BASICS, "overcommit; pre
 LEDGERS = {"proportion": PROPORTION, "capacity": CAPACITY}
 
 
-def over_the_limit(world: VolcanoWorld) -> list[str]:
+def over_the_limit(world: VolcanoHarness) -> list[str]:
     """Queues that hold more than their capability in a resource that it names."""
     found = []
     for queue_ in world.scheduler.cluster.object_index.of(kinds.VC_QUEUE).values():
@@ -36,7 +36,7 @@ def over_the_limit(world: VolcanoWorld) -> list[str]:
 @pytest.mark.parametrize("ledger", LEDGERS)
 def test_pods_that_ask_for_nothing_count_against_a_limit_on_pods(ledger: str) -> None:
     """Backfill asks the ledger too; the original does not."""
-    world = VolcanoWorld(LEDGERS[ledger], nodes(1), queues=[queue("q").capped_at(pods="3")])
+    world = VolcanoHarness(LEDGERS[ledger], nodes(1), queues=[queue("q").capped_at(pods="3")])
     for at in range(6):
         world.gang(f"idle{at}", 1, queue="q")
     world.run(20)
@@ -45,16 +45,16 @@ def test_pods_that_ask_for_nothing_count_against_a_limit_on_pods(ledger: str) ->
 
 @pytest.mark.parametrize("ledger", LEDGERS)
 def test_the_original_lets_pods_that_ask_for_nothing_pass(ledger: str) -> None:
-    world = VolcanoWorld(LEDGERS[ledger], nodes(1), queues=[queue("q").capped_at(pods="3")], compatible=True)
+    world = VolcanoHarness(LEDGERS[ledger], nodes(1), queues=[queue("q").capped_at(pods="3")], compatible=True)
     for at in range(6):
         world.gang(f"idle{at}", 1, queue="q")
     world.run(20)
     assert sum(world.running("idle").values()) == 6
 
 
-def _slowly_ending(ledger: str, *, compatible: bool) -> VolcanoWorld:
+def _slowly_ending(ledger: str, *, compatible: bool) -> VolcanoHarness:
     """A queue at its limit whose pod takes a minute to end, and another that waits for its place."""
-    world = VolcanoWorld(
+    world = VolcanoHarness(
         LEDGERS[ledger],
         nodes(2),
         queues=[queue("q").capped_at(cpu="2")],
@@ -134,7 +134,7 @@ def _built(spec: dict[str, Any], *, deserving: bool) -> Any:
     return built.having(guarantee={"resource": {"cpu": str(spec["guarantee"])}}) if spec["guarantee"] else built
 
 
-def _check_ledger(world: VolcanoWorld, name: str) -> None:
+def _check_ledger(world: VolcanoHarness, name: str) -> None:
     """What the plugin believes: a guarantee is deserved, and no more than the limit is."""
     tiers = world.scheduler.drivers[0].rounds.tiers
     plugin: Any = next(one.plugin for tier in tiers for one in tier if one.plugin.name == name)
@@ -158,7 +158,7 @@ def test_limits_hold_at_every_moment_under_random_load(
     ledger: str, specs: list[dict[str, Any]], load: list[dict[str, Any]]
 ) -> None:
     made = [_built(spec, deserving=ledger == "capacity") for spec in specs]
-    world = VolcanoWorld(LEDGERS[ledger], nodes(3), queues=made, script=PodScript(terminate_delay=3.0))
+    world = VolcanoHarness(LEDGERS[ledger], nodes(3), queues=made, script=PodScript(terminate_delay=3.0))
     there = {spec["name"] for spec in specs}
     for second in range(20):
         for at, job in enumerate(load):

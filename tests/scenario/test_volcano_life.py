@@ -7,13 +7,13 @@ import pytest
 from fairlead.config.volcano_presets import PRESETS
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened, Verb, Write
-from fairlead.testing.builders import pod, podgroup, replica_set
-from tests.scenario.volcano_world import VolcanoWorld, nodes
+from fairlead.testing.builders import nodes, pod, podgroup, replica_set
+from tests.support.volcano import VolcanoHarness
 
 
 def test_a_job_is_let_in_placed_run_and_completed() -> None:
     """Created, let in before it has pods, placed as a whole, finished; and queued again when its pods disappear."""
-    world = VolcanoWorld(PRESETS["shipped"], nodes(2))
+    world = VolcanoHarness(PRESETS["shipped"], nodes(2))
     world.apply(podgroup("train", 3).having(minResources={"cpu": "6"}))
     assert world.phase("train") == ""
     world.run(3)
@@ -49,7 +49,7 @@ def test_a_job_is_let_in_placed_run_and_completed() -> None:
 @pytest.mark.parametrize("preset", ["default", "shipped", "kube-batch"])
 def test_two_jobs_that_each_need_all_their_pods_cannot_deadlock(preset: str) -> None:
     """Room for one of them; their pods arrive in turn, so that each could get half."""
-    world = VolcanoWorld(PRESETS[preset], nodes(2))
+    world = VolcanoHarness(PRESETS[preset], nodes(2))
     asks = {"cpu": "2"}
     world.apply(podgroup("a", 4), podgroup("b", 4))
     for at in range(4):
@@ -63,7 +63,7 @@ def test_two_jobs_that_each_need_all_their_pods_cannot_deadlock(preset: str) -> 
 
 def test_a_gang_is_never_seen_in_part() -> None:
     """At no moment has a gang with more than none fewer pods on nodes than its minimum."""
-    world = VolcanoWorld(PRESETS["default"], nodes(3))
+    world = VolcanoHarness(PRESETS["default"], nodes(3))
     for name in "abcde":
         world.gang(name, 3, asks={"cpu": "2"}, run_time="30s")
     for _ in range(200):
@@ -74,7 +74,7 @@ def test_a_gang_is_never_seen_in_part() -> None:
 
 
 def test_plain_pods_of_a_replica_set_are_scheduled_in_a_group_of_their_own() -> None:
-    world = VolcanoWorld(PRESETS["default"], nodes(2))
+    world = VolcanoHarness(PRESETS["default"], nodes(2))
     template = pod("t").labelled(app="web").scheduled_by("volcano").asks(cpu="1")
     world.apply(replica_set("web").replicas(3).of(template))
     world.run(5)
@@ -83,7 +83,7 @@ def test_plain_pods_of_a_replica_set_are_scheduled_in_a_group_of_their_own() -> 
 
 
 def test_a_closed_queue_lets_nobody_in_and_keeps_what_runs() -> None:
-    world = VolcanoWorld(PRESETS["default"], nodes(2))
+    world = VolcanoHarness(PRESETS["default"], nodes(2))
     world.gang("first", 1, asks={"cpu": "1"})
     world.run(3)
     closed = {"status": {"state": "Closed"}}
@@ -98,7 +98,7 @@ def test_a_closed_queue_lets_nobody_in_and_keeps_what_runs() -> None:
 
 
 def test_services_and_gangs_share_the_nodes_and_never_the_cores() -> None:
-    world = VolcanoWorld(PRESETS["default"], nodes(4))
+    world = VolcanoHarness(PRESETS["default"], nodes(4))
     world.apply(replica_set("web").replicas(6).of(pod("t").labelled(app="web").asks(cpu="1")))
     for name in ("a", "b", "c"):
         world.gang(name, 4, asks={"cpu": "1"})
@@ -111,7 +111,7 @@ def test_services_and_gangs_share_the_nodes_and_never_the_cores() -> None:
 
 def test_a_long_round_never_delays_a_service_beyond_one_slice() -> None:
     """Sixty jobs wait for room that only a few of them find; in the midst of the round a service pod arrives."""
-    world = VolcanoWorld(PRESETS["default"], nodes(2), slice=5)
+    world = VolcanoHarness(PRESETS["default"], nodes(2), slice=5)
     driver = world.scheduler.drivers[0]
     docs = []
     for at in range(60):
@@ -139,7 +139,7 @@ def test_a_long_round_never_delays_a_service_beyond_one_slice() -> None:
 @pytest.mark.parametrize("compatible", [False, True])
 def test_a_job_runs_while_a_pod_of_it_takes_its_time_to_end(compatible: bool) -> None:
     """In the original the job falls back at once, and is told that it cannot be scheduled."""
-    world = VolcanoWorld(PRESETS["default"], nodes(2), compatible=compatible)
+    world = VolcanoHarness(PRESETS["default"], nodes(2), compatible=compatible)
     world.apply(podgroup("train", 2))
     world.apply(*(world.member("train", at, {"cpu": "1"}).ending_after("20s") for at in range(2)))
     world.run(3)
@@ -153,7 +153,7 @@ def test_a_job_runs_while_a_pod_of_it_takes_its_time_to_end(compatible: bool) ->
 
 
 def test_a_waiting_pod_is_reported_while_another_of_its_job_is_ending() -> None:
-    world = VolcanoWorld(PRESETS["default"], nodes(1))
+    world = VolcanoHarness(PRESETS["default"], nodes(1))
     world.apply(podgroup("train", 2))
     world.apply(*(world.member("train", at, {"cpu": "2"}).ending_after("20s") for at in range(2)))
     world.run(3)
@@ -165,7 +165,7 @@ def test_a_waiting_pod_is_reported_while_another_of_its_job_is_ending() -> None:
 
 
 def test_the_numa_layout_of_a_node_goes_with_the_node() -> None:
-    world = VolcanoWorld(PRESETS["default"], nodes(2))
+    world = VolcanoHarness(PRESETS["default"], nodes(2))
     kind = kinds.VC_NUMATOPOLOGY
     for name in ("n0", "n1"):
         world.apply({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "spec": {}})

@@ -14,11 +14,11 @@ from fairlead.framework.meter import Meter
 from fairlead.model import kinds
 from fairlead.runtime.telemetry import Telemetry
 from fairlead.runtime.volcano_metrics import exponential_range
-from fairlead.testing.builders import priority_class, queue
-from tests.scenario.volcano_world import VolcanoWorld, conf, nodes
+from fairlead.testing.builders import nodes, priority_class, queue
+from tests.support.volcano import VolcanoHarness, conf
 
 
-class Watched(VolcanoWorld):
+class Watched(VolcanoHarness):
     """With a clock that goes a millisecond on whenever somebody looks at it."""
 
     def __init__(self, text: str = PRESETS["default"], **more: object) -> None:

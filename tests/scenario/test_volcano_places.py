@@ -14,7 +14,7 @@ from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Doc, Happened, Verb, Write
 from fairlead.testing.builders import node, podgroup, priority_class
-from tests.scenario.volcano_world import VolcanoWorld, conf
+from tests.support.volcano import VolcanoHarness, conf
 
 TEXT = conf(
     "allocate, gangpreempt",
@@ -24,7 +24,7 @@ TEXT = conf(
 RACKS = {"s0": ("a0", "a1"), "s1": ("b0", "b1")}
 
 
-class Racks(VolcanoWorld):
+class Racks(VolcanoHarness):
     """Two racks of two nodes with four cores each, and jobs that want to stay within one."""
 
     def __init__(self, *, compatible: bool = False) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.model import kinds
 from fairlead.testing.builders import job, node, pod
-from tests.scenario.volcano_world import VolcanoWorld, conf
+from tests.support.volcano import VolcanoHarness, conf
 
 SHIPPED = conf(
     "enqueue, allocate, backfill", "priority; gang; conformance", "overcommit; drf; predicates; proportion; nodeorder"
@@ -13,7 +13,7 @@ SHIPPED = conf(
 
 def test_a_plain_job_that_limits_itself_to_a_gpu_runs() -> None:
     with_cards = node("card").offers({"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "2"})
-    world = VolcanoWorld(SHIPPED, [with_cards])
+    world = VolcanoHarness(SHIPPED, [with_cards])
     card = {"nvidia.com/gpu": "1"}
     world.apply(job("train").of(pod("t").scheduled_by("volcano").asks(cpu="1").asks(card).limited_to(card)))
     world.run(5)

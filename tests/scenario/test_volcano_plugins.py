@@ -13,20 +13,21 @@ from fairlead.testing.builders import (
     NodeBuilder,
     ReplicaSetBuilder,
     node,
+    nodes,
     pod,
     podgroup,
     priority_class,
     replica_set,
 )
-from tests.scenario.volcano_world import VolcanoWorld, conf, nodes
+from tests.support.volcano import VolcanoHarness, conf
 
 PREEMPT = "allocate, backfill, preempt"
 
 
-def crowded(*protection: str, cooldown: str = "0s", pod_class: str = "low") -> VolcanoWorld:
+def crowded(*protection: str, cooldown: str = "0s", pod_class: str = "low") -> VolcanoHarness:
     """One node that lesser pods fill, and somebody more important who would like half of it."""
     tier = "; ".join(("priority", "gang enablePreemptable: false", *protection))
-    world = VolcanoWorld(conf(PREEMPT, tier, "predicates; proportion"), nodes(1))
+    world = VolcanoHarness(conf(PREEMPT, tier, "predicates; proportion"), nodes(1))
     world.apply(priority_class("high", 1000), priority_class("low", 10))
     for at in range(2):
         member = world.member(f"low{at}", 0, {"cpu": "2"}, pod_class=pod_class)
@@ -70,7 +71,7 @@ def numa_topology(name: str, free: str) -> dict[str, Any]:
 
 
 def test_pods_go_where_their_cpus_lie_together() -> None:
-    world = VolcanoWorld(
+    world = VolcanoHarness(
         conf("allocate, backfill", "gang", "predicates; numa-aware; nodeorder"),
         nodes(2, cpu="8", memory="8Gi", pods="9"),
     )
@@ -87,13 +88,13 @@ def test_pods_go_where_their_cpus_lie_together() -> None:
     assert sorted(map(json.dumps, told)) == ['{"numa": {"0": {"cpu": "3"}}}', '{"numa": {"1": {"cpu": "3"}}}']
 
 
-def busy(world: VolcanoWorld, **cpu: float) -> None:
+def busy(world: VolcanoHarness, **cpu: float) -> None:
     """What somebody measured just now: n1=90 is a node at ninety percent."""
     world.usage.put({name: NodeUsage(percent, 10.0, world.now) for name, percent in cpu.items()})
 
 
 def test_pods_go_to_nodes_that_are_really_idle() -> None:
-    world = VolcanoWorld(conf("allocate, backfill", "gang", "predicates; usage"), nodes(3))
+    world = VolcanoHarness(conf("allocate, backfill", "gang", "predicates; usage"), nodes(3))
     busy(world, n0=95, n1=10, n2=60)
     world.gang("a", 4, asks={"cpu": "1"})
     world.run(10)
@@ -107,7 +108,7 @@ def test_pods_go_to_nodes_that_are_really_idle() -> None:
 
 def test_pods_move_from_busy_nodes_to_idle_ones() -> None:
     strategy = "strategies: [{name: lowNodeUtilization, params: {thresholds: {cpu: 30}, targetThresholds: {cpu: 60}}}]"
-    world = VolcanoWorld(
+    world = VolcanoHarness(
         conf(
             "allocate, backfill, shuffle",
             "gang",
@@ -124,7 +125,7 @@ def test_pods_move_from_busy_nodes_to_idle_ones() -> None:
     assert on_nodes(world) == {"n0": 2, "n1": 2}, "from 95 to below 60 percent it takes two of four cores"
 
 
-def on_nodes(world: VolcanoWorld) -> Counter[str]:
+def on_nodes(world: VolcanoHarness) -> Counter[str]:
     living = [pod for pod in world.list(kinds.POD) if not pod["metadata"].get("deletionTimestamp")]
     return Counter(pod["spec"].get("nodeName", "") for pod in living)
 
@@ -152,14 +153,14 @@ def sharing(*arguments: str) -> str:
     return conf("allocate, backfill", "gang", f"predicates; deviceshare arguments: {{{listed}}}; nodeorder")
 
 
-def with_cards(world: VolcanoWorld, group: str, count: int, memory: str, **labels: str) -> None:
+def with_cards(world: VolcanoHarness, group: str, count: int, memory: str, **labels: str) -> None:
     amounts = {"volcano.sh/vgpu-number": "1", "volcano.sh/vgpu-memory": memory}
     world.apply(podgroup(group, count).in_queue("default"))
     members = [world.member(group, at, amounts).limited_to(amounts).labelled(labels) for at in range(count)]
     world.apply(*members)
 
 
-def cards_of(world: VolcanoWorld, group: str) -> Counter[str]:
+def cards_of(world: VolcanoHarness, group: str) -> Counter[str]:
     """How many pods of a group have which card."""
     ids = [
         (pod["metadata"].get("annotations") or {}).get("volcano.sh/vgpu-ids-new", "")
@@ -170,7 +171,7 @@ def cards_of(world: VolcanoWorld, group: str) -> Counter[str]:
 
 
 def test_pods_share_cards_as_far_as_their_memory_goes() -> None:
-    world = VolcanoWorld(sharing(), card_nodes("n0", "n1"))
+    world = VolcanoHarness(sharing(), card_nodes("n0", "n1"))
     with_cards(world, "a", 4, "7000")
     with_cards(world, "b", 1, "3000")
     world.run(10)
@@ -183,7 +184,7 @@ def test_pods_share_cards_as_far_as_their_memory_goes() -> None:
 
 def test_cards_are_not_given_twice_while_a_binding_is_under_way() -> None:
     """Bindings take three seconds here, and a round runs every second. Of the memory of both cards three would fit."""
-    world = VolcanoWorld(sharing(), card_nodes("n0", cards="ab"), latencies=Latencies(write=lambda _: 3.0))
+    world = VolcanoHarness(sharing(), card_nodes("n0", cards="ab"), latencies=Latencies(write=lambda _: 3.0))
     for at in range(3):
         with_cards(world, f"g{at}", 1, "9000")
         world.run(1)
@@ -193,7 +194,7 @@ def test_cards_are_not_given_twice_while_a_binding_is_under_way() -> None:
 
 
 def test_a_gang_that_finds_no_cards_for_all_takes_none() -> None:
-    world = VolcanoWorld(sharing(), card_nodes("n0"))
+    world = VolcanoHarness(sharing(), card_nodes("n0"))
     with_cards(world, "large", 3, "7000")
     with_cards(world, "small", 2, "7000")
     world.run(20)
@@ -201,7 +202,7 @@ def test_a_gang_that_finds_no_cards_for_all_takes_none() -> None:
 
 
 def test_pods_of_a_rule_have_cards_to_themselves() -> None:
-    world = VolcanoWorld(sharing("GPUExclusiveRules: [{app: train}]"), card_nodes("n0", "n1"))
+    world = VolcanoHarness(sharing("GPUExclusiveRules: [{app: train}]"), card_nodes("n0", "n1"))
     with_cards(world, "x", 1, "1000", app="train")
     with_cards(world, "y", 1, "1000", app="train")
     with_cards(world, "z", 1, "1000", app="train")
@@ -213,7 +214,7 @@ def test_pods_of_a_rule_have_cards_to_themselves() -> None:
 
 
 def test_a_locked_node_gives_cards_to_one_pod_at_a_time() -> None:
-    world = VolcanoWorld(sharing("NodeLockEnable: true"), card_nodes("n0"))
+    world = VolcanoHarness(sharing("NodeLockEnable: true"), card_nodes("n0"))
     with_cards(world, "a", 1, "1000")
     with_cards(world, "b", 1, "1000")
     world.run(20)
@@ -229,7 +230,7 @@ def test_a_locked_node_gives_cards_to_one_pod_at_a_time() -> None:
 def test_memory_of_ascend_cards_is_counted_by_cards_alone() -> None:
     listed = json.dumps([{"id": name, "count": 7, "devmem": 21527, "devcore": 8} for name in ("c0", "c1")])
     npus = node("npu").offers(cpu="16", memory="64Gi", pods="110").offers({"huawei.com/Ascend310P": "14"})
-    world = VolcanoWorld(
+    world = VolcanoHarness(
         conf(
             "enqueue, allocate, backfill",
             "gang; overcommit",

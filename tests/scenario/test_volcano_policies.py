@@ -10,15 +10,15 @@ import pytest
 from fairlead.api.outside.extender_wire import ExtenderConnection
 from fairlead.model import kinds
 from fairlead.plugins.volcano.extender import VolcanoExtender
-from fairlead.testing.builders import node, podgroup, queue
-from tests.scenario.volcano_world import VolcanoWorld, conf, nodes
+from fairlead.testing.builders import node, nodes, podgroup, queue
+from tests.support.volcano import VolcanoHarness, conf
 from tests.unit.api.extender_server import ExtenderServer
 
 PLACING = "allocate, backfill"
 GUEST = {"volcano.sh/preemptable": "true"}
 
 
-def places(world: VolcanoWorld, group: str) -> Counter[str]:
+def places(world: VolcanoHarness, group: str) -> Counter[str]:
     """How many pods of a group are on which node."""
     found = (bound for name, bound in world.bindings().items() if name.startswith(f"{group}-"))
     return Counter(found)
@@ -28,7 +28,9 @@ def places(world: VolcanoWorld, group: str) -> Counter[str]:
 
 
 def test_a_job_that_has_waited_as_long_as_was_promised_goes_before_more_important_ones() -> None:
-    world = VolcanoWorld(conf("enqueue, allocate, backfill", "sla; priority; gang", "overcommit; predicates"), nodes(1))
+    world = VolcanoHarness(
+        conf("enqueue, allocate, backfill", "sla; priority; gang", "overcommit; predicates"), nodes(1)
+    )
     world.gang("first", 1, asks={"cpu": "4"}, needs={"cpu": "4"}, run_time="4m")
     world.run(5)
     late = podgroup("patient", 1).in_queue("default").annotated({"sla-waiting-time": "2m"})
@@ -46,7 +48,7 @@ def test_groups_are_let_in_as_far_as_the_cluster_may_be_overbooked() -> None:
     text = conf(
         "enqueue, allocate, backfill", "gang", "overcommit arguments: {overcommit-factor: 1.5}; predicates"
     )  # fmt: skip
-    world = VolcanoWorld(text, nodes(1))
+    world = VolcanoHarness(text, nodes(1))
     for at in range(4):
         world.gang(f"g{at}", 1, asks={"cpu": "2"}, needs={"cpu": "2"})
     world.run(10)
@@ -55,7 +57,7 @@ def test_groups_are_let_in_as_far_as_the_cluster_may_be_overbooked() -> None:
 
 
 def test_a_group_waits_until_its_namespace_has_quota() -> None:
-    world = VolcanoWorld(conf("enqueue, allocate, backfill", "gang; resourcequota", "predicates"), nodes(2))
+    world = VolcanoHarness(conf("enqueue, allocate, backfill", "gang; resourcequota", "predicates"), nodes(2))
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
     world.apply({**quota, "spec": {"hard": {"cpu": "4"}}})
     world.run(5)
@@ -74,7 +76,7 @@ def test_a_group_waits_until_its_namespace_has_quota() -> None:
 
 
 def test_binpack_fills_a_node_before_the_next() -> None:
-    world = VolcanoWorld(conf(PLACING, "gang", "predicates; binpack"), nodes(3))
+    world = VolcanoHarness(conf(PLACING, "gang", "predicates; binpack"), nodes(3))
     for at in range(4):
         world.gang(f"g{at}", 1, asks={"cpu": "1"})
         world.run(5)
@@ -82,7 +84,7 @@ def test_binpack_fills_a_node_before_the_next() -> None:
 
 
 def test_nodeorder_spreads_load() -> None:
-    world = VolcanoWorld(conf(PLACING, "gang", "predicates; nodeorder"), nodes(3))
+    world = VolcanoHarness(conf(PLACING, "gang", "predicates; nodeorder"), nodes(3))
     world.gang("g", 3, asks={"cpu": "1"})
     world.run(5)
     assert sorted(places(world, "g").values()) == [1, 1, 1]
@@ -95,7 +97,7 @@ def test_a_queue_uses_the_nodes_of_its_groups() -> None:
     ]
     required = {"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ["blue"]}}
     text = conf(PLACING, "gang", "predicates; nodegroup; nodeorder")
-    world = VolcanoWorld(text, fleet, queues=[queue("b").having(affinity=required)])
+    world = VolcanoHarness(text, fleet, queues=[queue("b").having(affinity=required)])
     world.gang("g", 4, queue="b", asks={"cpu": "2"})
     world.gang("late", 1, queue="b", asks={"cpu": "2"})
     world.run(10)
@@ -114,7 +116,7 @@ def test_gpus_are_packed_and_spared_by_those_who_need_none() -> None:
         " sra: {enable: true, resources: nvidia.com/gpu, weight: 10, resourceWeight: {nvidia.com/gpu: 1}}}",
     )
     gpu = "nvidia.com/gpu"
-    world = VolcanoWorld(text, [built("g0", **{gpu: "4"}), built("g1", **{gpu: "4"}), built("plain")])
+    world = VolcanoHarness(text, [built("g0", **{gpu: "4"}), built("g1", **{gpu: "4"}), built("plain")])
     for at in range(4):
         world.gang(f"gpu{at}", 1, asks={"cpu": "1", gpu: "1"})
         world.gang(f"cpu{at}", 1, asks={"cpu": "1"})
@@ -124,7 +126,7 @@ def test_gpus_are_packed_and_spared_by_those_who_need_none() -> None:
 
 
 def test_roles_that_attract_each_other_share_a_node() -> None:
-    world = VolcanoWorld(conf(PLACING, "gang", "predicates; task-topology"), nodes(2))
+    world = VolcanoHarness(conf(PLACING, "gang", "predicates; task-topology"), nodes(2))
     wishes = {"volcano.sh/task-topology-affinity": "ps,worker", "volcano.sh/task-topology-anti-affinity": "ps"}
     world.apply(podgroup("job", 4).in_queue("default").annotated(wishes))
     for at, role in enumerate(("ps", "ps", "worker", "worker")):
@@ -142,7 +144,7 @@ def test_a_gang_stays_within_one_rack() -> None:
         spec = {"tier": 1, "members": members}
         return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "spec": spec}
 
-    world = VolcanoWorld(conf(PLACING, "gang", "predicates; network-topology-aware; nodeorder"), nodes(4))
+    world = VolcanoHarness(conf(PLACING, "gang", "predicates; network-topology-aware; nodeorder"), nodes(4))
     world.apply(rack("s0", "n0", "n1"), rack("s1", "n2", "n3"))
     world.run(2)
     near = {"mode": "hard", "highestTierAllowed": 1}
@@ -160,7 +162,7 @@ def test_guests_leave_lent_nodes_when_the_hours_are_over() -> None:
     lent = node("lent").offers(cpu="4", memory="16Gi", pods="110").labelled({"volcano.sh/revocable-zone": "night"})
     zone = f"tdm.revocable-zone.night: '{_local(0)}-{_local(3)}'"
     text = conf(f"{PLACING}, shuffle", "gang", f"predicates; tdm arguments: {{{zone}}}")
-    world = VolcanoWorld(text, [lent])
+    world = VolcanoHarness(text, [lent])
     budget = {"volcano.sh/jdb-max-unavailable": "50%"}
     world.apply(podgroup("guest", 1).in_queue("default").annotated(GUEST | budget))
     world.apply(*(world.member("guest", at, {"cpu": "1"}).annotated(GUEST) for at in range(2)))
@@ -183,7 +185,7 @@ def _local(minutes: int) -> str:
 
 def test_no_more_pods_are_evicted_than_their_budget_allows() -> None:
     text = conf(f"{PLACING}, preempt", "priority; pdb", "predicates; proportion")
-    world = VolcanoWorld(text, nodes(1))
+    world = VolcanoHarness(text, nodes(1))
     world.apply(*_classes())
     budget = {
         "apiVersion": "policy/v1",
@@ -219,7 +221,7 @@ def test_an_extender_decides_where_pods_go() -> None:
 
     with ExtenderServer(judge=judge) as server:
         arguments = f"extender.urlPrefix: '{server.url}', extender.predicateVerb: judge"
-        world = VolcanoWorld(conf(PLACING, "gang", f"predicates; extender arguments: {{{arguments}}}"), nodes(3))
+        world = VolcanoHarness(conf(PLACING, "gang", f"predicates; extender arguments: {{{arguments}}}"), nodes(3))
         world.gang("g", 2, asks={"cpu": "2"})
         world.run(5)
         assert places(world, "g") == {"n2": 2}
@@ -229,7 +231,7 @@ def test_an_extender_decides_where_pods_go() -> None:
         hang_up(world)
 
 
-def hang_up(world: VolcanoWorld) -> None:
+def hang_up(world: VolcanoHarness) -> None:
     """Close the connections to extenders."""
     for enabled in (one for driver in world.scheduler.drivers for tier in driver.rounds.tiers for one in tier):
         if isinstance(enabled.plugin, VolcanoExtender):
@@ -240,7 +242,7 @@ def hang_up(world: VolcanoWorld) -> None:
 def test_an_answer_of_more_than_ten_megabytes_is_none() -> None:
     with ExtenderServer(ready=lambda _: {"status": True, "filler": "x" * (10 * 2**20)}) as server:
         arguments = f"extender.urlPrefix: '{server.url}', extender.jobReadyVerb: ready, extender.httpTimeout: 5s"
-        world = VolcanoWorld(conf(PLACING, "gang", f"predicates; extender arguments: {{{arguments}}}"), nodes(1))
+        world = VolcanoHarness(conf(PLACING, "gang", f"predicates; extender arguments: {{{arguments}}}"), nodes(1))
         world.gang("g", 1, asks={"cpu": "2"})
         world.run(2)
         assert world.running() == {}
@@ -252,7 +254,7 @@ def test_an_answer_of_more_than_ten_megabytes_is_none() -> None:
 
 @pytest.mark.parametrize("claims", [False, True])
 def test_a_pod_with_resource_claims_is_told_that_it_cannot_be_served(claims: bool) -> None:
-    world = VolcanoWorld(conf(PLACING, "gang", "predicates"), nodes(1))
+    world = VolcanoHarness(conf(PLACING, "gang", "predicates"), nodes(1))
     world.apply(podgroup("g", 1).in_queue("default"))
     named = [{"name": "gpu", "resourceClaimName": "mine"}] if claims else []
     member = world.member("g", 0, {"cpu": "1"})

@@ -18,7 +18,8 @@ from fairlead.model.flow import Doc
 from fairlead.model.ring import Ring
 from fairlead.testing.builders import Builder, node, pod, podgroup, priority_class, queue
 from fairlead.testing.harness import Harness
-from tests.scenario.volcano_world import GROUP, conf
+from tests.support.documents import GROUP
+from tests.support.volcano import conf
 
 PLAIN = conf("enqueue, allocate, backfill", "priority; gang", "predicates; proportion; nodeorder")
 REPLICAS = tuple(f"volcano-scheduler-{number}" for number in range(3))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fairlead.model import kinds
-from fairlead.testing.builders import PodBuilder, priority_class, queue, replica_set
+from fairlead.testing.builders import PodBuilder, nodes, priority_class, queue, replica_set
 from fairlead.testing.builders import pod as pod_builder
-from tests.scenario.volcano_world import VolcanoWorld, conf, nodes
+from tests.support.volcano import VolcanoHarness, conf
 
 BASICS = "priority; gang; conformance"
 WEIGHTS = conf("enqueue, allocate, backfill, reclaim", BASICS, "drf enablePreemptable: false; predicates; proportion")
@@ -29,19 +29,19 @@ def elastic(name: str, queue_name: str, replicas: int, **asks: str) -> object:
     return replica_set(name).replicas(replicas).of(template)
 
 
-def tasks(world: VolcanoWorld, queue_name: str, count: int, **asks: str) -> None:
+def tasks(world: VolcanoHarness, queue_name: str, count: int, **asks: str) -> None:
     """As many jobs of one pod each: a ReplicaSet each, so that an evicted pod comes back."""
     for at in range(count):
         world.apply(elastic(f"{queue_name}-{at}", queue_name, 1, **asks))  # type: ignore[arg-type]
 
 
-def shares(world: VolcanoWorld, *names: str) -> dict[str, float]:
+def shares(world: VolcanoHarness, *names: str) -> dict[str, float]:
     return {name: world.held_cpu(name) for name in names}
 
 
 def test_the_example_of_the_drf_paper_gives_three_and_two_tasks() -> None:
     """Nine cores and 18 GB; A's tasks ask for 1 core and 4 GB, B's for 3 cores and 1 GB."""
-    world = VolcanoWorld(
+    world = VolcanoHarness(
         conf("allocate, backfill", "gang", "drf; predicates; proportion"),
         nodes(1, cpu="9", memory="18Gi", pods="110"),
     )
@@ -59,7 +59,7 @@ def test_two_queues_converge_to_their_weights_from_either_side(
     weights: dict[str, int], deserved: dict[str, float]
 ) -> None:
     for first, second in (("a", "b"), ("b", "a")):
-        world = VolcanoWorld(WEIGHTS, nodes(3), queues=[queue(name).weighing(w) for name, w in weights.items()])
+        world = VolcanoHarness(WEIGHTS, nodes(3), queues=[queue(name).weighing(w) for name, w in weights.items()])
         tasks(world, first, 14, cpu="1")
         world.run(20)
         assert world.held_cpu(first) == 12, "alone it may have everything"
@@ -73,7 +73,7 @@ def test_two_queues_converge_to_their_weights_from_either_side(
 
 
 def test_three_queues_converge_and_what_one_does_not_want_goes_to_the_others() -> None:
-    world = VolcanoWorld(
+    world = VolcanoHarness(
         WEIGHTS, nodes(3), queues=[queue(name).weighing(w) for name, w in zip("abc", (1, 2, 3), strict=True)]
     )
     tasks(world, "a", 14, cpu="1")
@@ -94,7 +94,7 @@ def test_a_tree_of_queues_converges_to_what_its_leaves_deserve() -> None:
         queue("research").deserving(cpu="4").having(parent="science"),
         queue("teaching").deserving(cpu="2").having(parent="science"),
     ]
-    world = VolcanoWorld(TREE, nodes(3), queues=queues)
+    world = VolcanoHarness(TREE, nodes(3), queues=queues)
     tasks(world, "sales", 14, cpu="1")
     world.run(20)
     assert world.held_cpu("sales") == 12, "it borrows what nobody wants"
@@ -110,7 +110,7 @@ def test_a_tree_of_queues_converges_to_what_its_leaves_deserve() -> None:
 
 
 def test_flat_capacity_lends_and_takes_back() -> None:
-    world = VolcanoWorld(FLAT, nodes(3), queues=[queue("a").deserving(cpu="8"), queue("b").deserving(cpu="4")])
+    world = VolcanoHarness(FLAT, nodes(3), queues=[queue("a").deserving(cpu="8"), queue("b").deserving(cpu="4")])
     tasks(world, "b", 14, cpu="1")
     world.run(20)
     assert world.held_cpu("b") == 12
@@ -120,7 +120,7 @@ def test_flat_capacity_lends_and_takes_back() -> None:
 
 
 def test_a_queue_that_is_not_reclaimable_keeps_what_it_has() -> None:
-    world = VolcanoWorld(WEIGHTS, nodes(3), queues=[queue("a").having(reclaimable=False), queue("b")])
+    world = VolcanoHarness(WEIGHTS, nodes(3), queues=[queue("a").having(reclaimable=False), queue("b")])
     tasks(world, "a", 14, cpu="1")
     world.run(20)
     tasks(world, "b", 14, cpu="1")
@@ -131,7 +131,7 @@ def test_a_queue_that_is_not_reclaimable_keeps_what_it_has() -> None:
 def test_reclaim_does_not_break_a_gang_that_is_protected_in_the_same_tier() -> None:
     """All that the other queue runs is one gang at its minimum: it stays whole."""
     text = conf("enqueue, allocate, backfill, reclaim", "priority; gang; conformance; predicates; proportion")
-    world = VolcanoWorld(text, nodes(3), queues=[queue("a"), queue("b")])
+    world = VolcanoHarness(text, nodes(3), queues=[queue("a"), queue("b")])
     world.gang("whole", 12, queue="a", asks={"cpu": "1"})
     world.run(10)
     assert world.running("whole") == {"whole": 12}
@@ -143,7 +143,7 @@ def test_reclaim_does_not_break_a_gang_that_is_protected_in_the_same_tier() -> N
 
 def test_a_higher_tier_that_names_nobody_protects_nobody() -> None:
     """The same with gang in a tier of its own: where it leaves no victims, the next tier is asked without it."""
-    world = VolcanoWorld(WEIGHTS, nodes(3), queues=[queue("a"), queue("b")])
+    world = VolcanoHarness(WEIGHTS, nodes(3), queues=[queue("a"), queue("b")])
     world.gang("whole", 12, queue="a", asks={"cpu": "1"})
     world.run(10)
     tasks(world, "b", 6, cpu="1")
@@ -159,7 +159,7 @@ def test_preempt_makes_room_for_the_more_important_and_never_loops() -> None:
         "priority; gang enablePreemptable: false; conformance",
         "drf enablePreemptable: false; predicates; proportion",
     )
-    world = VolcanoWorld(conf(PREEMPT, *tiers), nodes(2))
+    world = VolcanoHarness(conf(PREEMPT, *tiers), nodes(2))
     world.apply(priority_class("high", 1000), priority_class("low", 10))
     for at in range(4):
         world.gang(f"low{at}", 1, asks={"cpu": "2"}, priority_class="low", pod_class="low")
@@ -176,7 +176,7 @@ def test_preempt_makes_room_for_the_more_important_and_never_loops() -> None:
 
 
 def test_preempt_takes_only_what_a_gang_has_beyond_its_minimum() -> None:
-    world = VolcanoWorld(conf(PREEMPT, BASICS, "predicates; proportion"), nodes(2))
+    world = VolcanoHarness(conf(PREEMPT, BASICS, "predicates; proportion"), nodes(2))
     world.apply(priority_class("high", 1000), priority_class("low", 10))
     world.gang("low", 3, members=4, asks={"cpu": "2"}, priority_class="low", pod_class="low")
     world.run(10)
@@ -187,7 +187,7 @@ def test_preempt_takes_only_what_a_gang_has_beyond_its_minimum() -> None:
 
 def test_a_guarantee_is_kept_free_for_its_queue() -> None:
     guaranteed = queue("g").deserving(cpu="4").having(guarantee={"resource": {"cpu": "4"}})
-    world = VolcanoWorld(WEIGHTS, nodes(3), queues=[guaranteed, queue("b")])
+    world = VolcanoHarness(WEIGHTS, nodes(3), queues=[guaranteed, queue("b")])
     tasks(world, "b", 14, cpu="1")
     world.run(30)
     assert world.held_cpu("b") == 8
@@ -197,7 +197,7 @@ def test_a_guarantee_is_kept_free_for_its_queue() -> None:
 
 
 def test_pods_of_a_queue_are_listed_under_it() -> None:
-    world = VolcanoWorld(WEIGHTS, nodes(3), queues=[queue("a")])
+    world = VolcanoHarness(WEIGHTS, nodes(3), queues=[queue("a")])
     tasks(world, "a", 2, cpu="1")
     world.run(10)
     found = world.get(kinds.VC_QUEUE, "a")

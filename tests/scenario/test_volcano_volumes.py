@@ -9,15 +9,15 @@ import pytest
 from fairlead.model import kinds
 from fairlead.model.flow import Doc
 from fairlead.state.attachable import attach_limit_name
-from fairlead.testing.builders import pod, podgroup
-from tests.scenario.volcano_world import VolcanoWorld, conf, nodes
+from fairlead.testing.builders import nodes, pod, podgroup
+from tests.support.volcano import VolcanoHarness, conf
 
 DRIVER = "csi.example.com"
 PLAIN = conf("enqueue, allocate, backfill", "priority; gang", "predicates; nodeorder")
 SCALAR = f"attachable-volumes-csi-{DRIVER}"
 
 
-class Storage(VolcanoWorld):
+class Storage(VolcanoHarness):
     """Two nodes; a class whose driver attaches volumes, and one of whose driver no node has heard."""
 
     def __init__(self, text: str = PLAIN, *, limits: dict[str, int | None], **more: Any) -> None:

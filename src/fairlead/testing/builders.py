@@ -59,6 +59,10 @@ class Builder:
             said = said._set("spec", field, value)
         return said
 
+    def showing(self, **status: Any) -> Self:
+        """Any field of the status, for tests without an API that would fill it in."""
+        return self._merged("status", status)
+
     # How words are added: on a copy, with the path made on the way
 
     def _at(self, path: Sequence[str]) -> tuple[Self, Any]:
@@ -355,6 +359,12 @@ def pod(name: str, namespace: str = "default") -> PodBuilder:
 def node(name: str) -> NodeBuilder:
     """A simulated node of 8 cores and 32Gi, unless it is told otherwise."""
     return NodeBuilder(name)
+
+
+def nodes(count: int, resources: Mapping[str, str] | None = None, /, **more: str) -> list[NodeBuilder]:
+    """Simulated nodes `n0`, `n1` and so on, all alike: 4 cores, 16Gi and 110 pods, unless told otherwise."""
+    offered = {**(resources or {}), **more} or {"cpu": "4", "memory": "16Gi", "pods": "110"}
+    return [node(f"n{number}").offers(offered) for number in range(count)]
 
 
 def replica_set(name: str, namespace: str = "default") -> ReplicaSetBuilder:

@@ -29,7 +29,7 @@ from fairlead.model.reasons import SUCCESS, Status
 from fairlead.plugins import gang_victims
 from fairlead.runtime.virtual import VirtualClock, VirtualRuntime
 from fairlead.state.statement import Statement
-from tests.kube.fuzz.gangs import Doc, World, shared
+from tests.kube.fuzz.gangs import Doc, GangCluster, shared
 from tests.kube.gang_contenders import our_scheduler
 
 Facts = dict[str, Any]
@@ -46,7 +46,7 @@ class Server(Protocol):
 
     async def all(self, kind: Kind) -> Iterable[Doc]: ...
 
-    async def settle(self, worlds: Sequence[World]) -> None: ...
+    async def settle(self, worlds: Sequence[GangCluster]) -> None: ...
 
 
 class Live:
@@ -62,7 +62,7 @@ class Live:
     async def all(self, kind: Kind) -> Iterable[Doc]:
         return (await self._api.list(kind)).items
 
-    async def settle(self, worlds: Sequence[World]) -> None:
+    async def settle(self, worlds: Sequence[GangCluster]) -> None:
         """Wait until nothing has moved for a while."""
         before, quiet = await self._places(), 0.0
         while quiet < self._quiet:
@@ -90,11 +90,11 @@ class Virtual:
     async def all(self, kind: Kind) -> Iterable[Doc]:
         return self._store.list(kind)
 
-    async def settle(self, worlds: Sequence[World]) -> None:
+    async def settle(self, worlds: Sequence[GangCluster]) -> None:
         self._runtime.run(self._runtime.now + _AT_REST)
 
 
-async def play(server: Server, worlds: Sequence[World]) -> dict[int, Facts]:
+async def play(server: Server, worlds: Sequence[GangCluster]) -> dict[int, Facts]:
     """Play worlds side by side; of each what shows after every step."""
     await prepare(server)
     players = [_Player(server, world) for world in worlds]
@@ -115,7 +115,7 @@ async def play(server: Server, worlds: Sequence[World]) -> dict[int, Facts]:
 Played = list[dict[int, Facts]]
 
 
-async def played_often(worlds: Sequence[World], seeds: Iterable[int]) -> tuple[Played, Played]:
+async def played_often(worlds: Sequence[GangCluster], seeds: Iterable[int]) -> tuple[Played, Played]:
     """What our scheduler makes of worlds with one seed and another; and what it would if it made room as 1.36 does."""
     ours, theirs = [], []
     for seed in seeds:
@@ -128,7 +128,7 @@ async def played_often(worlds: Sequence[World], seeds: Iterable[int]) -> tuple[P
     return ours, theirs
 
 
-async def _played(worlds: Sequence[World], seed: int) -> dict[int, Facts]:
+async def _played(worlds: Sequence[GangCluster], seed: int) -> dict[int, Facts]:
     return await play(Virtual(seed), worlds)
 
 
@@ -164,7 +164,7 @@ async def prepare(server: Server) -> None:
 
 
 class _Player:
-    def __init__(self, server: Server, world: World) -> None:
+    def __init__(self, server: Server, world: GangCluster) -> None:
         self.world = world
         self.facts: Facts = {}
         self._server = server

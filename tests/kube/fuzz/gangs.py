@@ -41,7 +41,7 @@ class Step:
 
 
 @dataclass
-class World:
+class GangCluster:
     seed: int
     turn: int = 0
     """How often it has been played before; each time it has a namespace and nodes of its own."""
@@ -58,7 +58,7 @@ class World:
         return f"example.com/rack-{self.namespace}"
 
 
-def make_world(seed: int, turn: int = 0) -> World:
+def make_world(seed: int, turn: int = 0) -> GangCluster:
     return _Maker(seed, turn).world()
 
 
@@ -77,7 +77,7 @@ def shared() -> list[Doc]:
 class _Maker:
     def __init__(self, seed: int, turn: int) -> None:
         self.rng = Random(f"gangs/{seed}")
-        self.made = World(seed, turn)
+        self.made = GangCluster(seed, turn)
         self.ages = 0
         self.groups: dict[str, list[Doc]] = {}
         """Of each group that may get more members, an example of each role."""
@@ -85,7 +85,7 @@ class _Maker:
         self.uniform = self.rng.random() < 0.7
         self.tainted = self.rng.random() < 0.3
 
-    def world(self) -> World:
+    def world(self) -> GangCluster:
         rng, made = self.rng, self.made
         size = rng.choice(["2", "4", "4"])
         for number in range(rng.randint(3, 6) if self.flavour == "racks" else rng.randint(1, 5)):

@@ -22,7 +22,7 @@ from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.kinds import Kind, Registry
 from tests.kube.fuzz.pods import NAMESPACES, PEACEFUL, PRIORITIES
 from tests.kube.fuzz.storage import DRIVER
-from tests.kube.fuzz.worlds import World
+from tests.kube.fuzz.worlds import FuzzCluster
 
 Doc = dict[str, Any]
 
@@ -59,13 +59,13 @@ class Recorder:
         await self._try(self._make({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000,
                                     "metadata": {"name": PEACEFUL}, "preemptionPolicy": "Never"}))  # fmt: skip
 
-    async def record(self, world: World, *, settle: float = _SETTLE) -> Doc:
+    async def record(self, world: FuzzCluster, *, settle: float = _SETTLE) -> Doc:
         try:
             return await self._record(world, settle)
         finally:
             await self._clean_up()
 
-    async def _record(self, world: World, settle: float) -> Doc:
+    async def _record(self, world: FuzzCluster, settle: float) -> Doc:
         offset = self._log.stat().st_size
         nodes = await self._make_all(world.nodes)
         objects = await self._make_all(world.objects)

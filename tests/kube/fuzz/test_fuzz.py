@@ -24,7 +24,7 @@ from fairlead.sim.recording import Form, Scenario
 from fairlead.sim.replay import DecisionDifference, KubeReplay, Report
 from tests.kube.control_plane import ControlPlane
 from tests.kube.fuzz.recorder import Doc, Recorder
-from tests.kube.fuzz.worlds import FAMILIES, World, make_world
+from tests.kube.fuzz.worlds import FAMILIES, FuzzCluster, make_world
 
 pytestmark = pytest.mark.kube
 
@@ -74,7 +74,7 @@ async def test_the_real_kube_scheduler_decides_fresh_clusters_as_we_do(plane: Co
     assert report.differences == [], f"{report.agree} of {report.total} decisions of {file} agree"
 
 
-async def compared(recorder: Recorder, world: World) -> tuple[Doc, list[list[DecisionDifference]]]:
+async def compared(recorder: Recorder, world: FuzzCluster) -> tuple[Doc, list[list[DecisionDifference]]]:
     """A cluster as it was recorded, and for each decision in what we differ."""
     for settle in SETTLE:
         recorded = await recorder.record(world, settle=settle)

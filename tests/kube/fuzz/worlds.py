@@ -23,7 +23,7 @@ FEATURES = ("RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSu
 
 
 @dataclass
-class World:
+class FuzzCluster:
     """What is created before the decisions, in order, and the pods to be decided."""
 
     seed: int
@@ -34,17 +34,17 @@ class World:
     pods: list[Doc] = field(default_factory=list)
 
 
-def make_world(seed: int, family: str) -> World:
+def make_world(seed: int, family: str) -> FuzzCluster:
     return _Maker(seed, family).world()
 
 
 class _Maker:
     def __init__(self, seed: int, family: str) -> None:
         self.rng = Random(f"{seed}/{family}")
-        self.made = World(seed, family)
+        self.made = FuzzCluster(seed, family)
         self.family = family
 
-    def world(self) -> World:
+    def world(self) -> FuzzCluster:
         rng, made = self.rng, self.made
         large = self.family == "large"
         count = rng.randint(40, 80) if large else rng.randint(1, 20)

@@ -17,7 +17,7 @@ from fairlead.testing.builders import deployment, pod
 from fairlead.testing.harness import Harness
 from fairlead.testing.storage_builders import claim, storage_class
 from fairlead.testing.workload_builders import stateful_set
-from tests.scenario.binder import TurnBinder
+from tests.support.binder import TurnBinder
 
 OPEN = RedactionOptions()
 

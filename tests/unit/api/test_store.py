@@ -30,7 +30,7 @@ from fairlead.model.kinds import (
 START = 1_700_000_000.0
 
 
-class World:
+class StoreScenario:
     """A Store with a clock that a test moves, and short words for its writes."""
 
     def __init__(self, **options: Any) -> None:
@@ -62,16 +62,16 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> StoreScenario:
+    return StoreScenario()
 
 
-def test_a_cluster_begins_with_its_namespaces_and_system_priorities(world: World) -> None:
+def test_a_cluster_begins_with_its_namespaces_and_system_priorities(world: StoreScenario) -> None:
     assert world.names(NAMESPACE) == ["default", "kube-node-lease", "kube-public", "kube-system"]
     assert world.names(PRIORITY_CLASS) == ["system-cluster-critical", "system-node-critical"]
 
 
-def test_every_write_has_a_higher_version_and_a_write_without_effect_has_none(world: World) -> None:
+def test_every_write_has_a_higher_version_and_a_write_without_effect_has_none(world: StoreScenario) -> None:
     first = world.create(CONFIG_MAP, "a")
     second = world.patch(CONFIG_MAP, "a", {"data": {"k": "v"}})
     third = world.patch(CONFIG_MAP, "a", {"data": {"k": "v"}})
@@ -79,7 +79,7 @@ def test_every_write_has_a_higher_version_and_a_write_without_effect_has_none(wo
     assert versions[0] < versions[1] == versions[2]
 
 
-def test_a_stale_update_is_a_conflict_in_the_words_of_the_real_server(world: World) -> None:
+def test_a_stale_update_is_a_conflict_in_the_words_of_the_real_server(world: StoreScenario) -> None:
     doc = world.create(CONFIG_MAP, "a")
     world.patch(CONFIG_MAP, "a", {"data": {"k": "v"}})
     with pytest.raises(Conflict) as caught:
@@ -90,7 +90,7 @@ def test_a_stale_update_is_a_conflict_in_the_words_of_the_real_server(world: Wor
     )
 
 
-def test_what_was_handed_in_or_out_is_never_modified(world: World) -> None:
+def test_what_was_handed_in_or_out_is_never_modified(world: StoreScenario) -> None:
     body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
     before = repr(body)
     doc = world.store.perform(Write(Verb.CREATE, POD, "default", "", body=body))
@@ -100,7 +100,7 @@ def test_what_was_handed_in_or_out_is_never_modified(world: World) -> None:
     assert repr(doc) == handed_out
 
 
-def test_generated_names_use_the_real_alphabet(world: World) -> None:
+def test_generated_names_use_the_real_alphabet(world: StoreScenario) -> None:
     doc = world.create(CONFIG_MAP, metadata={"generateName": "web-"})
     suffix = doc["metadata"]["name"].removeprefix("web-")
     assert len(suffix) == 5
@@ -114,12 +114,12 @@ def test_a_uid_is_a_random_uuid() -> None:
         assert (given.version, given.variant) == (4, uuid.RFC_4122)
 
 
-def test_a_missing_namespace_takes_in_nothing(world: World) -> None:
+def test_a_missing_namespace_takes_in_nothing(world: StoreScenario) -> None:
     with pytest.raises(NotFound, match='namespaces "nope" not found'):
         world.create(CONFIG_MAP, "a", namespace="nope")
 
 
-def test_a_namespace_waits_for_its_finalizer_and_then_goes(world: World) -> None:
+def test_a_namespace_waits_for_its_finalizer_and_then_goes(world: StoreScenario) -> None:
     world.create(NAMESPACE, "x")
     assert world.delete(NAMESPACE, "x")["status"]["phase"] == "Terminating"
     with pytest.raises(Forbidden, match="because it is being terminated"):
@@ -129,12 +129,12 @@ def test_a_namespace_waits_for_its_finalizer_and_then_goes(world: World) -> None
     assert world.store.get(NAMESPACE, "", "x") is None
 
 
-def test_the_default_namespace_stays(world: World) -> None:
+def test_the_default_namespace_stays(world: StoreScenario) -> None:
     with pytest.raises(Forbidden, match="this namespace may not be deleted"):
         world.delete(NAMESPACE, "default")
 
 
-def test_a_pod_on_a_node_is_deleted_gracefully_and_an_unassigned_one_at_once(world: World) -> None:
+def test_a_pod_on_a_node_is_deleted_gracefully_and_an_unassigned_one_at_once(world: StoreScenario) -> None:
     world.pod("free")
     world.delete(POD, "free")
     assert world.store.get(POD, "default", "free") is None
@@ -147,7 +147,7 @@ def test_a_pod_on_a_node_is_deleted_gracefully_and_an_unassigned_one_at_once(wor
     assert world.store.get(POD, "default", "placed") is None
 
 
-def test_a_second_delete_can_only_shorten_the_grace(world: World) -> None:
+def test_a_second_delete_can_only_shorten_the_grace(world: StoreScenario) -> None:
     world.pod("p")
     world.bind("p")
     world.delete(POD, "p", gracePeriodSeconds=20)
@@ -156,7 +156,7 @@ def test_a_second_delete_can_only_shorten_the_grace(world: World) -> None:
     assert (shorter["deletionGracePeriodSeconds"], shorter["deletionTimestamp"]) == (5, "2023-11-14T22:13:25Z")
 
 
-def test_finalizers_hold_an_object_until_the_last_one_is_gone(world: World) -> None:
+def test_finalizers_hold_an_object_until_the_last_one_is_gone(world: StoreScenario) -> None:
     world.create(CONFIG_MAP, "a", metadata={"finalizers": ["x.io/a", "x.io/b"]})
     assert "deletionTimestamp" in world.delete(CONFIG_MAP, "a")["metadata"]
     world.patch(CONFIG_MAP, "a", {"metadata": {"finalizers": ["x.io/b"]}})
@@ -169,21 +169,23 @@ def test_finalizers_hold_an_object_until_the_last_one_is_gone(world: World) -> N
 @pytest.mark.parametrize(
     ("policy", "finalizers"), [("Foreground", ["foregroundDeletion"]), ("Orphan", ["orphan"]), ("Background", None)]
 )
-def test_the_propagation_policy_becomes_a_finalizer(world: World, policy: str, finalizers: list[str] | None) -> None:
+def test_the_propagation_policy_becomes_a_finalizer(
+    world: StoreScenario, policy: str, finalizers: list[str] | None
+) -> None:
     world.create(CONFIG_MAP, "a")
     world.delete(CONFIG_MAP, "a", propagationPolicy=policy)
     left = world.store.get(CONFIG_MAP, "default", "a")
     assert (left["metadata"]["finalizers"] if left else None) == finalizers
 
 
-def test_a_delete_with_the_wrong_uid_does_nothing(world: World) -> None:
+def test_a_delete_with_the_wrong_uid_does_nothing(world: StoreScenario) -> None:
     world.create(CONFIG_MAP, "a")
     with pytest.raises(Conflict, match=r"the UID in the precondition \(other\) does not match"):
         world.delete(CONFIG_MAP, "a", preconditions={"uid": "other"})
     assert world.names(CONFIG_MAP) == ["a"]
 
 
-def test_a_binding_places_the_pod_once(world: World) -> None:
+def test_a_binding_places_the_pod_once(world: StoreScenario) -> None:
     world.create(NODE, "n1", metadata={"labels": {"topology.kubernetes.io/zone": "z"}})
     world.pod("p")
     world.patch(POD, "p", {"status": {"nominatedNodeName": "n9"}}, subresource="status")
@@ -197,13 +199,13 @@ def test_a_binding_places_the_pod_once(world: World) -> None:
         world.bind("p", "n2")
 
 
-def test_a_binding_for_another_pod_of_the_same_name_is_refused(world: World) -> None:
+def test_a_binding_for_another_pod_of_the_same_name_is_refused(world: StoreScenario) -> None:
     world.pod("p")
     with pytest.raises(Conflict, match="Precondition failed: UID in precondition: other"):
         world.bind("p", uid="other")
 
 
-def test_scaling_changes_the_generation_of_the_object(world: World) -> None:
+def test_scaling_changes_the_generation_of_the_object(world: StoreScenario) -> None:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
     spec = {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": template}
     world.create(DEPLOYMENT, "d", spec=spec)
@@ -213,7 +215,7 @@ def test_scaling_changes_the_generation_of_the_object(world: World) -> None:
     assert (doc["spec"]["replicas"], doc["metadata"]["generation"]) == (5, 2)
 
 
-def test_a_dry_run_answers_and_stores_nothing(world: World) -> None:
+def test_a_dry_run_answers_and_stores_nothing(world: StoreScenario) -> None:
     version = world.store.resource_version
     body = {"metadata": {"name": "a"}}
     doc = world.store.perform(Write(Verb.CREATE, CONFIG_MAP, "default", "", body=body, params={"dryRun": "All"}))
@@ -221,7 +223,7 @@ def test_a_dry_run_answers_and_stores_nothing(world: World) -> None:
     assert (world.names(CONFIG_MAP), world.store.resource_version) == ([], version)
 
 
-def test_an_event_is_the_same_object_in_both_its_groups(world: World) -> None:
+def test_an_event_is_the_same_object_in_both_its_groups(world: StoreScenario) -> None:
     world.create(
         EVENT, "e", involvedObject={"kind": "Pod", "name": "p", "namespace": "default"}, reason="Why", message="m"
     )
@@ -231,7 +233,7 @@ def test_an_event_is_the_same_object_in_both_its_groups(world: World) -> None:
     assert world.names(EVENT_V1, field_selector="regarding.name=p") == ["e"]
 
 
-def test_a_list_in_chunks_shows_one_moment(world: World) -> None:
+def test_a_list_in_chunks_shows_one_moment(world: StoreScenario) -> None:
     for name in "abcd":
         world.create(CONFIG_MAP, name)
     first = world.store.page(CONFIG_MAP, Query(limit=2))
@@ -244,7 +246,7 @@ def test_a_list_in_chunks_shows_one_moment(world: World) -> None:
 
 
 def test_a_list_that_cannot_go_on_is_gone() -> None:
-    world = World(history=4)
+    world = StoreScenario(history=4)
     for name in "abc":
         world.create(CONFIG_MAP, name)
     first = world.store.page(CONFIG_MAP, Query(limit=1))
@@ -256,7 +258,7 @@ def test_a_list_that_cannot_go_on_is_gone() -> None:
         world.store.subscribe(CONFIG_MAP, Query(resource_version=first.resource_version))
 
 
-def test_lists_are_in_the_order_of_their_paths(world: World) -> None:
+def test_lists_are_in_the_order_of_their_paths(world: StoreScenario) -> None:
     for namespace in ("a", "a-b"):
         world.create(NAMESPACE, namespace)
         world.create(CONFIG_MAP, "x", namespace=namespace)
@@ -264,7 +266,7 @@ def test_lists_are_in_the_order_of_their_paths(world: World) -> None:
     assert found == ["a-b", "a"]
 
 
-def test_fields_that_the_real_server_does_not_index_are_refused(world: World) -> None:
+def test_fields_that_the_real_server_does_not_index_are_refused(world: StoreScenario) -> None:
     with pytest.raises(BadRequest, match=r"^field label not supported: spec.priority$"):
         world.store.page(POD, Query(field_selector="spec.priority=1"))
     world.pod("p")
@@ -274,7 +276,7 @@ def test_fields_that_the_real_server_does_not_index_are_refused(world: World) ->
     assert world.names(POD, field_selector="spec.nodeName!=n1,status.phase=Pending") == ["q"]
 
 
-def test_a_label_change_moves_an_object_into_and_out_of_a_selected_watch(world: World) -> None:
+def test_a_label_change_moves_an_object_into_and_out_of_a_selected_watch(world: StoreScenario) -> None:
     world.create(CONFIG_MAP, "a")
     watch = world.store.subscribe(
         CONFIG_MAP, Query(label_selector="on=yes", resource_version=str(world.store.resource_version))
@@ -288,7 +290,7 @@ def test_a_label_change_moves_an_object_into_and_out_of_a_selected_watch(world: 
     assert (gone["labels"], gone["resourceVersion"]) == ({"on": "yes"}, left["metadata"]["resourceVersion"])
 
 
-def test_a_slow_watcher_is_cut_off_and_the_others_are_not(world: World) -> None:
+def test_a_slow_watcher_is_cut_off_and_the_others_are_not(world: StoreScenario) -> None:
     slow, quick = world.store.subscribe(CONFIG_MAP, buffer=3), world.store.subscribe(CONFIG_MAP, buffer=100)
     for number in range(5):
         world.create(CONFIG_MAP, f"c{number}")
@@ -296,13 +298,13 @@ def test_a_slow_watcher_is_cut_off_and_the_others_are_not(world: World) -> None:
     assert len(quick.drain()) == 5
 
 
-def test_a_version_that_is_still_to_come_is_a_timeout(world: World) -> None:
+def test_a_version_that_is_still_to_come_is_a_timeout(world: StoreScenario) -> None:
     with pytest.raises(ApiError, match="Too large resource version: 99999") as caught:
         world.store.subscribe(CONFIG_MAP, Query(resource_version="99999"))
     assert (caught.value.code, caught.value.reason) == (504, "Timeout")
 
 
-def test_a_feed_brings_what_is_there_and_then_every_change_in_order(world: World) -> None:
+def test_a_feed_brings_what_is_there_and_then_every_change_in_order(world: StoreScenario) -> None:
     world.pod("p")
     feed = world.store.feed([Watch(POD), NODE])
     world.create(NODE, "n1")
@@ -312,7 +314,7 @@ def test_a_feed_brings_what_is_there_and_then_every_change_in_order(world: World
     assert feed.drain() == []
 
 
-def test_events_expire_and_history_is_forgotten(world: World) -> None:
+def test_events_expire_and_history_is_forgotten(world: StoreScenario) -> None:
     version = str(world.store.resource_version)
     world.create(EVENT, "e", involvedObject={"kind": "Pod", "name": "p", "namespace": "default"})
     world.now += 3599
@@ -326,7 +328,7 @@ def test_events_expire_and_history_is_forgotten(world: World) -> None:
 
 
 def test_ended_pods_beyond_the_limit_go_oldest_first() -> None:
-    world = World(limits=RetentionLimits(ended_pods=2))
+    world = StoreScenario(limits=RetentionLimits(ended_pods=2))
     for name in ("c", "b", "a"):
         world.now += 1
         world.pod(name)
@@ -336,13 +338,13 @@ def test_ended_pods_beyond_the_limit_go_oldest_first() -> None:
     assert world.names(POD) == ["a", "alive", "b"]
 
 
-def test_a_job_deleted_without_a_policy_orphans_its_pods(world: World) -> None:
+def test_a_job_deleted_without_a_policy_orphans_its_pods(world: StoreScenario) -> None:
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}
     world.create(JOB, "j", spec={"template": template})
     assert world.delete(JOB, "j")["metadata"]["finalizers"] == ["orphan"]
 
 
-def test_strict_writers_are_told_of_unknown_fields(world: World) -> None:
+def test_strict_writers_are_told_of_unknown_fields(world: StoreScenario) -> None:
     body = {"metadata": {"name": "a"}, "surprise": 1}
     strict = Write(Verb.CREATE, CONFIG_MAP, "default", "", body=body, params={"fieldValidation": "Strict"})
     with pytest.raises(BadRequest, match='strict decoding error: unknown field "surprise"'):
@@ -354,7 +356,7 @@ def test_strict_writers_are_told_of_unknown_fields(world: World) -> None:
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
     def story() -> list[bytes]:
-        world = World()
+        world = StoreScenario()
         watch = world.store.subscribe(POD)
         world.create(POD, metadata={"generateName": "p-"}, spec={"containers": [{"name": "c", "image": "x"}]})
         return [record.raw for _, record, _ in watch.drain()]
@@ -362,7 +364,7 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
     assert story() == story()
 
 
-def test_a_json_patch_that_moves_the_version_back_is_a_conflict(world: World) -> None:
+def test_a_json_patch_that_moves_the_version_back_is_a_conflict(world: StoreScenario) -> None:
     world.create(CONFIG_MAP, "a")
     patch = [{"op": "replace", "path": "/metadata/resourceVersion", "value": "1"}]
     with pytest.raises(Conflict):

@@ -13,14 +13,14 @@ from click.testing import CliRunner, Result
 from fairlead.cli.explain import WAITS
 from fairlead.cli.main import cli
 from fairlead.config.volcano_presets import PRESETS
-from fairlead.testing.builders import queue
+from fairlead.testing.builders import nodes, queue
 from fairlead.testing.serving import Served
-from tests.scenario.volcano_world import VolcanoWorld, nodes
+from tests.support.volcano import VolcanoHarness
 
 
-def small_world() -> VolcanoWorld:
+def small_world() -> VolcanoHarness:
     """Eight cores; queue `small` may have four of them. It runs two, keeps two for a group, and a third one waits."""
-    world = VolcanoWorld(PRESETS["default"], nodes(2), queues=[queue("small").capped_at(cpu="4")])
+    world = VolcanoHarness(PRESETS["default"], nodes(2), queues=[queue("small").capped_at(cpu="4")])
     world.gang("runs", 1, queue="small", asks={"cpu": "2"}, needs={"cpu": "2"})
     world.run(3)
     world.gang("kept", 2, queue="small", members=1, asks={"cpu": "1"}, needs={"cpu": "2"})
@@ -85,7 +85,7 @@ def test_a_group_whose_queue_is_missing_is_told_so() -> None:
 
 
 def test_a_group_is_found_by_the_name_of_its_job() -> None:
-    world = VolcanoWorld(PRESETS["default"], nodes(1))
+    world = VolcanoHarness(PRESETS["default"], nodes(1))
     world.gang("train-0b0e7a52-3c1d-4e6f-8a9b-0123456789ab", 1, asks={"cpu": "1"})
     world.run(3)
     explained = world.scheduler.explain_group("default", "train")
@@ -94,7 +94,7 @@ def test_a_group_is_found_by_the_name_of_its_job() -> None:
 
 
 def test_nodes_that_refuse_are_the_answer_when_everything_else_passed() -> None:
-    world = VolcanoWorld(PRESETS["default"], nodes(2))
+    world = VolcanoHarness(PRESETS["default"], nodes(2))
     world.gang("big", 1, asks={"cpu": "5"})
     world.run(3)
     explained = world.scheduler.explain_group("default", "big")

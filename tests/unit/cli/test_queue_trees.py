@@ -7,15 +7,15 @@ from typing import Any
 
 from fairlead.config.volcano_presets import PRESETS
 from fairlead.model import kinds
-from fairlead.testing.builders import job, podgroup, queue
-from tests.scenario.volcano_world import VolcanoWorld, conf, nodes
+from fairlead.testing.builders import job, nodes, podgroup, queue
+from tests.support.volcano import VolcanoHarness, conf
 
 TREE = conf(
     "enqueue, allocate, backfill", "priority; gang", "predicates; capacity enableHierarchy: true; nodeorder; overcommit"
 )
 
 
-def world_of_trees(**specs: dict[str, Any]) -> VolcanoWorld:
+def world_of_trees(**specs: dict[str, Any]) -> VolcanoHarness:
     """Eight cores. `a` and `b` are below `team`, which may have six; `other` stands beside it."""
     queues = [
         queue("team").capped_at(cpu="6").having(**specs.get("team", {})),
@@ -23,22 +23,22 @@ def world_of_trees(**specs: dict[str, Any]) -> VolcanoWorld:
         queue("b").having(**{"parent": "team", **specs.get("b", {})}),
         queue("other"),
     ]
-    return VolcanoWorld(TREE, nodes(2), queues=queues)
+    return VolcanoHarness(TREE, nodes(2), queues=queues)
 
 
-def queue_document(world: VolcanoWorld, name: str) -> dict[str, Any]:
+def queue_document(world: VolcanoHarness, name: str) -> dict[str, Any]:
     explained = world.scheduler.explain_queue(name)
     assert explained is not None
     return explained.to_document()
 
 
-def group_document(world: VolcanoWorld, name: str) -> dict[str, Any]:
+def group_document(world: VolcanoHarness, name: str) -> dict[str, Any]:
     explained = world.scheduler.explain_group("default", name)
     assert explained is not None
     return explained.to_document()
 
 
-def checks(world: VolcanoWorld, name: str) -> dict[str, Any]:
+def checks(world: VolcanoHarness, name: str) -> dict[str, Any]:
     return {check["check"]: check for check in group_document(world, name)["checks"]}
 
 
@@ -97,7 +97,7 @@ def test_a_closed_queue_and_one_that_gives_nothing_back_say_so() -> None:
 
 
 def test_the_group_of_a_plain_job_is_found_by_the_jobs_name() -> None:
-    world = VolcanoWorld(PRESETS["default"], nodes(1))
+    world = VolcanoHarness(PRESETS["default"], nodes(1))
     owner = world.apply(job("plain").having(parallelism=0))
     name = f"podgroup-{owner['metadata']['uid']}"
     world.apply(podgroup(name, 1).in_queue("default").owned_by(owner))
@@ -110,7 +110,7 @@ def test_the_group_of_a_plain_job_is_found_by_the_jobs_name() -> None:
 
 
 def test_a_gang_that_has_ended_is_over() -> None:
-    world = VolcanoWorld(PRESETS["default"], nodes(1))
+    world = VolcanoHarness(PRESETS["default"], nodes(1))
     world.gang("done", 2, asks={"cpu": "1"}, run_time="2s")
     world.run(10)
     document = group_document(world, "done")
@@ -124,7 +124,7 @@ def test_a_gang_that_has_ended_is_over() -> None:
 
 
 def test_a_pod_that_a_round_placed_says_how_many_nodes_would_have_done() -> None:
-    world = VolcanoWorld(PRESETS["default"], [*nodes(3)])
+    world = VolcanoHarness(PRESETS["default"], [*nodes(3)])
     world.gang("one", 1, asks={"cpu": "1"})
     world.run(3)
     explained = world.scheduler.explain("default", "one-w-0")

@@ -16,10 +16,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fairlead.cli.replay import replay_command
-from tests.unit.plugins.stand import node_doc, pod_doc
+from tests.support.documents import node, plain_pod
 
 Doc = dict[str, Any]
-NODES = [node_doc("a"), node_doc("b", allocatable={"cpu": "8", "memory": "8Gi", "pods": "9"}), node_doc("c")]
+NODES = [node("a"), node("b", allocatable={"cpu": "8", "memory": "8Gi", "pods": "9"}), node("c")]
 NODES[2]["spec"]["unschedulable"] = True
 PREEMPTED = "0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu."
 REFUSED = (
@@ -30,12 +30,12 @@ FLAT = {"DynamicResources": 0, "ImageLocality": 0, "TaintToleration": 300}
 
 
 def asking(name: str, priority: int = 0, **requests: str) -> Doc:
-    return pod_doc(name, requests=requests, schedulerName="default-scheduler", priority=priority)
+    return plain_pod(name, requests=requests, schedulerName="default-scheduler", priority=priority)
 
 
 def recording() -> Doc:
     """A pod that has a choice, one that nobody has room for, one that evicts another, and one that fits once."""
-    there = pod_doc("v", requests={"cpu": "7"}, nodeName="b")
+    there = plain_pod("v", requests={"cpu": "7"}, nodeName="b")
     scores = {"a": {**FLAT, "NodeResourcesFit": 97}, "b": {**FLAT, "NodeResourcesFit": 53}}
     nobody = {"nominated": None, "victims": []}
     return {

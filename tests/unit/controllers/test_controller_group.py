@@ -10,11 +10,11 @@ from fairlead.errors import InternalError
 from fairlead.model.flow import Change, Watch, Write
 from fairlead.model.kinds import CONFIG_MAP, NODE, POD
 from fairlead.testing.builders import pod
-from tests.unit.controllers.worlds import World, created, refused
+from tests.support.controllers import Documents, created, refused
 
 
 class Member(Reconciler[str]):
-    def __init__(self, world: World, name: str, *watches: Watch, diary: list[str]) -> None:
+    def __init__(self, world: Documents, name: str, *watches: Watch, diary: list[str]) -> None:
         super().__init__(world)
         self.name, self.watches, self.diary = name, watches, diary
 
@@ -29,7 +29,7 @@ class Member(Reconciler[str]):
 
 
 def test_all_members_see_all_changes_before_any_of_them_acts() -> None:
-    world, diary = World(), []  # type: ignore[var-annotated]
+    world, diary = Documents(), []  # type: ignore[var-annotated]
     first = Member(world, "first", Watch(POD), diary=diary)
     second = Member(world, "second", Watch(POD, field_selector="spec.nodeName!="), Watch(NODE), diary=diary)
     committee = ControllerGroup("both", [first, second])
@@ -42,7 +42,7 @@ def test_all_members_see_all_changes_before_any_of_them_acts() -> None:
 
 
 def test_each_reply_reaches_the_member_that_wrote() -> None:
-    world, diary = World(), []  # type: ignore[var-annotated]
+    world, diary = Documents(), []  # type: ignore[var-annotated]
     first, second = (Member(world, name, Watch(POD), diary=diary) for name in ("first", "second"))
     committee = ControllerGroup("both", [first, second])
     ours, theirs = committee.step(0, [world.put(POD, pod("a").doc())], [])
@@ -52,7 +52,7 @@ def test_each_reply_reaches_the_member_that_wrote() -> None:
 
 
 def test_the_housekeepers_watch_each_kind_once_and_no_events() -> None:
-    (manager,) = housekeepers(World())
+    (manager,) = housekeepers(Documents())
     kinds = [watch.kind for watch in manager.watches]
     assert len(kinds) == len(set(kinds))
     assert "Event" not in {kind.kind for kind in kinds}

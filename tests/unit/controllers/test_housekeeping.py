@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS, choose_controllers, housekeepers
 from fairlead.errors import ConfigError
-from tests.unit.controllers.worlds import World
+from tests.support.controllers import Documents
 
 
 def test_names_choose_in_the_order_in_which_controllers_step() -> None:
@@ -34,4 +34,4 @@ def test_nothing_goes_with_none() -> None:
 
 
 def test_no_names_no_controller() -> None:
-    assert housekeepers(World(), names=()) == []
+    assert housekeepers(Documents(), names=()) == []

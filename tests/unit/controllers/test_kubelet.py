@@ -11,14 +11,14 @@ from fairlead.errors import AlreadyExists, NotFound
 from fairlead.model.flow import Doc, Reply, Verb, Write
 from fairlead.model.kinds import LEASE, NODE, POD, Kind
 from fairlead.testing.builders import PodBuilder, node, pod
-from tests.unit.controllers.worlds import World, patched, refused, said
+from tests.support.controllers import Documents, patched, refused, said
 
 
 class Site:
     """A kubelet with one node in a world that obeys every write at once."""
 
     def __init__(self, **options: Any) -> None:
-        self.world = World()
+        self.world = Documents()
         self.kubelet = Kubelet(self.world, rng=Random(1), renew_interval=None, **options)
         self.put(NODE, node("n").doc(), at=0.0)
 
@@ -235,8 +235,8 @@ def test_pod_addresses_are_not_given_out_twice(site: Site) -> None:
 # Leases
 
 
-def leasing() -> tuple[World, Kubelet]:
-    world = World()
+def leasing() -> tuple[Documents, Kubelet]:
+    world = Documents()
     return world, Kubelet(world, rng=Random(1), renew_interval=10.0)
 
 

@@ -7,19 +7,19 @@ from fairlead.errors import Forbidden
 from fairlead.model.flow import Reply, Verb, Write
 from fairlead.model.kinds import POD, REPLICA_SET, REPLICATION_CONTROLLER
 from fairlead.testing.builders import pod, replica_set
-from tests.unit.controllers.worlds import World, created, refused, said, settle
+from tests.support.controllers import Documents, created, refused, said, settle
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> Documents:
+    return Documents()
 
 
 def births(writes: list[Write]) -> list[Write]:
     return [write for write in said(writes, Verb.CREATE) if write.kind is POD]
 
 
-def test_at_most_five_hundred_pods_are_created_at_once_and_the_rest_follows(world: World) -> None:
+def test_at_most_five_hundred_pods_are_created_at_once_and_the_rest_follows(world: Documents) -> None:
     controller = ReplicaSets(world)
     first = births(controller.step(0, [world.put(REPLICA_SET, replica_set("web").replicas(700).doc())], []))
     assert len(first) == 500
@@ -28,7 +28,7 @@ def test_at_most_five_hundred_pods_are_created_at_once_and_the_rest_follows(worl
     assert len(rest) == 200
 
 
-def test_after_a_refusal_a_single_pod_is_tried_and_the_failure_is_told(world: World) -> None:
+def test_after_a_refusal_a_single_pod_is_tried_and_the_failure_is_told(world: Documents) -> None:
     controller = ReplicaSets(world)
     writes = settle(controller, 0, world.put(REPLICA_SET, replica_set("web").replicas(10).doc()))
     error = Forbidden("exceeded quota: mem")
@@ -42,7 +42,7 @@ def test_after_a_refusal_a_single_pod_is_tried_and_the_failure_is_told(world: Wo
     assert condition["message"] == "exceeded quota: mem"
 
 
-def test_a_pod_carries_the_template_and_its_owner(world: World) -> None:
+def test_a_pod_carries_the_template_and_its_owner(world: Documents) -> None:
     template = pod("t").annotated(note="x").asks(cpu="1")
     change = world.put(REPLICA_SET, replica_set("web").replicas(1).of(template).doc())
     (birth,) = births(ReplicaSets(world).step(0, [change], []))
@@ -54,13 +54,13 @@ def test_a_pod_carries_the_template_and_its_owner(world: World) -> None:
     assert (owner["kind"], owner["uid"], owner["controller"]) == ("ReplicaSet", "uid-web", True)
 
 
-def test_nothing_is_created_for_an_owner_that_is_going(world: World) -> None:
+def test_nothing_is_created_for_an_owner_that_is_going(world: Documents) -> None:
     doc = replica_set("web").replicas(3).doc()
     doc["metadata"]["deletionTimestamp"] = "1970-01-01T00:00:00Z"
     assert births(ReplicaSets(world).step(0, [world.put(REPLICA_SET, doc)], [])) == []
 
 
-def test_pods_are_available_only_after_they_were_ready_long_enough(world: World) -> None:
+def test_pods_are_available_only_after_they_were_ready_long_enough(world: Documents) -> None:
     controller = ReplicaSets(world)
     owner = world.put(REPLICA_SET, replica_set("web").replicas(1).having(minReadySeconds=30).doc())
     child = pod("web-1").labelled(app="web").owned_by({**owner.doc, "apiVersion": "apps/v1"}).doc()
@@ -71,7 +71,7 @@ def test_pods_are_available_only_after_they_were_ready_long_enough(world: World)
     assert controller.wake_at() == 40
 
 
-def test_replication_controllers_have_plain_selectors_and_do_the_same(world: World) -> None:
+def test_replication_controllers_have_plain_selectors_and_do_the_same(world: Documents) -> None:
     doc = replica_set("web").replicas(2).doc() | {"apiVersion": "v1", "kind": "ReplicationController"}
     doc["spec"]["selector"] = {"app": "web"}
     writes = ReplicationControllers(world).step(0, [world.put(REPLICATION_CONTROLLER, doc)], [])

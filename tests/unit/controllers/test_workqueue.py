@@ -11,7 +11,7 @@ from fairlead.controllers.writes import create, delete
 from fairlead.errors import Conflict, Forbidden, InternalError, NotFound, TooManyRequests
 from fairlead.model.flow import Change, Happened, Reply, Watch, Write
 from fairlead.model.kinds import CONFIG_MAP, NAMESPACE
-from tests.unit.controllers.worlds import World, created, refused
+from tests.support.controllers import Documents, created, refused
 
 
 class Planter(Reconciler[str]):
@@ -20,7 +20,7 @@ class Planter(Reconciler[str]):
     name = "planter"
     watches = (Watch(NAMESPACE), Watch(CONFIG_MAP))
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Documents) -> None:
         super().__init__(world)
         self.wishes: dict[str, int] = {}
         self.known: dict[str, dict[str, str]] = {}
@@ -52,32 +52,32 @@ class Planter(Reconciler[str]):
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> Documents:
+    return Documents()
 
 
 @pytest.fixture
-def planter(world: World) -> Planter:
+def planter(world: Documents) -> Planter:
     return Planter(world)
 
 
-def wish(world: World, name: str, count: int) -> Change:
+def wish(world: Documents, name: str, count: int) -> Change:
     return world.put(NAMESPACE, {"metadata": {"name": name}, "wish": count})
 
 
-def test_a_key_named_often_is_visited_once(world: World, planter: Planter) -> None:
+def test_a_key_named_often_is_visited_once(world: Documents, planter: Planter) -> None:
     planter.step(0, [wish(world, "a", 0), wish(world, "b", 0), wish(world, "a", 0)], [])
     assert planter.visits == ["a", "b"]
 
 
-def test_a_key_is_not_visited_while_its_writes_are_under_way(world: World, planter: Planter) -> None:
+def test_a_key_is_not_visited_while_its_writes_are_under_way(world: Documents, planter: Planter) -> None:
     (write,) = planter.step(0, [wish(world, "a", 1)], [])
     assert planter.step(1, [wish(world, "a", 2)], []) == []
     reply, _ = created(world, write, "plant-1")
     assert len(planter.step(2, [], [reply])) == 1
 
 
-def test_a_creation_counts_before_the_watch_tells_of_it(world: World, planter: Planter) -> None:
+def test_a_creation_counts_before_the_watch_tells_of_it(world: Documents, planter: Planter) -> None:
     (write,) = planter.step(0, [wish(world, "a", 1)], [])
     reply, change = created(world, write, "plant-1")
     assert planter.step(1, [wish(world, "a", 1)], [reply]) == []
@@ -85,7 +85,7 @@ def test_a_creation_counts_before_the_watch_tells_of_it(world: World, planter: P
     assert planter.known["a"] == {"plant-1": "uid-plant-1"}
 
 
-def test_a_watch_that_is_faster_than_the_reply_is_believed(world: World, planter: Planter) -> None:
+def test_a_watch_that_is_faster_than_the_reply_is_believed(world: Documents, planter: Planter) -> None:
     (write,) = planter.step(0, [wish(world, "a", 1)], [])
     reply, change = created(world, write, "plant-1")
     gone = world.remove(CONFIG_MAP, "a", "plant-1")
@@ -93,7 +93,7 @@ def test_a_watch_that_is_faster_than_the_reply_is_believed(world: World, planter
     assert len(planter.step(2, [], [reply])) == 1  # the plant is not brought back to life
 
 
-def test_a_deletion_counts_before_the_watch_tells_of_it(world: World, planter: Planter) -> None:
+def test_a_deletion_counts_before_the_watch_tells_of_it(world: Documents, planter: Planter) -> None:
     change = world.put(CONFIG_MAP, {"metadata": {"namespace": "a", "name": "weed"}})
     (write,) = planter.step(0, [change], [])
     stale = world.put(CONFIG_MAP, {"metadata": {"namespace": "a", "name": "weed"}, "data": {"old": "news"}})
@@ -106,7 +106,7 @@ def test_a_deletion_counts_before_the_watch_tells_of_it(world: World, planter: P
     assert len(planter.step(4, [again], [])) == 1
 
 
-def test_a_raising_key_is_recorded_and_retried_and_does_not_stop_the_others(world: World, planter: Planter) -> None:
+def test_a_raising_key_is_recorded_and_retried_and_does_not_stop_the_others(world: Documents, planter: Planter) -> None:
     writes = planter.step(0, [wish(world, "bad", -1), wish(world, "good", 1)], [])
     assert [write.namespace for write in writes] == ["good"]
     (trouble,) = planter.errors
@@ -116,14 +116,14 @@ def test_a_raising_key_is_recorded_and_retried_and_does_not_stop_the_others(worl
     assert planter.wake_at() == pytest.approx(0.015)
 
 
-def test_one_backoff_for_a_batch_however_many_of_its_writes_failed(world: World, planter: Planter) -> None:
+def test_one_backoff_for_a_batch_however_many_of_its_writes_failed(world: Documents, planter: Planter) -> None:
     writes = planter.step(0, [wish(world, "a", 5)], [])
     planter.step(1, [], [refused(write, InternalError("no")) for write in writes])
     assert planter.wake_at() == pytest.approx(1.005)
     assert len(planter.errors) == 5
 
 
-def test_success_ends_the_backoff(world: World, planter: Planter) -> None:
+def test_success_ends_the_backoff(world: Documents, planter: Planter) -> None:
     now = 0.0
     (write,) = planter.step(now, [wish(world, "a", 1)], [])
     for _ in range(4):
@@ -135,34 +135,34 @@ def test_success_ends_the_backoff(world: World, planter: Planter) -> None:
     assert planter.queue.failures("a") == 0
 
 
-def test_a_conflict_is_retried_without_a_record(world: World, planter: Planter) -> None:
+def test_a_conflict_is_retried_without_a_record(world: Documents, planter: Planter) -> None:
     (write,) = planter.step(0, [wish(world, "a", 1)], [])
     planter.step(1, [], [refused(write, Conflict("moved on"))])
     assert planter.wake_at() == pytest.approx(1.005)
     assert not planter.errors
 
 
-def test_the_servers_wish_to_be_left_alone_is_respected(world: World, planter: Planter) -> None:
+def test_the_servers_wish_to_be_left_alone_is_respected(world: Documents, planter: Planter) -> None:
     (write,) = planter.step(0, [wish(world, "a", 1)], [])
     planter.step(1, [], [refused(write, TooManyRequests("later", retry_after=30))])
     assert planter.wake_at() == 31
 
 
-def test_nothing_is_retried_in_a_namespace_that_is_going(world: World, planter: Planter) -> None:
+def test_nothing_is_retried_in_a_namespace_that_is_going(world: Documents, planter: Planter) -> None:
     (write,) = planter.step(0, [wish(world, "a", 1)], [])
     error = Forbidden("being terminated", details={"causes": [{"reason": "NamespaceTerminating"}]})
     planter.step(1, [], [refused(write, error)])
     assert planter.wake_at() is None
 
 
-def test_deleting_what_is_gone_is_a_success(world: World, planter: Planter) -> None:
+def test_deleting_what_is_gone_is_a_success(world: Documents, planter: Planter) -> None:
     (write,) = planter.step(0, [world.put(CONFIG_MAP, {"metadata": {"namespace": "a", "name": "weed"}})], [])
     planter.step(1, [], [refused(write, NotFound("gone"))])
     assert planter.known["a"] == {}
     assert not planter.errors
 
 
-def test_replies_to_others_are_ignored(world: World, planter: Planter) -> None:
+def test_replies_to_others_are_ignored(world: Documents, planter: Planter) -> None:
     stranger = create(CONFIG_MAP, {"metadata": {"namespace": "a", "name": "x"}})
     assert planter.step(0, [], [created(world, stranger, "x")[0]]) == []
     assert planter.known == {}

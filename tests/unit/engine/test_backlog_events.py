@@ -8,7 +8,7 @@ from fairlead.engine.queue.hints import DEFAULT_INTERESTS, EXTENDER, Hints
 from fairlead.framework.plugin import Hint, Plugin
 from fairlead.framework.profile import profile_of
 from fairlead.model.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
-from tests.unit.engine.waiting_room import NODE_ADD, PROFILE, T0, ByPriority, Gate, Refuser, Room, on, saying
+from tests.support.waiting import NODE_ADD, PROFILE, T0, ByPriority, FilterPlugin, GatePlugin, QueueScenario, on, saying
 
 
 def listeners(plugin: Plugin, event: ClusterEvent) -> frozenset[str]:
@@ -34,7 +34,7 @@ def listeners(plugin: Plugin, event: ClusterEvent) -> frozenset[str]:
 def test_a_registration_matches_by_resource_and_bits_and_never_a_more_general_event(
     registered: tuple[str, int], incoming: tuple[str, int], matches: bool
 ) -> None:
-    found = listeners(Refuser("P", (on(*registered),)), ClusterEvent(*incoming))
+    found = listeners(FilterPlugin("P", (on(*registered),)), ClusterEvent(*incoming))
     assert found == ({"P"} if matches else frozenset())
 
 
@@ -60,7 +60,7 @@ def test_plugins_that_cannot_refuse_a_pod_are_not_asked(point: str) -> None:
 
 
 def test_a_plugin_that_names_no_events_listens_to_the_default_set_with_all_actions() -> None:
-    plugin = Refuser("Silent", None)
+    plugin = FilterPlugin("Silent", None)
     resources = {
         "Pod", "Node", "PersistentVolume", "PersistentVolumeClaim", "storage.k8s.io/CSINode",
         "storage.k8s.io/CSIDriver", "storage.k8s.io/CSIStorageCapacity", "storage.k8s.io/StorageClass",
@@ -75,21 +75,21 @@ def test_a_plugin_that_names_no_events_listens_to_the_default_set_with_all_actio
 
 
 def test_a_plugin_with_an_empty_list_is_never_woken_by_events() -> None:
-    room = Room(Refuser("Deaf", ()))
+    room = QueueScenario(FilterPlugin("Deaf", ()))
     pod = room.park("a", "Deaf")
     assert room.backlog.move(NODE_ADD, None, None, T0 + 60) == 0
     assert room.queue(pod) == "unschedulable"
 
 
 def test_extenders_listen_to_the_default_set_under_one_name() -> None:
-    room = Room(extra_interests={EXTENDER: DEFAULT_INTERESTS})
+    room = QueueScenario(extra_interests={EXTENDER: DEFAULT_INTERESTS})
     pod = room.park("a", "Extender")
     assert room.backlog.move(ClusterEvent("Node", ActionType.UPDATE_NODE_ANNOTATION), None, None, T0 + 60) == 1
     assert room.queue(pod) == "active"
 
 
 def test_who_listens_to_new_nodes_hears_of_changed_taints_whatever_its_hint_says() -> None:
-    room = Room(Refuser("Skipper", (on("Node", ActionType.ADD, saying(Hint.SKIP)),)))
+    room = QueueScenario(FilterPlugin("Skipper", (on("Node", ActionType.ADD, saying(Hint.SKIP)),)))
     pod = room.park("a", "Skipper")
     assert room.backlog.move(NODE_ADD, None, None, T0 + 60) == 0
     assert room.backlog.move(ClusterEvent("Node", ActionType.UPDATE_NODE_TAINT), None, None, T0 + 60) == 1
@@ -98,7 +98,7 @@ def test_who_listens_to_new_nodes_hears_of_changed_taints_whatever_its_hint_says
 
 def test_who_registered_for_taints_is_asked_by_its_own_hint_only() -> None:
     both = ActionType.ADD | ActionType.UPDATE_NODE_TAINT
-    room = Room(Refuser("Taints", (on("Node", both, saying(Hint.SKIP)),)))
+    room = QueueScenario(FilterPlugin("Taints", (on("Node", both, saying(Hint.SKIP)),)))
     room.park("a", "Taints")
     assert room.backlog.move(ClusterEvent("Node", ActionType.UPDATE_NODE_TAINT), None, None, T0 + 60) == 0
 
@@ -106,7 +106,7 @@ def test_who_registered_for_taints_is_asked_by_its_own_hint_only() -> None:
 def test_a_hint_sees_the_pod_and_the_object_before_and_after() -> None:
     seen = []
     hint = lambda pod, old, new: seen.append((pod.name, old, new)) or Hint.SKIP  # noqa: E731
-    room = Room(Refuser("Curious", (on("Node", ActionType.ADD, hint),)))
+    room = QueueScenario(FilterPlugin("Curious", (on("Node", ActionType.ADD, hint),)))
     room.park("a", "Curious")
     room.backlog.move(NODE_ADD, "before", "after", T0 + 60)
     assert seen == [("a", "before", "after")]
@@ -116,7 +116,7 @@ def test_a_hint_that_raises_counts_as_queue_and_is_reported() -> None:
     def broken(pod: object, old: object, new: object) -> Hint:
         raise KeyError("zone")
 
-    room = Room(Refuser("Broken", (on("Node", ActionType.ADD, broken),)))
+    room = QueueScenario(FilterPlugin("Broken", (on("Node", ActionType.ADD, broken),)))
     pod = room.park("a", "Broken")
     assert room.backlog.move(NODE_ADD, None, None, T0 + 60) == 1
     assert room.queue(pod) == "active"
@@ -126,18 +126,18 @@ def test_a_hint_that_raises_counts_as_queue_and_is_reported() -> None:
 
 
 def test_an_error_while_registering_ends_the_start() -> None:
-    class Unready(Gate):
+    class Unready(GatePlugin):
         def events(self) -> tuple[()]:
             raise RuntimeError("not configured")
 
     with pytest.raises(RuntimeError, match="not configured"):
-        Room(Unready("Unready"))
+        QueueScenario(Unready("Unready"))
 
 
 def test_profiles_have_hints_of_their_own() -> None:
-    listening = profile_of("one", [ByPriority(), Refuser("P", (on("Node", ActionType.ADD),))])
-    deaf = profile_of("two", [ByPriority(), Refuser("P", ())])
-    room = Room()
+    listening = profile_of("one", [ByPriority(), FilterPlugin("P", (on("Node", ActionType.ADD),))])
+    deaf = profile_of("two", [ByPriority(), FilterPlugin("P", ())])
+    room = QueueScenario()
     room.backlog.reconfigure({"one": listening, "two": deaf}, T0)
     first = room.park("a", "P", schedulerName="one")
     second = room.park("b", "P", schedulerName="two")
@@ -146,7 +146,9 @@ def test_profiles_have_hints_of_their_own() -> None:
 
 
 def test_the_resources_to_watch_are_the_union_of_what_plugins_registered() -> None:
-    room = Room(Refuser("More", (on("Node", ActionType.UPDATE_NODE_LABEL), on("storage.k8s.io/CSINode", 1))))
+    room = QueueScenario(
+        FilterPlugin("More", (on("Node", ActionType.UPDATE_NODE_LABEL), on("storage.k8s.io/CSINode", 1)))
+    )
     registered = room.backlog.hints.registered()
     assert registered["Node"] == ActionType.ADD | ActionType.UPDATE_NODE_TAINT | ActionType.UPDATE_NODE_LABEL
     assert registered["storage.k8s.io/CSINode"] == ActionType.ADD

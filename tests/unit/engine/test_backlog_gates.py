@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fairlead.model.events import UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
 from fairlead.model.reasons import failed
-from tests.unit.engine.waiting_room import NODE_ADD, PROFILE, T0, Gate, Room, on
+from tests.support.waiting import NODE_ADD, PROFILE, T0, GatePlugin, QueueScenario, on
 
 GATES_GONE = ClusterEvent("UnschedulablePod", ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
 
 
-def gated(room: Room, name: str = "a", now: float = T0):
+def gated(room: QueueScenario, name: str = "a", now: float = T0):
     room.gate.shut.add(name)
     pod = room.add(name, now, gates=["wait"])
     assert room.queue(pod) == "gated"
@@ -17,7 +17,7 @@ def gated(room: Room, name: str = "a", now: float = T0):
 
 
 def test_a_gated_pod_does_not_enter_the_queue_and_blames_its_gate() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = gated(room)
     waiting = room.backlog.where(pod.uid)
     assert waiting is not None
@@ -28,8 +28,8 @@ def test_a_gated_pod_does_not_enter_the_queue_and_blames_its_gate() -> None:
 
 
 def test_the_first_gate_that_is_shut_ends_the_round_and_is_asked_first_next_time() -> None:
-    second, third = Gate("Second"), Gate("Third")
-    room = Room(second, third)
+    second, third = GatePlugin("Second"), GatePlugin("Third")
+    room = QueueScenario(second, third)
     second.shut = {"a"}
     pod = room.add("a")
     assert (room.gate.asked, second.asked, third.asked) == (["a"], ["a"], [])
@@ -42,28 +42,28 @@ def test_the_first_gate_that_is_shut_ends_the_round_and_is_asked_first_next_time
 
 
 def test_an_error_shuts_the_gate_and_is_reported() -> None:
-    room = Room()
+    room = QueueScenario()
     room.gate.answer = failed("cannot tell")
     gated(room)
     assert "cannot tell" in room.backlog.complaints[0]
 
 
 def test_a_gate_that_raises_shuts_itself_for_that_pod_only() -> None:
-    class Broken(Gate):
+    class Broken(GatePlugin):
         def admit(self, pod, cluster):
             if pod.name in self.shut:
                 raise LookupError("oops")
 
     broken = Broken("Broken")
     broken.shut = {"a"}
-    room = Room(broken)
+    room = QueueScenario(broken)
     first, second = room.add("a"), room.add("b")
     assert (room.queue(first), room.queue(second)) == ("gated", "active")
     assert "oops" in room.backlog.complaints[0]
 
 
 def test_gates_are_asked_when_a_pod_goes_to_backoff_and_not_again_when_it_leaves_it() -> None:
-    room = Room()
+    room = QueueScenario()
     room.add("a")
     entry = room.pop()
     room.gate.asked.clear()
@@ -76,7 +76,7 @@ def test_gates_are_asked_when_a_pod_goes_to_backoff_and_not_again_when_it_leaves
 
 
 def test_a_pod_may_be_gated_on_its_way_to_backoff() -> None:
-    room = Room()
+    room = QueueScenario()
     room.add("a")
     entry = room.pop()
     room.gate.shut = {"a"}
@@ -85,7 +85,7 @@ def test_a_pod_may_be_gated_on_its_way_to_backoff() -> None:
 
 
 def test_a_pod_leaves_the_backoff_early_without_being_asked_again() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.park("a", "Fit")
     room.backlog.move(NODE_ADD, None, None, T0)
     room.gate.shut = {"a"}
@@ -93,7 +93,7 @@ def test_a_pod_leaves_the_backoff_early_without_being_asked_again() -> None:
 
 
 def test_the_pod_becomes_active_when_its_gates_are_gone() -> None:
-    room = Room()
+    room = QueueScenario()
     old = gated(room)
     room.gate.shut.clear()
     new = room.pod("a", uid=old.uid)
@@ -104,7 +104,7 @@ def test_the_pod_becomes_active_when_its_gates_are_gone() -> None:
 
 
 def test_a_gated_pod_hears_only_what_its_gate_listens_to() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = gated(room)
     room.gate.asked.clear()
     room.backlog.move(NODE_ADD, None, None, T0)
@@ -116,7 +116,7 @@ def test_a_gated_pod_hears_only_what_its_gate_listens_to() -> None:
 
 
 def test_a_gate_is_asked_once_however_much_happens_before_the_queue_is_looked_at() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = gated(room)
     room.gate.asked.clear()
     for _ in range(100):
@@ -129,7 +129,7 @@ def test_a_gate_is_asked_once_however_much_happens_before_the_queue_is_looked_at
 
 
 def test_a_gated_pod_that_another_plugin_refused_before_ignores_that_plugins_events() -> None:
-    room = Room()
+    room = QueueScenario()
     room.add("a")
     entry = room.pop()
     room.gate.shut = {"a"}
@@ -143,9 +143,9 @@ def test_a_gated_pod_that_another_plugin_refused_before_ignores_that_plugins_eve
 
 
 def test_the_events_of_a_gate_are_those_it_registered_in_any_profile() -> None:
-    room = Room(Gate("Second", (on("Node", ActionType.ADD),)))
+    room = QueueScenario(GatePlugin("Second", (on("Node", ActionType.ADD),)))
     second = room.plugins[-1]
-    assert isinstance(second, Gate)
+    assert isinstance(second, GatePlugin)
     second.shut = {"a"}
     pod = room.add("a")
     second.shut = set()
@@ -154,7 +154,7 @@ def test_the_events_of_a_gate_are_those_it_registered_in_any_profile() -> None:
 
 
 def test_taking_away_one_of_several_gates_is_a_generic_update_that_wakes_nobody() -> None:
-    room = Room()
+    room = QueueScenario()
     old = room.pod("a", gates=["one", "two"])
     room.gate.shut = {"a"}
     room.backlog.add(old, T0)
@@ -167,7 +167,7 @@ def test_taking_away_one_of_several_gates_is_a_generic_update_that_wakes_nobody(
 
 
 def test_the_plugin_that_gated_is_not_counted_twice() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = gated(room)
     for _ in range(3):
         room.backlog.activate([pod], T0)

@@ -7,7 +7,7 @@ import pytest
 from fairlead.framework.plugin import Hint
 from fairlead.framework.profile import profile_of
 from fairlead.model.events import UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
-from tests.unit.engine.waiting_room import NODE_ADD, POD_GONE, PROFILE, T0, ByPriority, Refuser, Room, on, saying
+from tests.support.waiting import NODE_ADD, POD_GONE, PROFILE, T0, ByPriority, FilterPlugin, QueueScenario, on, saying
 
 NODE_LABEL = ClusterEvent("Node", ActionType.UPDATE_NODE_LABEL)
 
@@ -16,20 +16,20 @@ NODE_LABEL = ClusterEvent("Node", ActionType.UPDATE_NODE_LABEL)
 
 
 def test_a_new_pod_is_active_and_counted() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.add("a")
     assert room.queue(pod) == "active"
     assert room.backlog.incoming == {("active", "UnschedulablePodAdd"): 1}
 
 
 def test_a_new_pod_with_a_nominated_node_is_nominated() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.add("a", nominated="node-1")
     assert room.backlog.nominator.on_node("node-1") == [pod]
 
 
 def test_an_update_in_flight_is_replayed_when_the_pod_comes_back() -> None:
-    room = Room(Refuser("Tolerant", (on("Pod", ActionType.UPDATE_POD_TOLERATION),)))
+    room = QueueScenario(FilterPlugin("Tolerant", (on("Pod", ActionType.UPDATE_POD_TOLERATION),)))
     old = room.add("a")
     entry = room.pop()
     new = room.pod("a", uid=old.uid, tolerations=[{"operator": "Exists"}])
@@ -40,7 +40,7 @@ def test_an_update_in_flight_is_replayed_when_the_pod_comes_back() -> None:
 
 
 def test_an_update_in_the_backoff_queue_replaces_the_pod_there() -> None:
-    room = Room()
+    room = QueueScenario()
     old = room.park("a", "Fit")
     room.backlog.move(NODE_ADD, None, None, T0)
     new = room.pod("a", uid=old.uid, labels={"x": "y"})
@@ -50,7 +50,7 @@ def test_an_update_in_the_backoff_queue_replaces_the_pod_there() -> None:
 
 
 def test_an_update_asks_the_plugins_of_a_parked_pod() -> None:
-    room = Room(Refuser("Labels", (on("Pod", ActionType.UPDATE_POD_LABEL),)))
+    room = QueueScenario(FilterPlugin("Labels", (on("Pod", ActionType.UPDATE_POD_LABEL),)))
     old = room.park("a", "Labels")
     plain = room.pod("a", uid=old.uid, nominated="")
     room.backlog.update(old, plain, T0 + 60)
@@ -68,7 +68,7 @@ def test_an_update_with_several_changes_stops_at_the_first_that_helps() -> None:
         on("Pod", action, lambda pod, old, new, action=action: asked.append(action) or Hint.QUEUE)
         for action in (ActionType.UPDATE_POD_LABEL, ActionType.UPDATE_POD_TOLERATION)
     ]
-    room = Room(Refuser("Both", interests))
+    room = QueueScenario(FilterPlugin("Both", interests))
     old = room.park("a", "Both")
     new = room.pod("a", uid=old.uid, labels={"x": "y"}, tolerations=[{"operator": "Exists"}])
     room.backlog.update(old, new, T0 + 60)
@@ -76,7 +76,7 @@ def test_an_update_with_several_changes_stops_at_the_first_that_helps() -> None:
 
 
 def test_an_update_that_helps_during_backoff_leads_to_the_backoff_queue() -> None:
-    room = Room(Refuser("Labels", (on("Pod", ActionType.UPDATE_POD_LABEL),)))
+    room = QueueScenario(FilterPlugin("Labels", (on("Pod", ActionType.UPDATE_POD_LABEL),)))
     old = room.park("a", "Labels")
     new = room.pod("a", uid=old.uid, labels={"x": "y"})
     room.backlog.update(old, new, T0 + 0.5)
@@ -84,7 +84,7 @@ def test_an_update_that_helps_during_backoff_leads_to_the_backoff_queue() -> Non
 
 
 def test_an_update_of_an_unknown_pod_adds_it() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.pod("a")
     room.backlog.update(pod, pod, T0)
     assert room.queue(pod) == "active"
@@ -93,7 +93,7 @@ def test_an_update_of_an_unknown_pod_adds_it() -> None:
 
 @pytest.mark.parametrize("queue", ["active", "backoff", "unschedulable", "gated"])
 def test_a_deleted_pod_leaves_its_queue_its_nomination_and_the_gauges(queue: str) -> None:
-    room = Room()
+    room = QueueScenario()
     if queue == "gated":
         room.gate.shut = {"a"}
     pod = room.add("a", nominated="node-1")
@@ -110,7 +110,7 @@ def test_a_deleted_pod_leaves_its_queue_its_nomination_and_the_gauges(queue: str
 
 
 def test_deleting_an_unknown_pod_does_nothing() -> None:
-    room = Room()
+    room = QueueScenario()
     room.backlog.delete(room.pod("a"), T0)
     room.backlog.check()
 
@@ -119,7 +119,7 @@ def test_deleting_an_unknown_pod_does_nothing() -> None:
 
 
 def test_an_event_of_interest_leads_to_backoff_while_it_lasts_and_to_active_after() -> None:
-    room = Room()
+    room = QueueScenario()
     first, second = room.park("a", "Fit", now=T0), room.park("b", "Fit", now=T0 + 10)
     assert room.backlog.move(NODE_ADD, None, None, T0 + 10.5) == 2
     assert (room.queue(first), room.queue(second)) == ("active", "backoff")
@@ -127,14 +127,14 @@ def test_an_event_of_interest_leads_to_backoff_while_it_lasts_and_to_active_afte
 
 
 def test_an_event_wakes_only_pods_whose_plugins_listen_to_it() -> None:
-    room = Room()
+    room = QueueScenario()
     fit, ports = room.park("a", "Fit"), room.park("b", "Ports")
     assert room.backlog.move(POD_GONE, None, None, T0 + 60) == 1
     assert (room.queue(fit), room.queue(ports)) == ("unschedulable", "active")
 
 
 def test_an_event_that_nobody_listens_to_is_not_even_kept_for_pods_in_flight() -> None:
-    room = Room()
+    room = QueueScenario()
     room.add("a")
     entry = room.pop()
     assert room.backlog.move(NODE_LABEL, None, None, T0) == 0
@@ -144,57 +144,57 @@ def test_an_event_that_nobody_listens_to_is_not_even_kept_for_pods_in_flight() -
 
 
 def test_one_plugin_that_says_queue_is_enough() -> None:
-    skip, queue = (Refuser(name, (on("Node", 1, saying(h)),)) for name, h in (("S", Hint.SKIP), ("Q", Hint.QUEUE)))
-    room = Room(skip, queue)
+    skip, queue = (FilterPlugin(name, (on("Node", 1, saying(h)),)) for name, h in (("S", Hint.SKIP), ("Q", Hint.QUEUE)))
+    room = QueueScenario(skip, queue)
     reluctant, both = room.park("a", "S"), room.park("b", "S", "Q")
     room.backlog.move(NODE_ADD, None, None, T0 + 60)
     assert (room.queue(reluctant), room.queue(both)) == ("unschedulable", "active")
 
 
 def test_a_pending_plugin_that_says_queue_spares_the_backoff() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.park("a", "Fit", "Ports", pending=["Ports"])
     assert room.backlog.move(POD_GONE, None, None, T0) == 1
     assert room.queue(pod) == "active"
 
 
 def test_another_plugin_does_not_spare_a_pod_the_backoff_that_is_pending_elsewhere() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.park("a", "Fit", "Ports", pending=["Ports"])
     assert room.backlog.move(NODE_ADD, None, None, T0) == 1
     assert room.queue(pod) == "backoff"
 
 
 def test_all_plugins_are_asked_for_the_sake_of_a_pending_one_that_registered_later() -> None:
-    room = Room(Refuser("Late", (on("Node", ActionType.ADD | ActionType.DELETE),)))
+    room = QueueScenario(FilterPlugin("Late", (on("Node", ActionType.ADD | ActionType.DELETE),)))
     pod = room.park("a", "Fit", "Late", pending=["Late"])
     room.backlog.move(NODE_ADD, None, None, T0)
     assert room.queue(pod) == "active"
 
 
 def test_a_wildcard_event_wakes_everybody_even_those_whose_plugins_listen_to_nothing() -> None:
-    room = Room(Refuser("Deaf"))
+    room = QueueScenario(FilterPlugin("Deaf"))
     pods = [room.park("a", "Fit"), room.park("b", "Deaf")]
     assert room.backlog.move(UNSCHEDULABLE_TIMEOUT, None, None, T0 + 60) == 2
     assert [room.queue(pod) for pod in pods] == ["active", "active"]
 
 
 def test_a_wildcard_event_for_one_pod_leaves_the_others() -> None:
-    room = Room()
+    room = QueueScenario()
     first, second = room.park("a", "Fit"), room.park("b", "Fit")
     assert room.backlog.move(UNSCHEDULABLE_TIMEOUT, None, second, T0 + 60) == 1
     assert (room.queue(first), room.queue(second)) == ("unschedulable", "active")
 
 
 def test_a_move_can_be_restricted_to_some_pods() -> None:
-    room = Room()
+    room = QueueScenario()
     low, high = room.park("a", "Fit", priority=1), room.park("b", "Fit", priority=5)
     assert room.backlog.move(NODE_ADD, None, None, T0 + 60, only=lambda pod: pod.priority <= 1) == 1
     assert (room.queue(low), room.queue(high)) == ("active", "unschedulable")
 
 
 def test_a_pod_whose_profile_is_unknown_is_woken_by_any_event() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.park("a", "Fit", schedulerName="somebody-else")
     assert room.backlog.move(POD_GONE, None, None, T0 + 60) == 1
     assert room.queue(pod) == "active"
@@ -204,7 +204,7 @@ def test_a_pod_whose_profile_is_unknown_is_woken_by_any_event() -> None:
 
 
 def test_popping_registers_in_flight_counts_the_attempt_and_lowers_the_gauge() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.park("a", "Fit")
     assert room.backlog.blamed == {("Fit", PROFILE): 1}
     room.backlog.move(NODE_ADD, None, None, T0 + 60)
@@ -216,11 +216,11 @@ def test_popping_registers_in_flight_counts_the_attempt_and_lowers_the_gauge() -
 
 
 def test_an_empty_queue_has_nothing_to_pop() -> None:
-    assert Room().backlog.pop(T0) is None
+    assert QueueScenario().backlog.pop(T0) is None
 
 
 def test_when_nobody_is_active_a_refused_pod_is_popped_before_its_backoff_ends() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.park("a", "Fit")
     room.backlog.move(NODE_ADD, None, None, T0)
     room.add("b")
@@ -230,7 +230,7 @@ def test_when_nobody_is_active_a_refused_pod_is_popped_before_its_backoff_ends()
 
 
 def test_a_pod_that_met_an_error_is_never_popped_early() -> None:
-    room = Room()
+    room = QueueScenario()
     room.add("a")
     entry = room.fail(room.pop())
     assert room.queue(entry.pod) == "backoff"
@@ -239,7 +239,7 @@ def test_a_pod_that_met_an_error_is_never_popped_early() -> None:
 
 
 def test_a_pod_that_is_in_flight_already_is_discarded_and_the_next_one_popped() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.add("a")
     room.pop()
     room.backlog.add(pod, T0)
@@ -251,7 +251,7 @@ def test_a_pod_that_is_in_flight_already_is_discarded_and_the_next_one_popped() 
 
 
 def test_a_pod_in_particular_can_be_popped_from_wherever_it_waits() -> None:
-    room = Room()
+    room = QueueScenario()
     active, parked = room.add("active", priority=9), None
     room.add("first", priority=10)
     room.gate.shut = {"shut"}
@@ -266,7 +266,7 @@ def test_a_pod_in_particular_can_be_popped_from_wherever_it_waits() -> None:
 
 
 def test_events_are_kept_only_while_a_pod_that_needs_them_is_in_flight() -> None:
-    room = Room()
+    room = QueueScenario()
     room.backlog.move(NODE_ADD, None, None, T0)
     assert room.backlog.in_flight.events == 0
     room.add("a")
@@ -285,7 +285,7 @@ def test_events_are_kept_only_while_a_pod_that_needs_them_is_in_flight() -> None
 
 
 def test_events_of_a_younger_pod_stay_for_an_older_one() -> None:
-    room = Room()
+    room = QueueScenario()
     room.add("a")
     room.add("b")
     older, younger = room.pop(), room.pop()
@@ -297,7 +297,7 @@ def test_events_of_a_younger_pod_stay_for_an_older_one() -> None:
 
 
 def test_a_refused_pod_is_parked_if_nothing_happened_meanwhile() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.park("a", "Fit")
     assert room.queue(pod) == "unschedulable"
     assert room.backlog.incoming["unschedulable", "ScheduleAttemptFailure"] == 1
@@ -305,7 +305,7 @@ def test_a_refused_pod_is_parked_if_nothing_happened_meanwhile() -> None:
 
 
 def test_what_happened_before_the_pod_was_popped_does_not_count() -> None:
-    room = Room()
+    room = QueueScenario()
     room.add("first")
     room.pop()
     room.add("a")
@@ -315,7 +315,7 @@ def test_what_happened_before_the_pod_was_popped_does_not_count() -> None:
 
 
 def test_a_pending_plugin_that_heard_something_meanwhile_makes_the_pod_active_at_once() -> None:
-    room = Room()
+    room = QueueScenario()
     room.add("a")
     entry = room.pop()
     room.backlog.move(NODE_ADD, None, None, T0)
@@ -326,7 +326,7 @@ def test_a_pending_plugin_that_heard_something_meanwhile_makes_the_pod_active_at
 
 
 def test_an_error_leads_to_backoff_without_looking_at_events() -> None:
-    room = Room()
+    room = QueueScenario()
     room.add("a")
     entry = room.fail(room.pop())
     assert room.queue(entry.pod) == "backoff"
@@ -342,7 +342,7 @@ def test_an_error_leads_to_backoff_without_looking_at_events() -> None:
     ],
 )
 def test_an_entry_that_is_put_back_twice_is_reported_and_stays_where_it_is(queue: str, text: str) -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.park("a", "Fit")
     if queue != "unschedulable":
         room.backlog.move(NODE_ADD, None, None, T0 if queue == "backoff" else T0 + 60)
@@ -354,7 +354,7 @@ def test_an_entry_that_is_put_back_twice_is_reported_and_stays_where_it_is(queue
 
 
 def test_a_pod_made_anew_under_the_name_of_one_in_flight_waits_on_its_own() -> None:
-    room = Room()
+    room = QueueScenario()
     first = room.add("a")
     entry = room.pop()
     room.backlog.delete(first, T0)
@@ -365,7 +365,7 @@ def test_a_pod_made_anew_under_the_name_of_one_in_flight_waits_on_its_own() -> N
 
 
 def test_a_pod_that_replaced_its_namesake_unnoticed_takes_its_place_as_a_new_one() -> None:
-    room = Room()
+    room = QueueScenario()
     first = room.park("a", "Fit", nominated="node-1")
     room.gone(first)
     second = room.pod("a")
@@ -379,7 +379,7 @@ def test_a_pod_that_replaced_its_namesake_unnoticed_takes_its_place_as_a_new_one
 
 
 def test_activation_brings_parked_and_backing_off_pods_to_the_active_queue() -> None:
-    room = Room()
+    room = QueueScenario()
     parked, resting = room.park("a", "Fit"), room.park("b", "Ports")
     room.backlog.move(POD_GONE, None, None, T0)
     assert room.queue(resting) == "backoff"
@@ -389,7 +389,7 @@ def test_activation_brings_parked_and_backing_off_pods_to_the_active_queue() -> 
 
 
 def test_activation_does_not_ask_the_gates_again_about_a_pod_that_backs_off() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.park("a", "Fit")
     room.backlog.move(NODE_ADD, None, None, T0)
     room.gate.shut = {"a"}
@@ -398,7 +398,7 @@ def test_activation_does_not_ask_the_gates_again_about_a_pod_that_backs_off() ->
 
 
 def test_activation_of_a_pod_in_flight_is_remembered_for_that_pod_alone() -> None:
-    room = Room()
+    room = QueueScenario()
     first, second = room.add("a"), room.add("b")
     entries = [room.pop(), room.pop()]
     room.backlog.activate([second], T0)
@@ -408,7 +408,7 @@ def test_activation_of_a_pod_in_flight_is_remembered_for_that_pod_alone() -> Non
 
 
 def test_activation_does_not_open_gates_and_leaves_active_pods_alone() -> None:
-    room = Room()
+    room = QueueScenario()
     room.gate.shut = {"a"}
     shut, active = room.add("a"), room.add("b")
     room.backlog.activate([shut, active], T0)
@@ -417,7 +417,7 @@ def test_activation_does_not_open_gates_and_leaves_active_pods_alone() -> None:
 
 
 def test_the_flush_of_the_backoff_queue_takes_both_heaps() -> None:
-    room = Room()
+    room = QueueScenario()
     refused = room.park("a", "Fit")
     room.backlog.move(NODE_ADD, None, None, T0)
     room.add("b")
@@ -428,7 +428,7 @@ def test_the_flush_of_the_backoff_queue_takes_both_heaps() -> None:
 
 
 def test_pods_parked_for_more_than_five_minutes_are_tried_again_at_the_next_sweep() -> None:
-    room = Room()
+    room = QueueScenario()
     room.backlog.flush(T0)
     pod = room.park("a", "Fit", now=T0)
     for moment in (T0 + 299, T0 + 300, T0 + 329):
@@ -444,7 +444,7 @@ def test_pods_parked_for_more_than_five_minutes_are_tried_again_at_the_next_swee
 
 
 def test_a_gated_pod_that_is_flushed_is_asked_again_and_then_left_for_another_five_minutes() -> None:
-    room = Room()
+    room = QueueScenario()
     room.backlog.flush(T0)
     room.gate.shut = {"a"}
     pod = room.add("a")
@@ -457,7 +457,7 @@ def test_a_gated_pod_that_is_flushed_is_asked_again_and_then_left_for_another_fi
 
 
 def test_a_flush_is_told_to_pods_in_flight_as_well() -> None:
-    room = Room()
+    room = QueueScenario()
     room.backlog.flush(T0)
     room.park("a", "Fit", now=T0)
     room.add("b", T0 + 300)
@@ -468,7 +468,7 @@ def test_a_flush_is_told_to_pods_in_flight_as_well() -> None:
 
 
 def test_the_time_that_pods_may_be_parked_is_configurable() -> None:
-    room = Room(unschedulable_limit=60.0)
+    room = QueueScenario(unschedulable_limit=60.0)
     room.backlog.flush(T0)
     pod = room.park("a", "Fit", now=T0)
     room.backlog.flush(T0 + 60)
@@ -478,7 +478,7 @@ def test_the_time_that_pods_may_be_parked_is_configurable() -> None:
 
 
 def test_the_next_moment_to_wake_is_now_or_when_a_flush_would_do_something() -> None:
-    room = Room()
+    room = QueueScenario()
     room.backlog.flush(T0)
     assert room.backlog.wake_at(T0) is None
     room.add("a")
@@ -495,7 +495,7 @@ def test_the_next_moment_to_wake_is_now_or_when_a_flush_would_do_something() -> 
 
 
 def test_every_waiting_pod_says_where_it_waits_since_when_for_whom_and_what_would_wake_it() -> None:
-    room = Room()
+    room = QueueScenario()
     room.backlog.flush(T0)
     pod = room.park("a", "Fit", "Ports", now=T0 + 1)
     waiting = room.backlog.where(pod.uid)
@@ -513,7 +513,7 @@ def test_every_waiting_pod_says_where_it_waits_since_when_for_whom_and_what_woul
 
 
 def test_the_summary_for_debugging_counts_the_three_queues() -> None:
-    room = Room()
+    room = QueueScenario()
     room.park("a", "Fit")
     room.add("b")
     assert room.backlog.summary() == "activeQ:1; backoffQ:0; unschedulablePods:1"
@@ -521,12 +521,12 @@ def test_the_summary_for_debugging_counts_the_three_queues() -> None:
 
 
 def test_a_new_configuration_keeps_all_pods_and_gives_the_parked_another_chance() -> None:
-    room = Room()
+    room = QueueScenario()
     parked, active = room.park("parked", "Fit"), room.add("active")
     flying = room.add("flying", priority=9)
     entry = room.pop()
     assert entry.pod is flying
-    other = profile_of(PROFILE, [ByPriority(), Refuser("Other")])
+    other = profile_of(PROFILE, [ByPriority(), FilterPlugin("Other")])
     room.backlog.reconfigure({PROFILE: other}, T0 + 60)
     assert [room.queue(pod) for pod in (parked, active, flying)] == ["active", "active", "in flight"]
     room.fail(entry, "Other", now=T0 + 60)
@@ -539,7 +539,7 @@ def test_a_new_configuration_may_order_and_gate_the_active_queue_differently() -
         def queue_key(self, pod, since):
             return pod.priority, -since
 
-    room = Room()
+    room = QueueScenario()
     for priority, name in enumerate(("low", "high", "shut")):
         room.add(name, priority=priority)
     room.gate.shut = {"shut"}
@@ -549,7 +549,7 @@ def test_a_new_configuration_may_order_and_gate_the_active_queue_differently() -
 
 
 def test_a_new_configuration_changes_the_backoff_only_if_it_says_so() -> None:
-    room = Room(initial_backoff=4.0)
+    room = QueueScenario(initial_backoff=4.0)
     profiles = {PROFILE: profile_of(PROFILE, room.plugins)}
     room.backlog.reconfigure(profiles, T0)
     room.add("a")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.queue.backoff import PodBackoff
-from tests.unit.engine.waiting_room import NODE_ADD, T0, Room
+from tests.support.waiting import NODE_ADD, T0, QueueScenario
 
 
 def test_an_entry_counts_attempts_and_remembers_when_it_first_became_active() -> None:
-    room = Room()
+    room = QueueScenario()
     room.add("a", T0)
     entry = room.pop(T0 + 1)
     assert (entry.since, entry.attempts, entry.first_attempt) == (T0, 1, T0)
@@ -20,7 +20,7 @@ def test_an_entry_counts_attempts_and_remembers_when_it_first_became_active() ->
 
 
 def test_the_first_attempt_of_a_gated_pod_is_counted_from_when_it_entered_the_active_queue() -> None:
-    room = Room()
+    room = QueueScenario()
     room.gate.shut = {"a"}
     old = room.add("a", T0, gates=["wait"])
     room.gate.shut = set()
@@ -29,7 +29,7 @@ def test_the_first_attempt_of_a_gated_pod_is_counted_from_when_it_entered_the_ac
 
 
 def test_an_update_swaps_the_pod_and_keeps_the_rest() -> None:
-    room = Room()
+    room = QueueScenario()
     old = room.add("a", T0)
     new = room.pod("a", uid=old.uid, labels={"x": "y"})
     room.backlog.update(old, new, T0 + 5)
@@ -39,7 +39,7 @@ def test_an_update_swaps_the_pod_and_keeps_the_rest() -> None:
 
 
 def test_the_active_queue_is_ordered_by_priority_then_by_time() -> None:
-    room = Room()
+    room = QueueScenario()
     room.add("late", T0 + 2)
     room.add("early", T0 + 1)
     room.add("important", T0 + 3, priority=10)
@@ -48,7 +48,7 @@ def test_the_active_queue_is_ordered_by_priority_then_by_time() -> None:
 
 
 def test_equals_leave_in_the_order_they_came() -> None:
-    room = Room()
+    room = QueueScenario()
     names = [f"pod-{number}" for number in range(20)]
     for name in names:
         room.add(name, T0)
@@ -56,7 +56,7 @@ def test_equals_leave_in_the_order_they_came() -> None:
 
 
 def test_an_update_that_changes_the_order_is_followed_at_once() -> None:
-    room = Room()
+    room = QueueScenario()
     room.add("a", T0)
     old = room.add("b", T0 + 1)
     room.backlog.update(old, room.pod("b", uid=old.uid, priority=5), T0 + 2)
@@ -64,7 +64,7 @@ def test_an_update_that_changes_the_order_is_followed_at_once() -> None:
 
 
 def test_pods_that_back_off_are_ordered_by_expiry_and_within_a_second_by_priority() -> None:
-    room = Room()
+    room = QueueScenario()
     entries = {}
     for name, priority in (("low", 0), ("high", 9), ("later", 99)):
         room.add(name, T0, priority=priority)
@@ -77,7 +77,7 @@ def test_pods_that_back_off_are_ordered_by_expiry_and_within_a_second_by_priorit
 
 
 def test_errors_and_refusals_wait_in_separate_heaps() -> None:
-    room = Room()
+    room = QueueScenario()
     room.add("refused")
     room.add("failed")
     refused, failed = room.pop(), room.pop()
@@ -100,7 +100,7 @@ def test_a_doubling_that_meets_the_maximum_exactly_is_not_cut() -> None:
 
 
 def test_expiry_is_cut_to_the_second_and_that_second_still_backs_off() -> None:
-    room = Room()
+    room = QueueScenario()
     room.add("a")
     entry = room.fail(room.pop(), now=T0 + 0.7)
     assert entry.backoff_until == T0 + 1
@@ -112,7 +112,7 @@ def test_expiry_is_cut_to_the_second_and_that_second_still_backs_off() -> None:
 
 
 def test_an_error_counts_by_itself_and_a_refusal_ends_the_count_of_errors() -> None:
-    room = Room()
+    room = QueueScenario()
     room.add("a")
     entry = room.pop()
     counted = []
@@ -126,7 +126,7 @@ def test_an_error_counts_by_itself_and_a_refusal_ends_the_count_of_errors() -> N
 
 
 def test_the_expiry_is_computed_anew_only_after_an_attempt() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.park("a", "Fit")
     first = room.backlog.where(pod.uid)
     room.backlog.move(NODE_ADD, None, None, T0 + 0.5)
@@ -137,14 +137,14 @@ def test_the_expiry_is_computed_anew_only_after_an_attempt() -> None:
 
 
 def test_a_maximum_of_zero_disables_backoff() -> None:
-    room = Room(max_backoff=0.0)
+    room = QueueScenario(max_backoff=0.0)
     room.add("a")
     entry = room.fail(room.pop())
     assert room.queue(entry.pod) == "active"
 
 
 def test_initial_and_maximum_are_configurable() -> None:
-    room = Room(initial_backoff=3.0, max_backoff=5.0)
+    room = QueueScenario(initial_backoff=3.0, max_backoff=5.0)
     room.add("a")
     entry = room.fail(room.pop())
     assert entry.backoff_until == T0 + 3

@@ -7,11 +7,11 @@ from fairlead.engine.queue.parked import Parked
 from fairlead.framework.plugin import Hint
 from fairlead.model.events import ActionType
 from fairlead.model.pod import Pod
-from tests.unit.engine.waiting_room import NODE_ADD, POD_GONE, T0, Refuser, Room, on
+from tests.support.waiting import NODE_ADD, POD_GONE, T0, FilterPlugin, QueueScenario, on
 
 
 def parked(*blamed: tuple[str, set[str]]) -> Parked:
-    room, filing = Room(), Parked()
+    room, filing = QueueScenario(), Parked()
     for serial, (name, plugins) in enumerate(blamed):
         entry = Entry(room.pod(name), T0 + serial, serial)
         entry.refuse(frozenset(plugins))
@@ -53,7 +53,7 @@ def test_the_restriction_and_the_hints_of_a_move_see_only_pods_that_blame_a_list
         seen.append(pod.name)
         return Hint.SKIP
 
-    room = Room(Refuser("Spread", (on("Pod", ActionType.DELETE, hint),)))
+    room = QueueScenario(FilterPlugin("Spread", (on("Pod", ActionType.DELETE, hint),)))
     for number in range(5):
         room.park(f"fit-{number}", "Fit")
     room.park("spread", "Spread")

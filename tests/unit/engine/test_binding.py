@@ -9,14 +9,15 @@ from fairlead.model import kinds
 from fairlead.model.flow import Happened, Verb
 from fairlead.model.reasons import failed, unschedulable
 from fairlead.state.cluster import PodPlace
-from tests.unit.engine.stage import T0, Rescuer, Scripted, Stage, node, pod, standard
+from tests.support.documents import node, pod
+from tests.support.scheduling import T0, RescuingPlugin, SchedulerScenario, ScriptedPlugin, default_plugins
 
 
 def test_a_refusal_by_reserve_is_undone_and_speaks_of_one_node() -> None:
     log: list[str] = []
-    first, second = Scripted("First", log), Scripted("Second", log)
+    first, second = ScriptedPlugin("First", log), ScriptedPlugin("Second", log)
     second.reserved = unschedulable("taken")
-    stage = Stage(first, second, nodes=3)
+    stage = SchedulerScenario(first, second, nodes=3)
     stage.tell(pod("a"))
     assert stage.conditions("a")[0]["message"] == "0/1 nodes are available: 1 taken."
     assert log[-4:] == ["First.reserve", "Second.reserve", "Second.unreserve", "First.unreserve"]
@@ -25,9 +26,9 @@ def test_a_refusal_by_reserve_is_undone_and_speaks_of_one_node() -> None:
 
 
 def test_a_refusal_by_permit_is_undone_too() -> None:
-    permit = Scripted("Permit")
+    permit = ScriptedPlugin("Permit")
     permit.permitted = unschedulable("not you")
-    stage = Stage(permit, nodes=1)
+    stage = SchedulerScenario(permit, nodes=1)
     stage.tell(pod("a"))
     assert stage.binds() == {}
     assert stage.conditions("a")[0]["message"] == "0/1 nodes are available: 1 not you."
@@ -35,9 +36,9 @@ def test_a_refusal_by_permit_is_undone_too() -> None:
 
 
 def test_a_waiting_pod_keeps_its_room_until_it_is_allowed() -> None:
-    permit = Scripted("Permit")
+    permit = ScriptedPlugin("Permit")
     permit.permitted = Wait(60.0)
-    stage = Stage(permit, nodes=1)
+    stage = SchedulerScenario(permit, nodes=1)
     stage.tell(pod("a", cpu="4"))
     stage.tell(pod("b", cpu="4"))
     assert stage.binds() == {}
@@ -50,9 +51,9 @@ def test_a_waiting_pod_keeps_its_room_until_it_is_allowed() -> None:
 
 
 def test_waiting_too_long_is_a_refusal_that_names_the_plugin() -> None:
-    permit = Scripted("Permit")
+    permit = ScriptedPlugin("Permit")
     permit.permitted = Wait(30.0)
-    stage = Stage(permit, nodes=1)
+    stage = SchedulerScenario(permit, nodes=1)
     stage.tell(pod("a"))
     assert stage.scheduler.wake_at() == T0 + 30.0
     permit.permitted = None
@@ -64,24 +65,24 @@ def test_waiting_too_long_is_a_refusal_that_names_the_plugin() -> None:
 
 
 def test_no_permit_waits_longer_than_a_quarter_of_an_hour() -> None:
-    permit = Scripted("Permit")
+    permit = ScriptedPlugin("Permit")
     permit.permitted = Wait(3600.0)
-    stage = Stage(permit, nodes=1)
+    stage = SchedulerScenario(permit, nodes=1)
     stage.tell(pod("a"))
     assert stage.scheduler.wake_at() == T0 + 900.0
 
 
 def test_a_pod_that_waits_for_permission_shows_the_node_it_expects() -> None:
-    permit = Scripted("Permit")
+    permit = ScriptedPlugin("Permit")
     permit.permitted = Wait(60.0)
-    stage = Stage(permit, nodes=1)
+    stage = SchedulerScenario(permit, nodes=1)
     stage.tell(pod("a"))
     patches = [w.body["status"] for w in stage.writes if w.subresource == "status"]
     assert patches == [{"nominatedNodeName": "n0"}]
 
 
 def test_a_bound_pod_costs_a_binding_and_an_event() -> None:
-    stage = Stage(nodes=1)
+    stage = SchedulerScenario(nodes=1)
     stage.tell(pod("a"))
     stage.answer()
     assert [(w.verb, w.kind.plural, w.subresource) for w in stage.writes] == [
@@ -97,8 +98,8 @@ def test_a_bound_pod_costs_a_binding_and_an_event() -> None:
 
 
 def test_everybody_hears_of_a_bound_pod() -> None:
-    log = Scripted("Log")
-    stage = Stage(log, nodes=1)
+    log = ScriptedPlugin("Log")
+    stage = SchedulerScenario(log, nodes=1)
     stage.tell(pod("a"))
     assert "Log.postbind" not in log.log
     stage.answer()
@@ -106,8 +107,8 @@ def test_everybody_hears_of_a_bound_pod() -> None:
 
 
 def test_a_refused_binding_leaves_no_trace_and_is_retried_after_a_backoff() -> None:
-    reserve = Scripted("Reserve")
-    stage = Stage(reserve, nodes=1)
+    reserve = ScriptedPlugin("Reserve")
+    stage = SchedulerScenario(reserve, nodes=1)
     stage.tell(pod("a"))
     stage.answer(Conflict("already there"), to="binding")
     assert "Reserve.unreserve" in reserve.log
@@ -120,7 +121,7 @@ def test_a_refused_binding_leaves_no_trace_and_is_retried_after_a_backoff() -> N
 
 
 def test_a_refused_binding_is_news_for_pods_that_found_no_room() -> None:
-    stage = Stage(nodes=1)
+    stage = SchedulerScenario(nodes=1)
     stage.tell(pod("a", cpu="4"))
     stage.tell(pod("b", cpu="4"))
     assert stage.backlog.where("uid-b").queue == "unschedulable"
@@ -130,9 +131,9 @@ def test_a_refused_binding_is_news_for_pods_that_found_no_room() -> None:
 
 
 def test_texts_of_rescues_follow_the_refusal() -> None:
-    first = Rescuer("One", lambda: Rescued(unschedulable("nothing to give")))
-    second = Rescuer("Two", lambda: Rescued(unschedulable("nobody to evict")))
-    stage = Stage(profiles=[profile_of("default-scheduler", standard(first, second))], nodes=1)
+    first = RescuingPlugin("One", lambda: Rescued(unschedulable("nothing to give")))
+    second = RescuingPlugin("Two", lambda: Rescued(unschedulable("nobody to evict")))
+    stage = SchedulerScenario(profiles=[profile_of("default-scheduler", default_plugins(first, second))], nodes=1)
     stage.tell(pod("a", cpu="9"))
     assert (
         stage.conditions("a")[0]["message"]
@@ -141,16 +142,16 @@ def test_texts_of_rescues_follow_the_refusal() -> None:
 
 
 def test_a_rescue_that_fails_ends_the_chain() -> None:
-    first = Rescuer("One", lambda: Rescued(failed("not found")))
-    second = Rescuer("Two", lambda: Rescued(unschedulable("never asked")))
-    stage = Stage(profiles=[profile_of("default-scheduler", standard(first, second))], nodes=1)
+    first = RescuingPlugin("One", lambda: Rescued(failed("not found")))
+    second = RescuingPlugin("Two", lambda: Rescued(unschedulable("never asked")))
+    stage = SchedulerScenario(profiles=[profile_of("default-scheduler", default_plugins(first, second))], nodes=1)
     stage.tell(pod("a", cpu="9"))
     assert stage.conditions("a")[0]["message"] == "0/1 nodes are available: 1 Insufficient cpu. not found"
     assert stage.conditions("a")[0]["reason"] == "Unschedulable"
 
 
 def test_a_pod_that_is_gone_is_not_put_back() -> None:
-    stage = Stage(nodes=1)
+    stage = SchedulerScenario(nodes=1)
     stage.tell(pod("a"))
     stage.gone(pod("a"))
     stage.answer(Conflict("no such pod"), to="binding")
@@ -159,7 +160,7 @@ def test_a_pod_that_is_gone_is_not_put_back() -> None:
 
 
 def test_a_condition_that_says_it_already_is_not_written_again() -> None:
-    stage = Stage(nodes=1)
+    stage = SchedulerScenario(nodes=1)
     stage.tell(pod("a", cpu="9"))
     condition = stage.conditions("a")[0]
     told = {**pod("a", cpu="9"), "status": {"phase": "Pending", "conditions": [condition]}}
@@ -173,18 +174,18 @@ def test_a_condition_that_says_it_already_is_not_written_again() -> None:
 
 
 def test_counts_sort_as_strings() -> None:
-    first, second = Scripted("First"), Scripted("Second")
+    first, second = ScriptedPlugin("First"), ScriptedPlugin("Second")
     first.refused = {f"n{i}": ("y", False) for i in range(2)}
     second.refused = {f"n{i}": ("x", False) for i in range(2, 12)}
-    stage = Stage(first, second, nodes=12)
+    stage = SchedulerScenario(first, second, nodes=12)
     stage.tell(pod("a"))
     assert stage.conditions("a")[0]["message"] == "0/12 nodes are available: 10 x, 2 y."
 
 
 def test_the_note_of_an_event_is_cut_and_the_condition_is_not() -> None:
-    long = Scripted("Long")
+    long = ScriptedPlugin("Long")
     long.refused = {"n0": ("x" * 2000, False)}
-    stage = Stage(long, nodes=1)
+    stage = SchedulerScenario(long, nodes=1)
     stage.tell(pod("a"))
     note = stage.events("FailedScheduling")[0]["note"]
     assert len(note) == 1024
@@ -193,7 +194,7 @@ def test_the_note_of_an_event_is_cut_and_the_condition_is_not() -> None:
 
 
 def test_a_second_event_of_the_same_kind_becomes_a_series() -> None:
-    stage = Stage(nodes=1)
+    stage = SchedulerScenario(nodes=1)
     stage.tell(pod("a", cpu="9"))
     for _ in range(3):
         stage.tell(node("bigger", cpu="8"), happened=Happened.ADDED)

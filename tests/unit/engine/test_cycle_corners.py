@@ -9,9 +9,10 @@ from typing import Any
 
 from fairlead.config.assemble import profiles_of
 from fairlead.config.kube import default_kube_config
+from fairlead.model.flow import Doc
 from fairlead.sim.recording import Form, Scenario
 from fairlead.sim.replay import DecisionDifference, KubeReplay
-from tests.unit.plugins.stand import Doc, node_doc, pod_doc
+from tests.support.documents import node, plain_pod
 
 PROFILES = profiles_of(default_kube_config())
 NO_HELP = (
@@ -26,7 +27,7 @@ def differences(decision: Doc, *nodes: Doc, objects: tuple[Doc, ...] = (), exist
 
 
 def wishing(**affinity: Any) -> Doc:
-    return pod_doc(schedulerName="default-scheduler", affinity={"nodeAffinity": affinity})
+    return plain_pod(schedulerName="default-scheduler", affinity={"nodeAffinity": affinity})
 
 
 BROKEN = {"weight": 1, "preference": {"matchExpressions": [{"key": "size", "operator": "Gt", "values": ["-3"]}]}}
@@ -40,9 +41,9 @@ COMPLAINT = (
 
 def test_a_broken_preference_fails_only_where_there_is_something_to_choose() -> None:
     pod = wishing(preferredDuringSchedulingIgnoredDuringExecution=[BROKEN])
-    full = node_doc("full", allocatable={"pods": "0"})
-    assert differences({"pod": pod, "node": None, "message": COMPLAINT}, node_doc("a"), node_doc("b")) == []
-    assert differences({"pod": pod, "node": "a"}, node_doc("a"), full) == []
+    full = node("full", allocatable={"pods": "0"})
+    assert differences({"pod": pod, "node": None, "message": COMPLAINT}, node("a"), node("b")) == []
+    assert differences({"pod": pod, "node": "a"}, node("a"), full) == []
     message = f"0/1 nodes are available: 1 Too many pods. {NO_HELP.format(n=1)}"
     message = message.replace("1 Preemption is not helpful", "1 No preemption victims found for incoming pod")
     assert differences({"pod": pod, "node": None, "message": message.replace(" for scheduling", "")}, full) == []
@@ -55,7 +56,7 @@ def test_the_nominated_node_is_looked_at_even_where_others_are_not() -> None:
     reasons = "1 node(s) didn't match Pod's node affinity/selector, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]"
     message = f"0/3 nodes are available: {reasons}. {NO_HELP.format(n=3)}"
     decision = {"pod": pod, "node": None, "message": message}
-    assert differences(decision, *(node_doc(name) for name in "abc")) == []
+    assert differences(decision, *(node(name) for name in "abc")) == []
 
 
 def _claim(name: str, **metadata: Any) -> Doc:
@@ -78,10 +79,12 @@ STORAGE = (
 
 def test_a_failing_filter_is_not_asked_about_nodes_that_others_refused_before_it() -> None:
     """What `e` attaches cannot be told, as its claim is not its own."""
-    stranger = pod_doc("e", nodeName="a", volumes=[{"name": "v0", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}])
-    user = pod_doc("u", nodeName="a", volumes=[{"name": "v0", "persistentVolumeClaim": {"claimName": "mine"}}])
+    stranger = plain_pod(
+        "e", nodeName="a", volumes=[{"name": "v0", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]
+    )
+    user = plain_pod("u", nodeName="a", volumes=[{"name": "v0", "persistentVolumeClaim": {"claimName": "mine"}}])
     rules = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}]
-    pod = pod_doc(
+    pod = plain_pod(
         schedulerName="default-scheduler", containers=[{"name": "c", "restartPolicyRules": rules}],
         volumes=[{"name": "v0", "persistentVolumeClaim": {"claimName": "mine"}}],
     )  # fmt: skip
@@ -92,9 +95,9 @@ def test_a_failing_filter_is_not_asked_about_nodes_that_others_refused_before_it
         " preemption victims found for incoming pod."
     )
     after = {"pod": pod, "node": None, "message": f'running "NodeVolumeLimits" filter plugin: {whose}'}
-    assert differences(after, node_doc("a"), objects=STORAGE, existing=(stranger,)) == []
+    assert differences(after, node("a"), objects=STORAGE, existing=(stranger,)) == []
     before = {"pod": pod, "node": None, "message": refused}
-    assert differences(before, node_doc("a"), objects=STORAGE, existing=(stranger, user)) == []
+    assert differences(before, node("a"), objects=STORAGE, existing=(stranger, user)) == []
 
 
 def test_who_refused_the_nominated_node_is_named_with_those_who_narrowed_the_search() -> None:
@@ -103,12 +106,12 @@ def test_who_refused_the_nominated_node_is_named_with_those_who_narrowed_the_sea
     pod["status"] = {"nominatedNodeName": "b"}
     reasons = "1 node(s) didn't satisfy plugin(s) [NodeAffinity TaintToleration], 1 node(s) had untolerated taint(s)"
     decision = {"pod": pod, "node": None, "message": f"0/2 nodes are available: {reasons}. {NO_HELP.format(n=2)}"}
-    tainted = node_doc("b", taints=[{"key": "t", "effect": "NoSchedule"}])
-    assert differences(decision, node_doc("a"), tainted) == []
+    tainted = node("b", taints=[{"key": "t", "effect": "NoSchedule"}])
+    assert differences(decision, node("a"), tainted) == []
 
 
 def test_a_guard_against_evictions_in_vain_remembers_one_cluster_only() -> None:
-    there = pod_doc("v", requests={"cpu": "4"}, nodeName="a")
-    pod = pod_doc("p", requests={"cpu": "4"}, schedulerName="default-scheduler", priority=5)
+    there = plain_pod("v", requests={"cpu": "4"}, nodeName="a")
+    pod = plain_pod("p", requests={"cpu": "4"}, schedulerName="default-scheduler", priority=5)
     decision = {"pod": pod, "node": None, "nominated": "a", "victims": ["v"]}
-    assert [differences(decision, node_doc("a"), existing=(there,)) for _ in range(5)] == [[]] * 5
+    assert [differences(decision, node("a"), existing=(there,)) for _ in range(5)] == [[]] * 5

@@ -25,7 +25,9 @@ from fairlead.plugins.preemption import DefaultPreemption
 from fairlead.plugins.resources import NodeResourcesFit
 from fairlead.state.cluster import Cluster
 from fairlead.state.nodes import Nodes
-from tests.unit.plugins.arena import NOW, Doc, node, pod
+from tests.support.documents import node, pod
+from tests.support.preemption import NOW
+from tests.unit.plugins.arena import Doc
 
 FAILED = 'running "Unsure" filter plugin: cannot tell what odd attaches'
 

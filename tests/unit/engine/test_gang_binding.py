@@ -10,11 +10,11 @@ from fairlead.framework.profile import profile_of
 from fairlead.model.flow import Happened, Reply, Verb
 from fairlead.plugins.gang import GangScheduling
 from fairlead.state.cluster import PodPlace
-from tests.unit.engine.gang_stage import confirm, gang_stage, group, member, members
-from tests.unit.engine.stage import Stage, deleting, node, pod, standard
+from tests.support.documents import deleting, group, member, members, node, pod
+from tests.support.scheduling import SchedulerScenario, confirm, default_plugins, gang_scenario
 
 
-def _refuse_bind_of(stage: Stage, name: str) -> None:
+def _refuse_bind_of(stage: SchedulerScenario, name: str) -> None:
     """The API refuses one bind and agrees to all other writes."""
     replies = [
         Reply(w, {}, Conflict("not now") if w.subresource == "binding" and w.name == name else None)
@@ -24,9 +24,9 @@ def _refuse_bind_of(stage: Stage, name: str) -> None:
     stage.run(replies=replies)
 
 
-def _started(minimum: int = 2, **more: Any) -> tuple[Stage, list[dict[str, Any]]]:
+def _started(minimum: int = 2, **more: Any) -> tuple[SchedulerScenario, list[dict[str, Any]]]:
     """A gang of two on one node, one of whose binds failed."""
-    stage = gang_stage(nodes=1, **more)
+    stage = gang_scenario(nodes=1, **more)
     docs = members("g", 2, cpu="2")
     stage.tell(group("g", minimum), *docs)
     _refuse_bind_of(stage, "g-1")
@@ -52,7 +52,7 @@ def test_the_member_is_bound_again_where_it_was() -> None:
 
 
 def test_the_held_place_moves_if_its_node_goes() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     docs = members("g", 2, cpu="2")
     stage.tell(group("g", 2), *docs)
     _refuse_bind_of(stage, "g-1")
@@ -72,7 +72,7 @@ def test_a_deleted_member_gives_its_held_place_back() -> None:
 
 
 def test_a_member_of_a_basic_group_is_not_held() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(group("g"), *members("g", 1))
     _refuse_bind_of(stage, "g-0")
     assert stage.cluster.pods["uid-g-0"].place is PodPlace.PENDING
@@ -80,7 +80,7 @@ def test_a_member_of_a_basic_group_is_not_held() -> None:
 
 
 def test_a_gang_found_half_bound_comes_before_everything_else() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     docs = members("g", 2, cpu="4")
     stage.tell(
         *(pod(f"important-{i}", cpu="4", priority=1000) for i in range(3)), docs[1],
@@ -126,7 +126,7 @@ def test_a_groups_own_timeout_counts() -> None:
     docs = [pod(f"g-{i}") for i in range(2)]
     for doc in docs:
         doc["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "g"}
-    stage = gang_stage(nodes=1, gang=GangScheduling(evicts=True))
+    stage = gang_scenario(nodes=1, gang=GangScheduling(evicts=True))
     stage.tell(own, *docs)
     _refuse_bind_of(stage, "g-1")
     confirm(stage, docs[:1])
@@ -144,7 +144,7 @@ def test_volcano_and_coscheduling_groups_are_gangs_too() -> None:
     docs = [pod(f"v-{i}", cpu="2") for i in range(3)]
     for doc in docs:
         doc["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "v"}
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(volcano, *docs)
     assert not stage.binds()
     stage.tell(node("n1"))
@@ -152,6 +152,6 @@ def test_volcano_and_coscheduling_groups_are_gangs_too() -> None:
 
 
 def test_without_the_plugin_members_go_one_by_one() -> None:
-    stage = Stage(nodes=1, profiles=[profile_of("default-scheduler", standard())])
+    stage = SchedulerScenario(nodes=1, profiles=[profile_of("default-scheduler", default_plugins())])
     stage.tell(group("g", 9), *members("g", 5))
     assert len(stage.binds()) == 4

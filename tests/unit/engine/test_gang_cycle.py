@@ -8,11 +8,11 @@ from fairlead.framework.plugin import Wait
 from fairlead.framework.profile import profile_of
 from fairlead.model import kinds
 from fairlead.plugins.gang import GangScheduling
-from tests.unit.engine.gang_stage import RACK, confirm, gang_stage, group, member, members, racks
-from tests.unit.engine.stage import Scripted, Stage, node, pod, standard
+from tests.support.documents import RACK, group, member, members, node, pod, racks
+from tests.support.scheduling import SchedulerScenario, ScriptedPlugin, confirm, default_plugins, gang_scenario
 
 
-def _nothing_is_held(stage: Stage) -> None:
+def _nothing_is_held(stage: SchedulerScenario) -> None:
     assert int(stage.cluster.table.pod_count.sum()) == 0
     stage.cluster.check()
     stage.backlog.check()
@@ -22,7 +22,7 @@ def _nothing_is_held(stage: Stage) -> None:
 
 
 def test_a_member_waits_for_its_group_to_appear() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(*members("g", 2))
     waiting = stage.backlog.where("uid-g-0")
     assert waiting.queue == "gated"
@@ -32,7 +32,7 @@ def test_a_member_waits_for_its_group_to_appear() -> None:
 
 
 def test_members_wait_until_enough_of_them_are_known() -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     stage.tell(group("g", 3), *members("g", 2))
     waiting = stage.backlog.where("uid-g-1")
     assert waiting.message == "waiting for minCount pods from a gang to appear in scheduling queue"
@@ -42,7 +42,7 @@ def test_members_wait_until_enough_of_them_are_known() -> None:
 
 
 def test_a_basic_group_asks_for_nothing() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(group("g"), *members("g", 1))
     assert stage.binds() == {"g-0": "n0"}
 
@@ -51,14 +51,14 @@ def test_a_basic_group_asks_for_nothing() -> None:
 
 
 def test_a_gang_that_does_not_fit_holds_nothing() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(group("g", 5), *members("g", 5))
     assert not stage.binds()
     _nothing_is_held(stage)
 
 
 def test_members_beyond_the_minimum_are_placed_if_they_fit() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     docs = members("g", 6)
     stage.tell(group("g", 2), *docs)
     assert len(stage.binds()) == 4
@@ -70,14 +70,14 @@ def test_members_beyond_the_minimum_are_placed_if_they_fit() -> None:
 
 
 def test_members_of_higher_priority_are_placed_first() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(group("g", 1), member("low", "g", cpu="3"), member("high", "g", cpu="3", priority=5))
     assert list(stage.binds()) == ["high"]
 
 
 def test_all_members_must_have_the_same_scheduler() -> None:
-    profiles = [profile_of(name, standard(GangScheduling())) for name in ("default-scheduler", "other")]
-    stage = Stage(nodes=2, profiles=profiles)
+    profiles = [profile_of(name, default_plugins(GangScheduling())) for name in ("default-scheduler", "other")]
+    stage = SchedulerScenario(nodes=2, profiles=profiles)
     other = member("b", "g")
     other["spec"]["schedulerName"] = "other"
     stage.tell(group("g", 2), member("a", "g"), other)
@@ -90,7 +90,7 @@ def test_all_members_must_have_the_same_scheduler() -> None:
 
 
 def test_members_of_another_scheduler_count_but_are_not_ours_to_place() -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     other = member("b", "g")
     other["spec"]["schedulerName"] = "other"
     stage.tell(group("g", 2), member("a", "g"), other)
@@ -99,7 +99,7 @@ def test_members_of_another_scheduler_count_but_are_not_ours_to_place() -> None:
 
 
 def test_one_unschedulable_group_stalls_nobody() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(group("big", 9), *members("big", 9), group("small", 2), *members("small", 2), pod("single"))
     assert sorted(stage.binds()) == ["single", "small-0", "small-1"]
 
@@ -108,7 +108,7 @@ def test_one_unschedulable_group_stalls_nobody() -> None:
 
 
 def test_every_member_of_a_refused_gang_is_told_why() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(group("g", 6), *members("g", 6))
     fitted, refused = stage.conditions("g-0")[-1], stage.conditions("g-5")[-1]
     assert fitted["message"] == (
@@ -122,7 +122,7 @@ def test_every_member_of_a_refused_gang_is_told_why() -> None:
 
 
 def test_a_member_behind_gates_is_told_nothing_when_its_gang_is_refused() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     held = member("held", "g", schedulingGates=[{"name": "later"}])
     stage.tell(group("g", 6), *members("g", 6), held)
     assert stage.conditions("g-5")
@@ -130,12 +130,12 @@ def test_a_member_behind_gates_is_told_nothing_when_its_gang_is_refused() -> Non
     assert len(stage.events("FailedScheduling")) == 6
 
 
-def _group_conditions(stage: Stage) -> list[dict[str, object]]:
+def _group_conditions(stage: SchedulerScenario) -> list[dict[str, object]]:
     return [w.body["status"]["conditions"][0] for w in stage.writes if w.kind is kinds.POD_GROUP]
 
 
 def test_the_group_is_told_and_never_told_less() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(group("g", 2), *members("g", 2))
     condition = _group_conditions(stage)[-1]
     assert (condition["type"], condition["status"], condition["reason"]) == ("PodGroupScheduled", "True", "Scheduled")
@@ -147,7 +147,7 @@ def test_the_group_is_told_and_never_told_less() -> None:
 
 
 def test_members_that_do_not_fit_take_nothing_back_before_the_watch_has_shown_that_the_group_was_told() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(group("g", 2), *members("g", 2))
     stage.tell(member("late", "g", cpu="9"))
     assert stage.conditions("late")[-1]["reason"] == "Unschedulable"
@@ -155,7 +155,7 @@ def test_members_that_do_not_fit_take_nothing_back_before_the_watch_has_shown_th
 
 
 def test_a_refused_group_is_told_that_it_is_unschedulable() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(group("g", 9), *members("g", 9))
     condition = _group_conditions(stage)[-1]
     assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
@@ -168,7 +168,7 @@ def test_a_refused_group_is_told_that_it_is_unschedulable() -> None:
 
 
 def test_a_gang_goes_into_one_rack() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(3, 2, cpu="4"))
     stage.tell(group("g", 8, key=RACK), *members("g", 8))
     assert len({target[:2] for target in stage.binds().values()}) == 1
@@ -176,7 +176,7 @@ def test_a_gang_goes_into_one_rack() -> None:
 
 
 def test_a_gang_that_no_rack_can_take_is_refused() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(3, 2, cpu="4"))
     stage.tell(group("g", 9, key=RACK), *members("g", 9))
     assert not stage.binds()
@@ -192,14 +192,14 @@ def test_a_gang_that_no_rack_can_take_is_refused() -> None:
 def test_a_preferred_rack_is_a_wish() -> None:
     wish = group("g", 9, key=RACK)
     wish["metadata"]["annotations"] = {"scheduling.fairlead.io/topology-mode": "Preferred"}
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(3, 2, cpu="4"))
     stage.tell(wish, *members("g", 9))
     assert len(stage.binds()) == 9
 
 
 def test_later_members_follow_the_first_ones_into_their_rack() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(3, 2, cpu="4"))
     docs = members("g", 2)
     stage.tell(group("g", 2, key=RACK), *docs)
@@ -210,7 +210,7 @@ def test_later_members_follow_the_first_ones_into_their_rack() -> None:
 
 
 def test_the_rack_that_takes_more_members_wins() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(2, 1, cpu="4"), node("r2n0", cpu="8"))
     large = node("r9n0", cpu="8")
     large["metadata"]["labels"][RACK] = "r9"
@@ -223,9 +223,9 @@ def test_the_rack_that_takes_more_members_wins() -> None:
 
 
 def test_no_bind_is_sent_before_the_minimum_is_permitted() -> None:
-    slow = Scripted("Slow")
+    slow = ScriptedPlugin("Slow")
     slow.permitted = Wait(60.0)
-    stage = gang_stage(slow, nodes=1)
+    stage = gang_scenario(slow, nodes=1)
     stage.tell(group("g", 2), *members("g", 2))
     assert not stage.binds()
     first, second = stage.scheduler.bindings["uid-g-0"], stage.scheduler.bindings["uid-g-1"]
@@ -240,9 +240,9 @@ def test_no_bind_is_sent_before_the_minimum_is_permitted() -> None:
 
 
 def test_a_member_that_comes_while_the_others_wait_for_permission_waits_with_them() -> None:
-    slow = Scripted("Slow")
+    slow = ScriptedPlugin("Slow")
     slow.permitted = Wait(60.0)
-    stage = gang_stage(slow, nodes=1)
+    stage = gang_scenario(slow, nodes=1)
     stage.tell(group("g", 2), *members("g", 2))
     slow.permitted = None
     stage.tell(member("g-2", "g"))
@@ -255,9 +255,9 @@ def test_a_member_that_comes_while_the_others_wait_for_permission_waits_with_the
 
 
 def test_a_gang_that_loses_a_member_while_it_waits_gives_all_places_back() -> None:
-    slow = Scripted("Slow")
+    slow = ScriptedPlugin("Slow")
     slow.permitted = Wait(60.0)
-    stage = gang_stage(slow, nodes=1)
+    stage = gang_scenario(slow, nodes=1)
     docs = members("g", 2)
     stage.tell(group("g", 2), *docs)
     stage.gone(docs[0])
@@ -275,7 +275,7 @@ def test_a_gang_that_loses_a_member_while_it_waits_gives_all_places_back() -> No
 @pytest.mark.parametrize("newer_first", [True, False])
 def test_a_group_that_a_server_shows_in_two_versions_is_what_the_newer_one_says(newer_first: bool) -> None:
     """And a change in the older one, which comes at some other time, changes nothing."""
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     old, new = group("g", 1), group("g", 3, kind=kinds.POD_GROUP_BETA)
     stage.tell(*((new, old) if newer_first else (old, new)))
     stage.tell(*members("g", 2))
@@ -291,7 +291,7 @@ def test_a_group_that_a_server_shows_in_two_versions_is_what_the_newer_one_says(
 
 @pytest.mark.parametrize("newer_first", [True, False])
 def test_a_group_is_gone_when_it_is_gone_in_both_versions(newer_first: bool) -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     both = [group("g", 2, kind=kinds.POD_GROUP_BETA), group("g", 2)]
     stage.tell(*both)
     for doc in both if newer_first else reversed(both):

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from fairlead.model.flow import Doc, Happened
-from tests.unit.engine.gang_stage import RACK, confirm, gang_stage, group, hyper_node, member, members, racks
-from tests.unit.engine.stage import Stage, deleting, node, pod
+from tests.support.documents import RACK, deleting, group, hyper_node, member, members, node, pod, racks
+from tests.support.scheduling import SchedulerScenario, confirm, gang_scenario
 
 MODE, TIER = "volcano.sh/network-topology-mode", "volcano.sh/network-topology-highest-tier"
 
 
-def _network(*, racks_each: int = 2, nodes_each: int = 2) -> Stage:
+def _network(*, racks_each: int = 2, nodes_each: int = 2) -> SchedulerScenario:
     """Two blocks of racks: s<block><rack> of tier 1, b<block> of tier 2."""
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(
         *(node(f"b{b}r{r}n{n}") for b in range(2) for r in range(racks_each) for n in range(nodes_each)),
         *(
@@ -49,7 +49,7 @@ def _in_volcano_group(name: str, count: int) -> list[Doc]:
     return docs
 
 
-def _parts(stage: Stage, letters: int) -> set[str]:
+def _parts(stage: SchedulerScenario, letters: int) -> set[str]:
     return {target[:letters] for target in stage.binds().values()}
 
 
@@ -149,7 +149,7 @@ def test_hypernodes_that_make_no_tree_are_said_and_stall_nobody() -> None:
 
 
 def test_a_new_hypernode_wakes_a_gang() -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     stage.tell(hyper_node("b0", 2, nodes="^n"), _near("g", 2, tier="1"), *members("g", 2))
     assert not stage.binds()
     assert "no feasible placements found" in stage.scheduler.explain_group("default", "g").message
@@ -159,7 +159,7 @@ def test_a_new_hypernode_wakes_a_gang() -> None:
 
 
 def test_a_node_that_moves_to_another_rack_wakes_a_gang() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     docs = racks(2, 1)
     stage.tell(*docs, group("g", 8, key=RACK), *members("g", 8))
     assert not stage.binds()
@@ -173,7 +173,7 @@ def test_a_node_that_moves_to_another_rack_wakes_a_gang() -> None:
 
 
 def test_racks_without_room_are_not_tried() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(50, 2))
     stage.tell(group("g", 9, key=RACK), *members("g", 9))
     assert not stage.binds()
@@ -185,7 +185,7 @@ def test_racks_without_room_are_not_tried() -> None:
 
 
 def test_the_rack_that_comes_closest_is_tried_for_the_answer() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(20, 1), *(pod(f"p{r}", cpu="2", on=f"r{r}n0") for r in range(20) if r != 7))
     stage.tell(group("g", 5, key=RACK), *members("g", 5))
     explanation = stage.scheduler.explain_group("default", "g")
@@ -194,7 +194,7 @@ def test_the_rack_that_comes_closest_is_tried_for_the_answer() -> None:
 
 
 def test_only_racks_that_might_do_are_tried() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(20, 1), *(pod(f"p{r}", cpu="2", on=f"r{r}n0") for r in range(20) if r != 7))
     stage.tell(group("g", 4, key=RACK), *members("g", 4))
     assert set(stage.binds().values()) == {"r7n0"}
@@ -202,7 +202,7 @@ def test_only_racks_that_might_do_are_tried() -> None:
 
 
 def test_members_of_several_sizes_are_bounded_together() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(10, 1))
     docs = [member(f"small-{i}", "g", cpu="1") for i in range(3)] + [
         member(f"large-{i}", "g", cpu="2") for i in range(2)
@@ -214,7 +214,7 @@ def test_members_of_several_sizes_are_bounded_together() -> None:
 
 def test_what_freed_room_in_any_rack_wakes_the_gang() -> None:
     """The refusals of racks that were not tried count too."""
-    stage = gang_stage()
+    stage = gang_scenario()
     blocker = pod("blocker", cpu="4", on="r3n0")
     stage.tell(*racks(4, 2), *(pod(f"p{r}", cpu="4", on=f"r{r}n1") for r in range(4)), blocker)
     stage.tell(group("g", 8, key=RACK), *members("g", 8))
@@ -228,7 +228,7 @@ def test_what_freed_room_in_any_rack_wakes_the_gang() -> None:
 def test_a_wish_for_a_rack_tries_the_whole_cluster_last(mode: str) -> None:
     wish = group("g", 9, key=RACK)
     wish["metadata"]["annotations"] = {"scheduling.fairlead.io/topology-mode": mode}
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(5, 2))
     stage.tell(wish, *members("g", 9))
     assert bool(stage.binds()) == (mode == "Preferred")
@@ -238,14 +238,14 @@ def test_too_few_members_that_may_be_placed_are_told_so_in_a_wish_too() -> None:
     """One of three is behind a gate: the gang is known, and cannot be whole anywhere."""
     wish = group("g", 3, key=RACK)
     wish["metadata"]["annotations"] = {"scheduling.fairlead.io/topology-mode": "Preferred"}
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(2, 1), wish, *members("g", 2), member("g-9", "g", schedulingGates=[{"name": "later"}]))
     assert not stage.binds()
     assert "0/0" not in stage.scheduler.explain_group("default", "g").message
 
 
 def test_members_of_several_sizes_may_fill_a_rack_to_the_last() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(2, 1))
     stage.tell(group("g", 3, key=RACK), *(member(f"g-{i}", "g", cpu=cpu) for i, cpu in enumerate(("1", "1", "2"))))
     assert len(stage.binds()) == 3
@@ -265,7 +265,7 @@ def test_room_is_made_in_one_hypernode() -> None:
 
 def test_what_is_promised_outside_a_rack_is_not_said_of_the_rack() -> None:
     """Members hear of the nodes of one placement; that another rack is promised to somebody says nothing about it."""
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(2, 1, cpu="2"))
     stage.tell(pod("runs", cpu="1", on="r0n0", priority=100), deleting(pod("leaves", cpu="2", on="r1n0")))
     stage.tell({**pod("next", cpu="2", priority=100), "status": {"nominatedNodeName": "r1n0"}})

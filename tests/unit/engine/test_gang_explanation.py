@@ -9,40 +9,40 @@ from rich.console import Console
 
 from fairlead.cli.explained_gang import show
 from fairlead.model.flow import Doc, Happened
-from tests.unit.engine.gang_stage import RACK, gang_stage, group, hyper_node, member, members, racks
-from tests.unit.engine.stage import Stage, node, pod
+from tests.support.documents import RACK, group, hyper_node, member, members, node, pod, racks
+from tests.support.scheduling import SchedulerScenario, gang_scenario
 
 
-def _explained(stage: Stage, name: str = "g") -> Any:
+def _explained(stage: SchedulerScenario, name: str = "g") -> Any:
     return stage.scheduler.explain_group("default", name)
 
 
-def _shown(stage: Stage) -> str:
+def _shown(stage: SchedulerScenario) -> str:
     console = Console(file=StringIO(), width=200)
     show(console, _explained(stage).to_document())
     return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
 
 
-def _rules(stage: Stage) -> dict[str, str]:
+def _rules(stage: SchedulerScenario) -> dict[str, str]:
     return {spared.name: spared.rule for spared in _explained(stage).considered}
 
 
 def test_a_gang_that_waits_for_members_says_how_many_are_known() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(group("g", 4), *members("g", 2))
     assert _explained(stage).summary == "2 members are known, 4 needed"
     assert _explained(stage).message == "waiting for minCount pods from a gang to appear in scheduling queue"
 
 
 def test_a_gang_without_its_group_says_so() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(*members("g", 1))
     assert _explained(stage).summary == "1 member is known; how many are needed is not"
     assert _explained(stage).to_document()["members"]["needed"] is None
 
 
 def test_how_many_of_how_many_fit_and_where() -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     stage.tell(group("g", 5), *members("g", 5, cpu="2"))
     explanation = _explained(stage)
     assert explanation.summary == "4 of 5 members fit, 5 are needed"
@@ -51,7 +51,7 @@ def test_how_many_of_how_many_fit_and_where() -> None:
 
 
 def test_members_that_run_already_count() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     docs = members("g", 4, cpu="2")
     docs[0]["spec"]["nodeName"] = "n0"
     stage.tell(group("g", 4), *docs)
@@ -59,7 +59,7 @@ def test_members_that_run_already_count() -> None:
 
 
 def test_the_rack_that_comes_closest_is_named() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(
         *racks(3, 1), pod("p0", cpu="2", on="r0n0"), pod("p1", cpu="1", on="r1n0"), pod("p2", cpu="3", on="r2n0")
     )
@@ -70,7 +70,7 @@ def test_the_rack_that_comes_closest_is_named() -> None:
 
 
 def test_who_was_not_evicted_and_by_which_rule() -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     stage.tell(pod("low", cpu="4", on="n0"), pod("equal", cpu="4", priority=5, on="n1"))
     stage.tell(group("g", 2, priority=5), *members("g", 2, cpu="4", priority=5))
     assert _rules(stage) == {
@@ -81,7 +81,7 @@ def test_who_was_not_evicted_and_by_which_rule() -> None:
 
 
 def test_who_was_evicted_is_still_said_when_the_gang_runs() -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     victims = [pod("low-0", cpu="4", on="n0"), pod("low-1", cpu="1", on="n1")]
     docs = members("g", 2, cpu="3", priority=5)
     stage.tell(*victims, group("g", 2, priority=5), *docs)
@@ -95,7 +95,7 @@ def test_who_was_evicted_is_still_said_when_the_gang_runs() -> None:
 
 
 def test_a_whole_gang_is_not_gated_because_one_more_member_is() -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     docs: list[Doc] = members("g", 2)
     stage.tell(group("g", 2), *docs)
     for doc in docs:
@@ -107,7 +107,7 @@ def test_a_whole_gang_is_not_gated_because_one_more_member_is() -> None:
 
 
 def test_levels_are_shown_where_they_differ() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*(node(f"n{i}") for i in range(2)), hyper_node("s0", 1, nodes="^n0$"), hyper_node("b0", 2, of=("s0",)))
     near = group("g", 5)
     near["metadata"]["annotations"] = {"volcano.sh/network-topology-highest-tier": "2"}

@@ -8,15 +8,15 @@ from fairlead.model import kinds
 from fairlead.model.flow import Doc, Verb
 from fairlead.plugins.gang import GangScheduling
 from fairlead.plugins.node_ports import NodePorts
-from tests.unit.engine.gang_stage import RACK, gang_stage, group, member, members, racks
-from tests.unit.engine.stage import Stage, deleting, pod
+from tests.support.documents import RACK, deleting, group, member, members, pod, racks
+from tests.support.scheduling import SchedulerScenario, gang_scenario
 
 
-def _deleted(stage: Stage) -> list[str]:
+def _deleted(stage: SchedulerScenario) -> list[str]:
     return [w.name for w in stage.writes if w.verb is Verb.DELETE]
 
 
-def _all_victims_go(stage: Stage, docs: list[dict[str, Any]]) -> None:
+def _all_victims_go(stage: SchedulerScenario, docs: list[dict[str, Any]]) -> None:
     """Replies and the watch, until nothing more is deleted."""
     gone: set[str] = set()
     for _ in range(6):
@@ -30,7 +30,7 @@ def _all_victims_go(stage: Stage, docs: list[dict[str, Any]]) -> None:
 
 
 def test_the_fewest_necessary_are_evicted_and_every_member_is_promised_a_node() -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     small = [pod(f"small-{i}", cpu="2", on=f"n{i % 2}") for i in range(4)]
     stage.tell(*small)
     stage.tell(group("g", 2, priority=10), *members("g", 2, cpu="2"))
@@ -43,7 +43,7 @@ def test_the_fewest_necessary_are_evicted_and_every_member_is_promised_a_node() 
 
 
 def test_nobody_is_evicted_for_a_gang_that_would_still_not_fit() -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     stage.tell(*(pod(f"small-{i}", cpu="2", on=f"n{i % 2}") for i in range(4)))
     stage.tell(group("g", 5, priority=10), *members("g", 5, cpu="2"))
     assert not _deleted(stage)
@@ -55,7 +55,7 @@ def test_nobody_is_evicted_for_a_gang_that_would_still_not_fit() -> None:
 
 
 def test_whoever_has_the_port_that_a_member_needs_is_the_one_to_go() -> None:
-    stage = gang_stage(NodePorts(), nodes=1)
+    stage = gang_scenario(NodePorts(), nodes=1)
     bystander, holder = pod("bystander", cpu="1", on="n0"), _with_port(pod("holder", cpu="1", on="n0"))
     stage.tell(bystander, holder, pod("third", cpu="2", on="n0"))
     stage.tell(group("g", 1, priority=10), _with_port(member("g-0", "g")))
@@ -70,7 +70,7 @@ def _with_port(doc: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_pods_of_the_same_priority_are_safe() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(pod("peer", cpu="4", on="n0", priority=10))
     stage.tell(group("g", 1, priority=10), *members("g", 1, cpu="2"))
     assert not _deleted(stage)
@@ -80,7 +80,7 @@ def test_pods_of_the_same_priority_are_safe() -> None:
 
 
 def test_a_group_that_is_disrupted_as_a_whole_goes_as_a_whole() -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     victims = [member(f"v-{i}", "v", cpu="2", on=f"n{i % 2}") for i in range(4)]
     stage.tell(group("v", 4, whole=True), *victims)
     stage.tell(group("g", 1, priority=10), *members("g", 1, cpu="2"))
@@ -96,14 +96,14 @@ def test_a_pod_in_a_budget_is_spared_if_another_will_do() -> None:
     }  # fmt: skip
     guarded = pod("guarded", cpu="2", on="n0")
     guarded["metadata"]["labels"] = {"app": "db"}
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(budget, guarded, pod("plain", cpu="2", on="n0"))
     stage.tell(group("g", 1, priority=10), *members("g", 1, cpu="2"))
     assert _deleted(stage) == ["plain"]
 
 
 def test_preemption_policy_never_of_one_member_is_enough() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(pod("low", cpu="4", on="n0"))
     polite = member("g-0", "g", preemptionPolicy="Never")
     stage.tell(group("g", 1, priority=10), polite)
@@ -111,7 +111,7 @@ def test_preemption_policy_never_of_one_member_is_enough() -> None:
 
 
 def test_members_wait_while_the_victims_go() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     low = pod("low", cpu="4", on="n0")
     stage.tell(low)
     stage.tell(group("g", 1, priority=10), *members("g", 1))
@@ -121,7 +121,7 @@ def test_members_wait_while_the_victims_go() -> None:
 
 
 def test_victims_are_told_by_whom() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(pod("low", cpu="4", on="n0"))
     stage.tell(group("g", 1, priority=10, uid="group-uid"), *members("g", 1))
     event = stage.events("Preempted")[0]
@@ -133,7 +133,7 @@ def test_victims_are_told_by_whom() -> None:
 
 
 def test_groups_with_topology_constraints_do_not_preempt() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(pod("low", cpu="4", on="n0"))
     stage.tell(group("g", 1, priority=10, key="kubernetes.io/hostname"), *members("g", 1))
     assert not _deleted(stage)
@@ -149,7 +149,7 @@ def _in_one_rack(name: str, count: int, *, priority: int = 10) -> list[Doc]:
 
 def test_room_is_made_in_one_rack_for_a_gang_that_must_be_close_together() -> None:
     """As in 1.37, and nobody goes elsewhere."""
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(2, 3))
     low = [pod(f"low-{rack}{i}", cpu="4", on=f"r{rack}n{i}") for rack in range(2) for i in range(3)]
     stage.tell(*low)
@@ -163,7 +163,7 @@ def test_room_is_made_in_one_rack_for_a_gang_that_must_be_close_together() -> No
 
 
 def test_nobody_goes_for_a_gang_that_no_rack_can_hold() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(2, 3))
     stage.tell(*(pod(f"low-{rack}{i}", cpu="4", on=f"r{rack}n{i}") for rack in range(2) for i in range(3)))
     stage.tell(*_in_one_rack("g", 4))
@@ -176,7 +176,7 @@ def test_nobody_goes_for_a_gang_that_no_rack_can_hold() -> None:
 
 
 def test_a_rack_whose_pods_are_more_important_is_left_alone() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(2, 2))
     stage.tell(*(pod(f"high-{i}", cpu="4", on=f"r0n{i}", priority=100) for i in range(2)))
     low = [pod(f"low-{i}", cpu="4", on=f"r1n{i}") for i in range(2)]
@@ -188,7 +188,7 @@ def test_a_rack_whose_pods_are_more_important_is_left_alone() -> None:
 
 
 def test_members_that_run_say_in_which_rack_room_is_made() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     stage.tell(*racks(2, 2))
     stage.tell(*_in_one_rack("g", 2)[:1], member("g-0", "g", cpu="4", on="r1n0", priority=10))
     low = [pod("low-0", cpu="4", on="r0n0"), pod("low-1", cpu="4", on="r1n1"), pod("low-2", cpu="4", on="r0n1")]
@@ -200,7 +200,7 @@ def test_members_that_run_say_in_which_rack_room_is_made() -> None:
 
 
 def test_members_may_also_be_rescued_one_by_one() -> None:
-    stage = gang_stage(nodes=2, gang=GangScheduling(rescues_whole=False))
+    stage = gang_scenario(nodes=2, gang=GangScheduling(rescues_whole=False))
     low = [pod(f"low-{i}", cpu="4", on=f"n{i}") for i in range(2)]
     stage.tell(*low)
     stage.tell(group("g", 2), *members("g", 2, cpu="3", priority=10))
@@ -211,7 +211,7 @@ def test_members_may_also_be_rescued_one_by_one() -> None:
 
 
 def test_a_leaving_victim_is_not_pushed() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(deleting(pod("low", cpu="4", on="n0")))
     stage.tell(group("g", 1, priority=10), *members("g", 1))
     assert not _deleted(stage)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from fairlead.framework.plugin import Wait
 from fairlead.model.flow import Happened
 from fairlead.state.cluster import PodPlace
-from tests.unit.engine.stage import Scripted, Stage, deleting, node, pod
+from tests.support.documents import deleting, node, pod
+from tests.support.scheduling import SchedulerScenario, ScriptedPlugin
 
 
 def test_a_pod_that_ended_is_as_good_as_deleted() -> None:
-    stage = Stage(nodes=1)
+    stage = SchedulerScenario(nodes=1)
     running = pod("a", cpu="4", on="n0")
     stage.tell(running)
     stage.tell(pod("b", cpu="4"))
@@ -20,7 +21,7 @@ def test_a_pod_that_ended_is_as_good_as_deleted() -> None:
 
 
 def test_pods_of_other_schedulers_take_room_and_are_not_scheduled() -> None:
-    stage = Stage(nodes=1)
+    stage = SchedulerScenario(nodes=1)
     stage.tell(pod("theirs", schedulerName="another"), pod("there", cpu="3", on="n0", schedulerName="another"))
     stage.tell(pod("mine", cpu="2"))
     assert stage.binds() == {}
@@ -29,11 +30,11 @@ def test_pods_of_other_schedulers_take_room_and_are_not_scheduled() -> None:
 
 
 def test_a_pod_that_somebody_else_bound_leaves_the_queue() -> None:
-    stage = Stage()
+    stage = SchedulerScenario()
     waiting = pod("a")
     stage.tell(waiting)
     stage.tell(node("n0"), pod("other"))
-    stage = Stage()
+    stage = SchedulerScenario()
     stage.tell(waiting)
     assert stage.backlog.where("uid-a") is not None
     stage.change(waiting, nodeName="n9")
@@ -41,7 +42,7 @@ def test_a_pod_that_somebody_else_bound_leaves_the_queue() -> None:
 
 
 def test_a_deleted_pod_frees_its_room_for_a_parked_one() -> None:
-    stage = Stage(nodes=1)
+    stage = SchedulerScenario(nodes=1)
     there = pod("there", cpu="4", on="n0")
     stage.tell(there)
     stage.tell(pod("waiting", cpu="4"))
@@ -52,7 +53,7 @@ def test_a_deleted_pod_frees_its_room_for_a_parked_one() -> None:
 
 
 def test_the_same_version_twice_does_nothing() -> None:
-    stage = Stage()
+    stage = SchedulerScenario()
     stage.tell(pod("a"))
     before = stage.backlog.where("uid-a")
     stage.tell({**pod("a"), "metadata": {**pod("a")["metadata"]}}, happened=Happened.MODIFIED)
@@ -60,7 +61,7 @@ def test_the_same_version_twice_does_nothing() -> None:
 
 
 def test_an_assumed_pod_that_is_being_deleted_gives_its_room_back() -> None:
-    stage = Stage(nodes=1)
+    stage = SchedulerScenario(nodes=1)
     first = pod("first", cpu="4")
     stage.tell(first)
     stage.tell(pod("second", cpu="4"))
@@ -71,7 +72,7 @@ def test_an_assumed_pod_that_is_being_deleted_gives_its_room_back() -> None:
 
 
 def test_other_changes_of_an_assumed_pod_are_ignored() -> None:
-    stage = Stage(nodes=1)
+    stage = SchedulerScenario(nodes=1)
     first = pod("first", cpu="1")
     stage.tell(first)
     stage.tell({**first, "metadata": {**first["metadata"], "labels": {"a": "b"}}}, happened=Happened.MODIFIED)
@@ -80,9 +81,9 @@ def test_other_changes_of_an_assumed_pod_are_ignored() -> None:
 
 
 def test_deleting_a_pod_that_waits_for_permission_refuses_it() -> None:
-    permit = Scripted("Permit")
+    permit = ScriptedPlugin("Permit")
     permit.permitted = Wait(60.0)
-    stage = Stage(permit, nodes=1)
+    stage = SchedulerScenario(permit, nodes=1)
     first = pod("first", cpu="4")
     stage.tell(first)
     assert stage.scheduler.bindings["uid-first"].waiting_for
@@ -94,7 +95,7 @@ def test_deleting_a_pod_that_waits_for_permission_refuses_it() -> None:
 
 
 def test_a_deleted_pod_gives_up_its_nomination_for_pods_of_no_higher_priority() -> None:
-    stage = Stage(nodes=1)
+    stage = SchedulerScenario(nodes=1)
     nominated = {**pod("nominated", cpu="3", priority=5, schedulingGates=[{"name": "g"}]),
                  "status": {"phase": "Pending", "nominatedNodeName": "n0"}}  # fmt: skip
     stage.tell(nominated, pod("low", cpu="5", priority=1), pod("high", cpu="5", priority=9))
@@ -106,7 +107,7 @@ def test_a_deleted_pod_gives_up_its_nomination_for_pods_of_no_higher_priority() 
 
 
 def test_a_new_node_wakes_the_pods_that_fit_on_it() -> None:
-    stage = Stage(nodes=1)
+    stage = SchedulerScenario(nodes=1)
     stage.tell(pod("big", cpu="6"), pod("huge", cpu="20"))
     stage.tell(node("large", cpu="8"))
     stage.run(after=2)
@@ -115,7 +116,7 @@ def test_a_new_node_wakes_the_pods_that_fit_on_it() -> None:
 
 
 def test_a_node_that_changed_in_nothing_that_matters_wakes_nobody() -> None:
-    stage = Stage(nodes=1)
+    stage = SchedulerScenario(nodes=1)
     stage.tell(pod("big", cpu="6"))
     attempts = stage.backlog.where("uid-big").attempts
     stage.tell(node("n0"), happened=Happened.MODIFIED)
@@ -124,7 +125,7 @@ def test_a_node_that_changed_in_nothing_that_matters_wakes_nobody() -> None:
 
 
 def test_pods_on_a_deleted_node_are_kept_until_they_are_deleted_themselves() -> None:
-    stage = Stage(nodes=2)
+    stage = SchedulerScenario(nodes=2)
     stage.tell(pod("there", on="n0"))
     stage.gone(node("n0"))
     assert [pod_state.place for pod_state in stage.cluster.pods.values()] == [PodPlace.BOUND]
@@ -133,7 +134,7 @@ def test_pods_on_a_deleted_node_are_kept_until_they_are_deleted_themselves() -> 
 
 
 def test_a_document_that_makes_no_sense_is_reported_and_skipped() -> None:
-    stage = Stage(nodes=1)
+    stage = SchedulerScenario(nodes=1)
     stage.tell(pod("bad", cpu="four"), pod("good"))
     assert stage.binds() == {"good": "n0"}
     assert "Pod default/bad: spec.containers[0].resources.requests[cpu]" in stage.cluster.refused[0]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.unit.engine.waiting_room import NODE_ADD, T0, Room
+from tests.support.waiting import NODE_ADD, T0, QueueScenario
 
 
 def test_a_pod_is_nominated_to_one_node_at_a_time() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.add("a")
     nominator = room.backlog.nominator
     nominator.nominate(pod, "node-1")
@@ -18,7 +18,7 @@ def test_a_pod_is_nominated_to_one_node_at_a_time() -> None:
 
 
 def test_nominated_pods_come_in_the_order_of_their_nomination() -> None:
-    room = Room()
+    room = QueueScenario()
     pods = [room.add(name) for name in "abc"]
     for pod in (*pods, pods[0]):
         room.backlog.nominator.nominate(pod, "node-1")
@@ -26,7 +26,7 @@ def test_nominated_pods_come_in_the_order_of_their_nomination() -> None:
 
 
 def test_without_a_node_the_pods_own_status_decides() -> None:
-    room = Room()
+    room = QueueScenario()
     nominator = room.backlog.nominator
     pod = room.pod("a", nominated="node-1")
     nominator.nominate(pod)
@@ -38,7 +38,7 @@ def test_without_a_node_the_pods_own_status_decides() -> None:
 
 
 def test_the_empty_name_takes_a_nomination_back() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.add("a", nominated="node-1")
     nominator = room.backlog.nominator
     nominator.nominate(pod, "")
@@ -48,7 +48,7 @@ def test_the_empty_name_takes_a_nomination_back() -> None:
 
 
 def test_a_pod_that_is_gone_or_has_a_node_is_not_nominated() -> None:
-    room = Room()
+    room = QueueScenario()
     nominator = room.backlog.nominator
     gone = room.pod("a")
     room.gone(gone)
@@ -60,7 +60,7 @@ def test_a_pod_that_is_gone_or_has_a_node_is_not_nominated() -> None:
 
 
 def test_a_nomination_in_memory_outlives_updates_that_do_not_know_of_it() -> None:
-    room = Room()
+    room = QueueScenario()
     old = room.add("a")
     room.backlog.nominator.nominate(old, "node-1")
     new = room.pod("a", uid=old.uid, labels={"x": "y"})
@@ -69,7 +69,7 @@ def test_a_nomination_in_memory_outlives_updates_that_do_not_know_of_it() -> Non
 
 
 def test_an_update_that_names_another_node_or_none_any_more_is_followed() -> None:
-    room = Room()
+    room = QueueScenario()
     first = room.add("a", nominated="node-1")
     second = room.pod("a", uid=first.uid, nominated="node-2")
     room.backlog.update(first, second, T0)
@@ -80,7 +80,7 @@ def test_an_update_that_names_another_node_or_none_any_more_is_followed() -> Non
 
 
 def test_a_nominated_pod_is_shown_as_it_waits_now_in_whichever_queue() -> None:
-    room = Room()
+    room = QueueScenario()
     pod = room.park("a", "Fit", priority=7)
     room.backlog.nominator.nominate(pod, "node-1")
     for moment in (T0, T0 + 60):
@@ -89,7 +89,7 @@ def test_a_nominated_pod_is_shown_as_it_waits_now_in_whichever_queue() -> None:
 
 
 def test_a_nominated_pod_in_flight_is_a_stub_of_priority_0_that_asks_for_nothing() -> None:
-    room = Room()
+    room = QueueScenario()
     containers = [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]
     pod = room.add("a", nominated="node-1", priority=7, containers=containers)
     entry = room.pop()
@@ -101,7 +101,7 @@ def test_a_nominated_pod_in_flight_is_a_stub_of_priority_0_that_asks_for_nothing
 
 
 def test_a_gated_pod_is_not_nominated_by_its_status_until_it_is_active() -> None:
-    room = Room()
+    room = QueueScenario()
     room.gate.shut = {"a"}
     pod = room.add("a", nominated="node-1")
     assert room.backlog.nominator.node_of(pod.uid) == ""

@@ -9,8 +9,8 @@ import pytest
 from fairlead.model.flow import Change, Doc, Happened
 from fairlead.model.kinds import JOB
 from fairlead.model.owner_sizes import owner_kind
-from tests.unit.engine.gang_stage import confirm, gang_stage
-from tests.unit.engine.stage import Stage, node, pod
+from tests.support.documents import node, pod
+from tests.support.scheduling import SchedulerScenario, confirm, gang_scenario
 
 GANG = "scheduling.fairlead.io/gang"
 LWS = "leaderworkerset.sigs.k8s.io"
@@ -24,7 +24,7 @@ def _owned(name: str, *, gang: str, owner: str = "train", labels: dict[str, str]
 
 
 def test_pods_of_a_job_start_together() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(*(_owned(f"p{i}", gang="3") for i in range(3)))
     assert not stage.binds()
     stage.tell(node("n1"))
@@ -34,7 +34,7 @@ def test_pods_of_a_job_start_together() -> None:
 
 
 def test_pods_wait_until_enough_of_their_owner_are_known() -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     stage.tell(_owned("p0", gang="2"), _owned("q0", gang="2", owner="other"))
     assert not stage.binds()
     stage.tell(_owned("p1", gang="2"))
@@ -52,7 +52,7 @@ def test_pods_wait_until_enough_of_their_owner_are_known() -> None:
     ],
 )
 def test_controllers_mark_what_belongs_together(labels: dict[str, str], name: str) -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     stage.tell(_owned("p0", gang="2", owner="a", labels=labels))
     stage.tell(_owned("p1", gang="2", owner="a" if not labels else "b", labels=labels))
     assert len(stage.binds()) == 2
@@ -61,7 +61,7 @@ def test_controllers_mark_what_belongs_together(labels: dict[str, str], name: st
 
 def test_a_leader_worker_set_says_how_large_its_groups_are() -> None:
     labels = {f"{LWS}/name": "llm", f"{LWS}/group-index": "0"}
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     stage.tell(_owned("p0", gang="auto", labels=labels, **{f"{LWS}/size": "2"}))
     assert not stage.binds()
     stage.tell(_owned("p1", gang="auto", labels=labels, **{f"{LWS}/size": "2"}))
@@ -70,13 +70,13 @@ def test_a_leader_worker_set_says_how_large_its_groups_are() -> None:
 
 @pytest.mark.parametrize("value", ["many", "", "0", "²"])
 def test_a_value_that_is_no_number_makes_no_gang(value: str) -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(_owned("p0", gang=value))
     assert list(stage.binds()) == ["p0"]
 
 
 def test_the_group_goes_with_its_last_member() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     doc = _owned("p0", gang="2")
     stage.tell(doc)
     stage.gone(doc)
@@ -92,12 +92,12 @@ def _job(name: str = "train", *, parallelism: Any = 3, **status: Any) -> Doc:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec, "status": status}
 
 
-def _watched(stage: Stage) -> list[str]:
+def _watched(stage: SchedulerScenario) -> list[str]:
     return [watch.kind.kind for watch in stage.scheduler.watches]
 
 
 def test_auto_is_what_the_job_says() -> None:
-    stage = gang_stage(nodes=3)
+    stage = gang_scenario(nodes=3)
     stage.tell(*(_owned(f"p{i}", gang="auto") for i in range(2)))
     stage.tell(_job(parallelism=3))
     assert not stage.binds()
@@ -106,7 +106,7 @@ def test_auto_is_what_the_job_says() -> None:
 
 
 def test_owners_are_watched_only_when_a_pod_needs_them() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(_owned("p0", gang="1"), pod("single"))
     assert "Job" not in _watched(stage)
     stage.tell(_owned("q0", gang="auto", owner="other"))
@@ -116,7 +116,7 @@ def test_owners_are_watched_only_when_a_pod_needs_them() -> None:
 
 def test_nobody_is_placed_before_owners_that_are_needed_have_been_seen() -> None:
     """After a restart a gang may be half bound, and only its owner knows."""
-    stage = gang_stage()
+    stage = gang_scenario()
     bound = _owned("p0", gang="auto")
     bound["spec"]["nodeName"] = "n0"
     thief = pod("thief", cpu="2", priority=1000)
@@ -127,7 +127,7 @@ def test_nobody_is_placed_before_owners_that_are_needed_have_been_seen() -> None
 
 
 def test_an_owner_that_is_not_there_is_waited_for_and_stalls_nobody() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(_owned("p0", gang="auto"))
     stage.tell(pod("other"))
     assert list(stage.binds()) == ["other"]
@@ -142,7 +142,7 @@ def test_an_owner_that_is_not_there_is_waited_for_and_stalls_nobody() -> None:
 
 
 def test_an_owner_that_cannot_be_read_says_why_and_stalls_nobody() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(_owned("p0", gang="auto"))
     stage.tell(_job(parallelism="three"), pod("other"))
     assert list(stage.binds()) == ["other"]
@@ -155,7 +155,7 @@ def test_an_owner_that_cannot_be_read_says_why_and_stalls_nobody() -> None:
 
 
 def test_pods_of_an_owner_that_nobody_can_count_say_so() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     doc = _owned("p0", gang="auto")
     doc["metadata"]["ownerReferences"][0] |= {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web"}
     stage.tell(doc)
@@ -167,7 +167,7 @@ def test_pods_of_an_owner_that_nobody_can_count_say_so() -> None:
 
 
 def test_the_last_pods_of_a_job_do_not_wait_for_those_that_are_done() -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     docs = [_owned(f"p{i}", gang="auto") for i in range(3)]
     stage.tell(*docs)
     stage.tell(_job(parallelism=3))
@@ -181,7 +181,7 @@ def test_the_last_pods_of_a_job_do_not_wait_for_those_that_are_done() -> None:
 
 def test_a_pod_that_is_made_again_does_not_wait_for_those_that_have_ended() -> None:
     """Also where a number was written: one of three has succeeded, one has failed and is made again."""
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     docs = [_owned(f"p{i}", gang="3") for i in range(3)]
     stage.tell(*docs)
     confirm(stage, docs)
@@ -192,7 +192,7 @@ def test_a_pod_that_is_made_again_does_not_wait_for_those_that_have_ended() -> N
 
 
 def test_a_gang_by_owner_that_has_not_started_waits_for_all() -> None:
-    stage = gang_stage(nodes=3)
+    stage = gang_scenario(nodes=3)
     docs = [_owned(f"p{i}", gang="3") for i in range(3)]
     stage.tell(*docs[:2])
     stage.gone(docs[0])
@@ -201,7 +201,7 @@ def test_a_gang_by_owner_that_has_not_started_waits_for_all() -> None:
 
 
 def test_a_smaller_minimum_wakes_a_gang_that_did_not_fit() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(*(_owned(f"p{i}", gang="auto") for i in range(4)))
     stage.tell(_job(parallelism=4))
     assert not stage.binds()
@@ -211,7 +211,7 @@ def test_a_smaller_minimum_wakes_a_gang_that_did_not_fit() -> None:
 
 
 def test_a_job_that_is_deleted_leaves_its_waiting_pods_waiting() -> None:
-    stage = gang_stage(nodes=1)
+    stage = gang_scenario(nodes=1)
     stage.tell(*(_owned(f"p{i}", gang="auto") for i in range(4)))
     stage.tell(_job(parallelism=4))
     stage.gone(_job(parallelism=4))
@@ -222,7 +222,7 @@ def test_a_job_that_is_deleted_leaves_its_waiting_pods_waiting() -> None:
 
 
 def test_a_ray_cluster_is_counted_by_its_own_version() -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     docs = [_owned(f"p{i}", gang="auto", owner="demo", labels={"ray.io/cluster": "demo"}) for i in range(3)]
     for doc in docs:
         doc["metadata"]["ownerReferences"][0] |= {"apiVersion": "ray.io/v1", "kind": "RayCluster"}
@@ -250,7 +250,7 @@ def _plain(name: str, kind: str = "Job", owner: str = "train") -> Doc:
 
 
 def test_a_namespace_may_ask_for_gangs_of_all_owners_that_can_be_read() -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     stage.tell(_namespace("auto"))
     stage.tell(_plain("p0"), _plain("p1"), _plain("web", kind="ReplicaSet", owner="web"))
     stage.tell(_job(parallelism=3))
@@ -260,14 +260,14 @@ def test_a_namespace_may_ask_for_gangs_of_all_owners_that_can_be_read() -> None:
 
 
 def test_a_pod_speaks_for_itself_in_such_a_namespace() -> None:
-    stage = gang_stage(nodes=2)
+    stage = gang_scenario(nodes=2)
     stage.tell(_namespace("auto"))
     stage.tell(_owned("alone", gang="none"))
     assert list(stage.binds()) == ["alone"]
 
 
 def test_pods_that_wait_already_hear_of_the_namespaces_wish_and_of_its_end() -> None:
-    stage = gang_stage()
+    stage = gang_scenario()
     docs = [_plain(f"p{i}") for i in range(2)]
     stage.tell(*docs)
     stage.tell(_namespace("auto"), _job(parallelism=4))

@@ -8,11 +8,12 @@ from fairlead.engine.cycle.choice import heap_preorder
 from fairlead.framework.profile import profile_of
 from fairlead.model.flow import Happened
 from fairlead.model.reasons import SKIP, failed, unresolvable, unschedulable
-from tests.unit.engine.stage import Scripted, Stage, deleting, node, pod, standard
+from tests.support.documents import deleting, node, pod
+from tests.support.scheduling import SchedulerScenario, ScriptedPlugin, default_plugins
 
 
 def test_a_pod_that_is_being_deleted_is_skipped_with_a_warning() -> None:
-    stage = Stage()
+    stage = SchedulerScenario()
     stage.tell(pod("a"))
     stage.tell(deleting(pod("a")), happened=Happened.MODIFIED)
     stage.tell(node("n0"))
@@ -23,7 +24,7 @@ def test_a_pod_that_is_being_deleted_is_skipped_with_a_warning() -> None:
 
 
 def test_without_nodes_a_pod_is_retried_as_after_an_error() -> None:
-    stage = Stage()
+    stage = SchedulerScenario()
     stage.tell(pod("a"))
     assert stage.conditions("a")[0]["message"] == "no nodes available to schedule pods"
     assert stage.conditions("a")[0]["reason"] == "SchedulerError"
@@ -31,18 +32,18 @@ def test_without_nodes_a_pod_is_retried_as_after_an_error() -> None:
 
 
 def test_a_single_feasible_node_is_not_scored() -> None:
-    scores = Scripted("Scores")
+    scores = ScriptedPlugin("Scores")
     scores.refused = {"n1": ("no", True)}
-    stage = Stage(scores, nodes=2)
+    stage = SchedulerScenario(scores, nodes=2)
     stage.tell(pod("a"))
     assert stage.binds() == {"a": "n0"}
     assert "Scores.score" not in scores.log
 
 
 def test_a_final_refusal_in_prefilter_ends_the_search() -> None:
-    first, second = Scripted("First"), Scripted("Second")
+    first, second = ScriptedPlugin("First"), ScriptedPlugin("Second")
     first.prepared = unresolvable("not at all")
-    stage = Stage(first, second, nodes=2)
+    stage = SchedulerScenario(first, second, nodes=2)
     stage.tell(pod("a"))
     assert stage.conditions("a")[0]["message"] == "0/2 nodes are available: not at all."
     assert stage.backlog.where("uid-a").plugins == ("First",)
@@ -50,10 +51,10 @@ def test_a_final_refusal_in_prefilter_ends_the_search() -> None:
 
 
 def test_names_from_prefilter_narrow_the_nodes_and_speak_for_the_others() -> None:
-    narrow = Scripted("Narrow")
+    narrow = ScriptedPlugin("Narrow")
     narrow.prepared = frozenset({"n1"})
     narrow.refused = {"n1": ("not that one", False)}
-    stage = Stage(narrow, nodes=3)
+    stage = SchedulerScenario(narrow, nodes=3)
     stage.tell(pod("a"))
     assert (
         stage.conditions("a")[0]["message"]
@@ -62,16 +63,16 @@ def test_names_from_prefilter_narrow_the_nodes_and_speak_for_the_others() -> Non
 
 
 def test_a_nominated_node_that_still_fits_ends_the_search_unscored() -> None:
-    scores = Scripted("Scores")
+    scores = ScriptedPlugin("Scores")
     scores.points = {"n0": 100}
-    stage = Stage(scores, nodes=3)
+    stage = SchedulerScenario(scores, nodes=3)
     stage.tell({**pod("a"), "status": {"phase": "Pending", "nominatedNodeName": "n2"}})
     assert stage.binds() == {"a": "n2"}
     assert "Scores.score" not in scores.log
 
 
 def test_a_nominated_node_that_does_not_fit_any_more_is_passed_over() -> None:
-    stage = Stage(nodes=2)
+    stage = SchedulerScenario(nodes=2)
     stage.tell(pod("there", cpu="4", on="n1"))
     stage.tell({**pod("a"), "status": {"phase": "Pending", "nominatedNodeName": "n1"}})
     assert stage.binds() == {"a": "n0"}
@@ -81,9 +82,9 @@ def test_a_nominated_node_that_does_not_fit_any_more_is_passed_over() -> None:
     ("nodes", "percentage", "wanted"), [(50, 10, 50), (200, 0, 100), (200, 80, 160), (400, 0, 188), (400, 10, 100)]
 )
 def test_as_many_feasible_nodes_as_the_percentage_says_are_looked_for(nodes: int, percentage: int, wanted: int) -> None:
-    scores = Scripted("Scores")
-    profile = profile_of("default-scheduler", standard(scores), percentage=percentage)
-    stage = Stage(profiles=[profile], nodes=nodes)
+    scores = ScriptedPlugin("Scores")
+    profile = profile_of("default-scheduler", default_plugins(scores), percentage=percentage)
+    stage = SchedulerScenario(profiles=[profile], nodes=nodes)
     stage.tell(pod("a"))
     explanation = stage.scheduler.explain("default", "a")
     assert explanation is not None
@@ -91,8 +92,10 @@ def test_as_many_feasible_nodes_as_the_percentage_says_are_looked_for(nodes: int
 
 
 def test_the_next_search_begins_where_the_last_one_ended() -> None:
-    profile = profile_of("default-scheduler", standard(Scripted("Scores")), percentage=50, deterministic_ties=True)
-    stage = Stage(profiles=[profile], nodes=200)
+    profile = profile_of(
+        "default-scheduler", default_plugins(ScriptedPlugin("Scores")), percentage=50, deterministic_ties=True
+    )
+    stage = SchedulerScenario(profiles=[profile], nodes=200)
     stage.tell(pod("a"))
     stage.tell(pod("b"))
     order = stage.cluster.table.order()
@@ -102,7 +105,7 @@ def test_the_next_search_begins_where_the_last_one_ended() -> None:
 
 
 def test_room_promised_to_a_pod_of_equal_priority_is_not_taken() -> None:
-    stage = Stage()
+    stage = SchedulerScenario()
     stage.tell({**pod("nominated", cpu="3", priority=5, schedulingGates=[{"name": "wait"}]),
                 "status": {"phase": "Pending", "nominatedNodeName": "n0"}})  # fmt: skip
     promised = stage.cluster.pods["uid-nominated"].seen
@@ -114,11 +117,11 @@ def test_room_promised_to_a_pod_of_equal_priority_is_not_taken() -> None:
 
 
 def test_weighted_scores_add_up() -> None:
-    one, two = Scripted("One"), Scripted("Two")
+    one, two = ScriptedPlugin("One"), ScriptedPlugin("Two")
     one.points = {"n0": 60, "n1": 50}
     two.points = {"n0": 0, "n1": 10}
-    profile = profile_of("default-scheduler", standard(one, two), weights={"Two": 2, "NodeResourcesFit": 1})
-    stage = Stage(profiles=[profile], nodes=2)
+    profile = profile_of("default-scheduler", default_plugins(one, two), weights={"Two": 2, "NodeResourcesFit": 1})
+    stage = SchedulerScenario(profiles=[profile], nodes=2)
     stage.tell(pod("a"))
     explanation = stage.scheduler.explain("default", "a")
     assert explanation is not None
@@ -129,9 +132,9 @@ def test_weighted_scores_add_up() -> None:
 
 
 def test_a_score_out_of_range_fails_the_attempt() -> None:
-    scores = Scripted("Scores")
+    scores = ScriptedPlugin("Scores")
     scores.points = {"n0": 101}
-    stage = Stage(scores, nodes=2)
+    stage = SchedulerScenario(scores, nodes=2)
     stage.tell(pod("a"))
     assert stage.conditions("a")[0]["message"] == (
         'plugin "Scores" returns an invalid score 101, it should in the range of [0, 100] after normalizing'
@@ -140,7 +143,7 @@ def test_a_score_out_of_range_fails_the_attempt() -> None:
 
 def test_ties_fall_to_the_seeded_generator() -> None:
     def chosen(seed: int) -> list[str]:
-        stage = Stage(nodes=20, seed=seed)
+        stage = SchedulerScenario(nodes=20, seed=seed)
         for number in range(10):
             stage.tell(pod(f"p{number}"))
         return list(stage.binds().values())
@@ -157,7 +160,7 @@ def test_the_deterministic_order_of_equals_is_that_of_a_heap() -> None:
 
 
 def test_equal_pods_are_placed_from_one_ranking_and_only_changed_rows_are_judged_again() -> None:
-    stage = Stage(nodes=50)
+    stage = SchedulerScenario(nodes=50)
     stage.tell(pod("first"))
     evaluator = stage.scheduler.evaluators["default-scheduler"]
     before = evaluator.rows_judged
@@ -167,9 +170,9 @@ def test_equal_pods_are_placed_from_one_ranking_and_only_changed_rows_are_judged
 
 
 def test_a_plugin_that_raises_fails_its_own_attempt_only_and_is_named() -> None:
-    bad = Scripted("Bad")
+    bad = ScriptedPlugin("Bad")
     bad.prepared = ZeroDivisionError("oops")
-    stage = Stage(bad, nodes=1)
+    stage = SchedulerScenario(bad, nodes=1)
     stage.tell(pod("a"))
     assert stage.conditions("a")[0]["message"] == "plugin Bad failed at prepare: ZeroDivisionError: oops"
     bad.prepared = None
@@ -178,27 +181,27 @@ def test_a_plugin_that_raises_fails_its_own_attempt_only_and_is_named() -> None:
 
 
 def test_an_unschedulable_prefilter_lets_the_others_look_too() -> None:
-    first, second = Scripted("First"), Scripted("Second")
+    first, second = ScriptedPlugin("First"), ScriptedPlugin("Second")
     first.prepared, second.prepared = unschedulable("one"), unschedulable("two")
-    stage = Stage(first, second, nodes=1)
+    stage = SchedulerScenario(first, second, nodes=1)
     stage.tell(pod("a"))
     assert stage.conditions("a")[0]["message"] == "0/1 nodes are available: two."
     assert stage.backlog.where("uid-a").plugins == ("Second",)
 
 
 def test_a_prefilter_error_fails_the_attempt_with_the_plugin_named() -> None:
-    first = Scripted("First")
+    first = ScriptedPlugin("First")
     first.prepared = failed("no idea")
-    stage = Stage(first, nodes=1)
+    stage = SchedulerScenario(first, nodes=1)
     stage.tell(pod("a"))
     assert stage.conditions("a")[0]["message"] == 'running PreFilter plugin "First": no idea'
     assert stage.backlog.where("uid-a").queue == "backoff"
 
 
 def test_disjoint_names_are_a_refusal_by_everybody_who_narrowed() -> None:
-    first, second = Scripted("B"), Scripted("A")
+    first, second = ScriptedPlugin("B"), ScriptedPlugin("A")
     first.prepared, second.prepared = frozenset({"n0"}), frozenset({"n1"})
-    stage = Stage(first, second, nodes=2)
+    stage = SchedulerScenario(first, second, nodes=2)
     stage.tell(pod("a"))
     assert (
         stage.conditions("a")[0]["message"]
@@ -207,20 +210,20 @@ def test_disjoint_names_are_a_refusal_by_everybody_who_narrowed() -> None:
 
 
 def test_a_plugin_that_steps_aside_is_not_asked_to_filter() -> None:
-    aside = Scripted("Aside")
+    aside = ScriptedPlugin("Aside")
     aside.prepared = SKIP
     aside.refused = {"n0": ("no", True)}
-    stage = Stage(aside, nodes=1)
+    stage = SchedulerScenario(aside, nodes=1)
     stage.tell(pod("a"))
     assert stage.binds() == {"a": "n0"}
     assert "Aside.filter" not in aside.log
 
 
 def test_only_the_first_refusing_plugin_of_a_node_is_heard() -> None:
-    first, second = Scripted("First"), Scripted("Second")
+    first, second = ScriptedPlugin("First"), ScriptedPlugin("Second")
     first.refused = {"n0": ("first says no", False)}
     second.refused = {"n0": ("second says no", True), "n1": ("second says no", True)}
-    stage = Stage(first, second, nodes=2)
+    stage = SchedulerScenario(first, second, nodes=2)
     stage.tell(pod("a"))
     assert stage.conditions("a")[0]["message"] == "0/2 nodes are available: 1 first says no, 1 second says no."
     assert stage.backlog.where("uid-a").plugins == ("First", "Second")

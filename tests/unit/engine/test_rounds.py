@@ -15,7 +15,8 @@ from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.predicates import Predicates
 from fairlead.plugins.volcano.priority import Priority
 from fairlead.testing.builders import pod, queue
-from tests.unit.engine.small_rounds import GROUP, ROLE, cluster_with, gang, room, round_over, task
+from tests.support.documents import GROUP
+from tests.support.rounds import ROLE, cluster_of, gang, round_over, small_node, task
 
 
 def run(round: Round) -> Round:
@@ -44,7 +45,9 @@ def test_all_nodes_are_looked_at_if_asked_to() -> None:
 
 
 def test_a_gang_of_three_with_room_for_two_binds_nobody_and_says_who_could_be() -> None:
-    round = run(round_over(cluster_with(room("a", "1"), room("b", "1"), *gang("job", 3, at_least=3, cpu="1"))))
+    round = run(
+        round_over(cluster_of(small_node("a", "1"), small_node("b", "1"), *gang("job", 3, at_least=3, cpu="1")))
+    )
     assert binds(round) == {}
     closing = close_round(round)
     assert sorted(report.reason for report in closing.pods) == ["Schedulable", "Schedulable", "Unschedulable"]
@@ -67,7 +70,7 @@ def _nearly_placed(round: Round) -> list[tuple[str, str]]:
 
 
 def test_elastic_tasks_come_one_a_turn_so_that_jobs_stay_in_step() -> None:
-    cluster = cluster_with(room("a", "5"), *gang("x", 4, at_least=1, cpu="1"), *gang("y", 4, at_least=1, cpu="1"))
+    cluster = cluster_of(small_node("a", "5"), *gang("x", 4, at_least=1, cpu="1"), *gang("y", 4, at_least=1, cpu="1"))
     placed = binds(run(round_over(cluster)))
     assert len(placed) == 5
     assert sum(name.startswith("x") for name in placed) in (2, 3, 4)
@@ -75,7 +78,7 @@ def test_elastic_tasks_come_one_a_turn_so_that_jobs_stay_in_step() -> None:
 
 
 def test_a_role_that_found_no_node_is_not_tried_again() -> None:
-    cluster = cluster_with(room("a", "1"), *gang("job", 3, at_least=1, role="worker", cpu="2"))
+    cluster = cluster_of(small_node("a", "1"), *gang("job", 3, at_least=1, role="worker", cpu="2"))
     round = run(round_over(cluster))
     texts = [errors.message for errors in next(iter(round.jobs.values())).fit_errors.values()]
     assert texts[0] == "0/1 nodes are unavailable: 1 Insufficient cpu."
@@ -87,7 +90,7 @@ def test_siblings_of_a_role_skip_nodes_that_refused_the_first() -> None:
     group, *_ = gang("job", 0, at_least=2)
     big = pod("job-w-0").annotated(roles).scheduled_by("volcano").asks(cpu="2")
     small = pod("job-w-1").annotated(roles).scheduled_by("volcano").asks(cpu="1")
-    round = run(round_over(cluster_with(room("a", "1"), room("b", "2"), group, big, small)))
+    round = run(round_over(cluster_of(small_node("a", "1"), small_node("b", "2"), group, big, small)))
     assert binds(round) == {}, "a would have had room for the second"
     (errors,) = round.jobs["default/job"].fit_errors.values()
     assert errors.message == "0/2 nodes are unavailable: 2 Insufficient cpu."
@@ -98,19 +101,19 @@ def test_nobody_of_a_fifo_queue_overtakes_unless_compatible() -> None:
     second, *small = gang("small", 1, at_least=1, cpu="1")
     fifo = queue("default").having(dequeueStrategy="fifo")
     for compatible, placed in ((False, {}), (True, {"small-0": "a"})):
-        cluster = cluster_with(fifo, room("a"), first, *big, second, *small)
+        cluster = cluster_of(fifo, small_node("a"), first, *big, second, *small)
         assert binds(run(round_over(cluster, compatible=compatible))) == placed
 
 
 def test_a_pod_that_asks_for_nothing_goes_where_predicates_let_it() -> None:
-    cluster = cluster_with(room("a").tainted("k"), room("b"), *gang("job", 1, at_least=1))  # type: ignore[attr-defined]
+    cluster = cluster_of(small_node("a").tainted("k"), small_node("b"), *gang("job", 1, at_least=1))  # type: ignore[attr-defined]
     plugins = (Priority(), GangTierPlugin(), Predicates.of(Arguments()))
     assert binds(run(round_over(cluster, plugins=plugins))) == {"job-0": "b"}
 
 
 def test_several_reasons_of_one_node_are_told_until_a_final_one() -> None:
-    full = room("a", pods="0").tainted("k")  # type: ignore[attr-defined]
-    cluster = cluster_with(full, *gang("job", 1, at_least=1))
+    full = small_node("a", pods="0").tainted("k")  # type: ignore[attr-defined]
+    cluster = cluster_of(full, *gang("job", 1, at_least=1))
     round = run(round_over(cluster, plugins=(Priority(), GangTierPlugin(), Predicates.of(Arguments()))))
     (errors,) = next(iter(round.jobs.values())).fit_errors.values()
     assert errors.message == (
@@ -131,33 +134,33 @@ def test_several_reasons_of_one_node_are_told_until_a_final_one() -> None:
 )
 def test_phases_follow_from_who_is_scheduled(phase: str, statuses: list[TaskStatus], expected: str) -> None:
     members = gang("job", len(statuses), at_least=2, status={"phase": phase}, cpu="1")
-    round = round_over(cluster_with(room("a"), *members), plugins=(Priority(),))
+    round = round_over(cluster_of(small_node("a"), *members), plugins=(Priority(),))
     for number, status in enumerate(statuses):
         round.jobs["default/job"].move(task(round, f"job-{number}"), status)
     assert close_round(round).groups[0].phase == expected
 
 
 def test_a_gang_that_runs_and_lost_members_is_unknown() -> None:
-    round = round_over(cluster_with(room("a"), *gang("job", 2, at_least=2, cpu="1")))
+    round = round_over(cluster_of(small_node("a"), *gang("job", 2, at_least=2, cpu="1")))
     round.jobs["default/job"].move(task(round, "job-0"), TaskStatus.RUNNING)
     assert close_round(round).groups[0].phase == "Unknown"
 
 
 def test_enqueue_lets_in_who_names_no_minimum_and_asks_about_the_others() -> None:
     group, *_ = gang("job", 0, at_least=1, status={"phase": "Pending"})
-    round = run(round_over(cluster_with(room("a"), group), actions=("enqueue",)))
+    round = run(round_over(cluster_of(small_node("a"), group), actions=("enqueue",)))
     assert round.jobs["default/job"].phase == "Inqueue"
 
 
 def test_allocate_lets_groups_in_where_nothing_else_does() -> None:
     members = gang("job", 1, at_least=1, status={"phase": "Pending"}, cpu="1")
-    assert binds(run(round_over(cluster_with(room("a"), *members)))) == {"job-0": "a"}
+    assert binds(run(round_over(cluster_of(small_node("a"), *members)))) == {"job-0": "a"}
 
 
 def test_queues_are_told_what_their_descendants_have() -> None:
     group, member = gang("job", 1, at_least=1, cpu="1")
     child = queue("child").having(parent="root")
-    cluster = cluster_with(queue("root"), child, room("a"), group.having(queue="child"), member)
+    cluster = cluster_of(queue("root"), child, small_node("a"), group.having(queue="child"), member)
     closing = close_round(run(round_over(cluster)))
     assert {name: amounts.cpu for name, amounts in closing.allocated.items()} == {
         "default": 0, "root": 1000, "child": 1000,

@@ -11,7 +11,8 @@ from fairlead.framework.round import Round
 from fairlead.model.tasks import TaskStatus
 from fairlead.state.cluster import PodPlace
 from fairlead.testing.builders import pod
-from tests.unit.engine.small_rounds import GROUP, cluster_with, gang, room, round_over, task
+from tests.support.documents import GROUP
+from tests.support.rounds import cluster_of, gang, round_over, small_node, task
 
 
 def running(name: str, group: str, on: str, **asks: str) -> object:
@@ -30,7 +31,7 @@ def books_of(round: Round) -> dict[str, list[float]]:
 
 
 def test_what_is_committed_is_bound_and_assumed() -> None:
-    cluster = cluster_with(room("a"), *gang("job", 1, at_least=1, cpu="1"))
+    cluster = cluster_of(small_node("a"), *gang("job", 1, at_least=1, cpu="1"))
     round = round_over(cluster)
     transaction = Transaction(round)
     assert transaction.allocate(task(round, "job-0"), 0)
@@ -43,7 +44,7 @@ def test_what_is_committed_is_bound_and_assumed() -> None:
 
 
 def test_what_is_discarded_leaves_nothing_but_the_memory_of_how_far_it_came() -> None:
-    cluster = cluster_with(room("a"), *gang("job", 2, at_least=2, cpu="1"))
+    cluster = cluster_of(small_node("a"), *gang("job", 2, at_least=2, cpu="1"))
     round = round_over(cluster)
     before = books_of(round)
     transaction = Transaction(round)
@@ -61,7 +62,7 @@ def test_what_is_discarded_leaves_nothing_but_the_memory_of_how_far_it_came() ->
 
 def test_an_eviction_makes_room_that_is_only_releasing() -> None:
     group, *_ = gang("old", 0, at_least=1)
-    cluster = cluster_with(room("a"), group, running("old-0", "old", "a", cpu="3"))  # type: ignore[arg-type]
+    cluster = cluster_of(small_node("a"), group, running("old-0", "old", "a", cpu="3"))  # type: ignore[arg-type]
     round = round_over(cluster)
     victim = task(round, "old-0")
     transaction = Transaction(round)
@@ -78,7 +79,7 @@ def test_an_undone_eviction_of_a_bound_pod_makes_it_bound_again_unless_compatibl
     group, *_ = gang("old", 0, at_least=1)
     bound = pod("old-0").annotated({GROUP: "old"}).scheduled_by("volcano").asks(cpu="1").on("a")
     for compatible, status in ((False, TaskStatus.BOUND), (True, TaskStatus.RUNNING)):
-        round = round_over(cluster_with(room("a"), group, bound), compatible=compatible)
+        round = round_over(cluster_of(small_node("a"), group, bound), compatible=compatible)
         transaction = Transaction(round)
         transaction.evict(task(round, "old-0"), "preempt")
         transaction.discard()
@@ -86,7 +87,7 @@ def test_an_undone_eviction_of_a_bound_pod_makes_it_bound_again_unless_compatibl
 
 
 def test_a_saved_transaction_can_be_done_again() -> None:
-    cluster = cluster_with(room("a"), *gang("job", 2, at_least=2, cpu="1"))
+    cluster = cluster_of(small_node("a"), *gang("job", 2, at_least=2, cpu="1"))
     round = round_over(cluster)
     transaction = Transaction(round)
     transaction.allocate(task(round, "job-0"), 0)
@@ -101,7 +102,7 @@ def test_a_saved_transaction_can_be_done_again() -> None:
 
 def test_what_is_done_again_is_remembered_as_it_was_saved() -> None:
     """A saved step is a copy, and with it comes how far the task had come before."""
-    round = round_over(cluster_with(room("a"), room("b"), *gang("job", 1, at_least=1, cpu="1")))
+    round = round_over(cluster_of(small_node("a"), small_node("b"), *gang("job", 1, at_least=1, cpu="1")))
     job_0 = task(round, "job-0")
     saved = []
     for row in (0, 1):
@@ -114,7 +115,7 @@ def test_what_is_done_again_is_remembered_as_it_was_saved() -> None:
 
 
 def test_a_pod_that_is_gone_is_not_bound_and_its_siblings_are() -> None:
-    cluster = cluster_with(room("a"), *gang("job", 2, at_least=1, cpu="1"))
+    cluster = cluster_of(small_node("a"), *gang("job", 2, at_least=1, cpu="1"))
     round = round_over(cluster)
     transaction = Transaction(round)
     transaction.allocate(task(round, "job-0"), 0)
@@ -126,7 +127,7 @@ def test_a_pod_that_is_gone_is_not_bound_and_its_siblings_are() -> None:
 
 
 def test_backfilled_tasks_are_bound_once_their_job_is_ready() -> None:
-    cluster = cluster_with(room("a"), *gang("job", 2, at_least=2, cpu="1"))
+    cluster = cluster_of(small_node("a"), *gang("job", 2, at_least=2, cpu="1"))
     round = round_over(cluster)
     allocate_now(round, task(round, "job-0"), 0)
     assert round.outcome.binds == []
@@ -135,7 +136,7 @@ def test_backfilled_tasks_are_bound_once_their_job_is_ready() -> None:
 
 
 def test_a_promise_can_be_taken_back() -> None:
-    round = round_over(cluster_with(room("a"), *gang("job", 1, at_least=1, cpu="1")))
+    round = round_over(cluster_of(small_node("a"), *gang("job", 1, at_least=1, cpu="1")))
     Transaction(round).pipeline(task(round, "job-0"), 0, eviction_occurred=False)
     unpipeline(round, task(round, "job-0"))
     assert round.resources.future_idle_at(0).cpu == 4000
@@ -149,7 +150,7 @@ def test_whatever_a_round_tries_the_table_is_as_it_was_when_it_is_lifted(
 ) -> None:
     old, *_ = gang("old", 0, at_least=0)
     residents = [running(f"old-{i}", "old", "ab"[i % 2], cpu="1") for i in range(3)]
-    cluster = cluster_with(room("a"), room("b"), old, *residents, *gang("new", 4, at_least=4, cpu="1"))  # type: ignore[arg-type]
+    cluster = cluster_of(small_node("a"), small_node("b"), old, *residents, *gang("new", 4, at_least=4, cpu="1"))  # type: ignore[arg-type]
     round = round_over(cluster)
     before = [[p.uid for p in pods] for pods in cluster.table.pods]
     requested = cluster.table.requested_column("cpu").copy()

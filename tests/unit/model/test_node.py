@@ -18,9 +18,9 @@ from fairlead.model.events import (
     ActionType,
     ClusterEvent,
 )
+from fairlead.model.flow import Doc
 from fairlead.model.node import compile_node, node_changes, zone_key
 from fairlead.model.taints import Taint
-from tests.unit.model.documents import Doc
 
 NODE_DOC: Doc = {
     "metadata": {

@@ -9,8 +9,9 @@ import pytest
 
 from fairlead.model.documents import ModelError
 from fairlead.model.events import ActionType
+from fairlead.model.flow import Doc
 from fairlead.model.pod import Owner, Pod, Shapes, compile_pod, group_ref, pod_changes
-from tests.unit.model.documents import Doc, container, pod_doc
+from tests.support.documents import container, plain_pod
 
 
 def compiled(document: Doc) -> Pod:
@@ -18,7 +19,7 @@ def compiled(document: Doc) -> Pod:
 
 
 def test_a_pod_has_its_identity_place_and_times() -> None:
-    document = pod_doc(nodeName="n1", schedulingGates=[{"name": "a"}, {"name": "b"}], priority=7)
+    document = plain_pod(nodeName="n1", schedulingGates=[{"name": "a"}, {"name": "b"}], priority=7)
     document["metadata"] |= {
         "creationTimestamp": "2026-01-01T00:00:10Z",
         "deletionTimestamp": "2026-01-01T00:01:00Z",
@@ -41,7 +42,7 @@ def test_a_pod_has_its_identity_place_and_times() -> None:
         ],
     }
     pod = compiled(document)
-    assert (pod.uid, pod.key, pod.node_name, pod.nominated_node) == ("uid-web-1", "default/web-1", "n1", "n2")
+    assert (pod.uid, pod.key, pod.node_name, pod.nominated_node) == ("uid-p", "default/p", "n1", "n2")
     assert (pod.created, pod.start_time, pod.deletion_time) == (1767225610.0, 1767225611.0, 1767225660.0)
     assert pod.terminating
     assert (pod.phase, pod.finished, pod.gates) == ("Running", False, ("a", "b"))
@@ -50,11 +51,11 @@ def test_a_pod_has_its_identity_place_and_times() -> None:
     assert pod.scheduled_condition == ("False", "Unschedulable", "0/3")
     assert pod.disruption_target
     assert (pod.resource_version, pod.generation, pod.priority) == ("42", 3, 7)
-    assert repr(pod) == "<Pod default/web-1 on n1>"
+    assert repr(pod) == "<Pod default/p on n1>"
 
 
 def test_a_bare_pod_has_defaults() -> None:
-    pod = compiled(pod_doc())
+    pod = compiled(plain_pod())
     assert (pod.phase, pod.gates, pod.owner, pod.group_ref, pod.group) == ("Pending", (), None, None, "")
     assert (pod.created, pod.start_time, pod.terminating) == (0.0, None, False)
     assert (dict(pod.labels), dict(pod.annotations), pod.scheduled_condition) == ({}, {}, None)
@@ -63,7 +64,7 @@ def test_a_bare_pod_has_defaults() -> None:
 
 def test_equal_labels_are_shared() -> None:
     shapes = Shapes()
-    documents = [pod_doc(f"web-{i}") for i in range(2)]
+    documents = [plain_pod(f"web-{i}") for i in range(2)]
     for document in documents:
         document["metadata"]["labels"] = {"app": "web"}
     first, second = (compile_pod(document, shapes) for document in documents)
@@ -72,25 +73,25 @@ def test_equal_labels_are_shared() -> None:
 
 
 def test_the_group_may_be_named_in_three_ways() -> None:
-    native = pod_doc(schedulingGroup={"podGroupName": "g"})
+    native = plain_pod(schedulingGroup={"podGroupName": "g"})
     native["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "v"}
     assert compiled(native).group_ref == group_ref("scheduling.k8s.io", "default", "g")
     assert compiled(native).group == "g"
-    volcano = pod_doc()
+    volcano = plain_pod()
     volcano["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "v"}
     assert compiled(volcano).group_ref == group_ref("scheduling.volcano.sh", "default", "v")
-    coscheduling = pod_doc()
+    coscheduling = plain_pod()
     coscheduling["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "c"}
     assert compiled(coscheduling).group_ref == group_ref("scheduling.x-k8s.io", "default", "c")
 
 
 def test_a_bad_quantity_is_an_error_that_names_pod_and_field() -> None:
     with pytest.raises(ModelError) as caught:
-        compiled(pod_doc(containers=[container(cpu="1K")]))
+        compiled(plain_pod(containers=[container(cpu="1K")]))
     assert str(caught.value) == (
-        "Pod default/web-1: spec.containers[0].resources.requests[cpu]: unable to parse quantity's suffix"
+        "Pod default/p: spec.containers[0].resources.requests[cpu]: unable to parse quantity's suffix"
     )
-    assert (caught.value.kind, caught.value.key) == ("Pod", "default/web-1")
+    assert (caught.value.kind, caught.value.key) == ("Pod", "default/p")
 
 
 @pytest.mark.parametrize(
@@ -117,12 +118,12 @@ def changes(old: Doc, new: Doc) -> tuple[ActionType, ...]:
 
 
 def test_a_change_that_nobody_can_register_for_is_the_generic_update() -> None:
-    assert changes(pod_doc(), pod_doc(status={"phase": "Running"})) == (ActionType.UPDATE,)
+    assert changes(plain_pod(), plain_pod(status={"phase": "Running"})) == (ActionType.UPDATE,)
 
 
 def test_changes_are_reported_in_order() -> None:
-    old = pod_doc(containers=[container(cpu="1")], schedulingGates=[{"name": "a"}])
-    new = pod_doc(
+    old = plain_pod(containers=[container(cpu="1")], schedulingGates=[{"name": "a"}])
+    new = plain_pod(
         containers=[container(cpu="500m")],
         tolerations=[{"operator": "Exists"}],
         status={"resourceClaimStatuses": [{"name": "c", "resourceClaimName": "x"}]},
@@ -149,12 +150,12 @@ def test_changes_are_reported_in_order() -> None:
     ],
 )
 def test_a_request_that_shrinks_or_goes_away_is_a_scale_down(old: Doc, new: Doc, smaller: bool) -> None:
-    found = changes(pod_doc(containers=[container(**old)]), pod_doc(containers=[container(**new)]))
+    found = changes(plain_pod(containers=[container(**old)]), plain_pod(containers=[container(**new)]))
     assert (ActionType.UPDATE_POD_SCALE_DOWN in found) is smaller
 
 
 def test_one_gate_of_two_removed_is_not_yet_a_release() -> None:
-    gated = pod_doc(schedulingGates=[{"name": "a"}, {"name": "b"}])
+    gated = plain_pod(schedulingGates=[{"name": "a"}, {"name": "b"}])
     less = copy.deepcopy(gated)
     less["spec"]["schedulingGates"].pop()
     assert changes(gated, less) == (ActionType.UPDATE,)

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
+from fairlead.model.flow import Doc
 from fairlead.model.shape import PodShape, compile_shape
-from tests.unit.model.documents import Doc, container, pod_doc, sidecar
+from tests.support.documents import container, plain_pod, sidecar
 
 MI = 2**20
 
 
 def shape(status: Doc | None = None, **spec: Any) -> PodShape:
-    return compile_shape(pod_doc(status=status, **spec))
+    return compile_shape(plain_pod(status=status, **spec))
 
 
 def asks(cpu: int = 0, memory: int = 0, storage: int = 0, **scalars: int) -> dict[str, int]:

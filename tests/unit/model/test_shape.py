@@ -10,19 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.model.flow import Doc
 from fairlead.model.pod_volumes import PodVolume, VolumeSource
 from fairlead.model.selectors import EVERYTHING, NOTHING, selector_from_map
 from fairlead.model.shape import PodShape, Shapes, compile_shape, normalised_image
 from fairlead.model.taints import Taint, Toleration, first_untolerated, tolerates
 from fairlead.model.terms import AffinityTerm, SpreadConstraint
-from tests.unit.model.documents import Doc, container, pod_doc, sidecar
+from tests.support.documents import container, plain_pod, sidecar
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def shape(**spec: Any) -> PodShape:
-    return compile_shape(pod_doc(**spec))
+    return compile_shape(plain_pod(**spec))
 
 
 def test_an_empty_spec_has_the_defaults() -> None:
@@ -97,7 +98,7 @@ def test_affinity_terms_default_to_the_namespace_of_the_pod() -> None:
     listed = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"a": "b"}}}
     everywhere = {"topologyKey": "host", "namespaceSelector": {}, "labelSelector": None}
     pod = compile_shape(
-        pod_doc(
+        plain_pod(
             namespace="shop",
             affinity={"podAffinity": {REQUIRED: [listed]}, "podAntiAffinity": {REQUIRED: [everywhere]}},
         )
@@ -216,7 +217,7 @@ def test_pods_of_one_template_share_one_shape() -> None:
     shapes = Shapes()
     pods = []
     for i in range(3):
-        document = pod_doc(
+        document = plain_pod(
             f"web-{i}",
             containers=[container(cpu="1") | {"volumeMounts": [{"name": f"kube-api-access-{i}", "mountPath": "/t"}]}],
             volumes=[{"name": f"kube-api-access-{i}", "projected": {"sources": []}}],
@@ -229,26 +230,30 @@ def test_pods_of_one_template_share_one_shape() -> None:
 
 def test_other_spellings_of_the_same_are_one_shape() -> None:
     shapes = Shapes()
-    plain = shapes.of(pod_doc(containers=[container(cpu="1", memory="1Gi")]))
-    assert plain is shapes.of(pod_doc(containers=[container(cpu="1000m", memory="1024Mi")]))
-    assert plain is shapes.of(pod_doc(containers=[container(memory="1Gi", cpu=1)], volumes=[]))
+    plain = shapes.of(plain_pod(containers=[container(cpu="1", memory="1Gi")]))
+    assert plain is shapes.of(plain_pod(containers=[container(cpu="1000m", memory="1024Mi")]))
+    assert plain is shapes.of(plain_pod(containers=[container(memory="1Gi", cpu=1)], volumes=[]))
     settled = {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]}
-    assert plain is shapes.of(pod_doc(status=settled, containers=[container(cpu="1", memory="1Gi")]))
+    assert plain is shapes.of(plain_pod(status=settled, containers=[container(cpu="1", memory="1Gi")]))
 
 
 def test_the_namespace_splits_shapes_only_where_a_term_reads_it() -> None:
     shapes = Shapes()
     term = {"topologyKey": "zone", "labelSelector": {}}
     affine = {"podAffinity": {REQUIRED: [term]}}
-    assert shapes.of(pod_doc(namespace="a")) is shapes.of(pod_doc(namespace="b"))
-    assert shapes.of(pod_doc(namespace="a", affinity=affine)) is not shapes.of(pod_doc(namespace="b", affinity=affine))
+    assert shapes.of(plain_pod(namespace="a")) is shapes.of(plain_pod(namespace="b"))
+    assert shapes.of(plain_pod(namespace="a", affinity=affine)) is not shapes.of(
+        plain_pod(namespace="b", affinity=affine)
+    )
     anywhere = {"podAffinity": {REQUIRED: [term | {"namespaces": ["x"]}]}}
-    assert shapes.of(pod_doc(namespace="a", affinity=anywhere)) is shapes.of(pod_doc(namespace="b", affinity=anywhere))
+    assert shapes.of(plain_pod(namespace="a", affinity=anywhere)) is shapes.of(
+        plain_pod(namespace="b", affinity=anywhere)
+    )
 
 
 def test_a_resize_in_progress_is_another_shape_and_its_end_the_old_one() -> None:
     shapes = Shapes()
-    before = pod_doc(containers=[container(cpu="1")])
+    before = plain_pod(containers=[container(cpu="1")])
     during = copy.deepcopy(before)
     during["status"] = {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}
     assert shapes.of(during).request["cpu"] == 2000
@@ -258,7 +263,7 @@ def test_a_resize_in_progress_is_another_shape_and_its_end_the_old_one() -> None
 def test_shapes_nobody_holds_are_forgotten() -> None:
     shapes = Shapes(remembered=2)
     for i in range(50):
-        shapes.of(pod_doc(containers=[container(cpu=f"{i}m")]))
+        shapes.of(plain_pod(containers=[container(cpu=f"{i}m")]))
     gc.collect()
     assert len(shapes) <= 5
 
@@ -281,7 +286,7 @@ specs = st.fixed_dictionaries({field: st.sampled_from(choices) for field, choice
 def test_equal_meaning_is_the_same_object_and_other_meaning_is_not(one: Doc, other: Doc) -> None:
     shapes = Shapes()
     first, second = (
-        shapes.of(pod_doc(**{field: value for field, value in spec.items() if value is not None}))
+        shapes.of(plain_pod(**{field: value for field, value in spec.items() if value is not None}))
         for spec in (one, other)
     )
     alike = all(getattr(first, field) == getattr(second, field) for field in PodShape.__match_args__)

@@ -7,10 +7,11 @@ import pytest
 from fairlead.framework.plugin import Hint
 from fairlead.model import kinds
 from fairlead.model.events import NODE, POD, ActionType
+from fairlead.model.flow import Doc
 from fairlead.model.reasons import SKIP
 from fairlead.plugins.features import NodeDeclaredFeatures, declared
-from tests.unit.plugins.stand import Doc, a_node, a_pod, compiled, hint, node_doc, pod_doc
-from tests.unit.plugins.street import Street
+from tests.support.documents import compiled, compiled_node, compiled_pod, node, plain_pod
+from tests.support.plugins import PluginScenario, hint
 
 PLUGIN = NodeDeclaredFeatures()
 RESTART, NETWORK = "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"
@@ -18,25 +19,25 @@ REFUSED = "node(s) didn't match Pod's required features (final)"
 RESTARTING: Doc = {"name": "c", "restartPolicyRules": [{"action": "RestartAllContainers"}]}
 
 
-def street(**features: list[str]) -> Street:
-    made = Street()
+def street(**features: list[str]) -> PluginScenario:
+    made = PluginScenario()
     for name, listed in features.items():
-        made.put(kinds.NODE, node_doc(name, features=listed))
+        made.put(kinds.NODE, node(name, features=listed))
     return made
 
 
 @pytest.mark.parametrize(
     ("document", "expected"),
     [
-        (pod_doc(), set()),
-        (pod_doc(containers=[RESTARTING]), {RESTART}),
-        (pod_doc(initContainers=[RESTARTING]), {RESTART}),
-        (pod_doc(containers=[{"name": "c", "restartPolicyRules": [{"action": "Restart"}]}]), set()),
-        (pod_doc(hostNetwork=True, hostUsers=False), {NETWORK}),
-        (pod_doc(hostNetwork=True), set()),
-        (pod_doc(hostNetwork=True, hostUsers=True), set()),
-        (pod_doc(hostUsers=False), set()),
-        (pod_doc(hostNetwork=True, hostUsers=False, containers=[RESTARTING]), {RESTART, NETWORK}),
+        (plain_pod(), set()),
+        (plain_pod(containers=[RESTARTING]), {RESTART}),
+        (plain_pod(initContainers=[RESTARTING]), {RESTART}),
+        (plain_pod(containers=[{"name": "c", "restartPolicyRules": [{"action": "Restart"}]}]), set()),
+        (plain_pod(hostNetwork=True, hostUsers=False), {NETWORK}),
+        (plain_pod(hostNetwork=True), set()),
+        (plain_pod(hostNetwork=True, hostUsers=True), set()),
+        (plain_pod(hostUsers=False), set()),
+        (plain_pod(hostNetwork=True, hostUsers=False, containers=[RESTARTING]), {RESTART, NETWORK}),
     ],
 )
 def test_what_a_pod_needs_follows_from_its_spec(document: Doc, expected: set[str]) -> None:
@@ -44,14 +45,14 @@ def test_what_a_pod_needs_follows_from_its_spec(document: Doc, expected: set[str
 
 
 def test_a_pod_that_needs_nothing_is_not_looked_at() -> None:
-    assert street(n=[]).prepared(PLUGIN, pod_doc())[2] is SKIP
+    assert street(n=[]).prepared(PLUGIN, plain_pod())[2] is SKIP
 
 
 def test_nodes_must_declare_all_that_is_needed() -> None:
     where = street(none=[], one=[RESTART], both=[RESTART, NETWORK], more=["A", RESTART, NETWORK, "Z"])
-    both = pod_doc(hostNetwork=True, hostUsers=False, containers=[RESTARTING])
+    both = plain_pod(hostNetwork=True, hostUsers=False, containers=[RESTARTING])
     assert where.refusals(PLUGIN, both) == {"none": REFUSED, "one": REFUSED}
-    assert where.refusals(PLUGIN, pod_doc(containers=[RESTARTING])) == {"none": REFUSED}
+    assert where.refusals(PLUGIN, plain_pod(containers=[RESTARTING])) == {"none": REFUSED}
 
 
 def test_a_list_that_is_not_sorted_may_miss_some() -> None:
@@ -63,7 +64,7 @@ def test_a_list_that_is_not_sorted_may_miss_some() -> None:
 
 
 def test_nodes_wake_when_they_come_or_declare_something_else() -> None:
-    needy, bare, able = a_pod(containers=[RESTARTING]), a_node(), a_node(features=[RESTART])
+    needy, bare, able = compiled_pod(containers=[RESTARTING]), compiled_node(), compiled_node(features=[RESTART])
     assert hint(PLUGIN, NODE, ActionType.ADD, needy, new=bare) is Hint.QUEUE
     changed = ActionType.UPDATE_NODE_DECLARED_FEATURE
     assert hint(PLUGIN, NODE, changed, needy, old=bare, new=able) is Hint.QUEUE
@@ -74,7 +75,7 @@ def test_nodes_wake_when_they_come_or_declare_something_else() -> None:
 
 @pytest.mark.parametrize("action", [ActionType.UPDATE, ActionType.UPDATE_POD_LABEL, ActionType.UPDATE_POD_SCALE_DOWN])
 def test_any_update_of_the_pod_wakes_it_if_its_needs_changed(action: ActionType) -> None:
-    plain, needy = a_pod("a"), a_pod("a", containers=[RESTARTING])
+    plain, needy = compiled_pod("a"), compiled_pod("a", containers=[RESTARTING])
     assert hint(PLUGIN, POD, action, needy, old=needy, new=plain) is Hint.QUEUE
     assert hint(PLUGIN, POD, action, needy, old=needy, new=needy) is Hint.SKIP
-    assert hint(PLUGIN, POD, action, a_pod("b"), old=needy, new=plain) is Hint.SKIP
+    assert hint(PLUGIN, POD, action, compiled_pod("b"), old=needy, new=plain) is Hint.SKIP

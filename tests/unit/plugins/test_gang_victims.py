@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from fairlead.framework.gang import Unit
 from fairlead.plugins.gang_victims import by_importance
-from tests.unit.plugins.arena import NOW, pod
-from tests.unit.plugins.stand import compiled
+from tests.support.documents import compiled, pod
+from tests.support.preemption import NOW
 
 EARLY, LATE = "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"
 

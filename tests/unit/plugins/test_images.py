@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from fairlead.model import kinds
-from fairlead.model.flow import Happened
+from fairlead.model.flow import Doc, Happened
 from fairlead.model.shape import normalised_image
 from fairlead.plugins.images import ImageLocality
-from tests.unit.plugins.stand import Doc, node_doc, pod_doc
-from tests.unit.plugins.street import Street
+from tests.support.documents import node, plain_pod
+from tests.support.plugins import PluginScenario
 
 PLUGIN = ImageLocality()
 MB = 1 << 20
@@ -22,17 +22,17 @@ def image(name: str, megabytes: int) -> Doc:
 
 
 def running(*images: str, init: Sequence[str] = (), volumes: Sequence[str] = ()) -> Doc:
-    return pod_doc(
+    return plain_pod(
         containers=[{"name": f"c{i}", "image": name} for i, name in enumerate(images)],
         initContainers=[{"name": f"i{i}", "image": name} for i, name in enumerate(init)],
         volumes=[{"name": f"v{i}", "image": {"reference": name}} for i, name in enumerate(volumes)],
     )
 
 
-def street(**held: list[Doc]) -> Street:
-    made = Street()
+def street(**held: list[Doc]) -> PluginScenario:
+    made = PluginScenario()
     for name, images in held.items():
-        made.put(kinds.NODE, node_doc(name, images=images))
+        made.put(kinds.NODE, node(name, images=images))
     made.cluster.begin_cycle()
     return made
 
@@ -86,22 +86,22 @@ def test_an_image_has_as_many_names_as_the_node_lists() -> None:
 
 def test_the_size_of_an_image_is_what_the_first_node_said() -> None:
     where = street(a=[image("x:1", 400)])
-    where.put(kinds.NODE, node_doc("b", images=[image("x:1", 900)]))
+    where.put(kinds.NODE, node("b", images=[image("x:1", 900)]))
     where.cluster.table.images.refresh_all()
     assert where.scores(PLUGIN, running("x:1")) == {"a": points(400), "b": points(400)}
 
 
 def test_the_first_size_is_forgotten_with_the_last_node_that_holds_the_image() -> None:
     where = street(a=[image("x:1", 400)])
-    where.put(kinds.NODE, node_doc("a"), Happened.MODIFIED)
-    where.put(kinds.NODE, node_doc("a", images=[image("x:1", 900)]), Happened.MODIFIED)
+    where.put(kinds.NODE, node("a"), happened=Happened.MODIFIED)
+    where.put(kinds.NODE, node("a", images=[image("x:1", 900)]), happened=Happened.MODIFIED)
     where.cluster.begin_cycle()
     assert where.scores(PLUGIN, running("x:1")) == {"a": points(900)}
 
 
 def test_the_only_node_that_holds_an_image_may_correct_its_size() -> None:
     where = street(a=[image("x:1", 400)])
-    where.put(kinds.NODE, node_doc("a", images=[image("x:1", 900)]), Happened.MODIFIED)
+    where.put(kinds.NODE, node("a", images=[image("x:1", 900)]), happened=Happened.MODIFIED)
     where.cluster.begin_cycle()
     assert where.scores(PLUGIN, running("x:1")) == {"a": points(900)}
 
@@ -112,10 +112,10 @@ def test_an_image_may_have_no_name() -> None:
 
 def test_how_many_nodes_hold_an_image_is_as_of_when_a_node_last_changed() -> None:
     where = street(a=[image("x:1", 800)])
-    where.put(kinds.NODE, node_doc("b", images=[image("x:1", 800)]))
+    where.put(kinds.NODE, node("b", images=[image("x:1", 800)]))
     where.cluster.begin_cycle()
     assert where.scores(PLUGIN, running("x:1")) == {"a": points(400), "b": points(800)}
-    where.pod_state(pod_doc("e"), "a")
+    where.put_on(plain_pod("e"), "a")
     where.cluster.begin_cycle()
     assert where.scores(PLUGIN, running("x:1")) == {"a": points(800), "b": points(800)}
 

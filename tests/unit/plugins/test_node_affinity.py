@@ -9,21 +9,22 @@ import pytest
 from fairlead.framework.plugin import Hint
 from fairlead.model import kinds
 from fairlead.model.events import NODE, ActionType
+from fairlead.model.flow import Doc
 from fairlead.model.reasons import SKIP
 from fairlead.model.selectors import SelectorError, parse_node_selector, parse_node_selector_term
 from fairlead.plugins.node_affinity import NodeAffinityPlugin
-from tests.unit.plugins.stand import Doc, a_node, compiled, hint, node_doc, pod_doc
-from tests.unit.plugins.street import PREFERRED, REQUIRED, Street
+from tests.support.documents import PREFERRED, REQUIRED, compiled, compiled_node, node, plain_pod
+from tests.support.plugins import PluginScenario, hint
 
 PLUGIN = NodeAffinityPlugin()
 OWN = "node(s) didn't match Pod's node affinity/selector (final)"
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity (final)"
 
 
-def street() -> Street:
-    made = Street()
+def street() -> PluginScenario:
+    made = PluginScenario()
     for name, labels in {"ssd": {"disk": "ssd", "size": "10"}, "hdd": {"disk": "hdd", "size": "x"}, "bare": {}}.items():
-        made.put(kinds.NODE, node_doc(name, labels=labels))
+        made.put(kinds.NODE, node(name, labels=labels))
     return made
 
 
@@ -40,12 +41,12 @@ def on_name(operator: str, *values: str) -> Doc:
 
 
 def requiring(*terms: Doc, **spec: Any) -> Doc:
-    return pod_doc(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}}, **spec)
+    return plain_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}}, **spec)
 
 
 def preferring(*weighted: tuple[int, Doc]) -> Doc:
     terms = [{"weight": weight, "preference": term} for weight, term in weighted]
-    return pod_doc(affinity={"nodeAffinity": {PREFERRED: terms}})
+    return plain_pod(affinity={"nodeAffinity": {PREFERRED: terms}})
 
 
 def fitting(document: Doc, plugin: NodeAffinityPlugin = PLUGIN) -> set[str]:
@@ -101,17 +102,17 @@ def test_a_broken_term_matches_nothing_and_the_others_still_count() -> None:
 def test_node_selector_and_affinity_must_both_hold() -> None:
     wish = on_labels(expression("disk", "Exists"))
     assert fitting(requiring(wish, nodeSelector={"disk": "hdd"})) == {"hdd"}
-    assert fitting(pod_doc(nodeSelector={"disk": "hdd", "size": "10"})) == set()
+    assert fitting(plain_pod(nodeSelector={"disk": "hdd", "size": "10"})) == set()
 
 
 def test_it_steps_aside_for_pods_that_say_nothing_of_nodes() -> None:
-    assert street().prepared(PLUGIN, pod_doc())[2] is SKIP
-    assert street().prepared(PLUGIN, pod_doc(affinity={"nodeAffinity": {}}))[2] is SKIP
+    assert street().prepared(PLUGIN, plain_pod())[2] is SKIP
+    assert street().prepared(PLUGIN, plain_pod(affinity={"nodeAffinity": {}}))[2] is SKIP
 
 
 def test_an_empty_node_selector_does_not_step_aside_but_matches_all() -> None:
-    assert street().prepared(PLUGIN, pod_doc(nodeSelector={}))[2] is None
-    assert fitting(pod_doc(nodeSelector={})) == {"ssd", "hdd", "bare"}
+    assert street().prepared(PLUGIN, plain_pod(nodeSelector={}))[2] is None
+    assert fitting(plain_pod(nodeSelector={})) == {"ssd", "hdd", "bare"}
 
 
 # ---- names ----
@@ -157,8 +158,8 @@ def added(*terms: Doc) -> NodeAffinityPlugin:
 
 def test_what_is_enforced_is_looked_at_first() -> None:
     plugin = added(on_labels(expression("disk", "Exists")))
-    assert street().judged(plugin, pod_doc(nodeSelector={"disk": "ssd"})) == {"hdd": OWN, "bare": ENFORCED}
-    assert street().judged(plugin, pod_doc()) == {"bare": ENFORCED}
+    assert street().judged(plugin, plain_pod(nodeSelector={"disk": "ssd"})) == {"hdd": OWN, "bare": ENFORCED}
+    assert street().judged(plugin, plain_pod()) == {"bare": ENFORCED}
 
 
 def test_what_is_enforced_is_parsed_strictly() -> None:
@@ -181,7 +182,7 @@ def test_where_no_preference_matches_everyone_gets_nothing() -> None:
 
 
 def test_it_scores_nothing_without_preferences_but_an_empty_list_is_one() -> None:
-    assert street().scores(PLUGIN, pod_doc()) is None
+    assert street().scores(PLUGIN, plain_pod()) is None
     assert street().scores(PLUGIN, preferring()) == {"ssd": 0, "hdd": 0, "bare": 0}
 
 
@@ -200,7 +201,7 @@ def test_a_broken_preference_fails_the_attempt() -> None:
 def test_added_preferences_count_for_every_pod() -> None:
     term = parse_node_selector_term(on_labels(expression("disk", "In", "hdd")))
     plugin = NodeAffinityPlugin(added_preferred=[(10, term)])
-    assert street().scores(plugin, pod_doc()) == {"ssd": 0, "hdd": 100, "bare": 0}
+    assert street().scores(plugin, plain_pod()) == {"ssd": 0, "hdd": 100, "bare": 0}
     ssd = on_labels(expression("disk", "In", "ssd"))
     assert street().scores(plugin, preferring((20, ssd))) == {"ssd": 100, "hdd": 50, "bare": 0}
 
@@ -224,15 +225,15 @@ def test_a_node_wakes_when_it_matches_and_did_not(
     old: dict[str, str] | None, new: dict[str, str], expected: Hint
 ) -> None:
     action = ActionType.ADD if old is None else ActionType.UPDATE_NODE_LABEL
-    before = None if old is None else a_node(labels=old)
-    waiting = compiled(pod_doc(nodeSelector=SSD))
-    assert hint(PLUGIN, NODE, action, waiting, old=before, new=a_node(labels=new)) is expected
+    before = None if old is None else compiled_node(labels=old)
+    waiting = compiled(plain_pod(nodeSelector=SSD))
+    assert hint(PLUGIN, NODE, action, waiting, old=before, new=compiled_node(labels=new)) is expected
 
 
 def test_a_new_node_must_meet_what_is_enforced_too() -> None:
     plugin = added(on_labels(expression("pool", "Exists")))
-    waiting = compiled(pod_doc(nodeSelector=SSD))
-    bare, pooled = a_node(labels=SSD), a_node(labels={**SSD, "pool": "x"})
+    waiting = compiled(plain_pod(nodeSelector=SSD))
+    bare, pooled = compiled_node(labels=SSD), compiled_node(labels={**SSD, "pool": "x"})
     assert hint(plugin, NODE, ActionType.ADD, waiting, new=bare) is Hint.SKIP
     assert hint(plugin, NODE, ActionType.ADD, waiting, new=pooled) is Hint.QUEUE
 
@@ -240,7 +241,7 @@ def test_a_new_node_must_meet_what_is_enforced_too() -> None:
 def test_of_the_old_node_only_the_pods_own_wishes_are_asked() -> None:
     """So a node that comes to meet what is enforced does not wake a pod whose own wishes it met before."""
     plugin = added(on_labels(expression("pool", "Exists")))
-    waiting = compiled(pod_doc(nodeSelector=SSD))
-    before, after = a_node(labels=SSD), a_node(labels={**SSD, "pool": "x"})
+    waiting = compiled(plain_pod(nodeSelector=SSD))
+    before, after = compiled_node(labels=SSD), compiled_node(labels={**SSD, "pool": "x"})
     assert hint(plugin, NODE, ActionType.UPDATE_NODE_LABEL, waiting, old=before, new=after) is Hint.SKIP
-    assert hint(plugin, NODE, ActionType.UPDATE_NODE_LABEL, waiting, old=a_node(), new=after) is Hint.QUEUE
+    assert hint(plugin, NODE, ActionType.UPDATE_NODE_LABEL, waiting, old=compiled_node(), new=after) is Hint.QUEUE

@@ -9,6 +9,7 @@ from fairlead.framework.plugin import Hint, Plugin
 from fairlead.framework.profile import profile_of
 from fairlead.model import kinds
 from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
+from fairlead.model.flow import Doc
 from fairlead.model.reasons import Code
 from fairlead.plugins.features import NodeDeclaredFeatures
 from fairlead.plugins.images import ImageLocality
@@ -18,8 +19,8 @@ from fairlead.plugins.node_ports import NodePorts
 from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
 from fairlead.plugins.taints import TaintToleration
 from fairlead.state.cluster import Cluster
-from tests.unit.plugins.stand import Doc, a_node, a_pod, hint, node_doc, pod_doc
-from tests.unit.plugins.street import Street
+from tests.support.documents import compiled_node, compiled_pod, node, plain_pod
+from tests.support.plugins import PluginScenario, hint
 
 CORDON = "node.kubernetes.io/unschedulable"
 TOLERANT: Doc = {"key": CORDON, "operator": "Exists", "effect": "NoSchedule"}
@@ -29,8 +30,12 @@ TOLERANT: Doc = {"key": CORDON, "operator": "Exists", "effect": "NoSchedule"}
 
 
 def test_higher_priority_comes_first_and_among_equals_who_waited_longer() -> None:
-    waiting = [(a_pod("low"), 1.0), (a_pod("late", priority=5), 9.0), (a_pod("early", priority=5), 2.0)]
-    waiting.append((a_pod("negative", priority=-3), 0.0))
+    waiting = [
+        (compiled_pod("low"), 1.0),
+        (compiled_pod("late", priority=5), 9.0),
+        (compiled_pod("early", priority=5), 2.0),
+    ]
+    waiting.append((compiled_pod("negative", priority=-3), 0.0))
     ordered = sorted(waiting, key=lambda entry: PrioritySort().queue_key(*entry))
     assert [pod.name for pod, _ in ordered] == ["early", "late", "low", "negative"]
 
@@ -39,27 +44,33 @@ def test_higher_priority_comes_first_and_among_equals_who_waited_longer() -> Non
 
 
 def test_a_gated_pod_says_what_it_waits_for() -> None:
-    gated = a_pod(schedulingGates=[{"name": "a.io/x"}, {"name": "b"}])
+    gated = compiled_pod(schedulingGates=[{"name": "a.io/x"}, {"name": "b"}])
     status = SchedulingGates().admit(gated, Cluster())
     assert status is not None
     assert (status.code, status.message) == (Code.UNRESOLVABLE, "waiting for scheduling gates: [a.io/x b]")
-    assert SchedulingGates().admit(a_pod(), Cluster()) is None
+    assert SchedulingGates().admit(compiled_pod(), Cluster()) is None
 
 
 def test_only_the_loss_of_its_own_gates_wakes_it() -> None:
     action = ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
-    assert hint(SchedulingGates(), POD, action, a_pod("a"), old=a_pod("a"), new=a_pod("a")) is Hint.QUEUE
-    assert hint(SchedulingGates(), POD, action, a_pod("a"), old=a_pod("b"), new=a_pod("b")) is Hint.SKIP
-    assert hint(SchedulingGates(), POD, ActionType.UPDATE_POD_LABEL, a_pod("a")) is None
+    assert (
+        hint(SchedulingGates(), POD, action, compiled_pod("a"), old=compiled_pod("a"), new=compiled_pod("a"))
+        is Hint.QUEUE
+    )
+    assert (
+        hint(SchedulingGates(), POD, action, compiled_pod("a"), old=compiled_pod("b"), new=compiled_pod("b"))
+        is Hint.SKIP
+    )
+    assert hint(SchedulingGates(), POD, ActionType.UPDATE_POD_LABEL, compiled_pod("a")) is None
 
 
 # ---- NodeUnschedulable ----
 
 
-def street() -> Street:
-    made = Street()
-    made.put(kinds.NODE, node_doc("open"))
-    made.put(kinds.NODE, node_doc("cordoned", unschedulable=True))
+def street() -> PluginScenario:
+    made = PluginScenario()
+    made.put(kinds.NODE, node("open"))
+    made.put(kinds.NODE, node("cordoned", unschedulable=True))
     return made
 
 
@@ -75,16 +86,16 @@ def street() -> Street:
     ],
 )
 def test_a_cordoned_node_takes_only_pods_that_tolerate_it(tolerations: list[Doc], refused: bool) -> None:
-    plugin, document = NodeUnschedulable(), pod_doc(tolerations=tolerations)
-    assert plugin.concerns(a_pod(tolerations=tolerations)) is refused
+    plugin, document = NodeUnschedulable(), plain_pod(tolerations=tolerations)
+    assert plugin.concerns(compiled_pod(tolerations=tolerations)) is refused
     if refused:
         assert street().refusals(plugin, document) == {"cordoned": "node(s) were unschedulable (final)"}
 
 
 def test_the_taint_alone_does_not_cordon() -> None:
-    where = Street()
-    where.put(kinds.NODE, node_doc("n", taints=[{"key": CORDON, "effect": "NoSchedule"}]))
-    assert where.refusals(NodeUnschedulable(), pod_doc()) == {}
+    where = PluginScenario()
+    where.put(kinds.NODE, node("n", taints=[{"key": CORDON, "effect": "NoSchedule"}]))
+    assert where.refusals(NodeUnschedulable(), plain_pod()) == {}
 
 
 @pytest.mark.parametrize(
@@ -100,17 +111,17 @@ def test_the_taint_alone_does_not_cordon() -> None:
 )
 def test_a_node_wakes_when_it_is_uncordoned_or_comes_open(was: bool | None, is_now: bool, expected: Hint) -> None:
     action = ActionType.ADD if was is None else ActionType.UPDATE_NODE_TAINT
-    before = None if was is None else a_node(unschedulable=was)
+    before = None if was is None else compiled_node(unschedulable=was)
     plugin = NodeUnschedulable()
-    assert hint(plugin, NODE, action, a_pod(), old=before, new=a_node(unschedulable=is_now)) is expected
+    assert hint(plugin, NODE, action, compiled_pod(), old=before, new=compiled_node(unschedulable=is_now)) is expected
 
 
 def test_a_toleration_of_its_own_wakes_if_it_answers_the_cordon() -> None:
     plugin, action = NodeUnschedulable(), ActionType.UPDATE_POD_TOLERATION
-    tolerant, other = a_pod("a", tolerations=[TOLERANT]), a_pod("a", tolerations=[{"key": "x"}])
-    assert hint(plugin, POD, action, a_pod("a"), old=a_pod("a"), new=tolerant) is Hint.QUEUE
-    assert hint(plugin, POD, action, a_pod("a"), old=a_pod("a"), new=other) is Hint.SKIP
-    assert hint(plugin, POD, action, a_pod("b"), old=a_pod("a"), new=tolerant) is Hint.SKIP
+    tolerant, other = compiled_pod("a", tolerations=[TOLERANT]), compiled_pod("a", tolerations=[{"key": "x"}])
+    assert hint(plugin, POD, action, compiled_pod("a"), old=compiled_pod("a"), new=tolerant) is Hint.QUEUE
+    assert hint(plugin, POD, action, compiled_pod("a"), old=compiled_pod("a"), new=other) is Hint.SKIP
+    assert hint(plugin, POD, action, compiled_pod("b"), old=compiled_pod("a"), new=tolerant) is Hint.SKIP
 
 
 # ---- NodeName ----
@@ -118,14 +129,14 @@ def test_a_toleration_of_its_own_wakes_if_it_answers_the_cordon() -> None:
 
 def test_a_pod_that_names_a_node_fits_no_other() -> None:
     words = "node(s) didn't match the requested node name (final)"
-    assert street().judged(NodeName(), pod_doc(nodeName="open")) == {"cordoned": words}
-    assert street().judged(NodeName(), pod_doc(nodeName="elsewhere")) == {"open": words, "cordoned": words}
-    assert not NodeName().concerns(a_pod())
+    assert street().judged(NodeName(), plain_pod(nodeName="open")) == {"cordoned": words}
+    assert street().judged(NodeName(), plain_pod(nodeName="elsewhere")) == {"open": words, "cordoned": words}
+    assert not NodeName().concerns(compiled_pod())
 
 
 def test_any_new_node_wakes_it() -> None:
-    assert hint(NodeName(), NODE, ActionType.ADD, a_pod(), new=a_node(unschedulable=True)) is Hint.QUEUE
-    assert hint(NodeName(), NODE, ActionType.UPDATE_NODE_LABEL, a_pod(), new=a_node()) is None
+    assert hint(NodeName(), NODE, ActionType.ADD, compiled_pod(), new=compiled_node(unschedulable=True)) is Hint.QUEUE
+    assert hint(NodeName(), NODE, ActionType.UPDATE_NODE_LABEL, compiled_pod(), new=compiled_node()) is None
 
 
 # ---- the registrations of all of them ----

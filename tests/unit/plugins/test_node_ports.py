@@ -9,11 +9,11 @@ import pytest
 from fairlead.framework.plugin import Hint
 from fairlead.model import kinds
 from fairlead.model.events import NODE, POD, ActionType
-from fairlead.model.flow import Happened
+from fairlead.model.flow import Doc
 from fairlead.model.reasons import SKIP
 from fairlead.plugins.node_ports import NodePorts
-from tests.unit.plugins.stand import Doc, a_node, a_pod, compiled, hint, node_doc, pod_doc
-from tests.unit.plugins.street import Street
+from tests.support.documents import compiled, compiled_node, compiled_pod, node, plain_pod
+from tests.support.plugins import PluginScenario, hint
 
 PLUGIN = NodePorts()
 TAKEN = "node(s) didn't have free ports for the requested pod ports"
@@ -22,15 +22,15 @@ TAKEN = "node(s) didn't have free ports for the requested pod ports"
 def opening(port: int, *, ip: str = "", protocol: str = "", name: str = "p", **more: Any) -> Doc:
     wish = {"containerPort": 1, "hostPort": port, **({"hostIP": ip} if ip else {})}
     wish |= {"protocol": protocol} if protocol else {}
-    return pod_doc(name, containers=[{"name": "c", "ports": [wish]}], **more)
+    return plain_pod(name, containers=[{"name": "c", "ports": [wish]}], **more)
 
 
-def street(*seated: Doc) -> Street:
-    made = Street()
-    made.put(kinds.NODE, node_doc("n"))
+def street(*seated: Doc) -> PluginScenario:
+    made = PluginScenario()
+    made.put(kinds.NODE, node("n"))
     for number, document in enumerate(seated):
         metadata = {**document["metadata"], "name": f"e{number}", "uid": f"e{number}"}
-        made.pod_state({**document, "metadata": metadata}, "n")
+        made.put_on({**document, "metadata": metadata}, "n")
     return made
 
 
@@ -56,14 +56,14 @@ def test_ports_conflict_by_address_protocol_and_number(used: Doc, wanted: Doc, r
 
 
 def test_a_pod_without_host_ports_is_not_looked_at() -> None:
-    assert street().prepared(PLUGIN, pod_doc())[2] is SKIP
-    plain = pod_doc(containers=[{"name": "c", "ports": [{"containerPort": 80}]}])
+    assert street().prepared(PLUGIN, plain_pod())[2] is SKIP
+    plain = plain_pod(containers=[{"name": "c", "ports": [{"containerPort": 80}]}])
     assert street().prepared(PLUGIN, plain)[2] is SKIP
 
 
 def with_init(**more: Any) -> Doc:
     container = {"name": "i", "ports": [{"containerPort": 80, "hostPort": 80}], **more}
-    return pod_doc(initContainers=[container])
+    return plain_pod(initContainers=[container])
 
 
 def test_sidecars_count_and_other_init_containers_do_not() -> None:
@@ -72,14 +72,14 @@ def test_sidecars_count_and_other_init_containers_do_not() -> None:
 
 
 def test_a_pod_does_not_conflict_with_itself() -> None:
-    twice = pod_doc(containers=[{"name": n, "ports": [{"hostPort": 80}]} for n in ("a", "b")])
+    twice = plain_pod(containers=[{"name": n, "ports": [{"hostPort": 80}]} for n in ("a", "b")])
     assert street().refusals(PLUGIN, twice) == {}
 
 
 def test_ports_are_a_set_so_the_first_of_two_to_leave_frees_them() -> None:
     where = street(opening(80), opening(80))
     leaving = {"metadata": {"name": "e0", "uid": "e0", "namespace": "default"}, "spec": {"containers": []}}
-    where.put(kinds.POD, leaving, Happened.DELETED)
+    where.remove(kinds.POD, leaving)
     assert where.refusals(PLUGIN, opening(80)) == {}
 
 
@@ -94,7 +94,7 @@ def test_a_deleted_pod_wakes_if_its_ports_were_in_the_way() -> None:
     waiting = opening(80)
     assert deletion(waiting, opening(80, nodeName="n")) is Hint.QUEUE
     assert deletion(waiting, opening(81, nodeName="n")) is Hint.SKIP
-    assert deletion(waiting, pod_doc(nodeName="n")) is Hint.SKIP
+    assert deletion(waiting, plain_pod(nodeName="n")) is Hint.SKIP
     assert deletion(opening(80, ip="10.0.0.1"), opening(80, ip="10.0.0.2", nodeName="n")) is Hint.SKIP
 
 
@@ -105,5 +105,5 @@ def test_a_deleted_pod_that_was_nowhere_wakes_nobody() -> None:
 
 
 def test_any_new_node_wakes() -> None:
-    assert hint(PLUGIN, NODE, ActionType.ADD, a_pod(), new=a_node()) is Hint.QUEUE
-    assert hint(PLUGIN, POD, ActionType.UPDATE_POD_LABEL, a_pod()) is None
+    assert hint(PLUGIN, NODE, ActionType.ADD, compiled_pod(), new=compiled_node()) is Hint.QUEUE
+    assert hint(PLUGIN, POD, ActionType.UPDATE_POD_LABEL, compiled_pod()) is None

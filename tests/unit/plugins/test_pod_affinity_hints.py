@@ -6,23 +6,23 @@ import pytest
 
 from fairlead.framework.plugin import Hint
 from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
+from fairlead.model.flow import Doc
 from fairlead.model.node import Node, compile_node
 from fairlead.model.pod import Pod, Shapes, compile_pod
 from fairlead.plugins.pod_affinity import InterPodAffinity
 from fairlead.plugins.pod_affinity_hints import after_node_change, after_pod_change
-from tests.property.neighbourhoods import ZONE
-from tests.unit.plugins.street import Doc, apart, near, pod, term
+from tests.support.documents import ZONE, apart, near, plain_pod, term
 
 WEB, DB = {"app": "web"}, {"app": "db"}
 SHAPES = Shapes()
 
 
 def seated(name: str, labels: dict[str, str], *, node: str = "n1", affinity: Doc | None = None) -> Pod:
-    return compile_pod(pod(name, labels, nodeName=node, affinity=affinity), SHAPES)
+    return compile_pod(plain_pod(name, labels, nodeName=node, affinity=affinity), SHAPES)
 
 
 def refused(affinity: Doc) -> Pod:
-    return compile_pod(pod("waiting", WEB, affinity=affinity), SHAPES)
+    return compile_pod(plain_pod("waiting", WEB, affinity=affinity), SHAPES)
 
 
 def node(zone: str | None = None) -> Node:

@@ -9,30 +9,31 @@ import pytest
 
 from fairlead.framework.plugin import Hint
 from fairlead.model.events import POD, ActionType
-from fairlead.model.flow import Happened, Verb
+from fairlead.model.flow import Doc, Happened, Verb
 from fairlead.plugins.node_basics import NodeUnschedulable
 from fairlead.plugins.preemption import DefaultPreemption, best_candidates
 from fairlead.plugins.victims import VictimNode
-from tests.unit.engine.stage import Doc, Stage, deleting, node, pod
-from tests.unit.plugins.arena import NOW
-from tests.unit.plugins.arena import pod as plain_pod
-from tests.unit.plugins.stand import a_pod, compiled, hint
+from tests.support.documents import compiled, compiled_pod, deleting, node, pod
+from tests.support.documents import pod as plain_pod
+from tests.support.plugins import hint
+from tests.support.preemption import NOW
+from tests.support.scheduling import SchedulerScenario
 
 
-def stage(nodes: int = 1, **options: Any) -> Stage:
-    return Stage(NodeUnschedulable(), DefaultPreemption(**options), nodes=nodes)
+def stage(nodes: int = 1, **options: Any) -> SchedulerScenario:
+    return SchedulerScenario(NodeUnschedulable(), DefaultPreemption(**options), nodes=nodes)
 
 
-def message(on: Stage, name: str) -> str:
+def message(on: SchedulerScenario, name: str) -> str:
     said: str = on.conditions(name)[-1]["message"]
     return said
 
 
-def deleted(on: Stage) -> list[str]:
+def deleted(on: SchedulerScenario) -> list[str]:
     return [w.name for w in on.writes if w.verb is Verb.DELETE]
 
 
-def nominated(on: Stage, name: str) -> str:
+def nominated(on: SchedulerScenario, name: str) -> str:
     promised: str = on.backlog.nominator.node_of(f"uid-{name}")
     return promised
 
@@ -80,7 +81,7 @@ def test_a_pod_whose_victim_is_still_leaving_waits_for_it() -> None:
 
 
 def test_nodes_whose_refusal_is_final_are_no_candidates() -> None:
-    on = Stage(NodeUnschedulable(), DefaultPreemption())
+    on = SchedulerScenario(NodeUnschedulable(), DefaultPreemption())
     cordoned = node("closed")
     cordoned["spec"]["unschedulable"] = True
     on.tell(cordoned, node("small", cpu="1"), node("full"), pod("peer", cpu="4", on="full", priority=5))
@@ -182,8 +183,11 @@ def test_ties_are_all_kept() -> None:
 
 
 def test_a_deletion_never_wakes_by_itself() -> None:
-    assert hint(DefaultPreemption(), POD, ActionType.DELETE, a_pod(), old=a_pod("e", nodeName="n")) is Hint.SKIP
-    assert hint(DefaultPreemption(), POD, ActionType.ADD, a_pod()) is None
+    assert (
+        hint(DefaultPreemption(), POD, ActionType.DELETE, compiled_pod(), old=compiled_pod("e", nodeName="n"))
+        is Hint.SKIP
+    )
+    assert hint(DefaultPreemption(), POD, ActionType.ADD, compiled_pod()) is None
 
 
 def test_the_search_stops_when_enough_candidates_are_found() -> None:

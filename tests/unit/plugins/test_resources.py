@@ -9,26 +9,27 @@ import pytest
 from fairlead.framework.plugin import Hint, Plugin
 from fairlead.model import kinds
 from fairlead.model.events import NODE, POD, ActionType
+from fairlead.model.flow import Doc
 from fairlead.plugins.resources import NodeResourcesBalancedAllocation, NodeResourcesFit
-from tests.unit.plugins.stand import Doc, a_node, a_pod, asking, compiled, hint, node_doc, pod_doc
-from tests.unit.plugins.street import Street
+from tests.support.documents import asking, compiled, compiled_node, compiled_pod, node, plain_pod
+from tests.support.plugins import PluginScenario, hint
 
 GPU = "example.com/gpu"
 FIT = NodeResourcesFit()
 BALANCED = NodeResourcesBalancedAllocation()
 
 
-def street(**allocatable: str) -> Street:
-    made = Street()
-    made.put(kinds.NODE, node_doc("n", allocatable=allocatable))
+def street(**allocatable: str) -> PluginScenario:
+    made = PluginScenario()
+    made.put(kinds.NODE, node("n", allocatable=allocatable))
     return made
 
 
-def refusal(where: Street, document: Doc, plugin: Plugin = FIT) -> str:
+def refusal(where: PluginScenario, document: Doc, plugin: Plugin = FIT) -> str:
     return where.refusals(plugin, document).get("n", "")
 
 
-def score(where: Street, document: Doc, plugin: Plugin) -> int | None:
+def score(where: PluginScenario, document: Doc, plugin: Plugin) -> int | None:
     scores = where.scores(plugin, document, "n")
     return None if scores is None else scores["n"]
 
@@ -37,17 +38,17 @@ def score(where: Street, document: Doc, plugin: Plugin) -> int | None:
 
 
 def test_a_node_without_a_number_of_pods_takes_none() -> None:
-    assert refusal(street(cpu="4"), pod_doc()) == "Too many pods"
+    assert refusal(street(cpu="4"), plain_pod()) == "Too many pods"
 
 
 def test_a_pod_that_asks_for_nothing_only_needs_a_place() -> None:
-    assert refusal(street(pods="1"), pod_doc()) == ""
+    assert refusal(street(pods="1"), plain_pod()) == ""
 
 
 def test_every_lack_is_said_in_order() -> None:
     where = street(cpu="2", memory="2", **{"ephemeral-storage": "2", GPU: "2"}, pods="1")
-    where.pod_state(pod_doc("e", requests={"cpu": "1", "memory": "1", "ephemeral-storage": "1", GPU: "1"}), "n")
-    wanted = pod_doc(requests={GPU: "2", "ephemeral-storage": "2", "memory": "2", "cpu": "2"})
+    where.put_on(plain_pod("e", requests={"cpu": "1", "memory": "1", "ephemeral-storage": "1", GPU: "1"}), "n")
+    wanted = plain_pod(requests={GPU: "2", "ephemeral-storage": "2", "memory": "2", "cpu": "2"})
     assert refusal(where, wanted) == (
         "Too many pods; Insufficient cpu; Insufficient memory; Insufficient ephemeral-storage;"
         " Insufficient example.com/gpu"
@@ -56,71 +57,71 @@ def test_every_lack_is_said_in_order() -> None:
 
 def test_more_than_the_node_has_in_all_is_final() -> None:
     where = street(cpu="2", pods="9")
-    where.pod_state(pod_doc("e", requests={"cpu": "1"}), "n")
-    assert refusal(where, pod_doc(requests={"cpu": "2"})) == "Insufficient cpu"
-    assert refusal(where, pod_doc(requests={"cpu": "2001m"})) == "Insufficient cpu (final)"
+    where.put_on(plain_pod("e", requests={"cpu": "1"}), "n")
+    assert refusal(where, plain_pod(requests={"cpu": "2"})) == "Insufficient cpu"
+    assert refusal(where, plain_pod(requests={"cpu": "2001m"})) == "Insufficient cpu (final)"
 
 
 def test_too_many_pods_is_final_only_with_a_request_beyond_the_node() -> None:
     where = street(cpu="2", memory="8Gi", pods="0")
-    assert refusal(where, pod_doc(requests={"cpu": "2"})) == "Too many pods"
-    assert refusal(where, pod_doc(requests={"cpu": "3"})) == "Too many pods; Insufficient cpu (final)"
+    assert refusal(where, plain_pod(requests={"cpu": "2"})) == "Too many pods"
+    assert refusal(where, plain_pod(requests={"cpu": "3"})) == "Too many pods; Insufficient cpu (final)"
 
 
 def test_one_resource_beyond_the_node_makes_all_of_its_reasons_final() -> None:
     where = street(cpu="2", memory="2", pods="9")
-    where.pod_state(pod_doc("e", requests={"cpu": "1"}), "n")
-    wanted = pod_doc(requests={"cpu": "2", "memory": "3"})
+    where.put_on(plain_pod("e", requests={"cpu": "1"}), "n")
+    wanted = plain_pod(requests={"cpu": "2", "memory": "3"})
     assert refusal(where, wanted) == "Insufficient cpu; Insufficient memory (final)"
 
 
 def test_what_asks_for_zero_fits_an_overbooked_node() -> None:
     where = street(cpu="1", pods="9")
-    where.pod_state(pod_doc("e", requests={"cpu": "3"}), "n")
-    assert refusal(where, pod_doc(requests={"cpu": "0"})) == ""
-    assert refusal(where, pod_doc(requests={"cpu": "1m"})) == "Insufficient cpu"
+    where.put_on(plain_pod("e", requests={"cpu": "3"}), "n")
+    assert refusal(where, plain_pod(requests={"cpu": "0"})) == ""
+    assert refusal(where, plain_pod(requests={"cpu": "1m"})) == "Insufficient cpu"
 
 
 def test_a_scalar_that_the_node_does_not_have_counts_as_zero() -> None:
-    assert refusal(street(pods="9"), pod_doc(requests={GPU: "1"})) == f"Insufficient {GPU} (final)"
-    assert refusal(street(pods="9"), pod_doc(requests={GPU: "0"})) == ""
+    assert refusal(street(pods="9"), plain_pod(requests={GPU: "1"})) == f"Insufficient {GPU} (final)"
+    assert refusal(street(pods="9"), plain_pod(requests={GPU: "0"})) == ""
 
 
 def test_resources_of_no_known_kind_are_ignored() -> None:
-    assert refusal(street(pods="9"), pod_doc(requests={"bananas": "5"})) == ""
+    assert refusal(street(pods="9"), plain_pod(requests={"bananas": "5"})) == ""
 
 
 @pytest.mark.parametrize("name", ["hugepages-2Mi", "attachable-volumes-x", "pool.kubernetes.io/thing"])
 def test_scalars_are_more_than_extended_resources(name: str) -> None:
-    assert refusal(street(pods="9"), pod_doc(requests={name: "1"})) == f"Insufficient {name} (final)"
+    assert refusal(street(pods="9"), plain_pod(requests={name: "1"})) == f"Insufficient {name} (final)"
 
 
 def test_ignored_resources_and_groups_are_not_looked_at() -> None:
-    wanted = pod_doc(requests={GPU: "1", "other.io/a": "1", "other.io/b": "1", "cpu": "1"})
+    wanted = plain_pod(requests={GPU: "1", "other.io/a": "1", "other.io/b": "1", "cpu": "1"})
     plugin = NodeResourcesFit(ignored_resources=[GPU], ignored_groups=["other.io"])
     assert refusal(street(cpu="1", pods="9"), wanted, plugin) == ""
 
 
 def test_only_extended_resources_can_be_ignored() -> None:
     plugin = NodeResourcesFit(ignored_resources=["cpu", "hugepages-2Mi"])
-    wanted = pod_doc(requests={"cpu": "1", "hugepages-2Mi": "1"})
+    wanted = plain_pod(requests={"cpu": "1", "hugepages-2Mi": "1"})
     assert refusal(street(pods="9"), wanted, plugin) == "Insufficient cpu; Insufficient hugepages-2Mi (final)"
 
 
 def test_requests_are_rounded_up_once_for_the_pod() -> None:
     halves = [asking({"cpu": "0.5m"}), asking({"cpu": "0.5m"})]
-    assert compiled(pod_doc(containers=halves)).shape.fit_request["cpu"] == 1
+    assert compiled(plain_pod(containers=halves)).shape.fit_request["cpu"] == 1
     thirds = [asking({"cpu": "0.4m"})] * 3
-    assert compiled(pod_doc(containers=thirds)).shape.fit_request["cpu"] == 2
+    assert compiled(plain_pod(containers=thirds)).shape.fit_request["cpu"] == 2
 
 
 def test_pod_level_requests_take_the_place_of_the_sum_and_overhead_comes_on_top() -> None:
-    document = pod_doc(requests={"cpu": "1"}, resources={"requests": {"cpu": "2"}}, overhead={"cpu": "250m"})
+    document = plain_pod(requests={"cpu": "1"}, resources={"requests": {"cpu": "2"}}, overhead={"cpu": "250m"})
     assert compiled(document).shape.fit_request["cpu"] == 2250
 
 
 def test_the_peak_of_init_containers_counts_with_the_sidecars_before_them() -> None:
-    document = pod_doc(
+    document = plain_pod(
         requests={"cpu": "1"},
         initContainers=[asking({"cpu": "1"}, restartPolicy="Always"), asking({"cpu": "3"}), asking({"cpu": "1"})],
     )
@@ -128,7 +129,7 @@ def test_the_peak_of_init_containers_counts_with_the_sidecars_before_them() -> N
 
 
 def test_the_incoming_pod_is_judged_by_its_spec_but_booked_by_its_status() -> None:
-    document = pod_doc(requests={"cpu": "1"})
+    document = plain_pod(requests={"cpu": "1"})
     status = {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]}
     shape = compiled({**document, "status": status}).shape
     assert (shape.fit_request["cpu"], shape.request["cpu"]) == (1000, 3000)
@@ -154,14 +155,14 @@ def amounts(values: tuple[int, ...]) -> dict[str, str]:
     return {r: f"{v}m" if r == "cpu" else str(v) for (r, _), v in zip(HEAVY, values, strict=False)}
 
 
-def vector_street(allocated: tuple[int, ...], allocatable: tuple[int, ...]) -> Street:
+def vector_street(allocated: tuple[int, ...], allocatable: tuple[int, ...]) -> PluginScenario:
     made = street(**amounts(allocatable), pods="9")
-    made.pod_state(pod_doc("e", requests=amounts(allocated)), "n")
+    made.put_on(plain_pod("e", requests=amounts(allocated)), "n")
     return made
 
 
 def newcomer(requested: tuple[int, ...], allocated: tuple[int, ...]) -> Doc:
-    return pod_doc(requests=amounts(tuple(r - a for r, a in zip(requested, allocated, strict=True))))
+    return plain_pod(requests=amounts(tuple(r - a for r, a in zip(requested, allocated, strict=True))))
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: f"{v[0]}")
@@ -174,10 +175,10 @@ def test_least_most_and_balanced_score_as_the_original_does(vector: Vector) -> N
 
 
 def test_a_node_that_has_nothing_scores_nothing() -> None:
-    where, document = street(pods="9"), pod_doc(requests={"cpu": "0", "memory": "0"})
+    where, document = street(pods="9"), plain_pod(requests={"cpu": "0", "memory": "0"})
     assert score(where, document, FIT) == 0
     assert score(where, document, NodeResourcesFit(strategy="MostAllocated")) == 0
-    assert score(where, pod_doc(requests={"cpu": "1"}), BALANCED) == 75
+    assert score(where, plain_pod(requests={"cpu": "1"}), BALANCED) == 75
 
 
 SHAPES: list[tuple[list[tuple[int, int]], int, int, int]] = [
@@ -204,13 +205,13 @@ def test_requested_to_capacity_ratio_follows_its_shape(
 def test_a_resource_that_scores_nothing_drops_out_of_the_weights() -> None:
     """cpu is used to 50 % and memory not at all: with memory in the weights it would be 25."""
     plugin = NodeResourcesFit(strategy="RequestedToCapacityRatio", shape=[(0, 0), (100, 10)])
-    document = pod_doc(requests={"cpu": "2", "memory": "0"})
+    document = plain_pod(requests={"cpu": "2", "memory": "0"})
     assert score(street(cpu="4", memory="8Gi", pods="9"), document, plugin) == 50
 
 
 def test_the_weighted_mean_is_rounded_half_up() -> None:
     plugin = NodeResourcesFit(strategy="RequestedToCapacityRatio", shape=[(0, 0), (100, 10)])
-    document = pod_doc(requests={"cpu": "50", "memory": "51"})
+    document = plain_pod(requests={"cpu": "50", "memory": "51"})
     assert score(street(cpu="100", memory="100", pods="9"), document, plugin) == 51
 
 
@@ -219,8 +220,8 @@ def test_the_weighted_mean_is_rounded_half_up() -> None:
 
 def test_the_fit_score_knows_nothing_of_pod_level_requests() -> None:
     where = street(cpu="4", memory="8Gi", pods="9")
-    whole = pod_doc(resources={"requests": {"cpu": "2", "memory": "4Gi"}})
-    silent = pod_doc()
+    whole = plain_pod(resources={"requests": {"cpu": "2", "memory": "4Gi"}})
+    silent = plain_pod()
     assert compiled(whole).shape.score_request["cpu"] == 100
     assert score(where, whole, FIT) == score(where, silent, FIT) == (97 + 97) // 2
     assert compiled(whole).shape.fit_request["cpu"] == compiled(whole).shape.request["cpu"] == 2000
@@ -229,17 +230,17 @@ def test_the_fit_score_knows_nothing_of_pod_level_requests() -> None:
 
 
 def test_containers_that_say_nothing_count_a_default_each_init_containers_too() -> None:
-    two = compiled(pod_doc(containers=[asking({}), asking({"cpu": "1"})])).shape.score_request
+    two = compiled(plain_pod(containers=[asking({}), asking({"cpu": "1"})])).shape.score_request
     assert (two["cpu"], two["memory"]) == (1100, 2 * 209715200)
-    starting = compiled(pod_doc(requests={"cpu": "50m"}, initContainers=[asking({})])).shape.score_request
+    starting = compiled(plain_pod(requests={"cpu": "50m"}, initContainers=[asking({})])).shape.score_request
     assert starting["cpu"] == 100
-    assert compiled(pod_doc(requests={"cpu": "0", "memory": "0"})).shape.score_request["cpu"] == 0
+    assert compiled(plain_pod(requests={"cpu": "0", "memory": "0"})).shape.score_request["cpu"] == 0
 
 
 def test_existing_pods_that_say_nothing_count_the_default_in_the_fit_score_only() -> None:
     where = street(cpu="1", memory="1000Mi", pods="9")
-    where.pod_state(pod_doc("e"), "n")
-    document = pod_doc(requests={"cpu": "100m", "memory": "0"})
+    where.put_on(plain_pod("e"), "n")
+    document = plain_pod(requests={"cpu": "100m", "memory": "0"})
     assert score(where, document, FIT) == (80 + 80) // 2
     assert score(where, document, BALANCED) == 50 + (50 + 95 - 100) // 2
 
@@ -247,34 +248,34 @@ def test_existing_pods_that_say_nothing_count_the_default_in_the_fit_score_only(
 def test_scalars_count_only_if_asked_for_and_other_names_never() -> None:
     plugin = NodeResourcesFit(resources=[("cpu", 1), (GPU, 1), ("pods", 1)])
     where = street(cpu="4", **{GPU: "4"}, pods="9")
-    assert score(where, pod_doc(requests={"cpu": "1"}), plugin) == 75
-    assert score(where, pod_doc(requests={"cpu": "1", GPU: "3"}), plugin) == (75 + 25) // 2
+    assert score(where, plain_pod(requests={"cpu": "1"}), plugin) == 75
+    assert score(where, plain_pod(requests={"cpu": "1", GPU: "3"}), plugin) == (75 + 25) // 2
 
 
 def test_a_weight_of_zero_is_one() -> None:
-    where, document = street(cpu="4", memory="4", pods="9"), pod_doc(requests={"cpu": "1", "memory": "3"})
+    where, document = street(cpu="4", memory="4", pods="9"), plain_pod(requests={"cpu": "1", "memory": "3"})
     assert score(where, document, NodeResourcesFit(resources=[("cpu", 0), ("memory", 1)])) == 50
 
 
 def test_balanced_steps_aside_for_pods_that_ask_for_nothing_of_its_resources() -> None:
     where = street(cpu="4", memory="4", **{GPU: "4"}, pods="9")
-    assert score(where, pod_doc(), BALANCED) is None
-    assert score(where, pod_doc(requests={GPU: "1"}), BALANCED) is None
-    assert score(where, pod_doc(requests={GPU: "1"}), NodeResourcesBalancedAllocation(resources=HEAVY)) is not None
+    assert score(where, plain_pod(), BALANCED) is None
+    assert score(where, plain_pod(requests={GPU: "1"}), BALANCED) is None
+    assert score(where, plain_pod(requests={GPU: "1"}), NodeResourcesBalancedAllocation(resources=HEAVY)) is not None
 
 
 def test_balanced_scores_the_improvement_and_no_change_is_75() -> None:
     where = street(cpu="4", memory="4", pods="9")
-    assert score(where, pod_doc(requests={"cpu": "2", "memory": "2"}), BALANCED) == 75
-    where.pod_state(pod_doc("e", requests={"cpu": "2"}), "n")
-    assert score(where, pod_doc(requests={"memory": "2"}), BALANCED) == 50 + (50 + 100 - 75) // 2
-    assert score(where, pod_doc(requests={"cpu": "2"}), BALANCED) == 50 + (50 + 50 - 75) // 2
+    assert score(where, plain_pod(requests={"cpu": "2", "memory": "2"}), BALANCED) == 75
+    where.put_on(plain_pod("e", requests={"cpu": "2"}), "n")
+    assert score(where, plain_pod(requests={"memory": "2"}), BALANCED) == 50 + (50 + 100 - 75) // 2
+    assert score(where, plain_pod(requests={"cpu": "2"}), BALANCED) == 50 + (50 + 50 - 75) // 2
 
 
 def test_fractions_beyond_the_whole_count_as_whole() -> None:
     where = street(cpu="1", memory="1", pods="9")
-    where.pod_state(pod_doc("e", requests={"cpu": "5", "memory": "1"}), "n")
-    assert score(where, pod_doc(requests={"cpu": "1"}), BALANCED) == 75
+    where.put_on(plain_pod("e", requests={"cpu": "5", "memory": "1"}), "n")
+    assert score(where, plain_pod(requests={"cpu": "1"}), BALANCED) == 75
 
 
 # ---- hints ----
@@ -287,16 +288,16 @@ def fit_pod_hint(waiting: Doc, old: Doc | None, new: Doc | None) -> Hint | None:
 
 
 def test_a_deleted_pod_wakes_if_it_had_a_node_or_was_promised_one() -> None:
-    waiting = pod_doc(requests={"cpu": "1"})
-    assert fit_pod_hint(waiting, pod_doc("e", nodeName="n"), None) is Hint.QUEUE
-    nominated = {**pod_doc("e"), "status": {"nominatedNodeName": "n"}}
+    waiting = plain_pod(requests={"cpu": "1"})
+    assert fit_pod_hint(waiting, plain_pod("e", nodeName="n"), None) is Hint.QUEUE
+    nominated = {**plain_pod("e"), "status": {"nominatedNodeName": "n"}}
     assert fit_pod_hint(waiting, nominated, None) is Hint.QUEUE
-    assert fit_pod_hint(waiting, pod_doc("e"), None) is Hint.SKIP
+    assert fit_pod_hint(waiting, plain_pod("e"), None) is Hint.SKIP
 
 
 def test_a_smaller_request_of_its_own_wakes_the_pod() -> None:
-    waiting = pod_doc(requests={"cpu": "1"})
-    assert fit_pod_hint(waiting, pod_doc(requests={"cpu": "2"}), waiting) is Hint.QUEUE
+    waiting = plain_pod(requests={"cpu": "1"})
+    assert fit_pod_hint(waiting, plain_pod(requests={"cpu": "2"}), waiting) is Hint.QUEUE
 
 
 @pytest.mark.parametrize(
@@ -312,27 +313,27 @@ def test_a_smaller_request_of_its_own_wakes_the_pod() -> None:
 def test_another_pods_smaller_request_wakes_if_it_is_bound_and_frees_what_is_wanted(
     before: dict[str, str], after: dict[str, str], expected: Hint
 ) -> None:
-    waiting = pod_doc(requests={"cpu": "1", GPU: "1"})
-    old, new = pod_doc("e", requests=before, nodeName="n"), pod_doc("e", requests=after, nodeName="n")
+    waiting = plain_pod(requests={"cpu": "1", GPU: "1"})
+    old, new = plain_pod("e", requests=before, nodeName="n"), plain_pod("e", requests=after, nodeName="n")
     assert fit_pod_hint(waiting, old, new) is expected
-    assert fit_pod_hint(waiting, pod_doc("e", requests=before), pod_doc("e", requests=after)) is Hint.SKIP
+    assert fit_pod_hint(waiting, plain_pod("e", requests=before), plain_pod("e", requests=after)) is Hint.SKIP
 
 
 def fit_node_hint(waiting: Doc, old: dict[str, str] | None, new: dict[str, str], plugin: Plugin = FIT) -> Hint | None:
     action = ActionType.ADD if old is None else ActionType.UPDATE_NODE_ALLOCATABLE
-    before = None if old is None else a_node(allocatable=old)
-    return hint(plugin, NODE, action, compiled(waiting), old=before, new=a_node(allocatable=new))
+    before = None if old is None else compiled_node(allocatable=old)
+    return hint(plugin, NODE, action, compiled(waiting), old=before, new=compiled_node(allocatable=new))
 
 
 def test_a_new_node_wakes_if_the_pod_would_fit_it_empty() -> None:
-    waiting = pod_doc(requests={"cpu": "2"})
+    waiting = plain_pod(requests={"cpu": "2"})
     assert fit_node_hint(waiting, None, {"cpu": "2", "pods": "1"}) is Hint.QUEUE
     assert fit_node_hint(waiting, None, {"cpu": "1", "pods": "1"}) is Hint.SKIP
     assert fit_node_hint(waiting, None, {"cpu": "2"}) is Hint.SKIP
 
 
 def test_a_changed_node_wakes_if_the_pod_fits_and_something_it_wants_grew() -> None:
-    waiting = pod_doc(requests={"cpu": "2", GPU: "1"})
+    waiting = plain_pod(requests={"cpu": "2", GPU: "1"})
     base = {"cpu": "2", "memory": "1", GPU: "1", "pods": "5"}
     assert fit_node_hint(waiting, base, {**base, "cpu": "3"}) is Hint.QUEUE
     assert fit_node_hint(waiting, base, {**base, GPU: "3"}) is Hint.QUEUE
@@ -344,11 +345,11 @@ def test_a_changed_node_wakes_if_the_pod_fits_and_something_it_wants_grew() -> N
 
 def test_the_hint_for_nodes_knows_no_ignored_resources() -> None:
     plugin = NodeResourcesFit(ignored_resources=[GPU])
-    assert fit_node_hint(pod_doc(requests={GPU: "1"}), None, {"pods": "1"}, plugin) is Hint.SKIP
+    assert fit_node_hint(plain_pod(requests={GPU: "1"}), None, {"pods": "1"}, plugin) is Hint.SKIP
 
 
 def test_fit_hears_nothing_else_and_balanced_hears_nothing_at_all() -> None:
-    waiting: Any = a_pod(requests={"cpu": "1"})
+    waiting: Any = compiled_pod(requests={"cpu": "1"})
     assert hint(FIT, POD, ActionType.UPDATE_POD_LABEL, waiting) is None
     assert hint(FIT, NODE, ActionType.UPDATE_NODE_LABEL, waiting) is None
     assert not BALANCED.events()

@@ -6,12 +6,13 @@ import pytest
 
 from fairlead.framework.refusals import trial_statement
 from fairlead.model import kinds
+from fairlead.model.flow import Doc
 from fairlead.model.reasons import SKIP, Code
 from fairlead.model.requirements import EVERYTHING
 from fairlead.model.terms import SpreadConstraint
 from fairlead.plugins.spread import PodTopologySpread
-from tests.property.neighbourhoods import HOST, ZONE
-from tests.unit.plugins.street import Doc, Street, pod, spread
+from tests.support.documents import HOST, ZONE, plain_pod, spread
+from tests.support.plugins import PluginScenario
 
 WEB = {"app": "web"}
 SKEWED = "node(s) didn't match pod topology spread constraints"
@@ -19,15 +20,15 @@ MISSING = "node(s) didn't match pod topology spread constraints (missing require
 
 
 def web(*constraints: Doc, name: str = "new", **spec: object) -> Doc:
-    return pod(name, WEB, topologySpreadConstraints=list(constraints), **spec)
+    return plain_pod(name, WEB, topologySpreadConstraints=list(constraints), **spec)
 
 
-def street(**zones: int) -> Street:
+def street(**zones: int) -> PluginScenario:
     """A node for each zone, with that many web pods."""
-    made = Street()
+    made = PluginScenario()
     for zone, count in zones.items():
         made.node(f"n-{zone}", zone)
-        made.pod_states(f"n-{zone}", count, WEB)
+        made.fill(f"n-{zone}", count, WEB)
     return made
 
 
@@ -63,7 +64,7 @@ def test_the_first_constraint_that_fails_gives_the_reason() -> None:
 def test_only_nodes_with_all_keys_count_for_any_constraint() -> None:
     made = street(a=1, b=0)
     made.node("n-b2", "b", host=False)
-    made.pod_states("n-b2", 5, WEB)
+    made.fill("n-b2", 5, WEB)
     assert made.refusals(PodTopologySpread(), web(spread(ZONE, WEB), spread(HOST, WEB, skew=9))) == {
         "n-a": SKEWED,
         "n-b2": MISSING,
@@ -71,14 +72,14 @@ def test_only_nodes_with_all_keys_count_for_any_constraint() -> None:
 
 
 def test_a_pod_that_its_own_selector_passes_over_does_not_add_to_the_skew() -> None:
-    stranger = pod("new", {"app": "db"}, topologySpreadConstraints=[spread(ZONE, WEB)])
+    stranger = plain_pod("new", {"app": "db"}, topologySpreadConstraints=[spread(ZONE, WEB)])
     assert street(a=2, b=1).refusals(PodTopologySpread(), stranger) == {}
 
 
 def test_terminating_pods_and_other_namespaces_do_not_count() -> None:
     made = street(a=1, b=0)
-    made.pod_state(pod("leaving", WEB), "n-a", terminating=True)
-    made.pod_state(pod("elsewhere", WEB, namespace="other"), "n-a")
+    made.put_on(plain_pod("leaving", WEB), "n-a", terminating=True)
+    made.put_on(plain_pod("elsewhere", WEB, namespace="other"), "n-a")
     assert made.refusals(PodTopologySpread(), web(spread(ZONE, WEB, skew=2))) == {}
 
 
@@ -93,11 +94,11 @@ def test_no_selector_matches_nothing_even_with_match_label_keys() -> None:
 def test_match_label_keys_narrow_the_selector_to_the_pods_own_values() -> None:
     made = street(a=2, b=0)
     old = {**WEB, "version": "1"}
-    made.pod_state(pod("old", old), "n-b")
+    made.put_on(plain_pod("old", old), "n-b")
     newer = spread(ZONE, {}, matchLabelKeys=["version", "absent"])
-    assert made.refusals(PodTopologySpread(), pod("new", {"version": "1"}, topologySpreadConstraints=[newer])) == {
-        "n-b": SKEWED
-    }
+    assert made.refusals(
+        PodTopologySpread(), plain_pod("new", {"version": "1"}, topologySpreadConstraints=[newer])
+    ) == {"n-b": SKEWED}
 
 
 def test_nodes_that_the_pod_cannot_use_do_not_count_unless_told_to() -> None:
@@ -105,7 +106,7 @@ def test_nodes_that_the_pod_cannot_use_do_not_count_unless_told_to() -> None:
     made.node("n-b", "b", disk="hdd")
     picky = {"nodeSelector": {"disk": "ssd"}}
     made.node("n-c", "c", disk="ssd")
-    made.pod_states("n-c", 1, WEB)
+    made.fill("n-c", 1, WEB)
     assert made.refusals(PodTopologySpread(), web(spread(ZONE, WEB), **picky)) == {}
     ignoring = web(spread(ZONE, WEB, nodeAffinityPolicy="Ignore"), **picky)
     assert made.refusals(PodTopologySpread(), ignoring) == {"n-a": SKEWED, "n-c": SKEWED}
@@ -124,13 +125,13 @@ def test_tainted_nodes_count_unless_told_not_to() -> None:
 def test_a_trial_counts_terminating_pods_that_the_attempt_did_not_count() -> None:
     """Taking away a victim that is terminating already makes its domain look emptier than empty."""
     made = street(a=1, b=0)
-    made.pod_state(pod("leaving", WEB), "n-b", terminating=True)
+    made.put_on(plain_pod("leaving", WEB), "n-b", terminating=True)
     plugin = PodTopologySpread()
     place, cycle, _ = made.prepared(plugin, web(spread(ZONE, WEB, skew=2)))
     assert made.named(place.refusals(plugin, cycle)) == {}
     trial = cycle.copy()
     statement = trial_statement(trial)
-    statement.evict(made.cluster.pods["leaving"].pod, made.row("n-b"))
+    statement.evict(made.cluster.pods["uid-leaving"].pod, made.row("n-b"))
     assert made.named(place.refusals(plugin, trial)) == {"n-a": SKEWED}
     statement.rollback()
     assert made.named(place.refusals(plugin, trial)) == {}
@@ -141,7 +142,7 @@ def test_a_trial_counts_pods_that_a_selector_of_everything_did_not_count() -> No
     plugin = PodTopologySpread()
     place, cycle, _ = made.prepared(plugin, web(spread(ZONE, {})))
     trial = cycle.copy()
-    trial_statement(trial).assign(made.compiled(pod("other", {})), made.row("n-a"))
+    trial_statement(trial).assign(made.compiled(plain_pod("other", {})), made.row("n-a"))
     assert made.named(place.refusals(plugin, trial)) == {"n-a": SKEWED}
     assert made.named(place.refusals(plugin, cycle)) == {}
 
@@ -169,11 +170,11 @@ def test_a_trial_counts_only_what_the_constraint_counts() -> None:
     place, cycle, _ = made.prepared(plugin, web(spread(ZONE, WEB, nodeTaintsPolicy="Honor")))
     trial = cycle.copy()
     statement = trial_statement(trial)
-    statement.assign(made.compiled(pod("elsewhere", WEB, namespace="other")), made.row("n-a"))
-    statement.assign(made.compiled(pod("another", {"app": "db"})), made.row("n-a"))
-    statement.assign(made.compiled(pod("not-admitted", WEB)), made.row("n-a2"))
+    statement.assign(made.compiled(plain_pod("elsewhere", WEB, namespace="other")), made.row("n-a"))
+    statement.assign(made.compiled(plain_pod("another", {"app": "db"})), made.row("n-a"))
+    statement.assign(made.compiled(plain_pod("not-admitted", WEB)), made.row("n-a2"))
     assert made.named(place.refusals(plugin, trial)) == {}
-    statement.assign(made.compiled(pod("one-of-us", WEB)), made.row("n-a"))
+    statement.assign(made.compiled(plain_pod("one-of-us", WEB)), made.row("n-a"))
     assert made.named(place.refusals(plugin, trial)) == {"n-a": SKEWED, "n-a2": SKEWED}
 
 
@@ -216,10 +217,10 @@ def test_the_number_of_domains_is_that_of_the_feasible_nodes() -> None:
 
 
 def test_host_names_count_pods_on_the_node_whatever_the_policies() -> None:
-    made = Street()
+    made = PluginScenario()
     made.node("n1", taint="dedicated")
     made.node("n2")
-    made.pod_states("n1", 3, WEB)
+    made.fill("n1", 3, WEB)
     soft = web(spread(HOST, WEB, hard=False, nodeTaintsPolicy="Honor"))
     assert made.scores(PodTopologySpread(), soft) == {"n1": 0, "n2": 100}
 
@@ -240,7 +241,7 @@ def service(name: str, selector: dict[str, str] | None, namespace: str = "defaul
 
 def test_pods_of_a_service_are_spread_by_default() -> None:
     made = street(a=4, b=0)
-    plain = pod("new", WEB)
+    plain = plain_pod("new", WEB)
     assert made.scores(PodTopologySpread(), plain) is None
     made.put(kinds.SERVICE, service("other", {"app": "db"}))
     made.put(kinds.SERVICE, service("headless", None))
@@ -266,7 +267,7 @@ def test_pods_of_a_service_are_spread_by_default() -> None:
 )
 def test_the_owner_may_select_the_pods_to_spread(api_version: str, kind: str, selector: Doc, spreads: bool) -> None:
     made = street(a=4, b=0)
-    owned = pod("new", WEB)
+    owned = plain_pod("new", WEB)
     owned["metadata"]["ownerReferences"] = [{"apiVersion": api_version, "kind": kind, "name": "o", "controller": True}]
     assert made.scores(PodTopologySpread(), owned) is None, "an owner that is not there selects nothing"
     metadata = {"name": "o", "namespace": "default"}
@@ -281,25 +282,25 @@ def test_an_unlabelled_node_is_a_domain_of_its_own_for_system_defaults() -> None
     made.node("bare", host=False)
     made.put(kinds.SERVICE, service("web", WEB))
     # Two zones and "none" make ln(3 + 2); the bare node has neither key and keeps a raw score of nothing.
-    scores = made.scores(PodTopologySpread(), pod("new", WEB))
+    scores = made.scores(PodTopologySpread(), plain_pod("new", WEB))
     assert scores is not None
     assert scores["bare"] == 100
     assert scores["n-a"] == scores["n-b"] == 0
 
 
 def test_an_empty_zone_and_no_zone_are_one_domain_for_system_defaults() -> None:
-    made = Street()
+    made = PluginScenario()
     made.node("empty", "", host=False)
     made.node("none", host=False)
     made.node("a", "a", host=False)
-    made.pod_states("none", 3, WEB)
-    made.pod_states("a", 3, WEB)
+    made.fill("none", 3, WEB)
+    made.fill("a", 3, WEB)
     made.put(kinds.SERVICE, service("web", WEB))
     # Two domains make ln 4, so three pods make 4.16 + 4; the node without the label gets no points at all.
-    assert made.scores(PodTopologySpread(), pod("new", WEB)) == {"empty": 0, "none": 100, "a": 0}
+    assert made.scores(PodTopologySpread(), plain_pod("new", WEB)) == {"empty": 0, "none": 100, "a": 0}
     made.node("b", "b", host=False)
     # Now ln 5: 4.83 + 4 make 9, and 4 for zone b.
-    assert made.scores(PodTopologySpread(), pod("new", WEB)) == {"empty": 0, "none": 100, "a": 0, "b": 55}
+    assert made.scores(PodTopologySpread(), plain_pod("new", WEB)) == {"empty": 0, "none": 100, "a": 0, "b": 55}
 
 
 def test_listed_defaults_may_be_hard_and_their_hint_sees_services() -> None:
@@ -307,9 +308,9 @@ def test_listed_defaults_may_be_hard_and_their_hint_sees_services() -> None:
     made.put(kinds.SERVICE, service("web", WEB))
     default = SpreadConstraint(max_skew=1, topology_key=ZONE, hard=True, selector=EVERYTHING)
     plugin = PodTopologySpread(default_constraints=(default,), defaulting="List")
-    assert made.refusals(plugin, pod("new", WEB)) == {"n-a": SKEWED}
-    assert made.prepared(plugin, pod("new", {"app": "db"}))[2] is SKIP
+    assert made.refusals(plugin, plain_pod("new", WEB)) == {"n-a": SKEWED}
+    assert made.prepared(plugin, plain_pod("new", {"app": "db"}))[2] is SKIP
     hint = plugin.events()[0].hint
     assert hint is not None
-    gone = made.compiled(pod("n-a-0", WEB, nodeName="n-a"))
-    assert hint(made.compiled(pod("new", WEB)), gone, None).value == "Queue"
+    gone = made.compiled(plain_pod("n-a-0", WEB, nodeName="n-a"))
+    assert hint(made.compiled(plain_pod("new", WEB)), gone, None).value == "Queue"

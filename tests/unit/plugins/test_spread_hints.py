@@ -6,11 +6,11 @@ import pytest
 
 from fairlead.framework.plugin import Hint
 from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
+from fairlead.model.flow import Doc
 from fairlead.model.node import Node, compile_node
 from fairlead.model.pod import Pod, Shapes, compile_pod
 from fairlead.plugins.spread import PodTopologySpread
-from tests.property.neighbourhoods import ZONE
-from tests.unit.plugins.street import Doc, pod, spread
+from tests.support.documents import ZONE, plain_pod, spread
 
 WEB, DB = {"app": "web"}, {"app": "db"}
 ON_PODS, ON_NODES = PodTopologySpread().events()
@@ -18,11 +18,11 @@ SHAPES = Shapes()
 
 
 def seated(name: str, labels: dict[str, str], **more: str) -> Pod:
-    return compile_pod(pod(name, labels, **{"nodeName": "n1", **more}), SHAPES)  # type: ignore[arg-type]
+    return compile_pod(plain_pod(name, labels, **{"nodeName": "n1", **more}), SHAPES)  # type: ignore[arg-type]
 
 
 def refused(*constraints: Doc, **spec: object) -> Pod:
-    return compile_pod(pod("waiting", WEB, topologySpreadConstraints=list(constraints), **spec), SHAPES)
+    return compile_pod(plain_pod("waiting", WEB, topologySpreadConstraints=list(constraints), **spec), SHAPES)
 
 
 def node(zone: str | None = None, *, taint: str = "") -> Node:

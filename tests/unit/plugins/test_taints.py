@@ -7,10 +7,11 @@ import pytest
 from fairlead.framework.plugin import Hint
 from fairlead.model import kinds
 from fairlead.model.events import NODE, POD, ActionType
+from fairlead.model.flow import Doc
 from fairlead.model.taints import Taint, parse_tolerations, tolerates
 from fairlead.plugins.taints import TaintToleration
-from tests.unit.plugins.stand import Doc, a_node, a_pod, hint, node_doc, pod_doc
-from tests.unit.plugins.street import Street
+from tests.support.documents import compiled_node, compiled_pod, node, plain_pod
+from tests.support.plugins import PluginScenario, hint
 
 PLUGIN = TaintToleration()
 REFUSED = "node(s) had untolerated taint(s) (final)"
@@ -20,10 +21,10 @@ SOFT: Doc = {"key": "soft", "effect": "PreferNoSchedule"}
 SLOW: Doc = {"key": "slow", "value": "very", "effect": "PreferNoSchedule"}
 
 
-def street(**taints: list[Doc]) -> Street:
-    made = Street()
+def street(**taints: list[Doc]) -> PluginScenario:
+    made = PluginScenario()
     for name, listed in taints.items():
-        made.put(kinds.NODE, node_doc(name, taints=listed))
+        made.put(kinds.NODE, node(name, taints=listed))
     return made
 
 
@@ -59,43 +60,43 @@ def test_comparisons_tolerate_nothing_while_their_feature_is_off() -> None:
 
 def test_a_hard_taint_that_is_not_tolerated_refuses_for_good_and_is_not_named() -> None:
     where = street(clean=[], hard=[GPU], leaving=[GONE], soft=[SOFT])
-    assert where.refusals(PLUGIN, pod_doc()) == {"hard": REFUSED, "leaving": REFUSED}
+    assert where.refusals(PLUGIN, plain_pod()) == {"hard": REFUSED, "leaving": REFUSED}
 
 
 def test_every_hard_taint_must_be_tolerated() -> None:
     where = street(both=[GPU, GONE])
-    one = pod_doc(tolerations=[{"key": "gpu", "operator": "Exists"}])
-    two = pod_doc(tolerations=[{"key": "gpu", "operator": "Exists"}, {"key": "gone", "operator": "Exists"}])
+    one = plain_pod(tolerations=[{"key": "gpu", "operator": "Exists"}])
+    two = plain_pod(tolerations=[{"key": "gpu", "operator": "Exists"}, {"key": "gone", "operator": "Exists"}])
     assert where.refusals(PLUGIN, one) == {"both": REFUSED}
     assert where.refusals(PLUGIN, two) == {}
 
 
 def test_how_long_a_toleration_lasts_does_not_matter() -> None:
     tolerations = [{"key": "gone", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}]
-    assert street(leaving=[GONE]).refusals(PLUGIN, pod_doc(tolerations=tolerations)) == {}
+    assert street(leaving=[GONE]).refusals(PLUGIN, plain_pod(tolerations=tolerations)) == {}
 
 
 def test_the_fewer_soft_taints_are_left_the_better() -> None:
     where = street(clean=[GPU], one=[SOFT], two=[SOFT, SLOW])
-    assert where.scores(PLUGIN, pod_doc()) == {"clean": 100, "one": 50, "two": 0}
-    tolerant = pod_doc(tolerations=[{"key": "soft", "operator": "Exists"}])
+    assert where.scores(PLUGIN, plain_pod()) == {"clean": 100, "one": 50, "two": 0}
+    tolerant = plain_pod(tolerations=[{"key": "soft", "operator": "Exists"}])
     assert where.scores(PLUGIN, tolerant) == {"clean": 100, "one": 100, "two": 0}
 
 
 def test_only_tolerations_of_no_or_the_soft_effect_count_in_the_score() -> None:
     where = street(clean=[], soft=[SOFT])
     for effect, expected in (("", 100), ("PreferNoSchedule", 100), ("NoSchedule", 0), ("NoExecute", 0)):
-        document = pod_doc(tolerations=[{"operator": "Exists", "effect": effect}])
+        document = plain_pod(tolerations=[{"operator": "Exists", "effect": effect}])
         assert where.scores(PLUGIN, document) == {"clean": 100, "soft": expected}
 
 
 def test_where_nobody_has_soft_taints_everyone_gets_a_hundred() -> None:
-    assert street(a=[], b=[GPU]).scores(PLUGIN, pod_doc()) == {"a": 100, "b": 100}
+    assert street(a=[], b=[GPU]).scores(PLUGIN, plain_pod()) == {"a": 100, "b": 100}
 
 
 def test_the_score_is_a_share_of_the_worst_feasible_node() -> None:
     where = street(one=[SOFT], two=[SOFT, SLOW], clean=[])
-    assert where.scores(PLUGIN, pod_doc(), "one", "clean") == {"one": 0, "clean": 100}
+    assert where.scores(PLUGIN, plain_pod(), "one", "clean") == {"one": 0, "clean": 100}
 
 
 @pytest.mark.parametrize(
@@ -115,16 +116,16 @@ def test_a_node_wakes_when_its_hard_taints_are_tolerated_and_were_not(
     old: list[Doc] | None, new: list[Doc], expected: Hint
 ) -> None:
     action = ActionType.ADD if old is None else ActionType.UPDATE_NODE_TAINT
-    before = None if old is None else a_node(taints=old)
-    assert hint(PLUGIN, NODE, action, a_pod(), old=before, new=a_node(taints=new)) is expected
+    before = None if old is None else compiled_node(taints=old)
+    assert hint(PLUGIN, NODE, action, compiled_pod(), old=before, new=compiled_node(taints=new)) is expected
 
 
 def test_its_own_new_tolerations_wake_a_pod_whatever_they_are() -> None:
     action = ActionType.UPDATE_POD_TOLERATION
-    assert hint(PLUGIN, POD, action, a_pod("a"), old=a_pod("a"), new=a_pod("a")) is Hint.QUEUE
-    assert hint(PLUGIN, POD, action, a_pod("a"), old=a_pod("b"), new=a_pod("b")) is Hint.SKIP
+    assert hint(PLUGIN, POD, action, compiled_pod("a"), old=compiled_pod("a"), new=compiled_pod("a")) is Hint.QUEUE
+    assert hint(PLUGIN, POD, action, compiled_pod("a"), old=compiled_pod("b"), new=compiled_pod("b")) is Hint.SKIP
 
 
 def test_other_events_do_not_concern_it() -> None:
-    assert hint(PLUGIN, NODE, ActionType.UPDATE_NODE_LABEL, a_pod()) is None
-    assert hint(PLUGIN, POD, ActionType.DELETE, a_pod()) is None
+    assert hint(PLUGIN, NODE, ActionType.UPDATE_NODE_LABEL, compiled_pod()) is None
+    assert hint(PLUGIN, POD, ActionType.DELETE, compiled_pod()) is None

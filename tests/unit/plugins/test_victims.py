@@ -9,16 +9,16 @@ from fairlead.model import kinds
 from fairlead.model.reasons import Verdict
 from fairlead.plugins.gosort import go_sort
 from fairlead.plugins.victims import VictimNode, by_importance, more_important, split_by_budget
-from tests.unit.plugins.arena import NOW, Arena, budget, node, pod
-from tests.unit.plugins.stand import compiled
+from tests.support.documents import budget, compiled, node, pod
+from tests.support.preemption import NOW, PreemptionScenario
 
 EARLY, LATE, AHEAD = "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z", "2027-01-01T00:00:00Z"
 DB = {"app": "db"}
 
 
-def arena(*seated: dict[str, object], cpu: int = 4) -> Arena:
-    made = Arena(node("n", cpu=cpu))
-    made.pod_state(*seated)
+def arena(*seated: dict[str, object], cpu: int = 4) -> PreemptionScenario:
+    made = PreemptionScenario(node("n", cpu=cpu))
+    made.put(kinds.POD, *seated)
     return made
 
 
@@ -109,7 +109,7 @@ def test_violations_are_counted_and_victims_stay_in_order_of_importance() -> Non
 
 
 def split(*docs: dict[str, object], budgets: list[dict[str, object]]) -> tuple[list[str], list[str]]:
-    made = Arena(node("n"))
+    made = PreemptionScenario(node("n"))
     made.put(kinds.POD_DISRUPTION_BUDGET, *budgets)
     kept = tuple(made.cluster.object_index.of(kinds.POD_DISRUPTION_BUDGET).values())
     violating, others = split_by_budget([compiled(doc) for doc in docs], kept)

@@ -6,11 +6,13 @@ from fairlead.framework.cycle import Cycle
 from fairlead.framework.plugin import Hint
 from fairlead.model import events, kinds
 from fairlead.model.events import ActionType, ClusterEvent
+from fairlead.model.flow import Doc
 from fairlead.plugins.volume_binding import VolumeBinding
 from fairlead.state.nodes import Nodes
 from fairlead.state.volumes import storage_of
-from tests.property.storage_worlds import Answer, meta
-from tests.unit.plugins.yard import EPHEMERAL, SELECTED, ZONE, Doc, Yard, claim, hint, named, pod, record, volume
+from tests.support.documents import EPHEMERAL, SELECTED, ZONE, claim, claimed, meta, pod_with, volume
+from tests.support.plugins import Answer, event_hint
+from tests.support.storage import StorageScenario, record
 
 FINAL = "UnschedulableAndUnresolvable"
 AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
@@ -24,15 +26,15 @@ def refused(*texts: str) -> tuple[tuple[str, ...], bool]:
 
 
 @pytest.fixture
-def yard() -> Yard:
+def yard() -> StorageScenario:
     """Two nodes in two zones; `wait` binds disks that are there, `make` makes volumes."""
-    yard = Yard(a={ZONE: "a"}, b={ZONE: "b"})
+    yard = StorageScenario(a={ZONE: "a"}, b={ZONE: "b"})
     yard.storage_class("wait", "kubernetes.io/no-provisioner")
     yard.storage_class("make")
     return yard
 
 
-def chosen(yard: Yard, cycle: Cycle, node: str) -> tuple[dict[str, str], list[str]]:
+def chosen(yard: StorageScenario, cycle: Cycle, node: str) -> tuple[dict[str, str], list[str]]:
     """What a pod would get on a node: volumes by claim, and claims to provision."""
     layout = cycle.notes["VolumeBinding"].layout
     row = yard.cluster.table.row_of[node]
@@ -43,24 +45,24 @@ def chosen(yard: Yard, cycle: Cycle, node: str) -> tuple[dict[str, str], list[st
 # ---- before any node ----
 
 
-def test_what_is_wrong_with_a_claim_is_said_in_the_order_of_the_volumes(yard: Yard) -> None:
+def test_what_is_wrong_with_a_claim_is_said_in_the_order_of_the_volumes(yard: StorageScenario) -> None:
     yard.put(kinds.PERSISTENT_VOLUME_CLAIM, {**claim("lost", to="pv"), "status": {"phase": "Lost"}})
     yard.claim("going", deletionTimestamp="2026-01-01T00:00:00Z")
     yard.claim("new-v0")
     cases: list[tuple[Doc, str]] = [
-        (named("nope"), 'persistentvolumeclaim "nope" not found'),
-        (named("lost"), 'persistentvolumeclaim "lost" bound to non-existent persistentvolume "pv"'),
-        (named("going"), 'persistentvolumeclaim "going" is being deleted'),
+        (claimed("nope"), 'persistentvolumeclaim "nope" not found'),
+        (claimed("lost"), 'persistentvolumeclaim "lost" bound to non-existent persistentvolume "pv"'),
+        (claimed("going"), 'persistentvolumeclaim "going" is being deleted'),
         (EPHEMERAL, "PVC default/new-v0 was not created for pod default/new (pod is not owner)"),
     ]
     for one, text in cases:
-        assert yard.says(VolumeBinding(), one, named("nope")) == (FINAL, (text,))
+        assert yard.says(VolumeBinding(), one, claimed("nope")) == (FINAL, (text,))
     waiting = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "other-v0"'
     assert yard.says(VolumeBinding(), EPHEMERAL, name="other") == (FINAL, (waiting,))
     assert yard.says(VolumeBinding(), {"iscsi": {"iqn": "q"}}) == "skip"
 
 
-def test_claims_that_somebody_else_must_bind_first_are_refused_at_once(yard: Yard) -> None:
+def test_claims_that_somebody_else_must_bind_first_are_refused_at_once(yard: StorageScenario) -> None:
     yard.storage_class("now", mode="Immediate")
     yard.claim("now", storage_class="now")
     yard.claim("classless")
@@ -69,59 +71,62 @@ def test_claims_that_somebody_else_must_bind_first_are_refused_at_once(yard: Yar
     half["spec"]["volumeName"] = "v"
     yard.put(kinds.PERSISTENT_VOLUME_CLAIM, half)
     for name in ("now", "classless", "class-gone", "half"):
-        assert yard.says(VolumeBinding(), named(name)) == (FINAL, ("pod has unbound immediate PersistentVolumeClaims",))
+        assert yard.says(VolumeBinding(), claimed(name)) == (
+            FINAL,
+            ("pod has unbound immediate PersistentVolumeClaims",),
+        )
 
 
-def test_a_class_without_a_mode_is_an_error(yard: Yard) -> None:
+def test_a_class_without_a_mode_is_an_error(yard: StorageScenario) -> None:
     yard.storage_class("modeless", mode=None)
     yard.claim("c", storage_class="modeless")
     expected = "Error", ('VolumeBindingMode not set for StorageClass "modeless"',)
-    assert yard.says(VolumeBinding(), named("c")) == expected
+    assert yard.says(VolumeBinding(), claimed("c")) == expected
 
 
 # ---- claims with a volume ----
 
 
-def test_bound_claims_lead_to_the_nodes_that_reach_their_volumes(yard: Yard) -> None:
+def test_bound_claims_lead_to_the_nodes_that_reach_their_volumes(yard: StorageScenario) -> None:
     yard.volume("v", zones=("a",))
     yard.claim("c", to="v")
     yard.claim("lost", to="gone")
-    assert yard.says(VolumeBinding(), named("c")) == {"a": None, "b": refused(AFFINITY)}
-    assert yard.says(VolumeBinding(), named("lost")) == {"a": refused(MISSING), "b": refused(MISSING)}
-    assert yard.says(VolumeBinding(), named("c"), named("lost")) == {"a": refused(MISSING), "b": refused(AFFINITY)}
+    assert yard.says(VolumeBinding(), claimed("c")) == {"a": None, "b": refused(AFFINITY)}
+    assert yard.says(VolumeBinding(), claimed("lost")) == {"a": refused(MISSING), "b": refused(MISSING)}
+    assert yard.says(VolumeBinding(), claimed("c"), claimed("lost")) == {"a": refused(MISSING), "b": refused(AFFINITY)}
 
 
-def test_the_fields_of_a_volumes_affinity_do_not_count(yard: Yard) -> None:
+def test_the_fields_of_a_volumes_affinity_do_not_count(yard: StorageScenario) -> None:
     fields = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}]
     yard.volume("v", nodeAffinity={"required": {"nodeSelectorTerms": fields}})
     yard.volume("w", nodeAffinity={"required": {"nodeSelectorTerms": [{}]}})
     yard.claim("c", to="v")
     yard.claim("d", to="w")
-    assert yard.says(VolumeBinding(), named("c")) == {"a": None, "b": None}
-    assert yard.says(VolumeBinding(), named("d")) == {"a": refused(AFFINITY), "b": refused(AFFINITY)}
+    assert yard.says(VolumeBinding(), claimed("c")) == {"a": None, "b": None}
+    assert yard.says(VolumeBinding(), claimed("d")) == {"a": refused(AFFINITY), "b": refused(AFFINITY)}
 
 
-def test_an_in_tree_volume_is_where_its_driver_says_once_the_node_has_moved(yard: Yard) -> None:
+def test_an_in_tree_volume_is_where_its_driver_says_once_the_node_has_moved(yard: StorageScenario) -> None:
     yard.volume("v", labels={ZONE: "a"}, awsElasticBlockStore={"volumeID": "vol-1"})
     yard.claim("c", to="v")
     yard.csi_node("a")
     yard.csi_node("b", migrated="kubernetes.io/gce-pd,kubernetes.io/aws-ebs")
-    assert yard.says(VolumeBinding(), named("c")) == {"a": None, "b": refused(AFFINITY)}
+    assert yard.says(VolumeBinding(), claimed("c")) == {"a": None, "b": refused(AFFINITY)}
     yard.node("b", {"topology.ebs.csi.aws.com/zone": "a"})
-    assert yard.says(VolumeBinding(), named("c")) == {"a": None, "b": None}
+    assert yard.says(VolumeBinding(), claimed("c")) == {"a": None, "b": None}
 
 
 # ---- claims that wait ----
 
 
-def test_a_waiting_claim_takes_the_smallest_volume_within_reach_and_the_first_by_name(yard: Yard) -> None:
+def test_a_waiting_claim_takes_the_smallest_volume_within_reach_and_the_first_by_name(yard: StorageScenario) -> None:
     for name, size, zones in (
         ("big", "9Gi", ()), ("small-b", "2Gi", ("b",)), ("y", "5Gi", ("a",)), ("x", "5Gi", ("a",)),
         ("tiny", "1Gi", ()),
     ):  # fmt: skip
         yard.volume(name, storage_class="wait", size=size, zones=zones)
     yard.claim("c", storage_class="wait", asks="2Gi")
-    answer, cycle = yard.asks(VolumeBinding(), named("c"))
+    answer, cycle = yard.asks(VolumeBinding(), claimed("c"))
     assert answer == {"a": None, "b": None}
     assert chosen(yard, cycle, "a") == ({"c": "x"}, [])
     assert chosen(yard, cycle, "b") == ({"c": "small-b"}, [])
@@ -141,32 +146,32 @@ def test_a_waiting_claim_takes_the_smallest_volume_within_reach_and_the_first_by
         volume("v", storage_class="wait", labels={"tier": "b"}),
     ],
 )
-def test_a_waiting_claim_does_not_take_just_any_volume(yard: Yard, unsuited: Doc) -> None:
+def test_a_waiting_claim_does_not_take_just_any_volume(yard: StorageScenario, unsuited: Doc) -> None:
     wanting = claim("c", storage_class="wait", asks="2Gi")
     wanting["spec"]["selector"] = {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["b"]}]}
     yard.put(kinds.PERSISTENT_VOLUME_CLAIM, wanting)
     yard.put(kinds.PERSISTENT_VOLUME, unsuited)
-    assert yard.says(VolumeBinding(), named("c")) == {"a": refused(NOTHING), "b": refused(NOTHING)}
+    assert yard.says(VolumeBinding(), claimed("c")) == {"a": refused(NOTHING), "b": refused(NOTHING)}
     yard.volume("suited", storage_class="wait")
-    assert yard.says(VolumeBinding(), named("c")) == {"a": None, "b": None}
+    assert yard.says(VolumeBinding(), claimed("c")) == {"a": None, "b": None}
 
 
-def test_a_volume_that_names_the_claim_is_the_one_or_there_is_none(yard: Yard) -> None:
+def test_a_volume_that_names_the_claim_is_the_one_or_there_is_none(yard: StorageScenario) -> None:
     meant = {"namespace": "default", "name": "c"}
     yard.volume("meant", storage_class="wait", zones=("a",), claimRef=meant, phase="Pending", size="9Gi")
     yard.volume("anywhere", storage_class="wait", size="1Gi")
     yard.claim("c", storage_class="wait")
-    answer, cycle = yard.asks(VolumeBinding(), named("c"))
+    answer, cycle = yard.asks(VolumeBinding(), claimed("c"))
     assert answer == {"a": None, "b": refused(NOTHING)}
     assert chosen(yard, cycle, "a") == ({"c": "meant"}, [])
 
 
-def test_small_claims_choose_first_and_no_volume_is_given_twice(yard: Yard) -> None:
+def test_small_claims_choose_first_and_no_volume_is_given_twice(yard: StorageScenario) -> None:
     yard.volume("two", storage_class="wait", size="2Gi")
     yard.volume("three", storage_class="wait", size="3Gi", zones=("a",))
     yard.claim("large", storage_class="wait", asks="2Gi")
     yard.claim("small", storage_class="wait", asks="1Gi")
-    answer, cycle = yard.asks(VolumeBinding(), named("large"), named("small"))
+    answer, cycle = yard.asks(VolumeBinding(), claimed("large"), claimed("small"))
     assert answer == {"a": None, "b": refused(NOTHING)}
     assert chosen(yard, cycle, "a") == ({"small": "two", "large": "three"}, [])
 
@@ -174,17 +179,17 @@ def test_small_claims_choose_first_and_no_volume_is_given_twice(yard: Yard) -> N
 # ---- volumes to be made ----
 
 
-def test_a_class_makes_volumes_only_where_its_topologies_allow(yard: Yard) -> None:
+def test_a_class_makes_volumes_only_where_its_topologies_allow(yard: StorageScenario) -> None:
     terms: list[Doc] = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a", "c"]}]}, {}]
     yard.storage_class("zonal", allowedTopologies=terms)
     yard.claim("c", storage_class="zonal")
-    assert yard.says(VolumeBinding(), named("c")) == {"a": None, "b": refused(NOTHING)}
+    assert yard.says(VolumeBinding(), claimed("c")) == {"a": None, "b": refused(NOTHING)}
 
 
-def test_a_claim_with_a_node_selected_goes_nowhere_else(yard: Yard) -> None:
+def test_a_claim_with_a_node_selected_goes_nowhere_else(yard: StorageScenario) -> None:
     yard.volume("suited", storage_class="make")
     yard.claim("c", storage_class="make", annotations={SELECTED: "b"})
-    answer, cycle = yard.asks(VolumeBinding(), named("c"))
+    answer, cycle = yard.asks(VolumeBinding(), claimed("c"))
     assert answer == {"a": refused(NOTHING), "b": None}
     assert chosen(yard, cycle, "b") == ({}, ["c"])
 
@@ -194,58 +199,58 @@ def pool(name: str, zone: str | None, **amounts: str) -> Doc:
     return {"metadata": meta(name, "kube-system"), "storageClassName": "make", **topology, **amounts}
 
 
-def test_a_driver_that_tells_its_capacity_must_have_enough_of_it(yard: Yard) -> None:
+def test_a_driver_that_tells_its_capacity_must_have_enough_of_it(yard: StorageScenario) -> None:
     yard.claim("c", storage_class="make", asks="3Gi")
     yard.put(kinds.CSI_STORAGE_CAPACITY, pool("p", "a", capacity="9Gi", maximumVolumeSize="2Gi"))
     yard.put(kinds.CSI_STORAGE_CAPACITY, pool("q", "b", capacity="3Gi"))
     yard.put(kinds.CSI_STORAGE_CAPACITY, pool("nowhere", None, capacity="99Gi"))
     yard.put(kinds.CSI_STORAGE_CAPACITY, pool("unknown", ""))
-    assert yard.says(VolumeBinding(), named("c")) == {"a": None, "b": None}
+    assert yard.says(VolumeBinding(), claimed("c")) == {"a": None, "b": None}
     yard.put(kinds.CSI_DRIVER, {"metadata": meta("csi.x"), "spec": {"storageCapacity": True}})
-    assert yard.says(VolumeBinding(), named("c")) == {"a": refused(SPACE), "b": None}
+    assert yard.says(VolumeBinding(), claimed("c")) == {"a": refused(SPACE), "b": None}
 
 
-def test_all_reasons_of_a_node_are_given_in_their_order(yard: Yard) -> None:
+def test_all_reasons_of_a_node_are_given_in_their_order(yard: StorageScenario) -> None:
     yard.volume("v", zones=("b",))
     yard.claim("bound", to="v")
     yard.claim("lost", to="gone")
     yard.claim("c", storage_class="wait")
-    answer = yard.says(VolumeBinding(), named("bound"), named("lost"), named("c"))
+    answer = yard.says(VolumeBinding(), claimed("bound"), claimed("lost"), claimed("c"))
     assert answer == {"a": refused(AFFINITY, NOTHING), "b": refused(NOTHING, MISSING)}
 
 
 # ---- reserving ----
 
 
-def test_what_is_reserved_is_gone_for_the_next_pod_until_it_is_given_back(yard: Yard) -> None:
+def test_what_is_reserved_is_gone_for_the_next_pod_until_it_is_given_back(yard: StorageScenario) -> None:
     plugin = VolumeBinding()
     yard.volume("v", storage_class="wait", zones=("a",))
     yard.claim("c", storage_class="wait")
     yard.claim("d", storage_class="wait")
-    _, cycle = yard.asks(plugin, named("c"))
+    _, cycle = yard.asks(plugin, claimed("c"))
     none: Answer = {"a": refused(NOTHING), "b": refused(NOTHING)}
     assert plugin.reserve(cycle, 0) is None
-    assert yard.says(plugin, named("d"), name="next") == none
+    assert yard.says(plugin, claimed("d"), name="next") == none
     plugin.unreserve(cycle, 0)
-    assert yard.says(plugin, named("d"), name="next") == {"a": None, "b": refused(NOTHING)}
+    assert yard.says(plugin, claimed("d"), name="next") == {"a": None, "b": refused(NOTHING)}
     plugin.unreserve(cycle, 0)
 
 
-def test_a_claim_to_provision_is_pretended_to_have_its_node(yard: Yard) -> None:
+def test_a_claim_to_provision_is_pretended_to_have_its_node(yard: StorageScenario) -> None:
     plugin = VolumeBinding()
     yard.claim("c", storage_class="make")
-    _, cycle = yard.asks(plugin, named("c"))
+    _, cycle = yard.asks(plugin, claimed("c"))
     plugin.reserve(cycle, 1)
-    assert yard.says(plugin, named("c"), name="next") == {"a": refused(NOTHING), "b": None}
+    assert yard.says(plugin, claimed("c"), name="next") == {"a": refused(NOTHING), "b": None}
     yard.claim("c", storage_class="make", version="2")
-    assert yard.says(plugin, named("c"), name="next") == {"a": None, "b": None}
+    assert yard.says(plugin, claimed("c"), name="next") == {"a": None, "b": None}
 
 
-def test_a_pod_whose_claims_are_bound_has_nothing_to_reserve_and_nothing_to_wait_for(yard: Yard) -> None:
+def test_a_pod_whose_claims_are_bound_has_nothing_to_reserve_and_nothing_to_wait_for(yard: StorageScenario) -> None:
     plugin = VolumeBinding()
     yard.volume("v")
     yard.claim("c", to="v")
-    _, cycle = yard.asks(plugin, named("c"))
+    _, cycle = yard.asks(plugin, claimed("c"))
     assert plugin.reserve(cycle, 0) is None
     assert plugin.prebind(cycle, 0) is None
     assert not storage_of(yard.cluster).volumes.pretended()
@@ -259,19 +264,19 @@ MOST_FULL = ((0, 0), (100, 10))
 
 @pytest.mark.parametrize(("shape", "expected"), [(LEAST_FULL, [50, 80]), (MOST_FULL, [50, 20])])
 def test_nodes_are_scored_by_how_much_of_their_volumes_would_be_used(
-    yard: Yard, shape: tuple[tuple[int, int], ...], expected: list[int]
+    yard: StorageScenario, shape: tuple[tuple[int, int], ...], expected: list[int]
 ) -> None:
     plugin = VolumeBinding(shape=shape)
     yard.volume("half", storage_class="wait", size="2Gi", zones=("a",))
     yard.volume("fifth", storage_class="wait", size="5Gi", zones=("b",))
     yard.claim("c", storage_class="wait", asks="1Gi")
-    _, cycle = yard.asks(plugin, named("c"))
+    _, cycle = yard.asks(plugin, claimed("c"))
     nodes = Nodes(yard.cluster.table)
     assert plugin.prepare_scores(cycle, nodes) is None
     assert plugin.score(cycle, nodes).tolist() == expected
 
 
-def test_two_claims_of_one_pool_share_its_capacity_and_classes_are_averaged(yard: Yard) -> None:
+def test_two_claims_of_one_pool_share_its_capacity_and_classes_are_averaged(yard: StorageScenario) -> None:
     plugin = VolumeBinding(shape=MOST_FULL)
     yard.storage_class("other", "csi.x")
     yard.put(kinds.CSI_DRIVER, {"metadata": meta("csi.x"), "spec": {"storageCapacity": True}})
@@ -281,13 +286,13 @@ def test_two_claims_of_one_pool_share_its_capacity_and_classes_are_averaged(yard
     for name in ("c", "d"):
         yard.claim(name, storage_class="make", asks="2Gi")
     yard.claim("e", storage_class="other", asks="1Gi")
-    _, cycle = yard.asks(plugin, named("c"), named("d"), named("e"))
+    _, cycle = yard.asks(plugin, claimed("c"), claimed("d"), claimed("e"))
     assert plugin.score(cycle, Nodes(yard.cluster.table)).tolist() == [33, 23]
 
 
-def test_without_a_shape_nothing_is_scored(yard: Yard) -> None:
+def test_without_a_shape_nothing_is_scored(yard: StorageScenario) -> None:
     yard.claim("c", storage_class="make")
-    _, cycle = yard.asks(VolumeBinding(), named("c"))
+    _, cycle = yard.asks(VolumeBinding(), claimed("c"))
     status = VolumeBinding().prepare_scores(cycle, Nodes(yard.cluster.table))
     assert status is not None
     assert status.code.label == "Skip"
@@ -336,12 +341,12 @@ HINTS: list[tuple[kinds.Kind, str, Doc | None, Doc, Hint]] = [
 def test_changes_wake_a_waiting_pod_only_if_they_may_help(
     kind: kinds.Kind, resource: str, old: Doc | None, new: Doc, expected: Hint
 ) -> None:
-    waiting = pod("w", named("c"), EPHEMERAL, {"csi": {"driver": "csi.x"}})
+    waiting = pod_with("w", claimed("c"), EPHEMERAL, {"csi": {"driver": "csi.x"}})
     event = ClusterEvent(resource, ActionType.ADD if old is None else ActionType.UPDATE)
-    assert hint(VolumeBinding(), event, waiting, record(kind, old), record(kind, new)) is expected
+    assert event_hint(VolumeBinding(), event, waiting, record(kind, old), record(kind, new)) is expected
 
 
 def test_a_driver_whose_capacity_counts_no_more_wakes_only_pods_that_use_it_inline() -> None:
     event = ClusterEvent(events.CSI_DRIVER, ActionType.UPDATE)
     records = [record(kinds.CSI_DRIVER, driver(tells=tells)) for tells in (True, False)]
-    assert hint(VolumeBinding(), event, pod("w", named("c")), *records) is Hint.SKIP
+    assert event_hint(VolumeBinding(), event, pod_with("w", claimed("c")), *records) is Hint.SKIP

@@ -8,32 +8,32 @@ import pytest
 
 from fairlead.errors import Conflict
 from fairlead.model import kinds
-from fairlead.model.flow import Happened, Reply, Write
+from fairlead.model.flow import Doc, Happened, Reply, Write
 from fairlead.model.reasons import SUCCESS, failed
 from fairlead.plugins.volume_binding import VolumeBinding
 from fairlead.plugins.volume_errand import BindVolumes
 from fairlead.state.volumes import storage_of
-from tests.property.storage_worlds import meta
-from tests.unit.plugins.yard import SELECTED, ZONE, Doc, Yard, claim, named, pod, volume
+from tests.support.documents import SELECTED, ZONE, claim, claimed, meta, pod_with, volume
+from tests.support.storage import StorageScenario
 
 NOW, TIMEOUT = 1000.0, 60.0
 BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 REFERENCE = {"namespace": "default", "name": "old", "uid": "uid-old"}
 
 
-class Stage:
+class VolumeErrandScenario:
     """A pod whose claim `old` gets the volume `disk` and whose claim `new` has to be provisioned, on node `n`."""
 
     def __init__(self, **disk: Any) -> None:
-        self.yard = Yard(n={ZONE: "a"})
+        self.yard = StorageScenario(n={ZONE: "a"})
         self.yard.storage_class("wait", "kubernetes.io/no-provisioner")
         self.yard.storage_class("make")
         self.yard.volume("disk", storage_class="wait", version="10", zones=("a",), **disk)
         self.yard.claim("old", storage_class="wait", version="11", annotations={"kept": "yes"})
         self.yard.claim("new", storage_class="make", version="12")
         self.plugin = VolumeBinding(bind_timeout=TIMEOUT)
-        self.yard.put(kinds.POD, pod("new", named("old"), named("new")))
-        _, self.cycle = self.yard.asks(self.plugin, named("old"), named("new"))
+        self.yard.put(kinds.POD, pod_with("new", claimed("old"), claimed("new")))
+        _, self.cycle = self.yard.asks(self.plugin, claimed("old"), claimed("new"))
         self.plugin.reserve(self.cycle, 0)
         errand = self.plugin.prebind(self.cycle, 0)
         assert isinstance(errand, BindVolumes)
@@ -55,7 +55,7 @@ class Stage:
             (kinds.PERSISTENT_VOLUME, disk), (kinds.PERSISTENT_VOLUME_CLAIM, old), (kinds.PERSISTENT_VOLUME_CLAIM, new),
         ):  # fmt: skip
             if doc is not None:
-                self.yard.put(kind, doc, Happened.MODIFIED)
+                self.yard.put(kind, doc, happened=Happened.MODIFIED)
 
     def show_writes(self) -> None:
         self.show(
@@ -76,7 +76,7 @@ def body_of(writes: list[Write], name: str) -> Doc:
 
 
 def test_the_api_is_told_exactly_what_changes_and_of_which_version() -> None:
-    stage = Stage()
+    stage = VolumeErrandScenario()
     assert [write.name for write in stage.writes] == ["disk", "new"]
     assert body_of(stage.writes, "disk") == {
         "metadata": {"resourceVersion": "10", "annotations": {BY_CONTROLLER: "yes"}},
@@ -91,13 +91,13 @@ def test_the_api_is_told_exactly_what_changes_and_of_which_version() -> None:
 
 
 def test_a_volume_that_an_administrator_reserved_is_not_called_the_controllers() -> None:
-    stage = Stage(claimRef={"namespace": "default", "name": "old"})
+    stage = VolumeErrandScenario(claimRef={"namespace": "default", "name": "old"})
     assert body_of(stage.writes, "disk")["metadata"] == {"resourceVersion": "10"}
     assert body_of(stage.writes, "disk")["spec"]["claimRef"]["uid"] == "uid-old"
 
 
 def test_it_is_done_when_every_claim_is_completely_bound() -> None:
-    stage = Stage()
+    stage = VolumeErrandScenario()
     assert stage.progress() is None
     assert stage.agree() is None
     stage.show_writes()
@@ -107,13 +107,13 @@ def test_it_is_done_when_every_claim_is_completely_bound() -> None:
 
 
 def test_it_waits_for_the_watch_to_show_what_the_api_agreed_to() -> None:
-    stage = Stage()
+    stage = VolumeErrandScenario()
     stage.show(old=claim("old", storage_class="wait", version="31", to="disk"))
     assert stage.agree() is None
 
 
 def test_it_gives_up_when_the_time_is_over_which_begins_with_the_last_answer() -> None:
-    stage = Stage()
+    stage = VolumeErrandScenario()
     assert stage.errand.wake_at() is None
     assert stage.agree(NOW + 5) is None
     assert stage.errand.wake_at() == NOW + 5 + TIMEOUT
@@ -123,7 +123,7 @@ def test_it_gives_up_when_the_time_is_over_which_begins_with_the_last_answer() -
 
 
 def test_a_refused_write_ends_it_with_the_servers_words_and_only_what_was_told_stays_pretended() -> None:
-    stage = Stage()
+    stage = VolumeErrandScenario()
     disk, new = stage.writes
     assert stage.progress(replies=[Reply(new, {"metadata": {"resourceVersion": "21"}})]) is None
     assert stage.progress(replies=[Reply(disk, None, Conflict("taken"))]) == failed("taken")
@@ -135,50 +135,50 @@ def test_a_refused_write_ends_it_with_the_servers_words_and_only_what_was_told_s
     assert not storage.claims.pretended()
 
 
-def lose_the_pod(stage: Stage) -> None:
-    stage.yard.put(kinds.POD, pod("new", named("old"), named("new")), Happened.DELETED)
+def lose_the_pod(stage: VolumeErrandScenario) -> None:
+    stage.yard.remove(kinds.POD, pod_with("new", claimed("old"), claimed("new")))
 
 
-def lose_the_node(stage: Stage) -> None:
-    stage.yard.put(kinds.NODE, {"metadata": meta("n")}, Happened.DELETED)
+def lose_the_node(stage: VolumeErrandScenario) -> None:
+    stage.yard.remove(kinds.NODE, {"metadata": meta("n")})
 
 
-def move_the_node(stage: Stage) -> None:
+def move_the_node(stage: VolumeErrandScenario) -> None:
     stage.yard.node("n", {ZONE: "b"})
 
 
-def reset_the_volume(stage: Stage) -> None:
+def reset_the_volume(stage: VolumeErrandScenario) -> None:
     stage.show(disk=volume("disk", storage_class="wait", version="22", zones=("a",)))
 
 
-def lose_the_volume(stage: Stage) -> None:
-    stage.yard.put(kinds.PERSISTENT_VOLUME, volume("disk"), Happened.DELETED)
+def lose_the_volume(stage: VolumeErrandScenario) -> None:
+    stage.yard.remove(kinds.PERSISTENT_VOLUME, volume("disk"))
 
 
-def lose_the_claim(stage: Stage) -> None:
-    stage.yard.put(kinds.PERSISTENT_VOLUME_CLAIM, claim("old"), Happened.DELETED)
+def lose_the_claim(stage: VolumeErrandScenario) -> None:
+    stage.yard.remove(kinds.PERSISTENT_VOLUME_CLAIM, claim("old"))
 
 
-def lose_the_new_claim(stage: Stage) -> None:
+def lose_the_new_claim(stage: VolumeErrandScenario) -> None:
     stage.show(old=claim("old", storage_class="wait", version="31", to="disk"))
-    stage.yard.put(kinds.PERSISTENT_VOLUME_CLAIM, claim("new"), Happened.DELETED)
+    stage.yard.remove(kinds.PERSISTENT_VOLUME_CLAIM, claim("new"))
 
 
-def fail_to_provision(stage: Stage) -> None:
+def fail_to_provision(stage: VolumeErrandScenario) -> None:
     stage.show(
         old=claim("old", storage_class="wait", version="31", to="disk"),
         new=claim("new", storage_class="make", version="22", annotations={"other": "left"}),
     )
 
 
-def strip_the_claim(stage: Stage) -> None:
+def strip_the_claim(stage: VolumeErrandScenario) -> None:
     stage.show(
         old=claim("old", storage_class="wait", version="31", to="disk"),
         new=claim("new", storage_class="make", version="22"),
     )
 
 
-def provision_out_of_reach(stage: Stage) -> None:
+def provision_out_of_reach(stage: VolumeErrandScenario) -> None:
     stage.yard.volume("made", storage_class="make", zones=("z",))
     stage.show(
         old=claim("old", storage_class="wait", version="31", to="disk"),
@@ -202,7 +202,7 @@ def provision_out_of_reach(stage: Stage) -> None:
     ],
 )
 def test_what_cannot_succeed_any_more_ends_with_the_reason(happens: Any, text: str) -> None:
-    stage = Stage()
+    stage = VolumeErrandScenario()
     stage.agree()
     stage.show_writes()
     assert stage.progress() is None
@@ -211,7 +211,7 @@ def test_what_cannot_succeed_any_more_ends_with_the_reason(happens: Any, text: s
 
 
 def test_a_provisioned_volume_that_the_watch_has_not_shown_is_waited_for() -> None:
-    stage = Stage()
+    stage = VolumeErrandScenario()
     stage.agree()
     stage.show_writes()
     stage.show(

@@ -5,10 +5,11 @@ import pytest
 from fairlead.framework.plugin import Hint
 from fairlead.model import kinds
 from fairlead.model.events import CSI_NODE, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT, ActionType, ClusterEvent
-from fairlead.model.flow import Happened
+from fairlead.model.flow import Doc
 from fairlead.plugins.volume_limits import NodeVolumeLimits
-from tests.property.storage_worlds import meta
-from tests.unit.plugins.yard import EPHEMERAL, Doc, Yard, claim, hint, named, pod, record
+from tests.support.documents import EPHEMERAL, claim, claimed, meta, pod_with
+from tests.support.plugins import event_hint
+from tests.support.storage import StorageScenario, record
 
 FULL = ("node(s) exceed max volume count",), False
 
@@ -22,9 +23,9 @@ def attachment(name: str, node: str, of: str, attacher: str = "csi.x") -> Doc:
     return {"metadata": meta(name), "spec": spec}
 
 
-def yard_with(*volumes: str, limit: int = 1) -> Yard:
+def yard_with(*volumes: str, limit: int = 1) -> StorageScenario:
     """One node with a limit, one without; and bound claims `c-x` for volumes `x`."""
-    yard = Yard("tight", "loose")
+    yard = StorageScenario("tight", "loose")
     yard.csi_node("tight", csi_x=limit)
     for name in volumes:
         yard.volume(name, **handle(name))
@@ -34,50 +35,50 @@ def yard_with(*volumes: str, limit: int = 1) -> Yard:
 
 def test_a_node_takes_no_more_volumes_than_its_driver_can_attach() -> None:
     yard = yard_with("one", "two")
-    assert yard.says(NodeVolumeLimits(), named("c-one")) == {"tight": None, "loose": None}
-    assert yard.says(NodeVolumeLimits(), named("c-one"), named("c-two")) == {"tight": FULL, "loose": None}
-    yard.pod("there", named("c-one"), on="tight")
-    assert yard.says(NodeVolumeLimits(), named("c-two")) == {"tight": FULL, "loose": None}
+    assert yard.says(NodeVolumeLimits(), claimed("c-one")) == {"tight": None, "loose": None}
+    assert yard.says(NodeVolumeLimits(), claimed("c-one"), claimed("c-two")) == {"tight": FULL, "loose": None}
+    yard.pod("there", claimed("c-one"), on="tight")
+    assert yard.says(NodeVolumeLimits(), claimed("c-two")) == {"tight": FULL, "loose": None}
 
 
 def test_a_volume_that_a_pod_on_the_node_uses_already_is_not_counted_again() -> None:
     yard = yard_with("one")
-    yard.pod("there", named("c-one"), on="tight")
-    yard.pod("there too", named("c-one"), on="tight")
-    assert yard.says(NodeVolumeLimits(), named("c-one")) == {"tight": None, "loose": None}
+    yard.pod("there", claimed("c-one"), on="tight")
+    yard.pod("there too", claimed("c-one"), on="tight")
+    assert yard.says(NodeVolumeLimits(), claimed("c-one")) == {"tight": None, "loose": None}
 
 
 def test_a_volume_left_attached_counts_as_attached_and_as_new() -> None:
     """A quirk of the original that decisions follow from."""
     yard = yard_with("one", "two")
     yard.put(kinds.VOLUME_ATTACHMENT, attachment("att", "tight", "one"))
-    assert yard.says(NodeVolumeLimits(), named("c-two")) == {"tight": FULL, "loose": None}
-    assert yard.says(NodeVolumeLimits(), named("c-one")) == {"tight": FULL, "loose": None}
-    yard.pod("there", named("c-one"), on="tight")
-    assert yard.says(NodeVolumeLimits(), named("c-one")) == {"tight": None, "loose": None}
-    yard.put(kinds.VOLUME_ATTACHMENT, attachment("att", "tight", "one"), Happened.DELETED)
-    assert yard.says(NodeVolumeLimits(), named("c-two")) == {"tight": FULL, "loose": None}
+    assert yard.says(NodeVolumeLimits(), claimed("c-two")) == {"tight": FULL, "loose": None}
+    assert yard.says(NodeVolumeLimits(), claimed("c-one")) == {"tight": FULL, "loose": None}
+    yard.pod("there", claimed("c-one"), on="tight")
+    assert yard.says(NodeVolumeLimits(), claimed("c-one")) == {"tight": None, "loose": None}
+    yard.remove(kinds.VOLUME_ATTACHMENT, attachment("att", "tight", "one"))
+    assert yard.says(NodeVolumeLimits(), claimed("c-two")) == {"tight": FULL, "loose": None}
 
 
 def test_an_attachment_seen_before_its_node_counts_once_the_node_comes() -> None:
     yard = yard_with("one", "two")
     yard.put(kinds.VOLUME_ATTACHMENT, attachment("att", "late", "one"))
     yard.csi_node("late", csi_x=1)
-    assert yard.says(NodeVolumeLimits(), named("c-two")) == {"tight": None, "loose": None}
+    assert yard.says(NodeVolumeLimits(), claimed("c-two")) == {"tight": None, "loose": None}
     yard.node("late")
-    assert yard.says(NodeVolumeLimits(), named("c-two")) == {"tight": None, "loose": None, "late": FULL}
-    yard.put(kinds.NODE, {"metadata": meta("late")}, Happened.DELETED)
+    assert yard.says(NodeVolumeLimits(), claimed("c-two")) == {"tight": None, "loose": None, "late": FULL}
+    yard.remove(kinds.NODE, {"metadata": meta("late")})
     yard.node("other")
-    assert yard.says(NodeVolumeLimits(), named("c-two")) == {"tight": None, "loose": None, "other": None}
+    assert yard.says(NodeVolumeLimits(), claimed("c-two")) == {"tight": None, "loose": None, "other": None}
 
 
 def test_in_tree_disks_count_for_their_driver_wherever_there_is_a_csi_node() -> None:
-    yard = Yard("tight")
+    yard = StorageScenario("tight")
     yard.csi_node("tight", ebs_csi_aws_com=1)
     yard.volume("one", awsElasticBlockStore={"volumeID": "aws://zone/vol-1"})
     yard.claim("c", to="one")
     yard.pod("there", {"awsElasticBlockStore": {"volumeID": "vol-1"}}, on="tight")
-    assert yard.says(NodeVolumeLimits(), named("c")) == {"tight": None}
+    assert yard.says(NodeVolumeLimits(), claimed("c")) == {"tight": None}
     assert yard.says(NodeVolumeLimits(), {"awsElasticBlockStore": {"volumeID": "vol-2"}}) == {"tight": FULL}
 
 
@@ -85,46 +86,46 @@ def test_a_claim_without_a_volume_counts_for_the_driver_of_its_class() -> None:
     yard = yard_with("one")
     yard.storage_class("fast")
     yard.claim("unbound", storage_class="fast")
-    yard.pod("there", named("c-one"), on="tight")
-    assert yard.says(NodeVolumeLimits(), named("unbound")) == {"tight": FULL, "loose": None}
+    yard.pod("there", claimed("c-one"), on="tight")
+    assert yard.says(NodeVolumeLimits(), claimed("unbound")) == {"tight": FULL, "loose": None}
     yard.claim("classless")
-    assert yard.says(NodeVolumeLimits(), named("classless")) == {"tight": None, "loose": None}
+    assert yard.says(NodeVolumeLimits(), claimed("classless")) == {"tight": None, "loose": None}
 
 
 def test_counts_follow_a_claim_that_is_bound_after_its_pod_came() -> None:
     yard = yard_with("one", "two")
     yard.storage_class("fast")
     yard.claim("c", storage_class="fast")
-    yard.pod("there", named("c"), on="tight")
-    assert yard.says(NodeVolumeLimits(), named("c-one")) == {"tight": FULL, "loose": None}
+    yard.pod("there", claimed("c"), on="tight")
+    assert yard.says(NodeVolumeLimits(), claimed("c-one")) == {"tight": FULL, "loose": None}
     yard.claim("c", storage_class="fast", to="one")
-    assert yard.says(NodeVolumeLimits(), named("c-one")) == {"tight": None, "loose": None}
-    yard.put(kinds.PERSISTENT_VOLUME_CLAIM, claim("c"), Happened.DELETED)
-    assert yard.says(NodeVolumeLimits(), named("c-two")) == {"tight": None, "loose": None}
+    assert yard.says(NodeVolumeLimits(), claimed("c-one")) == {"tight": None, "loose": None}
+    yard.remove(kinds.PERSISTENT_VOLUME_CLAIM, claim("c"))
+    assert yard.says(NodeVolumeLimits(), claimed("c-two")) == {"tight": None, "loose": None}
 
 
 def test_a_missing_claim_is_final() -> None:
     reasons = ('looking up PVC default/nope: persistentvolumeclaim "nope" not found',)
-    assert Yard("a").says(NodeVolumeLimits(), named("nope")) == {"a": (reasons, True)}
+    assert StorageScenario("a").says(NodeVolumeLimits(), claimed("nope")) == {"a": (reasons, True)}
 
 
 def test_a_pod_there_with_a_claim_of_somebody_else_is_an_error_where_there_are_limits() -> None:
     yard = yard_with("one")
     yard.claim("there-v0")
     yard.pod("there", EPHEMERAL, on="loose")
-    assert yard.says(NodeVolumeLimits(), named("c-one")) == {"tight": None, "loose": None}
+    assert yard.says(NodeVolumeLimits(), claimed("c-one")) == {"tight": None, "loose": None}
     yard.csi_node("loose", csi_x=5)
     text = (
         'running "NodeVolumeLimits" filter plugin: PVC default/there-v0 was not created for pod default/there'
         " (pod is not owner)"
     )
-    assert yard.says(NodeVolumeLimits(), named("c-one")) == {"tight": None, "loose": ((text,), True)}
+    assert yard.says(NodeVolumeLimits(), claimed("c-one")) == {"tight": None, "loose": ((text,), True)}
     yard.claim("there-v0", owner="uid-there")
-    assert yard.says(NodeVolumeLimits(), named("c-one")) == {"tight": None, "loose": None}
+    assert yard.says(NodeVolumeLimits(), claimed("c-one")) == {"tight": None, "loose": None}
 
 
 def test_pods_without_such_volumes_are_none_of_its_business() -> None:
-    assert Yard("a").says(NodeVolumeLimits(), {"iscsi": {"iqn": "q"}}) == "skip"
+    assert StorageScenario("a").says(NodeVolumeLimits(), {"iscsi": {"iqn": "q"}}) == "skip"
 
 
 @pytest.mark.parametrize(
@@ -144,28 +145,28 @@ def test_a_limit_that_grows_wakes(old: dict[str, int], new: dict[str, int], expe
 
     records = [record(kinds.CSI_NODE, csi_node(limits)) for limits in (old, new)]
     event = ClusterEvent(CSI_NODE, ActionType.UPDATE)
-    assert hint(NodeVolumeLimits(), event, pod("w", named("c")), *records) is expected
+    assert event_hint(NodeVolumeLimits(), event, pod_with("w", claimed("c")), *records) is expected
 
 
 def test_pods_that_go_and_attachments_that_end_wake_whom_they_concern() -> None:
     gone = ClusterEvent(POD, ActionType.DELETE)
-    waiting = pod("w", named("c"))
+    waiting = pod_with("w", claimed("c"))
     cases = [
-        (pod("p", named("x"), on="a"), Hint.QUEUE),
-        (pod("p", EPHEMERAL, on="a"), Hint.QUEUE),
-        (pod("p", {"cinder": {"volumeID": "v"}}, on="a"), Hint.QUEUE),
-        (pod("p", named("x")), Hint.SKIP),
-        (pod("p", {"iscsi": {"iqn": "q"}}, on="a"), Hint.SKIP),
+        (pod_with("p", claimed("x"), on="a"), Hint.QUEUE),
+        (pod_with("p", EPHEMERAL, on="a"), Hint.QUEUE),
+        (pod_with("p", {"cinder": {"volumeID": "v"}}, on="a"), Hint.QUEUE),
+        (pod_with("p", claimed("x")), Hint.SKIP),
+        (pod_with("p", {"iscsi": {"iqn": "q"}}, on="a"), Hint.SKIP),
     ]
     for old, expected in cases:
-        assert hint(NodeVolumeLimits(), gone, waiting, record(kinds.POD, old)) is expected
+        assert event_hint(NodeVolumeLimits(), gone, waiting, record(kinds.POD, old)) is expected
     ended = ClusterEvent(VOLUME_ATTACHMENT, ActionType.DELETE)
     old_attachment = record(kinds.VOLUME_ATTACHMENT, attachment("a", "n", "v", "cinder.csi.openstack.org"))
     for wants, expected in (
-        (named("c"), Hint.QUEUE), (EPHEMERAL, Hint.SKIP), ({"cinder": {"volumeID": "v"}}, Hint.QUEUE),
+        (claimed("c"), Hint.QUEUE), (EPHEMERAL, Hint.SKIP), ({"cinder": {"volumeID": "v"}}, Hint.QUEUE),
         ({"awsElasticBlockStore": {"volumeID": "v"}}, Hint.SKIP),
     ):  # fmt: skip
-        assert hint(NodeVolumeLimits(), ended, pod("w", wants), old_attachment) is expected
+        assert event_hint(NodeVolumeLimits(), ended, pod_with("w", wants), old_attachment) is expected
     came = ClusterEvent(PERSISTENT_VOLUME_CLAIM, ActionType.ADD)
     new = record(kinds.PERSISTENT_VOLUME_CLAIM, claim("w-v0"))
-    assert hint(NodeVolumeLimits(), came, pod("w", EPHEMERAL), new=new) is Hint.QUEUE
+    assert event_hint(NodeVolumeLimits(), came, pod_with("w", EPHEMERAL), new=new) is Hint.QUEUE

@@ -6,15 +6,16 @@ from fairlead.framework.plugin import Hint
 from fairlead.model import kinds
 from fairlead.model.events import PERSISTENT_VOLUME, STORAGE_CLASS, ActionType, ClusterEvent
 from fairlead.plugins.volume_zone import VolumeZone
-from tests.property.storage_worlds import meta
-from tests.unit.plugins.yard import EPHEMERAL, OLD_ZONE, ZONE, Yard, hint, named, pod, record, volume
+from tests.support.documents import EPHEMERAL, OLD_ZONE, ZONE, claimed, meta, pod_with, volume
+from tests.support.plugins import event_hint
+from tests.support.storage import StorageScenario, record
 
 ELSEWHERE = ("node(s) had no available volume zone",), True
 FINAL = "UnschedulableAndUnresolvable"
 
 
-def street() -> Yard:
-    return Yard(
+def street() -> StorageScenario:
+    return StorageScenario(
         here={ZONE: "a"},
         old={OLD_ZONE: "a"},
         there={ZONE: "b"},
@@ -28,7 +29,7 @@ def test_a_labelled_volume_is_for_nodes_in_its_zones_and_for_nodes_without_zones
     yard.volume("v", labels={ZONE: "a__c"})
     yard.claim("c", to="v")
     expected = {"here": None, "old": ELSEWHERE, "there": ELSEWHERE, "nowhere": None, "regional": ELSEWHERE}
-    assert yard.says(VolumeZone(), named("c")) == expected
+    assert yard.says(VolumeZone(), claimed("c")) == expected
 
 
 def test_an_old_label_of_a_volume_is_met_by_the_new_label_of_a_node() -> None:
@@ -36,7 +37,7 @@ def test_an_old_label_of_a_volume_is_met_by_the_new_label_of_a_node() -> None:
     yard.volume("v", labels={OLD_ZONE: "a"})
     yard.claim("c", to="v")
     expected = {"here": None, "old": None, "there": ELSEWHERE, "nowhere": None, "regional": ELSEWHERE}
-    assert yard.says(VolumeZone(), named("c")) == expected
+    assert yard.says(VolumeZone(), claimed("c")) == expected
 
 
 @pytest.mark.parametrize("value", ["", "a__", "a____b"])
@@ -44,7 +45,7 @@ def test_a_label_with_an_empty_part_is_ignored(value: str) -> None:
     yard = street()
     yard.volume("v", labels={ZONE: value})
     yard.claim("c", to="v")
-    assert yard.says(VolumeZone(), named("c")) == "skip"
+    assert yard.says(VolumeZone(), claimed("c")) == "skip"
 
 
 def test_claims_that_have_no_volume_are_refused_with_the_reason_unless_they_wait() -> None:
@@ -65,21 +66,21 @@ def test_claims_that_have_no_volume_are_refused_with_the_reason_unless_they_wait
         "": "PersistentVolumeClaim had no name",
     }
     for name, text in texts.items():
-        assert yard.says(VolumeZone(), named(name)) == (FINAL, (text,))
-    assert yard.says(VolumeZone(), named("c-waits")) == "skip"
+        assert yard.says(VolumeZone(), claimed(name)) == (FINAL, (text,))
+    assert yard.says(VolumeZone(), claimed("c-waits")) == "skip"
     assert yard.says(VolumeZone(), EPHEMERAL) == "skip"
 
 
 def test_new_zones_of_a_volume_wake_and_so_do_classes_that_wait() -> None:
-    waiting = pod("w", named("c"))
+    waiting = pod_with("w", claimed("c"))
     changed = ClusterEvent(PERSISTENT_VOLUME, ActionType.UPDATE)
     plain, labelled, spoiled = (
         record(kinds.PERSISTENT_VOLUME, volume("v", labels=labels)) for labels in ({}, {ZONE: "a"}, {ZONE: "__"})
     )
-    assert hint(VolumeZone(), changed, waiting, plain, labelled) is Hint.QUEUE
-    assert hint(VolumeZone(), changed, waiting, plain, spoiled) is Hint.SKIP
-    assert hint(VolumeZone(), ClusterEvent(PERSISTENT_VOLUME, ActionType.ADD), waiting, None, plain) is Hint.QUEUE
+    assert event_hint(VolumeZone(), changed, waiting, plain, labelled) is Hint.QUEUE
+    assert event_hint(VolumeZone(), changed, waiting, plain, spoiled) is Hint.SKIP
+    assert event_hint(VolumeZone(), ClusterEvent(PERSISTENT_VOLUME, ActionType.ADD), waiting, None, plain) is Hint.QUEUE
     came = ClusterEvent(STORAGE_CLASS, ActionType.ADD)
     for mode, expected in (("WaitForFirstConsumer", Hint.QUEUE), ("Immediate", Hint.SKIP)):
         new = record(kinds.STORAGE_CLASS, {"metadata": meta("s"), "volumeBindingMode": mode})
-        assert hint(VolumeZone(), came, waiting, None, new) is expected
+        assert event_hint(VolumeZone(), came, waiting, None, new) is expected

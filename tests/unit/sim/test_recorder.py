@@ -13,7 +13,7 @@ from fairlead.model.flow import Change, Happened
 from fairlead.sim.recorder import DecisionRecorder, with_scores
 from fairlead.sim.recording import Form, Scenario
 from fairlead.sim.replay import DecisionDifference, KubeReplay
-from tests.unit.engine.stage import node, pod
+from tests.support.documents import node, pod
 
 Doc = dict[str, Any]
 FULL = "0/2 nodes are available: 2 Insufficient cpu."

@@ -122,11 +122,11 @@ def test_what_comes_into_heaps_and_sums_comes_in_another_order_once_ours_led_now
 @pytest.mark.parametrize("seed", range(5))
 def test_whom_to_show_first_is_found_by_what_each_eviction_changes(seed: int) -> None:
     """Who has most goes first, and an eviction leaves a job with less."""
-    yard = Yard({"a": 5, "b": 4, "c": 4})
-    gone = yard.evict(Random(seed).sample(yard.tasks, len(yard.tasks)), 5)
+    victims = VictimRound({"a": 5, "b": 4, "c": 4})
+    gone = victims.evict(Random(seed).sample(victims.tasks, len(victims.tasks)), 5)
     steps = [{"do": "evict", "for": "w", "pod": name, "action": "preempt"} for name in gone]
-    shown = as_shown(WAITING, 0, yard.tasks, Ahead(yard, steps, 0))  # type: ignore[arg-type]
-    assert yard.evict(list(shown), 5) == gone
+    shown = as_shown(WAITING, 0, victims.tasks, Ahead(victims, steps, 0))  # type: ignore[arg-type]
+    assert victims.evict(list(shown), 5) == gone
 
 
 def test_before_a_trial_without_a_name_come_rows_that_no_step_is_on() -> None:
@@ -157,7 +157,7 @@ def test_gangreclaim_passes_over_queues_without_a_word() -> None:
 WAITING: Any = SimpleNamespace(name="w", request=Amounts(0.0, 0.0))
 
 
-class Yard:
+class VictimRound:
     """As much of a round as is asked whom to evict: of the jobs on row 0, a task of the one with most goes first."""
 
     def __init__(self, sizes: dict[str, int]) -> None:

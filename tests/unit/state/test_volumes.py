@@ -8,11 +8,12 @@ from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.state.object_index import ObjectIndex, Shelf
 from fairlead.state.volumes import Storage, storage_of
-from tests.unit.plugins.yard import ZONE, Yard, claim, named, volume
+from tests.support.documents import ZONE, claim, claimed, volume
+from tests.support.storage import StorageScenario
 
 
-def yard_with_a_claim() -> tuple[Yard, Storage]:
-    yard = Yard("a")
+def yard_with_a_claim() -> tuple[StorageScenario, Storage]:
+    yard = StorageScenario("a")
     yard.claim("c", version="1")
     return yard, storage_of(yard.cluster)
 
@@ -54,18 +55,18 @@ def test_a_newer_version_ends_a_pretence_but_the_same_version_seen_again_does_no
 def test_a_pretence_ends_with_its_object() -> None:
     yard, storage = yard_with_a_claim()
     pretend(storage, "a")
-    yard.put(kinds.PERSISTENT_VOLUME_CLAIM, claim("c"), Happened.DELETED)
+    yard.remove(kinds.PERSISTENT_VOLUME_CLAIM, claim("c"))
     assert storage.claims.get("default/c") is None
     yard.claim("c", version="1")
     assert selected(storage) is None
 
 
 def test_one_cluster_has_one_storage_that_knows_the_pods_that_were_there_before() -> None:
-    yard = Yard("a")
+    yard = StorageScenario("a")
     yard.csi_node("a", csi_x=1)
     yard.volume("v", csi={"driver": "csi.x", "volumeHandle": "h"})
     yard.claim("c", to="v")
-    yard.pod("p", named("c"), {"iscsi": {"iqn": "q"}}, on="a")
+    yard.pod("p", claimed("c"), {"iscsi": {"iqn": "q"}}, on="a")
     storage = storage_of(yard.cluster)
     assert storage_of(yard.cluster) is storage
     storage.attached.catch_up()
@@ -74,11 +75,11 @@ def test_one_cluster_has_one_storage_that_knows_the_pods_that_were_there_before(
 
 
 def test_the_last_pod_to_leave_takes_disks_and_attachments_with_it() -> None:
-    yard = Yard("a")
+    yard = StorageScenario("a")
     yard.volume("v", csi={"driver": "csi.x", "volumeHandle": "h"})
     yard.claim("c", to="v")
     storage = storage_of(yard.cluster)
-    pods = [yard.pod(name, named("c"), {"iscsi": {"iqn": "q"}}, on="a") for name in ("p", "q")]
+    pods = [yard.pod(name, claimed("c"), {"iscsi": {"iqn": "q"}}, on="a") for name in ("p", "q")]
     for left, one in zip((1, 0), pods, strict=True):
         yard.cluster.vacate(one, 0)
         assert storage.attached.count("csi.x")[0] == left
@@ -87,7 +88,7 @@ def test_the_last_pod_to_leave_takes_disks_and_attachments_with_it() -> None:
 
 
 def test_counts_and_limits_grow_with_the_table() -> None:
-    yard = Yard(*(f"n{i}" for i in range(70)))
+    yard = StorageScenario(*(f"n{i}" for i in range(70)))
     storage = storage_of(yard.cluster)
     yard.csi_node("n69", csi_x=3)
     storage.attached.catch_up()
@@ -100,14 +101,14 @@ def test_counts_and_limits_grow_with_the_table() -> None:
 
 
 def test_volumes_of_a_class_follow_the_shelf_smallest_first_and_then_by_name() -> None:
-    yard = Yard("a")
+    yard = StorageScenario("a")
     storage = storage_of(yard.cluster)
     for name in ("b", "a"):
         yard.volume(name, storage_class="s")
     yard.volume("c", storage_class="other")
     assert [v.name for v in storage.volumes_of_class("s")] == ["a", "b"]
     yard.volume("a", storage_class="other")
-    yard.put(kinds.PERSISTENT_VOLUME, volume("b"), Happened.DELETED)
+    yard.remove(kinds.PERSISTENT_VOLUME, volume("b"))
     assert storage.volumes_of_class("s") == []
     assert [v.name for v in storage.volumes_of_class("other")] == ["a", "c"]
     yard.volume("c", storage_class="other", size="1Gi")
@@ -115,7 +116,7 @@ def test_volumes_of_a_class_follow_the_shelf_smallest_first_and_then_by_name() -
 
 
 def test_reach_is_worked_out_again_when_a_node_changes() -> None:
-    yard = Yard(a={ZONE: "x"}, b={ZONE: "y"})
+    yard = StorageScenario(a={ZONE: "x"}, b={ZONE: "y"})
     yard.volume("v", zones=("x",))
     storage = storage_of(yard.cluster)
     found = storage.volumes.get("v")

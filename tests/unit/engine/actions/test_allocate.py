@@ -10,7 +10,7 @@ from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.priority import Priority
 from fairlead.plugins.volcano.queues.capacity import HierarchicalCapacity
 from fairlead.plugins.volcano.topology.network_topology import NetworkTopologyAware
-from tests.unit.engine.actions.square import Diary, Square, default_tiers
+from tests.support.rounds import RoundScenario, StepLog, default_tiers
 
 ROLE = "volcano.sh/task-spec"
 HALVES = [{"name": "p", "subGroupSize": 1, "labelSelector": {"matchLabels": {"job": "j"}}, "matchLabelKeys": ["part"]}]
@@ -25,11 +25,11 @@ def said(round: Round) -> dict[str, str]:
 
 
 def test_each_sub_group_of_a_trial_is_taken_off_by_itself() -> None:
-    diary = Diary()
-    square = Square(a="4").queue("default").job("j", least=2, subGroupPolicy=HALVES)
+    diary = StepLog()
+    square = RoundScenario(a="4").queue("default").job("j", least=2, subGroupPolicy=HALVES)
     for part in ("u", "v"):
         square.waits("j", 1, cpu="1", labels={"part": part})
-    round = square.round("allocate", witness=diary)
+    round = square.act("allocate", witness=diary)
     assert sorted(bound(round)) == ["j-0", "j-1"]
     placed, discards = [line for line in diary.lines if "place" in line], diary.lines.count("discard")
     assert (len(placed), discards) == (6, 4), "tried in the sub-group, placed in the trial of the job, and for good"
@@ -37,35 +37,35 @@ def test_each_sub_group_of_a_trial_is_taken_off_by_itself() -> None:
 
 def test_a_sub_group_without_room_does_not_end_the_trial_of_a_job_that_is_ready() -> None:
     """Only after a sub-group was placed is it asked whether the job is ready."""
-    square = Square(a="2").queue("default").job("j", least=1, subGroupPolicy=HALVES).runs("j", "a", cpu="1")
+    square = RoundScenario(a="2").queue("default").job("j", least=1, subGroupPolicy=HALVES).runs("j", "a", cpu="1")
     square.waits("j", 1, cpu="2", labels={"part": "0"}).waits("j", 1, cpu="1", labels={"part": "1"})
-    assert bound(square.round("allocate")) == {"j-2": "a"}
+    assert bound(square.act("allocate")) == {"j-2": "a"}
 
 
 def test_a_role_without_room_in_one_hypernode_is_tried_in_the_next() -> None:
     """The topology path forgets errors for each hypernode tried."""
-    square = Square(a="2", b="2", c="4").queue("default").hyper_node("h0", 1, "a", "b").hyper_node("h1", 1, "c")
+    square = RoundScenario(a="2", b="2", c="4").queue("default").hyper_node("h0", 1, "a", "b").hyper_node("h1", 1, "c")
     near = {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}
     square.job("j", least=1, subGroupPolicy=[{**HALVES[0], **near}])
     square.waits("j", 1, cpu="3", annotations={ROLE: "worker"}, labels={"part": "0"})
     tiers = [*default_tiers(), [NetworkTopologyAware.of(Arguments())]]
-    assert bound(square.round("allocate", tiers=tiers)) == {"j-0": "c"}
+    assert bound(square.act("allocate", tiers=tiers)) == {"j-0": "c"}
 
 
 def test_a_role_that_backfill_found_no_node_for_is_not_tried_by_a_later_allocate() -> None:
     """Errors live for the session, whichever action noted them."""
     for actions, expected in ((("allocate", "backfill"), {"j-1": "a"}), (("backfill", "allocate"), {})):
-        square = Square(a="4").queue("default").job("j", least=1)
+        square = RoundScenario(a="4").queue("default").job("j", least=1)
         square.waits("j", 1, annotations={ROLE: "worker"}, nodeSelector={"no": "where"})
         square.waits("j", 1, cpu="1", annotations={ROLE: "worker"})
-        assert bound(square.round(*actions, compatible=True)) == expected
+        assert bound(square.act(*actions, compatible=True)) == expected
 
 
 def test_a_pod_that_asks_for_nothing_is_not_bound_to_a_node_that_has_less_than_nothing() -> None:
     """The node is asked again, and what it says is the reason that others of the job give."""
-    square = Square(a="1").queue("default").job("big").runs("big", "a", cpu="4").job("j", least=0)
+    square = RoundScenario(a="1").queue("default").job("big").runs("big", "a", cpu="4").job("j", least=0)
     square.waits("j", 1).waits("j", 1, cpu="1", annotations={ROLE: "worker"}, preemptionPolicy="Never")
-    round = square.round("backfill", compatible=True)
+    round = square.act("backfill", compatible=True)
     assert bound(round) == {}
     assert said(round)["j-1"].endswith(
         "Origin reason is j-0: 0/1 nodes are unavailable: 1 node a resources [cpu] are not enough to put task "
@@ -76,8 +76,8 @@ def test_a_pod_that_asks_for_nothing_is_not_bound_to_a_node_that_has_less_than_n
 
 def test_of_several_that_a_node_has_less_than_nothing_for_any_may_be_named() -> None:
     """Which of a job's pods is bound first is left to chance, and the first that cannot be ends it."""
-    square = Square(a="1").queue("default").job("big").runs("big", "a", cpu="4").job("j", least=0).waits("j", 2)
-    round = square.round("backfill", compatible=True)
+    square = RoundScenario(a="1").queue("default").job("big").runs("big", "a", cpu="4").job("j", least=0).waits("j", 2)
+    round = square.act("backfill", compatible=True)
     job = round.jobs["default/j"]
     first, second = (job.fit_errors[task.uid] for task in sorted(job.tasks.values(), key=lambda task: task.name))
     about_the_second = first.message.replace("j-0", "j-1")
@@ -90,7 +90,7 @@ def test_of_several_scarce_things_any_may_be_named() -> None:
     errors = FitErrors()
     said_of_two = insufficient(["pods", "nvidia.com/gpu"])
     assert isinstance(said_of_two, OneOf)
-    errors.add(said_of_two, Square(a="1", b="1").round().rows, final=False)
+    errors.add(said_of_two, RoundScenario(a="1", b="1").act().rows, final=False)
     expected = "0/2 nodes are unavailable: {}."
     assert errors.message == expected.format("2 Insufficient pods")
     assert errors.could_say(expected.format("1 Insufficient nvidia.com/gpu, 1 Insufficient pods"))
@@ -101,6 +101,6 @@ def test_of_several_scarce_things_any_may_be_named() -> None:
 def test_queues_that_make_no_tree_have_no_order_by_priority() -> None:
     """A plugin that is not ready registers no order."""
     plugin = HierarchicalCapacity()
-    square = Square(a="1").queue("root").queue("low").queue("zhigh", priority=5).queue("lost", parent="nowhere")
-    round = square.round(tiers=[[Priority(), GangTierPlugin(), plugin]], compatible=True)
+    square = RoundScenario(a="1").queue("root").queue("low").queue("zhigh", priority=5).queue("lost", parent="nowhere")
+    round = square.act(tiers=[[Priority(), GangTierPlugin(), plugin]], compatible=True)
     assert plugin.queue_order(round.queues["low"], round.queues["zhigh"]) == 0

@@ -19,7 +19,7 @@ from fairlead.plugins.volcano.devices.device_config import DeviceConfig
 from fairlead.plugins.volcano.devices.deviceshare import DeviceShare
 from fairlead.state.cards.mig import Part, pick
 from fairlead.state.nodes import Nodes
-from tests.unit.plugins.volcano.yard import NOW, Yard, scores, task
+from tests.support.rounds import NOW, RoundScenario, scores, task
 
 REGISTER = "volcano.sh/node-vgpu-register"
 TWO = "g0,10,16000,NVIDIA-A100,true,hami-core:g1,10,16000,NVIDIA-A100,true,hami-core:"
@@ -71,8 +71,8 @@ def annotated(round: Round, name: str) -> dict[str, str]:
     return notes
 
 
-def open_with_cycles(yard: Yard, plugin: Any, *, compatible: bool = False) -> Round:
-    round = yard.round(plugin, compatible=compatible)
+def open_with_cycles(yard: RoundScenario, plugin: Any, *, compatible: bool = False) -> Round:
+    round = yard.open(plugin, compatible=compatible)
     profile = profile_of("volcano", [DefaultBinder()])
     for job in round.jobs.values():
         for one in job.tasks.values():
@@ -97,8 +97,8 @@ def containers(*several: Mapping[str, str]) -> list[dict[str, Any]]:
 # ---- GPUs by number ----
 
 
-def gpus() -> Yard:
-    yard = Yard().node("plain").queue("default").group("job")
+def gpus() -> RoundScenario:
+    yard = RoundScenario().node("plain").queue("default").group("job")
     return yard.node("gpu", None, **{"volcano.sh/gpu-number": "2", "volcano.sh/gpu-memory": "32"})
 
 
@@ -128,7 +128,7 @@ def test_containers_count_together_and_init_containers_by_the_largest() -> None:
     yard.pod("most", "job", containers=containers(memory(8)), initContainers=containers(memory(8), memory(16)))
     yard.pod("too-much", "job", containers=containers(memory(8)), initContainers=containers(memory(17)))
     plugin = sharing("GPUSharingEnable")
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     assert [refused(plugin, round, name) for name in ("sum", "most", "too-much")] == [{"gpu"}, set(), {"gpu"}]
 
 
@@ -145,19 +145,19 @@ def test_whole_cards_are_those_that_nobody_uses() -> None:
 
 
 def test_unhealthy_cards_are_not_used() -> None:
-    yard = Yard().queue("default").group("job").pod("x", "job", **wants(gpu_number="2"))
+    yard = RoundScenario().queue("default").group("job").pod("x", "job", **wants(gpu_number="2"))
     room = {"volcano.sh/gpu-number": "2", "volcano.sh/gpu-memory": "32"}
-    yard.annotated_node("sick", {"volcano.sh/gpu-unhealthy-ids": "1"}, **room)
+    yard.node("sick", annotations={"volcano.sh/gpu-unhealthy-ids": "1"}, **room)
     plugin = sharing("GPUNumberEnable")
-    assert refused(plugin, yard.round(plugin), "x") == {"sick"}
+    assert refused(plugin, yard.open(plugin), "x") == {"sick"}
 
 
 # ---- vGPUs ----
 
 
-def vgpus() -> Yard:
-    yard = Yard().queue("default").group("job").annotated_node("new", {REGISTER: TWO}, **OFFERS)
-    return yard.annotated_node("old", {REGISTER: ONE_OLD}, **OFFERS).node("plain")
+def vgpus() -> RoundScenario:
+    yard = RoundScenario().queue("default").group("job").node("new", annotations={REGISTER: TWO}, **OFFERS)
+    return yard.node("old", annotations={REGISTER: ONE_OLD}, **OFFERS).node("plain")
 
 
 @pytest.mark.parametrize(
@@ -176,14 +176,14 @@ def test_nodes_without_the_wanted_vgpu_are_refused(
     wanted: dict[str, Any], annotations: dict[str, str], refusing: set[str]
 ) -> None:
     plugin = sharing("VGPUEnable")
-    round = vgpus().pod("x", "job", **wanted, annotations=annotations).round(plugin)
+    round = vgpus().pod("x", "job", **wanted, annotations=annotations).open(plugin)
     assert refused(plugin, round, "x") == refusing
 
 
 def test_cards_that_the_device_plugin_does_not_offer_are_none() -> None:
-    yard = vgpus().annotated_node("half", {REGISTER: TWO}, **(OFFERS | {"volcano.sh/vgpu-cores": "0"}))
+    yard = vgpus().node("half", annotations={REGISTER: TWO}, **(OFFERS | {"volcano.sh/vgpu-cores": "0"}))
     plugin = sharing("VGPUEnable")
-    round = yard.pod("x", "job", **wants(vgpu_number="9")).round(plugin)
+    round = yard.pod("x", "job", **wants(vgpu_number="9")).open(plugin)
     assert refused(plugin, round, "x") == {"new", "old"}
 
 
@@ -241,7 +241,7 @@ def test_what_running_pods_have_is_read_from_their_annotations() -> None:
     ids = {"volcano.sh/vgpu-ids-new": "g0,NVIDIA,16000,0:;g1,NVIDIA,9000,0:"}
     yard = vgpus().pod("there", on="new", asks={}, annotations=ids).pod("x", "job", **wants(vgpu_memory="8000"))
     plugin = sharing("VGPUEnable")
-    assert refused(plugin, yard.round(plugin), "x") == {"new"}
+    assert refused(plugin, yard.open(plugin), "x") == {"new"}
 
 
 @pytest.mark.parametrize(("compatible", "refusing"), [(False, {"new"}), (True, set())])
@@ -249,7 +249,7 @@ def test_containers_that_share_a_card_count_each(compatible: bool, refusing: set
     ids = {"volcano.sh/vgpu-ids-new": "g0,NVIDIA,8000,0:;g0,NVIDIA,8000,0:g1,NVIDIA,16000,0:"}
     yard = vgpus().pod("there", on="new", asks={}, annotations=ids).pod("x", "job", **wants(vgpu_memory="8000"))
     plugin = sharing("VGPUEnable")
-    assert refused(plugin, yard.round(plugin, compatible=compatible), "x") == refusing
+    assert refused(plugin, yard.open(plugin, compatible=compatible), "x") == refusing
 
 
 def test_members_of_a_group_keep_off_each_others_cards_if_they_want_to() -> None:
@@ -276,7 +276,7 @@ def test_members_of_a_group_keep_off_each_others_cards_if_they_want_to() -> None
 )
 def test_scheduling_policies_score_nodes(policy: str, compatible: bool, expected: dict[str, float]) -> None:
     plugin = sharing("VGPUEnable", SchedulePolicy=policy, ScheduleWeight=3)
-    round = vgpus().pod("x", "job", **wants(vgpu_memory="8000")).round(plugin, compatible=compatible)
+    round = vgpus().pod("x", "job", **wants(vgpu_memory="8000")).open(plugin, compatible=compatible)
     assert scores(plugin, round, "x") == expected
 
 
@@ -300,7 +300,7 @@ def test_pods_of_one_rule_never_share_a_card(labels: dict[str, str], refusing: s
     held = {"volcano.sh/vgpu-ids-new": "h0,NVIDIA,100,0:"}
     yard = vgpus().pod("there", on="old", asks={}, labels={"team": "a"}, annotations=held)
     yard.pod("x", "job", **wants(vgpu_memory="100"), labels=labels)
-    assert refused(plugin, yard.round(plugin), "x") == refusing
+    assert refused(plugin, yard.open(plugin), "x") == refusing
 
 
 def test_a_card_is_open_to_its_rule_again_when_the_pod_has_left() -> None:
@@ -342,7 +342,7 @@ def test_evicting_a_pod_frees_its_cards_in_a_trial() -> None:
     plugin = sharing("VGPUEnable", GPUExclusiveRules=[{"team": "a"}])
     ids, team = {"volcano.sh/vgpu-ids-new": "h0,NVIDIA,8000,0:"}, {"team": "a"}
     yard = vgpus().pod("victim", "job", on="old", asks={}, annotations=ids, labels=team)
-    round = yard.pod("x", "job", **wants(vgpu_memory="8000"), labels=team).round(plugin)
+    round = yard.pod("x", "job", **wants(vgpu_memory="8000"), labels=team).open(plugin)
     x, victim, row = task(round, "x"), task(round, "victim"), round.cluster.table.row_of["old"]
     assert not plugin.simulate_predicate(x, row)
     plugin.simulate_remove_task(x, victim, row)
@@ -355,7 +355,7 @@ def test_who_is_terminating_when_a_round_opens_holds_its_cards() -> None:
     plugin = sharing("VGPUEnable")
     yard = vgpus().pod("x", "job", **wants(vgpu_memory="8000"))
     yard.pod("leaving", "job", on="old", asks={}, annotations={"volcano.sh/vgpu-ids-new": "h0,NVIDIA,8000,0:"})
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     leaving = task(round, "leaving")
     round.jobs["default/job"].move(leaving, TaskStatus.RELEASING)
     plugin.open(round)
@@ -390,8 +390,8 @@ A100 = {
 CUT = "m0,10,40000,NVIDIA-A100-SXM4-40GB,true,mig:"
 
 
-def cut(*pods: Sequence[str]) -> tuple[Yard, DeviceShare]:
-    yard = Yard().queue("default").group("job").annotated_node("mig", {REGISTER: CUT}, **OFFERS)
+def cut(*pods: Sequence[str]) -> tuple[RoundScenario, DeviceShare]:
+    yard = RoundScenario().queue("default").group("job").node("mig", annotations={REGISTER: CUT}, **OFFERS)
     for name, memory in pods:
         yard.pod(name, "job", **wants(vgpu_memory=memory))
     return yard, sharing("VGPUEnable", DeviceConfig.of(A100))
@@ -423,7 +423,7 @@ def test_parts_in_use_are_read_from_annotations() -> None:
     for at in range(3):
         ids = {"volcano.sh/vgpu-ids-new": f"m0[group2-{at}],NVIDIA,9000,0:"}
         yard.pod(f"there{at}", on="mig", asks={}, annotations=ids)
-    assert refused(plugin, yard.round(plugin), "large") == {"mig"}
+    assert refused(plugin, yard.open(plugin), "large") == {"mig"}
 
 
 def test_in_the_original_only_sizes_that_are_in_use_are_looked_at_on_a_card_that_is_cut() -> None:
@@ -450,8 +450,8 @@ def test_a_node_is_locked_while_a_pod_gets_its_cards() -> None:
     plugin = sharing("VGPUEnable", NodeLockEnable=True)
     yard = vgpus().pod("x", "job", **wants(vgpu_memory="100")).pod("y", "job", **wants(vgpu_memory="100"))
     fresh, old = {"hamivgpu": "2027-01-15T07:58:00Z"}, {"hamivgpu": "2027-01-15T07:54:00Z"}
-    yard.annotated_node("locked", {REGISTER: TWO, **fresh}, **OFFERS)
-    yard.annotated_node("expired", {REGISTER: TWO, **old}, **OFFERS)
+    yard.node("locked", annotations={REGISTER: TWO, **fresh}, **OFFERS)
+    yard.node("expired", annotations={REGISTER: TWO, **old}, **OFFERS)
     round = open_with_cycles(yard, plugin)
     locked = "node locked locked for x hamivgpu lockname node locked has been locked within 5 minutes"
     assert place(plugin, round, "x", "locked") == locked
@@ -480,10 +480,10 @@ def ascend_node(*cards: tuple[str, int], network: bool = False) -> str:
     )
 
 
-def ascends() -> Yard:
-    yard = Yard().queue("default").group("job").node("plain")
+def ascends() -> RoundScenario:
+    yard = RoundScenario().queue("default").group("job").node("plain")
     register = {"hami.io/node-register-Ascend310P": ascend_node(("a0", 0), ("a1", 0))}
-    return yard.annotated_node("npu", register, **{"huawei.com/Ascend310P": "14"})
+    return yard.node("npu", annotations=register, **{"huawei.com/Ascend310P": "14"})
 
 
 def npu(memory: str | None = None, number: str = "1") -> dict[str, Any]:
@@ -518,7 +518,7 @@ def test_memory_of_ascend_cards_is_rounded_up_to_a_template() -> None:
 def test_requests_for_ascend_cards_are_met_or_refused(wanted: dict[str, Any], fits: bool) -> None:
     """Several only whole, and no more memory than a card has."""
     plugin = sharing("AscendHAMiVNPUEnable")
-    round = ascends().pod("x", "job", **wanted).round(plugin)
+    round = ascends().pod("x", "job", **wanted).open(plugin)
     assert (refused(plugin, round, "x") == set()) is fits
 
 
@@ -551,8 +551,8 @@ def test_cards_of_one_network_go_together() -> None:
         "hami.io/node-register-Ascend910B3": ascend_node(("a", 0), ("b", 1), ("c", 1), ("d", 0), ("e", 1), network=True)
     }
     given = {"huawei.com/Ascend910B3": "3"}
-    yard = Yard().queue("default").group("job").pod("x", "job", asks=given, limits=given)
-    yard.annotated_node("npu", register, **{"huawei.com/Ascend910B3": "5"})
+    yard = RoundScenario().queue("default").group("job").pod("x", "job", asks=given, limits=given)
+    yard.node("npu", annotations=register, **{"huawei.com/Ascend910B3": "5"})
     plugin = sharing("AscendHAMiVNPUEnable", config)
     round = open_with_cycles(yard, plugin)
     assert place(plugin, round, "x", "npu") is None

@@ -10,7 +10,7 @@ from fairlead.errors import ExtenderError
 from fairlead.framework.tiers import Vote
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.extender import VERBS, ExtenderRules, VolcanoExtender
-from tests.unit.plugins.volcano.yard import Yard, refusals, scores, task
+from tests.support.rounds import RoundScenario, refusals, scores, task
 
 
 class Told:
@@ -34,8 +34,8 @@ def extender(wire: Told, *verbs: str, **arguments: Any) -> VolcanoExtender:
     return VolcanoExtender(wire, ExtenderRules.of(Arguments(given)))
 
 
-def yard() -> Yard:
-    made = Yard().node("a").node("b").queue("default").group("job", phase="Pending", minResources={"cpu": "1"})
+def yard() -> RoundScenario:
+    made = RoundScenario().node("a").node("b").queue("default").group("job", phase="Pending", minResources={"cpu": "1"})
     return made.pod("x", "job").pod("w", "job", on="a")
 
 
@@ -45,7 +45,7 @@ def test_nodes_are_refused_and_scored_one_by_one() -> None:
 
     wire = Told(predicate=judge, prioritize={"nodeScore": {"a": 7, "b": 2}})
     plugin = extender(wire, "predicate", "prioritize")
-    round = yard().round(plugin)
+    round = yard().open(plugin)
     assert refusals(plugin, round, "x") == {"b": ["not here"]}
     assert scores(plugin, round, "x") == {"a": 7, "b": 2}
     asked = wire.asked[0][1]
@@ -56,7 +56,7 @@ def test_nodes_are_refused_and_scored_one_by_one() -> None:
 def test_victims_are_named_by_uid_and_status_zero_abstains() -> None:
     wire = Told(preemptable={"status": 1, "victims": [{"UID": "w"}]}, reclaimable={"status": 0})
     plugin = extender(wire, "preemptable", "reclaimable")
-    round = yard().round(plugin)
+    round = yard().open(plugin)
     candidates = [task(round, "w")]
     assert plugin.preemptable(task(round, "x"), candidates) == candidates
     assert plugin.reclaimable(task(round, "x"), candidates) is None
@@ -65,7 +65,7 @@ def test_victims_are_named_by_uid_and_status_zero_abstains() -> None:
 def test_job_and_queue_questions_are_sent_to_the_extender() -> None:
     wire = Told(jobEnqueueable={"status": -1}, queueOverused={"overused": True}, jobReady={"status": False})
     plugin = extender(wire, "jobEnqueueable", "queueOverused", "jobReady")
-    round = yard().round(plugin)
+    round = yard().open(plugin)
     job = round.jobs["default/job"]
     assert plugin.job_enqueueable(job) is Vote.REJECT
     assert plugin.overused(round.queues["default"])
@@ -76,7 +76,7 @@ def test_without_an_answer_all_is_refused_unless_it_can_be_ignored() -> None:
     verbs = [verb for verb in VERBS if not verb.startswith("onSession")]
     for ignorable in (False, True):
         plugin = extender(Told(), *verbs, ignorable=ignorable)
-        round = yard().round(plugin)
+        round = yard().open(plugin)
         job = round.jobs["default/job"]
         assert (plugin.job_enqueueable(job) is Vote.PERMIT) is ignorable
         assert plugin.overused(round.queues["default"]) is not ignorable
@@ -89,20 +89,20 @@ def test_without_an_answer_all_is_refused_unless_it_can_be_ignored() -> None:
 def test_a_round_it_was_not_told_of_is_judged_by_it_all_the_same(compatible: bool, asked: bool) -> None:
     wire = Told(queueOverused={"overused": True})
     plugin = extender(wire, "onSessionOpen", "queueOverused")
-    round = yard().round(plugin, compatible=compatible)
+    round = yard().open(plugin, compatible=compatible)
     assert plugin.overused(round.queues["default"]) is asked
 
 
 def test_compatible_rounds_take_silence_for_readiness() -> None:
     plugin = extender(Told(), "jobReady")
-    round = yard().round(plugin, compatible=True)
+    round = yard().open(plugin, compatible=True)
     assert plugin.job_ready(round.jobs["default/job"])
 
 
 def test_it_is_asked_only_about_what_it_manages() -> None:
     wire = Told(preemptable={"status": 1, "victims": []})
     plugin = extender(wire, "preemptable", managedResources=["nvidia.com/gpu"])
-    round = yard().pod("gpu", "job", asks={"nvidia.com/gpu": "1"}).round(plugin)
+    round = yard().pod("gpu", "job", asks={"nvidia.com/gpu": "1"}).open(plugin)
     assert plugin.preemptable(task(round, "x"), []) is None
     assert plugin.preemptable(task(round, "gpu"), []) == []
     assert len(wire.asked) == 1
@@ -111,7 +111,7 @@ def test_it_is_asked_only_about_what_it_manages() -> None:
 def test_verbs_that_it_does_not_have_are_not_asked() -> None:
     wire = Told()
     plugin = extender(wire, "jobReady")
-    round = yard().round(plugin)
+    round = yard().open(plugin)
     assert plugin.job_enqueueable(round.jobs["default/job"]) is Vote.ABSTAIN
     assert not plugin.overused(round.queues["default"])
     assert refusals(plugin, round, "x") == {}
@@ -122,7 +122,7 @@ def test_verbs_that_it_does_not_have_are_not_asked() -> None:
 def test_it_is_told_of_the_beginning_and_the_end_of_a_round() -> None:
     wire = Told(onSessionOpen={}, onSessionClose={})
     plugin = extender(wire, "onSessionOpen", "onSessionClose")
-    plugin.close(yard().round(plugin))
+    plugin.close(yard().open(plugin))
     (opened, body), (closed, _) = wire.asked
     assert (opened, closed) == ("onSessionOpen", "onSessionClose")
     assert body["Jobs"].keys() == {"default/job"}

@@ -18,7 +18,7 @@ from fairlead.model.topology import (
 )
 from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.topology.network_topology import NetworkTopologyAware
-from tests.unit.plugins.volcano.yard import Yard, binds, scores, task
+from tests.support.rounds import RoundScenario, binds, scores, task
 
 Doc = dict[str, Any]
 NODES = {f"n{number}": {"rack": f"r{number // 2}"} for number in range(6)}
@@ -109,16 +109,16 @@ def test_members_that_cannot_be_read_or_do_not_exist_are_nobody() -> None:
 
 
 def test_the_tree_follows_nodes_and_hypernodes() -> None:
-    yard = Yard().node("n0").node("n1", {"rack": "r"})
+    yard = RoundScenario().node("n0").node("n1", {"rack": "r"})
     yard.put(
         kinds.VC_HYPER_NODE,
         hyper_node("s", 1, {"type": "Node", "selector": {"labelMatch": {"matchLabels": {"rack": "r"}}}}),
     )
-    first = yard.round().topology
+    first = yard.open().topology
     assert first.nodes_of("s") == {"n1"}
-    assert yard.round().topology is first, "nothing changed"
+    assert yard.open().topology is first, "nothing changed"
     yard.node("n0", {"rack": "r"})
-    assert yard.round().topology.nodes_of("s") == {"n0", "n1"}
+    assert yard.open().topology.nodes_of("s") == {"n0", "n1"}
 
 
 def test_numa_layouts_and_shards_are_read() -> None:
@@ -146,8 +146,8 @@ def test_numa_layouts_and_shards_are_read() -> None:
 # ---- the plugin ----
 
 
-def yard_of_racks(**topology: Any) -> Yard:
-    yard = Yard()
+def yard_of_racks(**topology: Any) -> RoundScenario:
+    yard = RoundScenario()
     for name, labels in NODES.items():
         yard.node(name, labels, cpu="4")
     for document in RACKS:
@@ -160,7 +160,7 @@ def test_a_gradient_goes_from_near_to_far_and_leaves_out_what_is_too_small() -> 
         "job", minMember=3, minResources={"cpu": "9"}, networkTopology={"highestTierAllowed": 2}
     )
     plugin = NetworkTopologyAware()
-    round = yard.pod("x", "job", asks={"cpu": "3"}).round(plugin)
+    round = yard.pod("x", "job", asks={"cpu": "3"}).open(plugin)
     job = round.jobs["default/job"]
     assert plugin.gradient_for_job(job, ROOT, Purpose.ALLOCATE) == [["t0"]]
     sub_job = job.sub_jobs["default/job"]
@@ -172,7 +172,7 @@ def test_a_gradient_goes_from_near_to_far_and_leaves_out_what_is_too_small() -> 
 def test_who_is_somewhere_already_stays_within_its_tier() -> None:
     yard = yard_of_racks(mode="hard", highestTierAllowed=1).pod("w", "job", on="n2").pod("x", "job")
     plugin = NetworkTopologyAware()
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     job = round.jobs["default/job"]
     assert job.allocated_hyper_node == "s1"
     assert plugin.gradient_for_job(job, ROOT, Purpose.ALLOCATE) == [["s1"]]
@@ -185,20 +185,20 @@ def test_parts_without_a_topology_tell_the_original_nothing_of_where_their_job_i
     policy = {"name": "p", "subGroupSize": 1, "labelSelector": selector, "matchLabelKeys": ["part"]}
     yard = yard_of_racks().group("job", networkTopology={"highestTierAllowed": 1}, subGroupPolicy=[policy])
     yard.pod("w", "job", on="n2", labels={"job": "j", "part": "0"})
-    round = yard.round(NetworkTopologyAware(), compatible=compatible)
+    round = yard.open(NetworkTopologyAware(), compatible=compatible)
     assert round.jobs["default/job"].allocated_hyper_node == where
 
 
 def test_soft_wishes_get_every_tier() -> None:
     plugin = NetworkTopologyAware()
-    round = yard_of_racks(mode="soft").pod("x", "job").round(plugin)
+    round = yard_of_racks(mode="soft").pod("x", "job").open(plugin)
     gradient = plugin.gradient_for_job(round.jobs["default/job"], ROOT, Purpose.ALLOCATE)
     assert gradient == [["s2", "s0", "s1"], ["t0"], [ROOT]]
 
 
 def test_evictions_look_at_the_widest_few() -> None:
     plugin = NetworkTopologyAware(most=3)
-    round = yard_of_racks(mode="soft").pod("x", "job").round(plugin)
+    round = yard_of_racks(mode="soft").pod("x", "job").open(plugin)
     gradient = plugin.gradient_for_job(round.jobs["default/job"], ROOT, Purpose.EVICT)
     assert gradient == [[ROOT], ["t0"], ["s1"]]
 
@@ -207,7 +207,7 @@ def test_the_fuller_hypernode_is_liked_better() -> None:
     yard = yard_of_racks(mode="hard", highestTierAllowed=1).pod("there", on="n2", asks={"cpu": "2"})
     yard.pod("x", "job", asks={"cpu": "2"}).pod("y", "job", asks={"cpu": "2"})
     plugin = NetworkTopologyAware(weight=2)
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     sub_job = round.jobs["default/job"].sub_jobs["default/job"]
     assert plugin.hyper_node_order(sub_job, ["s0", "s1"]) == {"s0": pytest.approx(100), "s1": pytest.approx(150)}
 
@@ -216,7 +216,7 @@ def test_equally_full_hypernodes_are_ordered_by_how_many_tasks_they_have() -> No
     yard = yard_of_racks(mode="hard", highestTierAllowed=2).pod("w", "job", on="n2", asks={"cpu": "2"})
     yard.pod("there", on="n0", asks={"cpu": "2"}).pod("x", "job", asks={"cpu": "2"})
     plugin = NetworkTopologyAware()
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     sub_job = round.jobs["default/job"].sub_jobs["default/job"]
     given = plugin.hyper_node_order(sub_job, ["s0", "s1"])
     assert given["s1"] - given["s0"] == pytest.approx(50)
@@ -224,7 +224,7 @@ def test_equally_full_hypernodes_are_ordered_by_how_many_tasks_they_have() -> No
 
 def test_nodes_near_the_job_are_liked_by_tier() -> None:
     plugin = NetworkTopologyAware()
-    round = yard_of_racks(mode="hard", highestTierAllowed=2).pod("x", "job").pod("y", "job").round(plugin)
+    round = yard_of_racks(mode="hard", highestTierAllowed=2).pod("x", "job").pod("y", "job").open(plugin)
     waiting = task(round, "x")
     assert set(scores(plugin, round, "x").values()) == {0.0}, "nobody is anywhere yet"
     waiting.hyper_node = "s0"
@@ -234,7 +234,7 @@ def test_nodes_near_the_job_are_liked_by_tier() -> None:
 def test_pods_that_do_not_care_fill_what_is_begun() -> None:
     yard = yard_of_racks().group("job").pod("there", on="n2", asks={"cpu": "2"}).pod("x", "job", asks={"cpu": "2"})
     plugin = NetworkTopologyAware(fading=0.5)
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     whole = 1 + 0.5 + 0.25
     s1 = (4 / 8 + 0.5 * 4 / 16 + 0.25 * 4 / 24) / whole
     s2 = (2 / 8 + 0.5 * 1.0 + 0.25 * 4 / 24) / whole
@@ -242,7 +242,7 @@ def test_pods_that_do_not_care_fill_what_is_begun() -> None:
     assert given["n3"] == pytest.approx(100 * s1)
     assert given["n5"] == pytest.approx(100 * s2), "a node without a HyperNode in a tier is as good as full"
     spare = NetworkTopologyAware(packs_others=False)
-    assert set(scores(spare, yard.round(spare), "x").values()) == {0.0}
+    assert set(scores(spare, yard.open(spare), "x").values()) == {0.0}
 
 
 def test_a_job_goes_into_one_rack_as_a_whole() -> None:

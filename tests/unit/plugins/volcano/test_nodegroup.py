@@ -10,7 +10,7 @@ from fairlead.framework.tiers import GangEvictionContext
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.conformance import Conformance
 from fairlead.plugins.volcano.nodegroup import NodeGroup
-from tests.unit.plugins.volcano.yard import Yard, refusals, scores, task
+from tests.support.rounds import RoundScenario, refusals, scores, task
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -32,8 +32,8 @@ def groups(
     }
 
 
-def yard_with(affinity: dict[str, object] | None, *, parent: str = "") -> Yard:
-    yard = Yard().node("bare")
+def yard_with(affinity: dict[str, object] | None, *, parent: str = "") -> RoundScenario:
+    yard = RoundScenario().node("bare")
     for name in ("red", "blue", "green"):
         yard.node(name, {"volcano.sh/nodegroup-name": name})
     spec: dict[str, object] = {} if affinity is None else {"affinity": affinity}
@@ -52,7 +52,7 @@ def yard_with(affinity: dict[str, object] | None, *, parent: str = "") -> Yard:
 )
 def test_affinity_says_which_node_groups_a_queue_may_use(affinity: dict[str, object], allowed: set[str]) -> None:
     plugin = NodeGroup()
-    round = yard_with(affinity).round(plugin)
+    round = yard_with(affinity).open(plugin)
     refused = refusals(plugin, round, "x")
     assert {"red", "blue", "green"} - refused.keys() == allowed
     assert refused["bare"] == [NO_LABEL]
@@ -63,7 +63,7 @@ def test_affinity_says_which_node_groups_a_queue_may_use(affinity: dict[str, obj
 def test_a_queue_without_rules_gets_no_grouped_nodes(affinity: dict[str, object] | None) -> None:
     for strict, bare in ((True, [NO_LABEL]), (False, [])):
         plugin = NodeGroup.of(Arguments({"strict": strict}))
-        refused = refusals(plugin, yard_with(affinity).round(plugin), "x")
+        refused = refusals(plugin, yard_with(affinity).open(plugin), "x")
         assert refused["red"] == [NO_RULES]
         assert refused.get("bare", []) == bare
 
@@ -72,7 +72,7 @@ def test_preferred_node_groups_score_higher() -> None:
     affinity = groups(required=["red"], preferred=["red", "blue"], rather_not=["green"])
     for ordered, expected in ((False, {"red": 150, "blue": 50}), (True, {"red": 150, "blue": 25})):
         plugin = NodeGroup(ordered=ordered)
-        round = yard_with(affinity).round(plugin)
+        round = yard_with(affinity).open(plugin)
         assert scores(plugin, round, "x") == {"bare": 0, "green": -1} | expected
 
 
@@ -81,19 +81,19 @@ def test_with_hierarchy_a_queue_has_its_ancestors_rules() -> None:
         yard = yard_with(None, parent="middle").queue("middle", parent="top").queue("root")
         yard.queue("top", affinity=groups(required=["red"]))
         plugin = NodeGroup(hierarchy=hierarchy)
-        refused = refusals(plugin, yard.round(plugin), "x")
+        refused = refusals(plugin, yard.open(plugin), "x")
         assert {"red", "blue", "green", "bare"} - refused.keys() == allowed
 
 
 def test_conformance_protects_what_the_cluster_needs() -> None:
     """By the name of its class, whatever its number."""
-    yard = Yard().node("n").queue("default").group("job")
+    yard = RoundScenario().node("n").queue("default").group("job")
     yard.pod("plain", "job", on="n").pod("dns", on="n", namespace="kube-system")
     yard.pod("high", "job", on="n", priority=2_000_000_000)
     yard.pod("cluster", "job", on="n", priorityClassName="system-cluster-critical")
     yard.pod("node", "job", on="n", priorityClassName="system-node-critical").pod("x", "job")
     plugin = Conformance()
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     candidates = [task(round, name) for name in ("plain", "dns", "high", "cluster", "node")]
     for ask in (plugin.preemptable, plugin.reclaimable):
         assert [victim.name for victim in ask(task(round, "x"), candidates)] == ["plain", "high"]

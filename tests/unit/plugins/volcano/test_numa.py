@@ -13,8 +13,8 @@ from fairlead.model.topology import NumaTopology, compile_numa_topology
 from fairlead.plugins.volcano.numa_aware import NumaAware
 from fairlead.state.numa.hints import assigned, chosen, hints, reserved, take
 from fairlead.state.numa.views import NumaViews
+from tests.support.rounds import RoundScenario, refusals, scores, task
 from tests.unit.plugins.volcano.test_deviceshare import open_with_cycles
-from tests.unit.plugins.volcano.yard import Yard, refusals, scores, task
 
 POLICY = "volcano.sh/numa-topology-policy"
 
@@ -144,8 +144,8 @@ def with_policy(policy: str) -> dict[str, str]:
     return {POLICY: policy}
 
 
-def yard_of_machines() -> Yard:
-    yard = Yard().queue("default").group("job")
+def yard_of_machines() -> RoundScenario:
+    yard = RoundScenario().queue("default").group("job")
     for name in ("best", "strict", "none", "full"):
         yard.node(name)
     yard.put(kinds.VC_NUMATOPOLOGY, machine("best"))
@@ -158,7 +158,7 @@ def test_only_nodes_that_can_do_it_are_used() -> None:
     yard = yard_of_machines().pod("x", "job", **whole("3"), annotations=with_policy("best-effort"))
     yard.pod("y", "job", **whole("3"), annotations=with_policy("restricted"))
     plugin = NumaAware()
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     assert refusals(plugin, round, "x") == {
         "strict": ["task topology policy[best-effort] is different with node[restricted]"],
         "none": ["numa info is empty"],
@@ -171,7 +171,7 @@ def test_who_has_no_policy_is_judged_where_the_node_has_one() -> None:
     yard = yard_of_machines().pod("x", "job", **whole("3")).pod("y", "job", **whole("3"), annotations={POLICY: "none"})
     yard.pod("part", "job", **whole("2500m")).pod("small", "job", **whole("2"))
     plugin = NumaAware()
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     for name in ("x", "y"):
         assert refusals(plugin, round, name) == {"strict": ["container main cannot be assigned by numa"]}
     assert refusals(plugin, round, "part") == {}, "of parts of a cpu nobody says where they lie"
@@ -182,11 +182,11 @@ def test_who_has_no_policy_is_judged_where_the_node_has_one() -> None:
 def test_only_guaranteed_pods_are_looked_at() -> None:
     yard = yard_of_machines().pod("x", "job", asks={"cpu": "3"}, annotations=with_policy("restricted"))
     plugin = NumaAware()
-    assert refusals(plugin, yard.round(plugin), "x") == {}
+    assert refusals(plugin, yard.open(plugin), "x") == {}
 
 
 def test_each_container_gets_cpus_of_its_own() -> None:
-    yard = Yard().queue("default").group("job").node("a")
+    yard = RoundScenario().queue("default").group("job").node("a")
     yard.put(kinds.VC_NUMATOPOLOGY, machine("a", policy="single-numa-node"))
     amounts = {"cpu": "3", "memory": "1Gi"}
     resources = {"requests": amounts, "limits": amounts}
@@ -194,26 +194,26 @@ def test_each_container_gets_cpus_of_its_own() -> None:
         containers = [{"name": f"c{at}", "resources": resources} for at in range(count)]
         yard.pod(name, "job", containers=containers)
     plugin = NumaAware()
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     assert refusals(plugin, round, "two") == {}
     assert refusals(plugin, round, "three") == {"a": ["container c2 cannot be assigned by numa"]}
     assert len(plugin._plans["two"][0]) == 6
 
 
 def test_fewer_numa_nodes_are_better() -> None:
-    yard = Yard().queue("default").group("job").node("a").node("b")
+    yard = RoundScenario().queue("default").group("job").node("a").node("b")
     yard.put(kinds.VC_NUMATOPOLOGY, machine("a"))
     yard.put(kinds.VC_NUMATOPOLOGY, machine("b", "0,1,4,5"))
     yard.pod("x", "job", **whole("4"), annotations=with_policy("best-effort")).pod("z", "job")
     plugin = NumaAware(weight=3)
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     assert refusals(plugin, round, "x") == {}
     assert scores(plugin, round, "x") == {"a": 150, "b": 0}
     assert set(scores(plugin, round, "z").values()) == {0}
 
 
 def test_what_a_pod_gets_is_told_and_taken() -> None:
-    yard = Yard().queue("default").group("job").node("a")
+    yard = RoundScenario().queue("default").group("job").node("a")
     yard.put(kinds.VC_NUMATOPOLOGY, machine("a", policy="single-numa-node"))
     for name in ("x", "y", "z"):
         yard.pod(name, "job", **whole("4"), annotations=with_policy("single-numa-node"))

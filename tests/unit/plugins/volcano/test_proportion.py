@@ -18,7 +18,7 @@ from fairlead.plugins.volcano.gang import GangTierPlugin
 from fairlead.plugins.volcano.queues.overcommit import Overcommit
 from fairlead.plugins.volcano.queues.proportion import Proportion
 from fairlead.state.quotas.filling import fill
-from tests.unit.plugins.volcano.yard import Yard, binds, task
+from tests.support.rounds import RoundScenario, binds, task
 
 INF = np.inf
 
@@ -53,13 +53,13 @@ def test_in_which_order_queues_are_summed_up_is_left_to_chance_and_shows_in_the_
         def walk(self, what: str, items: Sequence[Any]) -> Sequence[Any]:
             return list(reversed(items)) if what == "queues" else items
 
-    yard = Yard().node("n", cpu="7", memory="100Gi")
+    yard = RoundScenario().node("n", cpu="7", memory="100Gi")
     for name, weight, cpu in (("a", 1, "1"), ("b", 1, "30"), ("c", 3, "2500m"), ("d", 1, "30")):
         yard.queue(name, weight=weight).group(name, queue=name).pod(name, name, asks={"cpu": cpu, "memory": "1Mi"})
     plugin = Proportion()
     deserved = []
     for choices in (Choices(Random(0)), Backwards(Random(0))):
-        round = yard.round(plugin)
+        round = yard.open(plugin)
         round.choices = choices
         plugin.open(round)
         account = plugin.account("b")
@@ -79,11 +79,11 @@ def test_in_which_order_queues_are_summed_up_is_left_to_chance_and_shows_in_the_
 def test_guarantees_and_limits_bend_the_shares(
     a: dict[str, object], b: dict[str, object], expected: tuple[float, float]
 ) -> None:
-    yard = Yard().node("n", cpu="10", memory="100Gi").queue("a", weight=1, **a).queue("b", weight=1, **b)
+    yard = RoundScenario().node("n", cpu="10", memory="100Gi").queue("a", weight=1, **a).queue("b", weight=1, **b)
     yard.group("one", queue="a").group("two", queue="b")
     yard.pod("w", "one", asks={"cpu": "8"}).pod("v", "two", asks={"cpu": "9" if a else "8"})
     plugin = Proportion()
-    yard.round(plugin)
+    yard.open(plugin)
     deserved = [account.deserved.cpu for name in "ab" if (account := plugin.account(name)) is not None]
     assert deserved == pytest.approx(expected, abs=0.1)
 
@@ -111,8 +111,8 @@ def test_nobody_deserves_more_than_asked_and_nothing_is_given_out_twice(
 # ---- the plugin ----
 
 
-def two_queues() -> Yard:
-    yard = Yard().node("n", cpu="10", memory="100Gi")
+def two_queues() -> RoundScenario:
+    yard = RoundScenario().node("n", cpu="10", memory="100Gi")
     yard.queue("a", weight=1).queue("b", weight=1)
     yard.group("one", queue="a").group("two", queue="b")
     return yard
@@ -122,7 +122,7 @@ def test_a_queue_that_has_what_it_deserves_is_passed_over() -> None:
     yard = two_queues().pod("w1", "one", on="n", asks={"cpu": "5"}).pod("w2", "one", asks={"cpu": "4"})
     yard.pod("v1", "two", asks={"cpu": "5"})
     plugin = Proportion()
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     assert plugin.account("a").deserved.cpu == pytest.approx(5000)  # type: ignore[union-attr]
     assert not plugin.allocatable(round.queues["a"], task(round, "w2"))
     assert plugin.allocatable(round.queues["b"], task(round, "v1"))
@@ -132,16 +132,16 @@ def test_a_queue_that_has_what_it_deserves_is_passed_over() -> None:
 def test_overused_means_in_every_dimension() -> None:
     yard = two_queues().pod("w", "one", on="n", asks={"cpu": "8"}).pod("v", "two", asks={"cpu": "8"})
     plugin = Proportion()
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     assert plugin.overused(round.queues["a"])
     assert not plugin.overused(round.queues["b"])
 
 
 def test_a_higher_priority_of_a_queue_counts_before_its_share() -> None:
-    yard = Yard().node("n").queue("a", priority=5).queue("b").group("one", queue="a").group("two", queue="b")
+    yard = RoundScenario().node("n").queue("a", priority=5).queue("b").group("one", queue="a").group("two", queue="b")
     yard.pod("w", "one", on="n").pod("v", "two")
     plugin = Proportion()
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     assert plugin.queue_order(round.queues["a"], round.queues["b"]) < 0
 
 
@@ -151,24 +151,27 @@ def test_victims_are_taken_while_their_queue_has_too_much() -> None:
         yard.pod(name, "one", on="n", asks={"cpu": "3"})
     yard.pod("v", "two", asks={"cpu": "10"})
     plugin = Proportion()
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     candidates = [task(round, name) for name in ("w1", "w2", "w3")]
     assert [victim.name for victim in plugin.reclaimable(task(round, "v"), candidates)] == ["w1", "w2"]
 
 
 def test_a_closed_queue_gets_nothing_and_lets_nobody_in() -> None:
     yard = (
-        Yard().node("n").queue("a", state="Closed").group("one", queue="a", phase="Pending", minResources={"cpu": "1"})
+        RoundScenario()
+        .node("n")
+        .queue("a", state="Closed")
+        .group("one", queue="a", phase="Pending", minResources={"cpu": "1"})
     )
     yard.pod("w", "one")
     plugin = Proportion()
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     assert not plugin.allocatable(round.queues["a"], task(round, "w"))
     assert plugin.job_enqueueable(round.jobs["default/one"]) is Vote.REJECT
 
 
-def waiting_groups(*names: str, cpu: str = "3") -> Yard:
-    yard = Yard().node("n", cpu="8").queue("default", capability={"cpu": "5"})
+def waiting_groups(*names: str, cpu: str = "3") -> RoundScenario:
+    yard = RoundScenario().node("n", cpu="8").queue("default", capability={"cpu": "5"})
     for name in names:
         yard.group(name, phase="Pending", minResources={"cpu": cpu})
     return yard
@@ -176,14 +179,14 @@ def waiting_groups(*names: str, cpu: str = "3") -> Yard:
 
 def test_a_group_beyond_the_queues_limit_is_told_what_is_insufficient() -> None:
     plugin = Proportion()
-    round = waiting_groups("one", cpu="6").round(plugin)
+    round = waiting_groups("one", cpu="6").open(plugin)
     assert plugin.job_enqueueable(round.jobs["default/one"]) is Vote.REJECT
     assert [note for _, note in round.outcome.notes] == ["queue resource quota insufficient: insufficient cpu"]
 
 
 def test_room_is_held_by_who_is_let_in_and_not_by_who_is_only_asked_about() -> None:
     plugin = Proportion()
-    round = waiting_groups("one", "two").round(plugin)
+    round = waiting_groups("one", "two").open(plugin)
     one, two = round.jobs["default/one"], round.jobs["default/two"]
     assert plugin.job_enqueueable(one) is Vote.PERMIT
     assert plugin.job_enqueueable(two) is Vote.PERMIT
@@ -193,7 +196,7 @@ def test_room_is_held_by_who_is_let_in_and_not_by_who_is_only_asked_about() -> N
 
 def test_compatible_rounds_hold_room_for_who_is_asked_about() -> None:
     plugin = Proportion()
-    round = waiting_groups("one", "two").round(plugin, compatible=True)
+    round = waiting_groups("one", "two").open(plugin, compatible=True)
     assert plugin.job_enqueueable(round.jobs["default/one"]) is Vote.PERMIT
     assert plugin.job_enqueueable(round.jobs["default/two"]) is Vote.REJECT
 
@@ -202,7 +205,7 @@ def test_what_if_a_victim_went_its_queue_has_room() -> None:
     yard = two_queues().pod("w", "one", on="n", asks={"cpu": "5"}).pod("w2", "one", asks={"cpu": "4"})
     yard.pod("v", "two", asks={"cpu": "5"})
     plugin = Proportion()
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     waiting, running = task(round, "w2"), task(round, "w")
     plugin.pre_predicate(waiting)
     assert not plugin.simulate_allocatable(round.queues["a"], waiting)
@@ -224,31 +227,31 @@ def test_two_queues_end_with_half_the_cluster_each() -> None:
 
 
 def test_the_cluster_is_imagined_larger_by_the_factor() -> None:
-    yard = Yard().node("n", cpu="10").queue("default")
+    yard = RoundScenario().node("n", cpu="10").queue("default")
     yard.group("fits", phase="Pending", minResources={"cpu": "12"})
     yard.group("not", phase="Pending", minResources={"cpu": "12100m"})
     plugin = Overcommit.of(Arguments({"overcommit-factor": 0.5}))
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     assert plugin.job_enqueueable(round.jobs["default/fits"]) is Vote.PERMIT
     assert plugin.job_enqueueable(round.jobs["default/not"]) is Vote.REJECT
     assert [note for _, note in round.outcome.notes] == ["resource in cluster is overused: overused cpu"]
 
 
 def test_who_was_let_in_counts_until_it_runs() -> None:
-    yard = Yard().node("n", cpu="10").queue("default")
+    yard = RoundScenario().node("n", cpu="10").queue("default")
     yard.group("in", phase="Inqueue", minResources={"cpu": "8"})
     yard.group("next", phase="Pending", minResources={"cpu": "5"})
     plugin = Overcommit()
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     assert plugin.job_enqueueable(round.jobs["default/next"]) is Vote.REJECT
 
 
 def test_only_who_really_enters_counts() -> None:
-    yard = Yard().node("n", cpu="10").queue("default")
+    yard = RoundScenario().node("n", cpu="10").queue("default")
     for name in ("one", "two"):
         yard.group(name, phase="Pending", minResources={"cpu": "7"})
     plugin = Overcommit()
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     one, two = round.jobs["default/one"], round.jobs["default/two"]
     assert plugin.job_enqueueable(two) is Vote.PERMIT
     plugin.job_enqueued(one)

@@ -16,13 +16,13 @@ from fairlead.plugins.volcano.pdb import DisruptionBudgets
 from fairlead.plugins.volcano.resource_strategy_fit import ResourceStrategyFit
 from fairlead.plugins.volcano.resourcequota import ResourceQuotaPlugin
 from fairlead.plugins.volcano.usage import UsagePlugin
-from tests.unit.plugins.volcano.yard import NOW, Yard, refusals, scores, task
+from tests.support.rounds import NOW, RoundScenario, refusals, scores, task
 
 # ---- pdb ----
 
 
-def budgeted() -> Yard:
-    yard = Yard().node("n").queue("default").group("job").pod("x", "job")
+def budgeted() -> RoundScenario:
+    yard = RoundScenario().node("n").queue("default").group("job").pod("x", "job")
     for name in ("a", "b", "c"):
         yard.pod(name, "job", on="n", labels={"app": "web"})
     yard.pod("bare", "job", on="n")
@@ -36,7 +36,7 @@ def budgeted() -> Yard:
 @pytest.mark.parametrize(("compatible", "expected"), [(False, ["a", "b", "bare"]), (True, ["a", "b"])])
 def test_victims_stay_within_their_budgets(compatible: bool, expected: list[str]) -> None:
     plugin = DisruptionBudgets()
-    round = budgeted().round(plugin, compatible=compatible)
+    round = budgeted().open(plugin, compatible=compatible)
     candidates = [task(round, name) for name in ("a", "b", "c", "bare")]
     assert [victim.name for victim in plugin.preemptable(task(round, "x"), candidates)] == expected
     assert [victim.name for victim in plugin.reclaimable(task(round, "x"), candidates)] == expected
@@ -46,8 +46,8 @@ def test_victims_stay_within_their_budgets(compatible: bool, expected: list[str]
 # ---- resourcequota ----
 
 
-def quotas() -> Yard:
-    yard = Yard().queue("default")
+def quotas() -> RoundScenario:
+    yard = RoundScenario().queue("default")
     status = {"hard": {"cpu": "4", "pods": "10"}, "used": {"cpu": "1", "pods": "2"}}
     yard.put(kinds.RESOURCE_QUOTA, {"metadata": {"name": "q", "namespace": "default"}, "status": status})
     for name, cpu in (("one", "2"), ("two", "2"), ("large", "3500m")):
@@ -57,7 +57,7 @@ def quotas() -> Yard:
 
 def test_a_namespace_lets_in_what_its_quota_has_room_for() -> None:
     plugin = ResourceQuotaPlugin()
-    round = quotas().round(plugin)
+    round = quotas().open(plugin)
     jobs = round.jobs
     assert plugin.job_enqueueable(jobs["default/large"]) is Vote.REJECT
     assert plugin.job_enqueueable(jobs["default/one"]) is Vote.PERMIT
@@ -68,7 +68,7 @@ def test_a_namespace_lets_in_what_its_quota_has_room_for() -> None:
 
 def test_compatible_rounds_count_who_is_only_asked_about() -> None:
     plugin = ResourceQuotaPlugin()
-    jobs = quotas().round(plugin, compatible=True).jobs
+    jobs = quotas().open(plugin, compatible=True).jobs
     assert plugin.job_enqueueable(jobs["default/one"]) is Vote.PERMIT
     assert plugin.job_enqueueable(jobs["default/two"]) is Vote.REJECT
 
@@ -82,8 +82,8 @@ def measured(**usage: NodeUsage) -> UsageBoard:
     return board
 
 
-def busy_yard() -> Yard:
-    yard = Yard().queue("default").group("job").pod("x", "job")
+def busy_yard() -> RoundScenario:
+    yard = RoundScenario().queue("default").group("job").pod("x", "job")
     for name in ("idle", "busy", "full", "stale", "unknown"):
         yard.node(name)
     return yard
@@ -92,7 +92,7 @@ def busy_yard() -> Yard:
 def test_usage_is_scored_by_what_is_left() -> None:
     source = measured(idle=NodeUsage(40, 60, NOW), stale=NodeUsage(0, 0, NOW - 301))
     plugin = UsagePlugin.of(Arguments(), source)
-    round = busy_yard().round(plugin)
+    round = busy_yard().open(plugin)
     assert scores(plugin, round, "x")["idle"] == pytest.approx(250)
     assert scores(plugin, round, "x")["stale"] == 0
     assert scores(plugin, round, "x")["unknown"] == 0
@@ -101,7 +101,7 @@ def test_usage_is_scored_by_what_is_left() -> None:
 def test_nodes_above_a_threshold_are_refused() -> None:
     source = measured(idle=NodeUsage(70, 50, NOW), busy=NodeUsage(71, 90, NOW), full=NodeUsage(0, 51, NOW))
     plugin = UsagePlugin.of(Arguments({"thresholds": {"cpu": 70, "mem": 50}}), source)
-    refused = refusals(plugin, busy_yard().round(plugin), "x")
+    refused = refusals(plugin, busy_yard().open(plugin), "x")
     assert refused.keys() == {"busy", "full"}
     assert "CPU" in refused["busy"][0]
     assert "memory" in refused["full"][0]
@@ -110,15 +110,20 @@ def test_nodes_above_a_threshold_are_refused() -> None:
 # ---- resource-strategy-fit ----
 
 
-def gpus(**arguments: Any) -> tuple[ResourceStrategyFit, Yard]:
-    yard = Yard().node("plain", cpu="8", memory="32Gi").node("gpu", cpu="8", memory="32Gi", gpu="4").queue("default")
+def gpus(**arguments: Any) -> tuple[ResourceStrategyFit, RoundScenario]:
+    yard = (
+        RoundScenario()
+        .node("plain", cpu="8", memory="32Gi")
+        .node("gpu", cpu="8", memory="32Gi", gpu="4")
+        .queue("default")
+    )
     return ResourceStrategyFit.of(Arguments(arguments)), yard.group("job").pod("there", on="gpu", asks={"cpu": "2"})
 
 
 def test_each_resource_has_its_own_strategy() -> None:
     resources = {"nvidia.com/*": {"type": "MostAllocated", "weight": 3}, "cpu": {"type": "LeastAllocated"}, "*": {}}
     plugin, yard = gpus(resources=resources, resourceStrategyFitWeight=2)
-    round = yard.pod("x", "job", asks={"cpu": "2", "nvidia.com/gpu": "1"}).round(plugin)
+    round = yard.pod("x", "job", asks={"cpu": "2", "nvidia.com/gpu": "1"}).open(plugin)
     assert scores(plugin, round, "x")["gpu"] == pytest.approx(200 * (0.25 * 3 + 0.5) / 4)
     assert scores(plugin, round, "x")["plain"] == pytest.approx(200 * 0.75 / 4)
 
@@ -129,7 +134,7 @@ def test_the_pattern_with_the_longest_prefix_decides() -> None:
         "nvidia.com/g*": {"type": "LeastAllocated", "weight": 1},
     }
     plugin, yard = gpus(resources=resources)
-    round = yard.pod("x", "job", asks={"nvidia.com/gpu": "1"}).round(plugin)
+    round = yard.pod("x", "job", asks={"nvidia.com/gpu": "1"}).open(plugin)
     assert scores(plugin, round, "x")["gpu"] == pytest.approx(1000 * 0.75)
 
 
@@ -137,14 +142,14 @@ def test_a_pods_own_strategy_goes_first() -> None:
     plugin, yard = gpus()
     own = {"volcano.sh/resource-strategy-scoring-type": "MostAllocated"}
     own["volcano.sh/resource-strategy-weight"] = json.dumps({"cpu": 1})
-    round = yard.pod("x", "job", asks={"cpu": "2", "memory": "1Gi"}, annotations=own).round(plugin)
+    round = yard.pod("x", "job", asks={"cpu": "2", "memory": "1Gi"}, annotations=own).open(plugin)
     assert scores(plugin, round, "x") == pytest.approx({"plain": 250, "gpu": 500})
 
 
 def test_sra_keeps_others_off_what_is_scarce() -> None:
     sra = {"enable": True, "resources": "nvidia.com/gpu", "weight": 5, "resourceWeight": {"nvidia.com/gpu": 1}}
     plugin, yard = gpus(resourceStrategyFitWeight=0, sra=sra)
-    round = yard.pod("x", "job", asks={"cpu": "1"}).round(plugin)
+    round = yard.pod("x", "job", asks={"cpu": "1"}).open(plugin)
     assert scores(plugin, round, "x") == {"plain": 500, "gpu": 0}
 
 
@@ -152,7 +157,7 @@ def test_enough_is_left_beside_idle_gpus() -> None:
     shares = {"nvidia.com/gpu.cpu": 1, "nvidia.com/gpu.memory": 1}
     plugin, yard = gpus(proportional={"enable": True, "resources": "nvidia.com/gpu", "resourceProportion": shares})
     yard.pod("x", "job", asks={"cpu": "3"}).pod("ok", "job", asks={"cpu": "2"})
-    round = yard.pod("user", "job", asks={"cpu": "3", "nvidia.com/gpu": "1"}).round(plugin)
+    round = yard.pod("user", "job", asks={"cpu": "3", "nvidia.com/gpu": "1"}).open(plugin)
     assert refusals(plugin, round, "x") == {"gpu": ["proportional of resource nvidia.com/gpu check failed"]}
     assert refusals(plugin, round, "ok") == {}
     assert refusals(plugin, round, "user") == {}

@@ -12,7 +12,7 @@ from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.cdp import CooldownProtection
 from fairlead.plugins.volcano.sla import Sla
 from fairlead.plugins.volcano.tdm import TimeDivision, most_evicted
-from tests.unit.plugins.volcano.yard import NOW, Yard, refusals, scores, task
+from tests.support.rounds import NOW, RoundScenario, refusals, scores, task
 
 ZONE = "volcano.sh/revocable-zone"
 PREEMPTABLE = "volcano.sh/preemptable"
@@ -26,37 +26,37 @@ def at(text: str) -> float:
 
 
 def test_a_deadline_comes_before_none_and_an_earlier_one_first() -> None:
-    yard = Yard().queue("default").group("none", created="2026-01-01T00:00:00Z")
+    yard = RoundScenario().queue("default").group("none", created="2026-01-01T00:00:00Z")
     yard.group("late", created="2026-01-01T00:00:00Z", annotations={"sla-waiting-time": "2h"})
     yard.group("soon", created="2026-01-01T00:30:00Z", annotations={"volcano.sh/sla-waiting-time": "1h"})
     plugin = Sla()
-    jobs = yard.round(plugin).jobs
+    jobs = yard.open(plugin).jobs
     none, late, soon = (jobs[f"default/{name}"] for name in ("none", "late", "soon"))
     assert plugin.job_order(soon, late) < 0 < plugin.job_order(none, soon)
     assert plugin.job_order(none, none) == 0
 
 
 def test_who_waited_long_enough_is_let_in() -> None:
-    yard = Yard().queue("default").group("job", created="2026-01-01T00:00:00Z")
+    yard = RoundScenario().queue("default").group("job", created="2026-01-01T00:00:00Z")
     plugin = Sla.of(Arguments({"sla-waiting-time": "1h"}))
     for now, vote in (("2026-01-01T00:59:59", Vote.ABSTAIN), ("2026-01-01T01:00:00", Vote.PERMIT)):
-        job = yard.round(plugin, now=at(now)).jobs["default/job"]
+        job = yard.open(plugin, now=at(now)).jobs["default/job"]
         assert plugin.job_enqueueable(job) is vote
         assert plugin.job_pipelined(job) is vote
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-1h", "0s"])
 def test_what_is_no_time_promises_nothing(text: str) -> None:
-    yard = Yard().queue("default").group("job", created="2026-01-01T00:00:00Z")
+    yard = RoundScenario().queue("default").group("job", created="2026-01-01T00:00:00Z")
     plugin = Sla.of(Arguments({"sla-waiting-time": text}))
-    assert plugin.job_enqueueable(yard.round(plugin).jobs["default/job"]) is Vote.ABSTAIN
+    assert plugin.job_enqueueable(yard.open(plugin).jobs["default/job"]) is Vote.ABSTAIN
 
 
 # ---- tdm ----
 
 
-def zones() -> Yard:
-    yard = Yard().node("own").node("night", {ZONE: "night"}).node("odd", {ZONE: "odd"}).queue("default")
+def zones() -> RoundScenario:
+    yard = RoundScenario().node("own").node("night", {ZONE: "night"}).node("odd", {ZONE: "odd"}).queue("default")
     yard.group("lender").group("borrower", annotations={PREEMPTABLE: "true"})
     yard.pod("steady", "lender", annotations={PREEMPTABLE: "false"})
     yard.pod("guest", "borrower", annotations={PREEMPTABLE: "true"})
@@ -69,7 +69,7 @@ def night() -> TimeDivision:
 
 def test_a_zone_is_lent_at_its_hours_to_those_who_may_be_evicted() -> None:
     plugin = night()
-    round = zones().round(plugin, now=at("2026-01-01T22:00:00"))
+    round = zones().open(plugin, now=at("2026-01-01T22:00:00"))
     assert refusals(plugin, round, "guest") == {"odd": ["revocable zone odd not support"]}
     assert refusals(plugin, round, "steady") == {
         "odd": ["revocable zone odd not support"],
@@ -81,7 +81,7 @@ def test_a_zone_is_lent_at_its_hours_to_those_who_may_be_evicted() -> None:
 
 def test_a_zone_is_closed_outside_its_hours() -> None:
     plugin = night()
-    round = zones().round(plugin, now=at("2026-01-01T12:00:00"))
+    round = zones().open(plugin, now=at("2026-01-01T12:00:00"))
     assert refusals(plugin, round, "guest")["night"] == ["current time beyond revocable zone night:20:00-06:00"]
 
 
@@ -99,20 +99,20 @@ def test_a_zone_is_closed_outside_its_hours() -> None:
 )
 def test_hours_may_go_on_after_midnight(hours: str, time: str, compatible: bool, is_open: bool) -> None:
     plugin = TimeDivision({"night": hours}, clock=UTC)
-    round = zones().round(plugin, now=at(time), compatible=compatible)
+    round = zones().open(plugin, now=at(time), compatible=compatible)
     assert ("night" not in refusals(plugin, round, "guest")) is is_open
 
 
 def test_arguments_name_zones_and_hours() -> None:
     arguments = Arguments({"tdm.revocable-zone.night": "00:00-00:00", "tdm.evict.period": "2m"})
     plugin = TimeDivision.of(arguments)
-    round = zones().round(plugin)
+    round = zones().open(plugin)
     assert "night" not in refusals(plugin, round, "guest"), "all day, whatever the time zone"
 
 
 def test_who_may_be_evicted_comes_after_who_may_not_and_never_starves() -> None:
     plugin = night()
-    jobs = zones().round(plugin).jobs
+    jobs = zones().open(plugin).jobs
     lender, borrower = jobs["default/lender"], jobs["default/borrower"]
     assert plugin.job_order(lender, borrower) < 0
     assert plugin.job_starving(lender)
@@ -125,10 +125,10 @@ def test_guests_are_evicted_when_the_hours_are_over_a_few_at_a_time() -> None:
         yard.pod(f"g{number}", "borrower", on="night", annotations={PREEMPTABLE: "true"})
     plugin = night()
     day = at("2026-01-01T12:00:00")
-    round = yard.round(plugin, now=day)
+    round = yard.open(plugin, now=day)
     assert len(plugin.victim_tasks([])) == 1, "of 4 tasks 2 may be missing, and one is"
     assert plugin.victim_tasks([]) == [], "not again within the period"
-    plugin.open(yard.round(plugin, now=day + 121))
+    plugin.open(yard.open(plugin, now=day + 121))
     assert len(plugin.victim_tasks([])) == 1
     assert task(round, "g0").job is round.jobs["default/borrower"]
 
@@ -137,7 +137,7 @@ def test_a_steady_pod_preempts_guests_on_nodes_of_its_own() -> None:
     yard = zones().pod("g1", "borrower", on="own", annotations={PREEMPTABLE: "true"})
     yard.pod("g2", "borrower", on="night", annotations={PREEMPTABLE: "true"})
     plugin = night()
-    round = yard.round(plugin)
+    round = yard.open(plugin)
     candidates = [task(round, "g1"), task(round, "g2")]
     assert [victim.name for victim in plugin.preemptable(task(round, "steady"), candidates)] == ["g1"]
     assert plugin.preemptable(task(round, "guest"), candidates) == []
@@ -154,11 +154,11 @@ def test_a_steady_pod_preempts_guests_on_nodes_of_its_own() -> None:
     ],
 )
 def test_budgets_say_how_many_go_at_once(annotations: dict[str, str], most: int) -> None:
-    yard = Yard().node("n").queue("default").group("job", annotations=annotations)
+    yard = RoundScenario().node("n").queue("default").group("job", annotations=annotations)
     for number in range(3):
         yard.pod(f"p{number}", "job", on="n")
     yard.pod("waiting", "job")
-    assert most_evicted(yard.round().jobs["default/job"]) == most
+    assert most_evicted(yard.open().jobs["default/job"]) == most
 
 
 # ---- cdp ----
@@ -170,7 +170,7 @@ def scheduled(since: str, status: str = "True") -> dict[str, Any]:
 
 def test_a_pod_that_was_placed_a_moment_ago_is_left_alone() -> None:
     cooling, fresh, old = {"volcano.sh/cooldown-time": "5m"}, "2027-01-15T07:59:30Z", "2027-01-15T07:00:00Z"
-    yard = Yard().node("n").queue("default").group("job").pod("x", "job")
+    yard = RoundScenario().node("n").queue("default").group("job").pod("x", "job")
     yard.pod("fresh", "job", on="n", labels=cooling, status=scheduled(fresh) | {"startTime": old})
     yard.pod("told", "job", on="n", annotations=cooling, status=scheduled(fresh))
     yard.pod("old", "job", on="n", labels=cooling, status=scheduled(old) | {"startTime": fresh})
@@ -180,7 +180,7 @@ def test_a_pod_that_was_placed_a_moment_ago_is_left_alone() -> None:
              status=scheduled(fresh))  # fmt: skip
     yard.pod("plain", "job", on="n", status=scheduled(fresh))
     plugin = CooldownProtection()
-    round = yard.round(plugin, now=NOW)
+    round = yard.open(plugin, now=NOW)
     candidates = [task(round, name) for name in ("fresh", "told", "old", "starting", "unknown", "label-first", "plain")]
     for ask in (plugin.preemptable, plugin.reclaimable):
         victims = [victim.name for victim in ask(task(round, "x"), candidates)]

@@ -12,10 +12,10 @@ from fairlead.framework.plugin import Hint, Interest, Plugin
 from fairlead.framework.profile import profile_of
 from fairlead.model import kinds
 from fairlead.model.events import ActionType, ClusterEvent
-from fairlead.model.flow import Change, Happened
+from fairlead.model.flow import Happened
 from fairlead.model.pod import Pod
 from fairlead.model.reasons import Reject, Status, unresolvable
-from fairlead.state.cluster import Cluster
+from tests.support.scenario import Scenario, put
 
 PROFILE = "default-scheduler"
 T0 = 1000.0
@@ -28,7 +28,7 @@ class ByPriority(Plugin):
         return -pod.priority, since
 
 
-class Refuser(Plugin):
+class FilterPlugin(Plugin):
     """A plugin that filters; what it listens to is up to the test."""
 
     def __init__(self, name: str, interests: Sequence[Interest] | None = ()) -> None:
@@ -42,7 +42,7 @@ class Refuser(Plugin):
         return ()
 
 
-class Gate(Plugin):
+class GatePlugin(Plugin):
     """Refuses to queue the pods whose names are in `shut`."""
 
     def __init__(self, name: str, interests: Sequence[Interest] = ()) -> None:
@@ -72,15 +72,15 @@ NODE_ADD = ClusterEvent("Node", ActionType.ADD)
 POD_GONE = ClusterEvent("AssignedPod", ActionType.DELETE)
 
 
-class Room:
-    """A cluster and its backlog. `fit` listens to new nodes, `ports` to pods that leave; `gate` is open at first."""
+class QueueScenario(Scenario):
+    """A cluster and its Backlog. `fit` listens to new nodes, `ports` to pods that leave; `gate` is open at first."""
 
     def __init__(self, *more: Plugin, **settings: Any) -> None:
-        self.fit = Refuser("Fit", (on("Node", ActionType.ADD),))
-        self.ports = Refuser("Ports", (on("Pod", ActionType.DELETE),))
-        self.gate = Gate("Gate", (on("Pod", ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED),))
+        self.fit = FilterPlugin("Fit", (on("Node", ActionType.ADD),))
+        self.ports = FilterPlugin("Ports", (on("Pod", ActionType.DELETE),))
+        self.gate = GatePlugin("Gate", (on("Pod", ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED),))
         self.plugins: tuple[Plugin, ...] = (ByPriority(), self.gate, self.fit, self.ports, *more)
-        self.cluster = Cluster()
+        super().__init__()
         self.backlog = Backlog({PROFILE: profile_of(PROFILE, self.plugins)}, self.cluster, **settings)
         self._uids = count(1)
 
@@ -98,14 +98,14 @@ class Room:
             "spec": {"containers": [{"name": "main"}], **spec},
             "status": {"nominatedNodeName": nominated} if nominated else {},
         }
-        applied = self.cluster.apply(Change(Happened.MODIFIED, kinds.POD, document))
-        assert applied is not None, self.cluster.refused
+        applied = put(self.cluster, kinds.POD, document, Happened.MODIFIED)
+        assert applied is not None
         assert isinstance(applied.new, Pod)
         return applied.new
 
     def gone(self, pod: Pod) -> None:
         document = {"metadata": {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid}, "spec": {}}
-        self.cluster.apply(Change(Happened.DELETED, kinds.POD, document))
+        self.remove(kinds.POD, document)
 
     def add(self, name: str, now: float = T0, **spec: Any) -> Pod:
         pod = self.pod(name, **spec)

@@ -1,31 +1,20 @@
-"""Small random clusters full of storage, as documents; and what a plugin says of them, row by row."""
+"""Small random clusters full of storage, as documents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from random import Random
-from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from fairlead.framework.cycle import Cycle
-from fairlead.framework.plugin import Plugin
-from fairlead.framework.profile import profile_of
-from fairlead.framework.verdicts import VerdictCodes
 from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
+from fairlead.model.flow import Doc
 from fairlead.model.kinds import Kind
-from fairlead.model.pod import Pod, compile_pod
-from fairlead.model.reasons import Code, Status
 from fairlead.state.cluster import Cluster
-from fairlead.state.nodes import Nodes
+from tests.support.documents import BOUND, OLD_ZONE, SELECTED, ZONE, meta, pod_with
+from tests.support.scenario import put
 
-Doc = dict[str, Any]
-ZONE, OLD_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 EBS_ZONE = "topology.ebs.csi.aws.com/zone"
-BOUND, SELECTED = "pv.kubernetes.io/bind-completed", "volume.kubernetes.io/selected-node"
 MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
 NODES = ("n0", "n1", "n2")
 CLAIMS = ("c0", "c1", "c2", "c3")
@@ -35,7 +24,7 @@ MODES = ("ReadWriteOnce", "ReadWriteOncePod")
 
 
 @dataclass
-class World:
+class StorageObjects:
     """Documents by kind; each list in the order in which they are put into a cluster."""
 
     objects: dict[Kind, list[Doc]] = field(default_factory=dict)
@@ -61,46 +50,7 @@ class World:
         return cluster
 
 
-def put(cluster: Cluster, kind: Kind, doc: Doc, happened: Happened = Happened.ADDED) -> None:
-    cluster.apply(Change(happened, kind, doc))
-
-
-def cycle_for(cluster: Cluster, plugin: Plugin, pod: Doc) -> Cycle:
-    compiled: Pod = compile_pod(pod, cluster.shapes)
-    return Cycle(pod=compiled, cluster=cluster, profile=profile_of("p", [plugin]), now=0.0, rng=Random(0))
-
-
-Answer = str | tuple[str, tuple[str, ...]] | dict[str, tuple[tuple[str, ...], bool] | None]
-"""`skip`, a refusal or error of the pod as a whole, or by node its reasons and whether they are final."""
-
-
-def answer_of(plugin: Plugin, cluster: Cluster, pod: Doc) -> tuple[Answer, Cycle]:
-    cycle = cycle_for(cluster, plugin, pod)
-    if not plugin.concerns(cycle.pod):
-        return "skip", cycle
-    prepared = plugin.prepare(cycle)
-    if isinstance(prepared, Status):
-        return ("skip" if prepared.code is Code.SKIP else (prepared.code.label, prepared.reasons)), cycle
-    return verdicts(plugin, cycle), cycle
-
-
-def verdicts(plugin: Plugin, cycle: Cycle) -> dict[str, tuple[tuple[str, ...], bool] | None]:
-    table = cycle.cluster.table
-    codes = VerdictCodes([plugin.name])
-    column = codes.refusals(plugin.name, plugin.filter(cycle, Nodes(table)), table.high)
-    found: dict[str, tuple[tuple[str, ...], bool] | None] = {}
-    for name, row in table.row_of.items():
-        code = 0 if column is None else int(column[row])
-        verdict = codes.verdict(code) if code else None
-        found[name] = (verdict.reasons, verdict.final) if verdict is not None else None
-    return found
-
-
 # ---- documents ----
-
-
-def meta(name: str, namespace: str = "", **more: Any) -> Doc:
-    return {"name": name, "uid": f"uid-{name}", **({"namespace": namespace} if namespace else {}), **more}
 
 
 def _without_nothing(doc: Doc) -> Doc:
@@ -262,17 +212,11 @@ named_claims = st.sampled_from([*CLAIMS] * 8 + ["nope"]).map(
 def pod_docs(name: str, node: str = "", *, most: int = 3) -> SearchStrategy[Doc]:
     one = st.integers(0, 4).flatmap(lambda roll: named_claims if roll else inline_disks)
     volumes = st.integers(1, most).flatmap(lambda count: st.lists(one, min_size=count, max_size=count))
-    return volumes.map(lambda listed: pod_doc(name, listed, node))
-
-
-def pod_doc(name: str, volumes: Iterable[Doc], node: str = "") -> Doc:
-    listed = [{"name": f"v{index}", **volume} for index, volume in enumerate(volumes)]
-    spec = {"containers": [{"name": "c"}], "volumes": listed, **({"nodeName": node} if node else {})}
-    return {"metadata": meta(name, "default"), "spec": spec}
+    return volumes.map(lambda listed: pod_with(name, *listed, on=node))
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
+def storage_objects(draw: st.DrawFn) -> StorageObjects:
     objects: dict[Kind, list[Doc]] = {
         kinds.NODE: [draw(node_docs(name)) for name in NODES],
         kinds.STORAGE_CLASS: draw(class_docs()),
@@ -285,4 +229,4 @@ def worlds(draw: st.DrawFn) -> World:
     }
     count = draw(st.sampled_from([0, 1, 2, 3, 4]))
     existing = [draw(pod_docs(f"e{index}", draw(st.sampled_from(NODES)), most=2)) for index in range(count)]
-    return World(objects, existing)
+    return StorageObjects(objects, existing)

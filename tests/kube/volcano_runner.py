@@ -79,7 +79,7 @@ def contender(name: str, kubeconfig: Path, conf: Path) -> Iterator[Path]:
             process.wait()
 
 
-class Stage:
+class StoryRunner:
     """Tells stories, one after the other."""
 
     def __init__(self, api: KubeApi, conf: Path) -> None:
@@ -233,7 +233,7 @@ async def tell_all(name: str, plane: ControlPlane, stories: Sequence[Story]) -> 
     api = KubeApi(load_kubeconfig(plane.kubeconfig))
     try:
         with contender(name, plane.kubeconfig, conf) as log:
-            stage = Stage(api, conf)
+            stage = StoryRunner(api, conf)
             try:
                 await stage.idle()
                 return [await stage.tell(told) for told in stories]

@@ -1,4 +1,4 @@
-"""A world of documents for controllers to look at, without a Store behind it."""
+"""Documents for controllers to look at, without a Store behind them, and what an API would answer to their writes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fairlead.model.flow import Change, Controller, Doc, Happened, Reply, Verb, 
 from fairlead.model.kinds import Kind
 
 
-class World:
-    """Documents by kind and name: a DocView, and the changes that putting and removing them makes."""
+class Documents:
+    """Documents by kind and name: a DocView. Putting or removing one gives the Change that a watch would tell."""
 
     def __init__(self) -> None:
         self._docs: dict[tuple[Kind, str, str], Doc] = {}
@@ -36,9 +36,9 @@ class World:
         return Change(Happened.DELETED, kind, self._docs.pop((kind, namespace, name)))
 
 
-def created(world: World, write: Write, name: str) -> tuple[Reply, Change]:
+def created(documents: Documents, write: Write, name: str) -> tuple[Reply, Change]:
     """What an API would answer to a create, and what its watch would tell."""
-    change = world.put(write.kind, {**write.body, "metadata": {**write.body["metadata"], "name": name}})
+    change = documents.put(write.kind, {**write.body, "metadata": {**write.body["metadata"], "name": name}})
     return Reply(write, change.doc), change
 
 

@@ -20,11 +20,9 @@ from fairlead.model.quota import has_ended, pod_amounts
 from fairlead.model.usage import UsageBoard
 from fairlead.state.cluster import PodPlace
 from fairlead.testing.builders import Builder, NodeBuilder, PodBuilder, podgroup
-from fairlead.testing.builders import node as node_builder
 from fairlead.testing.builders import pod as pod_builder
 from fairlead.testing.harness import Harness
-
-GROUP = "scheduling.k8s.io/group-name"
+from tests.support.documents import GROUP
 
 
 def conf(actions: str, *tiers: str) -> str:
@@ -38,7 +36,7 @@ def conf(actions: str, *tiers: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-class VolcanoWorld(Harness):
+class VolcanoHarness(Harness):
     """`scheduler` serves the default kube profile and the configuration's, as one. `flags` are further options of
     Volcano's manner."""
 
@@ -148,10 +146,3 @@ class VolcanoWorld(Harness):
 
     def evictions(self) -> int:
         return sum(event.get("reason") == "Evict" for event in self.list(kinds.EVENT))
-
-
-def nodes(count: int, **offers: str) -> list[NodeBuilder]:
-    return [
-        node_builder(f"n{at}").offers(**(offers or {"cpu": "4", "memory": "16Gi", "pods": "110"}))
-        for at in range(count)
-    ]

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from fairlead.framework.cycle import Cycle
-from fairlead.framework.plugin import Plugin
-from fairlead.framework.profile import profile_of
 from fairlead.framework.refusals import trial_statement
-from fairlead.framework.verdicts import VerdictCodes
 from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
-from fairlead.model.kinds import Kind
-from fairlead.model.node import Node
+from fairlead.model.flow import Doc, Happened
 from fairlead.model.pod import Pod, compile_pod
 from fairlead.state.cluster import Cluster
-from fairlead.state.nodes import Nodes
+from tests.support.documents import HOST, LONG_AGO, ZONE
+from tests.support.plugins import PendingPod
+from tests.support.scenario import put
 
-Doc = dict[str, Any]
-HOST, ZONE, RACK = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "rack"
+RACK = "rack"
 KEYS = (HOST, ZONE, RACK)
 NAMESPACES = ("blue", "green", "unknown")
 """The last has no Namespace object."""
 namespaces = st.sampled_from(["blue", "blue", "blue", "green", "unknown"])
-LONG_AGO = "2026-01-01T00:00:00Z"
 
 labels = st.fixed_dictionaries(
     {}, optional={"app": st.sampled_from(["web", "db"]), "tier": st.sampled_from(["front", "back"])}
@@ -129,64 +122,25 @@ def pod_documents(draw: st.DrawFn, name: str, node: str = "", *, choosy: bool = 
     return {"metadata": metadata, "spec": spec}
 
 
-@dataclass
-class Neighbourhood:
-    cluster: Cluster
-    pod: Pod
-
-    def nodes(self) -> dict[int, Node]:
-        return dict(self.cluster.table.alive_rows())
-
-    def pods_on(self, row: int) -> list[Pod]:
-        return list(self.cluster.table.pods[row])
-
-    def namespace_labels(self, name: str) -> dict[str, str]:
-        record = self.cluster.object_index.of(kinds.NAMESPACE).get(name)
-        return dict(record.labels) if record is not None else {}
-
-    def cycle(self, plugin: Plugin) -> Cycle:
-        profile = profile_of("test", [plugin])
-        return Cycle(pod=self.pod, cluster=self.cluster, profile=profile, now=0.0, rng=Random(0))
-
-    def refusals(self, plugin: Plugin, cycle: Cycle) -> dict[int, str]:
-        """What a plugin's filter says of each node: empty, or the reasons, with a mark if they are final."""
-        codes = VerdictCodes([plugin.name])
-        nodes = Nodes(self.cluster.table)
-        column = codes.refusals(plugin.name, plugin.filter(cycle, nodes), len(nodes))
-        return {
-            row: "" if column is None or not column[row] else _text(codes, int(column[row])) for row in self.nodes()
-        }
-
-
-def _text(codes: VerdictCodes, code: int) -> str:
-    verdict = codes.verdict(code)
-    return "; ".join(verdict.reasons) + (" (final)" if verdict.final else "")
-
-
-def apply(cluster: Cluster, kind: Kind, document: Doc, happened: Happened = Happened.ADDED) -> None:
-    cluster.apply(Change(happened, kind, document))
-    assert not cluster.refused, cluster.refused
-
-
 @st.composite
-def neighbourhoods(draw: st.DrawFn, *, services: bool = False, constraints: int = 0) -> Neighbourhood:
+def pending_pods(draw: st.DrawFn, *, services: bool = False, constraints: int = 0) -> PendingPod:
     """A cluster with pods on its nodes (and some on a node that is not there), and a pod that is to be placed."""
     cluster = Cluster()
     for name in NAMESPACES[:-1]:
-        apply(cluster, kinds.NAMESPACE, {"metadata": {"name": name, "labels": draw(namespace_labels)}})
+        put(cluster, kinds.NAMESPACE, {"metadata": {"name": name, "labels": draw(namespace_labels)}})
     names = [f"n{i}" for i in range(draw(st.integers(1, 6)))]
     for name in names:
-        apply(cluster, kinds.NODE, draw(node_documents(name)))
+        put(cluster, kinds.NODE, draw(node_documents(name)))
     for i in range(draw(st.integers(0, 10))):
         node = draw(st.sampled_from([*names, "gone"]))
-        apply(cluster, kinds.POD, draw(pod_documents(f"e{i}", node)))
+        put(cluster, kinds.POD, draw(pod_documents(f"e{i}", node)))
     if services:
         for i in range(draw(st.integers(1, 2))):
-            apply(cluster, kinds.SERVICE, draw(service_documents(f"s{i}")))
+            put(cluster, kinds.SERVICE, draw(service_documents(f"s{i}")))
     if draw(st.integers(0, 3)) == 0:
-        apply(cluster, kinds.NODE, {"metadata": {"name": names[0]}}, Happened.DELETED)
+        put(cluster, kinds.NODE, {"metadata": {"name": names[0]}}, Happened.DELETED)
     newcomer = draw(pod_documents("new", choosy=not services, constraints=constraints))
-    return Neighbourhood(cluster, compile_pod(newcomer, cluster.shapes))
+    return PendingPod(cluster, compile_pod(newcomer, cluster.shapes))
 
 
 @st.composite
@@ -208,7 +162,7 @@ class PlainRules(Protocol):
 
 
 def try_moves(
-    place: Neighbourhood, trial: Cycle, plain: PlainRules, steps: list[tuple[bool, int, int]], data: st.DataObject
+    place: PendingPod, trial: Cycle, plain: PlainRules, steps: list[tuple[bool, int, int]], data: st.DataObject
 ) -> None:
     """Move pods about in a trial, and compare after each step; then undo it all."""
     plugin = trial.profile.plugins()[0]

@@ -1,4 +1,9 @@
-"""A Scheduler on a stage: documents in, writes out, and plugins that do what a test says. No API, no clock."""
+"""A Scheduler without an API and without a clock: documents go in, writes come out, and plugins do what a test says.
+
+scenario = SchedulerScenario(nodes=2)
+scenario.tell(pod("a"))
+assert scenario.binds().keys() == {"a"}
+"""
 
 from __future__ import annotations
 
@@ -14,17 +19,20 @@ from fairlead.framework.plugin import Interest, Plugin, Rescued, Wait
 from fairlead.framework.profile import Profile, profile_of
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Write
-from fairlead.model.kinds import Kind
-from fairlead.model.pod import Pod
 from fairlead.model.reasons import Reason, Reject, Status
 from fairlead.plugins.binder import DefaultBinder
+from fairlead.plugins.gang import GangScheduling
+from fairlead.plugins.hypernodes import PodGroupPodsCount, TopologyPlacementGenerator
 from fairlead.plugins.node_basics import PrioritySort, SchedulingGates
+from fairlead.plugins.preemption import DefaultPreemption
 from fairlead.plugins.resources import NodeResourcesFit
+from tests.support.documents import node
+from tests.support.scenario import kind_of
 
 T0 = 1_767_225_600.0
 
 
-class Scripted(Plugin):
+class ScriptedPlugin(Plugin):
     """Every point answers with what a test put there, and notes that it was asked."""
 
     def __init__(self, name: str, log: list[str] | None = None) -> None:
@@ -75,7 +83,9 @@ class Scripted(Plugin):
         self.log.append(f"{self.name}.postbind")
 
 
-class Rescuer(Plugin):
+class RescuingPlugin(Plugin):
+    """A PostFilter that answers with what a test put there."""
+
     def __init__(self, name: str, answer: Callable[[], Rescued]) -> None:
         self.name = name
         self._answer = answer
@@ -90,21 +100,21 @@ def _answer(scripted: Any) -> Any:
     return scripted
 
 
-def standard(*more: Plugin) -> tuple[Plugin, ...]:
+def default_plugins(*more: Plugin) -> tuple[Plugin, ...]:
+    """The fewest plugins with which a pod is ordered, gated, placed and bound, and some more."""
     return (PrioritySort(), SchedulingGates(), NodeResourcesFit(), *more, DefaultBinder())
 
 
-class Stage:
+class SchedulerScenario:
     """`tell` brings documents, `run` lets the scheduler step, `answer` replies to its writes."""
 
     def __init__(self, *plugins: Plugin, nodes: int = 0, profiles: Sequence[Profile] = (), **options: Any) -> None:
-        listed = profiles or [profile_of("default-scheduler", standard(*plugins))]
+        listed = profiles or [profile_of("default-scheduler", default_plugins(*plugins))]
         self.scheduler = Scheduler(listed, Options(**options))
         self.now = T0
         self.writes: list[Write] = []
         self._versions = count(1)
         self._unanswered: list[Write] = []
-        self._documents: dict[tuple[str, str], Doc] = {}
         if nodes:
             self.tell(*(node(f"n{i}") for i in range(nodes)))
 
@@ -117,7 +127,11 @@ class Stage:
         return self.scheduler.backlog
 
     def tell(self, *docs: Doc, happened: Happened = Happened.ADDED) -> list[Write]:
-        return self.run(*(Change(happened, self._kind(doc), self._versioned(doc)) for doc in docs))
+        return self.run(*(self.as_change(doc, happened) for doc in docs))
+
+    def as_change(self, doc: Doc, happened: Happened = Happened.ADDED) -> Change:
+        """The Change that a watch would tell, with the next version."""
+        return Change(happened, kind_of(doc), self._versioned(doc))
 
     def change(self, doc: Doc, **spec: Any) -> list[Write]:
         """A newer version of an object, with some of its spec replaced."""
@@ -156,44 +170,23 @@ class Stage:
             if w.subresource == "status" and w.name == name and "conditions" in w.body["status"]
         ]  # fmt: skip
 
-    def _kind(self, doc: Doc) -> Kind:
-        kind = kinds.Registry().by_kind(doc.get("apiVersion", "v1"), doc["kind"])
-        assert kind is not None
-        return kind
-
     def _versioned(self, doc: Doc) -> Doc:
         return {**doc, "metadata": {**doc["metadata"], "resourceVersion": str(next(self._versions))}}
 
 
-def node(name: str, **allocatable: str) -> Doc:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "uid": f"uid-{name}", "labels": {"kubernetes.io/hostname": name}},
-        "spec": {},
-        "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10", **allocatable}},
-    }
+def gang_scenario(
+    *more: Plugin, nodes: int = 0, gang: GangScheduling | None = None, **options: Any
+) -> SchedulerScenario:
+    """A scheduler that knows gangs, racks and preemption."""
+    plugins = (gang or GangScheduling(), TopologyPlacementGenerator(), PodGroupPodsCount(), DefaultPreemption(), *more)
+    return SchedulerScenario(*plugins, nodes=nodes, **options)
 
 
-def pod(name: str, *, cpu: str = "1", on: str = "", priority: int = 0, **spec: Any) -> Doc:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
-        "spec": {
-            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}],
-            "schedulerName": "default-scheduler",
-            "priority": priority,
-            **({"nodeName": on} if on else {}),
-            **spec,
-        },
-        "status": {"phase": "Pending"},
-    }
-
-
-def deleting(doc: Doc) -> Doc:
-    return {**doc, "metadata": {**doc["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
-
-
-def seen(stage: Stage, name: str) -> Pod:
-    return next(pod_state.seen for pod_state in stage.cluster.pods.values() if pod_state.seen.name == name)
+def confirm(scenario: SchedulerScenario, docs: Sequence[Doc]) -> None:
+    """The watch shows every bind that was sent."""
+    binds = scenario.binds()
+    for doc in docs:
+        target = binds.get(doc["metadata"]["name"])
+        if target is not None:
+            shown = {**doc, "spec": {**doc["spec"], "nodeName": target}}
+            scenario.tell(shown, happened=Happened.MODIFIED)
