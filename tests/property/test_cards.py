@@ -14,7 +14,7 @@ from fairlead.plugins.volcano.devices.device_config import DeviceConfig
 from fairlead.plugins.volcano.devices.deviceshare import DeviceShare
 from fairlead.plugins.volcano.devices.vgpus import Vgpus
 from tests.support.rounds import RoundScenario, task
-from tests.unit.plugins.volcano.test_deviceshare import A100, OFFERS, REGISTER, containers
+from tests.unit.plugins.volcano.devices.test_deviceshare import A100, OFFERS, REGISTER, containers
 
 KINDS = ((16000, "NVIDIA-T4"), (40960, "NVIDIA-A100-SXM4-40GB"))
 CARDS = st.lists(st.tuples(st.integers(1, 3), st.sampled_from(KINDS)), min_size=1, max_size=3)

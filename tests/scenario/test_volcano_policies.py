@@ -11,8 +11,8 @@ from fairlead.api.outside.extender_wire import ExtenderConnection
 from fairlead.model import kinds
 from fairlead.plugins.volcano.extender import VolcanoExtender
 from fairlead.testing.builders import node, nodes, podgroup, queue
+from tests.support.extender_server import ExtenderServer
 from tests.support.volcano import VolcanoHarness, conf
-from tests.unit.api.extender_server import ExtenderServer
 
 PLACING = "allocate, backfill"
 GUEST = {"volcano.sh/preemptable": "true"}

@@ -57,7 +57,8 @@ def settle(controller: Controller, now: float, *changes: Change, replies: Iterab
 
 def patched(doc: Doc, write: Write) -> Doc:
     """A document after a merge patch."""
-    return _merge(doc, write.body)
+    merged: Doc = _merge(doc, write.body)
+    return merged
 
 
 def _merge(old: Any, new: Any) -> Any:

@@ -66,7 +66,7 @@ def plain_pod(
     **spec: Any,
 ) -> Doc:
     """A pod of one container that asks for nothing but `requests`, and says nothing that it is not told to say."""
-    metadata = {"name": name, "namespace": namespace, "uid": uid or f"uid-{name}"}
+    metadata: Doc = {"name": name, "namespace": namespace, "uid": uid or f"uid-{name}"}
     if labels:
         metadata["labels"] = dict(labels)
     body = {"containers": [asking(requests or {})], **spec}

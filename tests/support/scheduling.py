@@ -15,11 +15,11 @@ import numpy as np
 
 from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.errors import ApiError
-from fairlead.framework.plugin import Interest, Plugin, Rescued, Wait
+from fairlead.framework.plugin import Interest, Plugin, Rescued
 from fairlead.framework.profile import Profile, profile_of
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Write
-from fairlead.model.reasons import Reason, Reject, Status
+from fairlead.model.reasons import Reason, Reject
 from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.gang import GangScheduling
 from fairlead.plugins.hypernodes import PodGroupPodsCount, TopologyPlacementGenerator
@@ -65,14 +65,14 @@ class ScriptedPlugin(Plugin):
         self.log.append(f"{self.name}.score")
         return np.array([self.points.get(nodes.table.name(int(row)), 0) for row in nodes.row_numbers()], dtype=np.int64)
 
-    def reserve(self, cycle: Any, row: int) -> Status | None:
+    def reserve(self, cycle: Any, row: int) -> Any:
         self.log.append(f"{self.name}.reserve")
         return _answer(self.reserved)
 
     def unreserve(self, cycle: Any, row: int) -> None:
         self.log.append(f"{self.name}.unreserve")
 
-    def permit(self, cycle: Any, row: int) -> Status | Wait | None:
+    def permit(self, cycle: Any, row: int) -> Any:
         self.log.append(f"{self.name}.permit")
         return _answer(self.permitted)
 

@@ -17,7 +17,7 @@ from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.plugin import Plugin
 from fairlead.framework.profile import Profile, profile_of
 from fairlead.model import kinds
-from fairlead.model.flow import Change, Happened
+from fairlead.model.flow import Change, Doc, Happened
 from fairlead.model.reasons import Reason, Reject
 from fairlead.plugins.node_affinity import NodeAffinityPlugin
 from fairlead.plugins.node_basics import PrioritySort
@@ -27,7 +27,6 @@ from fairlead.state.cluster import Cluster
 from fairlead.state.nodes import Nodes
 from tests.support.documents import node, pod
 from tests.support.preemption import NOW
-from tests.unit.plugins.arena import Doc
 
 FAILED = 'running "Unsure" filter plugin: cannot tell what odd attaches'
 

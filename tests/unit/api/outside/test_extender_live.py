@@ -18,7 +18,7 @@ from fairlead.model.kinds import CONFIG_MAP, NODE, POD
 from fairlead.runtime.live import Clock, LiveRuntime
 from fairlead.runtime.worlds import Embedded
 from fairlead.testing.builders import node, pod
-from tests.unit.api.extender_server import ExtenderServer
+from tests.support.extender_server import ExtenderServer
 
 
 class Listener:

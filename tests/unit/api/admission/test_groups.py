@@ -13,9 +13,9 @@ from fairlead.api.store.store import Store
 from fairlead.errors import ApiError
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import Registry
-from tests.unit.api.test_admission import FINALIZERS, clean
+from tests.unit.api.admission.test_recorded_answers import FINALIZERS, clean
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 VERSIONS = ("v1alpha2", "v1beta1")
 RECORDED = {version: json.loads((DATA / f"groups-{version}.json").read_text()) for version in VERSIONS}
 OWN = ("uid", "creationTimestamp", "resourceVersion", "managedFields", "generation")

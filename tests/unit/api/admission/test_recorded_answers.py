@@ -14,7 +14,7 @@ from fairlead.api.store.schema import decode, strict_error
 from fairlead.errors import ApiError
 from fairlead.model.kinds import PRIORITY_CLASS, Kind, Registry
 
-RECORDED = json.loads((Path(__file__).parent / "data/recorded.json").read_text())
+RECORDED = json.loads((Path(__file__).parents[1] / "data/recorded.json").read_text())
 REGISTRY = Registry()
 UID = "5f1f3a52-0000-4000-8000-000000000000"
 # Nobody in the embedded cluster takes these finalizers away again, so they are not put on.

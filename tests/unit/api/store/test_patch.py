@@ -18,7 +18,7 @@ from fairlead.errors import ApiError, BadRequest, Invalid, UnsupportedMedia
 from fairlead.model.flow import PatchType
 from fairlead.model.kinds import DEPLOYMENT, POD, VC_QUEUE
 
-RECORDED = json.loads((Path(__file__).parent / "data/patches.json").read_text())
+RECORDED = json.loads((Path(__file__).parents[1] / "data/patches.json").read_text())
 
 
 def pod() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from fairlead.api.tables import render_table
 from fairlead.api.tables.columns import human_duration
 from fairlead.model.kinds import BUILT_IN, CONFIG_MAP, POD, Kind
 
-RECORDED = json.loads((Path(__file__).parent / "data/tables.json").read_text())
+RECORDED = json.loads((Path(__file__).parents[1] / "data/tables.json").read_text())
 KINDS = {f"{kind.api_version}/{kind.kind}": kind for kind in BUILT_IN}
 # Ages depend on the second of the recording; what they look like is tested on its own.
 AGES = {"Age", "AGE", "Last Seen", "First Seen", "Duration", "Last Schedule"}

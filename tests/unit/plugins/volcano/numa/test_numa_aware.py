@@ -14,7 +14,7 @@ from fairlead.plugins.volcano.numa_aware import NumaAware
 from fairlead.state.numa.hints import assigned, chosen, hints, reserved, take
 from fairlead.state.numa.views import NumaViews
 from tests.support.rounds import RoundScenario, refusals, scores, task
-from tests.unit.plugins.volcano.test_deviceshare import open_with_cycles
+from tests.unit.plugins.volcano.devices.test_deviceshare import open_with_cycles
 
 POLICY = "volcano.sh/numa-topology-policy"
 

@@ -14,7 +14,7 @@ from fairlead.engine.scheduler import Scheduler
 from fairlead.model import kinds
 from fairlead.testing.builders import node, pod, priority_class
 from fairlead.testing.harness import Harness
-from tests.unit.api.extender_server import ExtenderServer
+from tests.support.extender_server import ExtenderServer
 
 
 def keep(*names: str) -> Any:
