@@ -1,0 +1,68 @@
+"""What the documentation names exists: files, functions, decision records and the form of the records."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+SOURCE = REPOSITORY / "src" / "fairlead"
+DOCS = REPOSITORY / "docs"
+RECORDS = sorted((DOCS / "decisions").glob("*.md"))
+PAGES = [REPOSITORY / "CONTRIBUTING.md", REPOSITORY / "README.md", *sorted(DOCS.glob("*.md"))]
+FORM = ["Problem", "Alternatives", "Choice", "Consequences"]
+QUESTIONS = 8
+"""Walks through the code that docs/architecture.md promises."""
+
+
+@cache
+def defined(path: Path) -> frozenset[str]:
+    """Functions and classes of a module, methods as `Class.method`."""
+    names = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            inside = (one for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
+            names |= {f"{node.name}.{method.name}" for method in inside}
+    return frozenset(names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_functions_that_a_page_names_exist(page: Path) -> None:
+    for file, name in re.findall(r"`([\w/]+\.py)::([\w.]+)`", page.read_text(encoding="utf-8")):
+        assert name in defined(SOURCE / file), f"{page.name} names {file}::{name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    named = re.findall(r"`((?:[\w.]+/)+\w+\.(?:py|md|sh))(?:::[\w.]+)?`", page.read_text(encoding="utf-8"))
+    missing = [file for file in named if not any((at / file).exists() for at in (SOURCE, REPOSITORY, DOCS))]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", [*PAGES, *RECORDS], ids=lambda page: page.name)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert not missing
+
+
+def test_every_walk_names_a_function() -> None:
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    walks = [line for line in text.splitlines() if re.match(r"\| (where|what) .*\?", line)]
+    assert len(walks) == QUESTIONS
+    assert all("::" in walk for walk in walks)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.stem)
+def test_decision_records_have_one_form_and_are_in_the_index(record: Path) -> None:
+    text = record.read_text(encoding="utf-8")
+    number = record.name[:4]
+    assert text.startswith(f"# {number} ")
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == FORM
+    assert f"- [{number}](decisions/{record.name}) " in (DOCS / "README.md").read_text(encoding="utf-8")
