@@ -60,7 +60,7 @@ def configuration_from(source: Source, *, capabilities: Capabilities, gates: Gat
     problems = ConfigProblems(source)
     check_kind(source, problems)
     decoded = _decode(source, problems)
-    problems.raise_if_any()
+    problems.raise_if_any(before=CheckStage.STRICT)
     draft = draft_configuration(decoded, gates)
     validate(draft, gates, problems)
     notices = ["only the first document of the file is read"] if source.more_documents else []

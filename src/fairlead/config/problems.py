@@ -9,6 +9,7 @@ Invariant: `Problems.raise_if_any` raises if and only if something was noted.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -88,20 +89,28 @@ class ConfigProblems:
         return len(self._found)
 
     def errors(self) -> list[ConfigError]:
-        """The problems as errors, without raising them."""
-        return [error for _, _, error, _ in self._found]
+        """The problems as errors, in the order of the file, without raising them."""
+        found = [error for _, _, error, _ in self._distinct()]
+        return sorted(found, key=lambda error: sys.maxsize if error.line is None else error.line)
 
-    def raise_if_any(self) -> None:
-        if self._found:
-            raise ConfigErrors([error for _, _, error, _ in self._distinct()], self._original())
+    def raise_if_any(self, *, before: CheckStage | None = None) -> None:
+        """Raise with all that was noted, in the order of the file; with `before`, only if something was found in an
+        earlier stage: a file with an unknown field can still be validated, one that is not a mapping cannot."""
+        if any(before is None or stage < before for stage, *_ in self._found):
+            raise ConfigErrors(self.errors(), self._original())
 
     def _distinct(self) -> Iterable[tuple[CheckStage, Path, ConfigError, str]]:
-        """Without problems of building about fields that validation has refused already."""
+        """Without problems of building about fields that validation has refused already, and without the absence of
+        a field that is there misspelt."""
         refused = [path for stage, path, _, _ in self._found if stage is CheckStage.VALIDATION]
+        misspelt = {(path[:-1], error.hint) for stage, path, error, _ in self._found if stage is CheckStage.STRICT}
         for entry in self._found:
             stage, path = entry[:2]
-            if stage is not CheckStage.BUILDING or not any(path[: len(known)] == known for known in refused):
-                yield entry
+            if stage is CheckStage.BUILDING and any(path[: len(known)] == known for known in refused):
+                continue
+            if stage >= CheckStage.VALIDATION and path and (path[:-1], meant(str(path[-1]))) in misspelt:
+                continue
+            yield entry
 
     def _original(self) -> str:
         first = min((stage for stage, _, _, text in self._found if text), default=CheckStage.BUILDING)
@@ -116,7 +125,11 @@ class ConfigProblems:
 def suggestion(word: str, known: Iterable[str]) -> str:
     """`did you mean "parallelism"?`, or nothing if no known word is near."""
     nearest = nearest_word(word, known)
-    return f'did you mean "{nearest}"?' if nearest else ""
+    return meant(nearest) if nearest else ""
+
+
+def meant(word: str) -> str:
+    return f'did you mean "{word}"?'
 
 
 def nearest_word(word: str, known: Iterable[str]) -> str:

@@ -74,4 +74,8 @@ def test_any_text_is_refused_with_reasons(text: str) -> None:
 @settings(max_examples=50)
 @given(damaged())
 def test_a_document_means_the_same_parsed_and_as_text(document: Any) -> None:
-    assert outcome(load_config, yaml.safe_dump(document)) == outcome(kube_config_from, document)
+    written, parsed = outcome(load_config, yaml.safe_dump(document)), outcome(kube_config_from, document)
+    if isinstance(written, list) and isinstance(parsed, list):
+        # Problems are told in the order of lines, and only a text has lines.
+        written, parsed = sorted(written), sorted(parsed)
+    assert written == parsed
