@@ -49,7 +49,7 @@ def real_server(directory: Path, groups: str) -> Iterator[Path]:
         definitions = Path(real_binary("vc-scheduler")).parent / "volcano-definitions"
         kubectl = Kubectl(real_binary("kubectl"), plane.kubeconfig, "default")
         kubectl("apply", "--server-side", "-f", str(definitions))
-        kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+        kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=50s")
         yield plane.kubeconfig
     finally:
         plane.stop()

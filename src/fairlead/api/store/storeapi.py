@@ -44,14 +44,9 @@ class StoreApi:
         return self.store.page(kind, query)
 
     async def watch(
-        self,
-        kind: Kind,
-        query: Query = EVERYTHING,
-        *,
-        bookmarks: bool = True,
-        send_initial_events: bool = False,
+        self, kind: Kind, query: Query = EVERYTHING, *, bookmarks: bool = True, send_initial_events: bool = False,
         timeout: float | None = None,  # noqa: ASYNC109 (the name of the port)
-    ) -> AsyncIterator[WatchEvent]:
+    ) -> AsyncIterator[WatchEvent]:  # fmt: skip
         ready = asyncio.Event()
         subscription = self.store.subscribe(
             kind, query, send_initial_events=send_initial_events, wake=ready.set
