@@ -126,8 +126,8 @@ def pod_fact(pod: Doc, *, owner: str) -> PodFact:
 
 
 def deletion_order(pods: Iterable[PodFact], neighbours: Mapping[str, int]) -> list[PodFact]:
-    """Who goes first when there are too many: the unassigned, the pending, the unready, the cheap, the crowded (by the
-    number of `neighbours` on their node), the recently ready, the often restarted, the young."""
+    """The order in which surplus pods are deleted: the unassigned, the pending, the unready, the cheap, the crowded
+    (by the number of `neighbours` on their node), the recently ready, the often restarted, the young."""
     phases = {"Pending": 0, "Unknown": 1}
 
     def rank(pod: PodFact) -> tuple[object, ...]:

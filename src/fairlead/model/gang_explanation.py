@@ -68,7 +68,7 @@ class GangExplanation:
     ended: tuple[int, int] = (0, 0)
     """Members that succeeded and that failed."""
     owner: str = ""
-    """Whose group it is, if it was made for somebody."""
+    """The owner for which the group was made, if it was made for one."""
 
     @property
     def summary(self) -> str:

@@ -41,7 +41,7 @@ class OwnerRef(NamedTuple):
 
 
 def owner_of(pod: Pod) -> OwnerRef | None:
-    """Whose document to read for a pod; None if nothing that we can read owns it."""
+    """The owner of a pod whose document gives the gang's size; None if no owner is of a kind that we read."""
     labels, owner = pod.labels, pod.owner
     if name := labels.get("jobset.sigs.k8s.io/jobset-name"):
         return _ref("jobset.x-k8s.io/v1alpha2", "JobSet", pod, name)

@@ -114,7 +114,7 @@ class HyperNodeTree:
                 self.ready = False
 
     def _claims(self) -> Iterator[tuple[str, str]]:
-        """Who names whom as a member. Members that do not exist are nobody's."""
+        """The HyperNodes that name each HyperNode as a member. Members that do not exist are left out."""
         for name in sorted(self._known):
             for member in self._known[name].members:
                 if not member.is_node and member.name in self._known:

@@ -122,7 +122,7 @@ class Ahead:
         return -1
 
     def gone_for(self, task: Task, row: int) -> list[str]:
-        """Who is evicted next from a row for a task."""
+        """The task that is evicted next from a row to make room for a task."""
         gone = []
         for step in self._steps[self._at :]:
             if step.get("do") != "evict" or step.get("for") != task.name or self._row_of(step.get("pod", "")) != row:

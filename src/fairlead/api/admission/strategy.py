@@ -1,7 +1,7 @@
-"""Who may write which part of an object: the API server's strategies per kind, as a table.
+"""Which part of an object a request may write: the API server's strategies per kind, as a table.
 
-A create through the main door loses its status, except for kinds whose status is set by whoever creates them (nodes);
-an update through the main door keeps the old status; an update of `/status` keeps everything but the status.
+A create loses its status, except for kinds whose creators set it (nodes); an update keeps the old status; an update of
+`/status` keeps everything but the status.
 `metadata.generation` counts changes of what users wish for, where the original counts them.
 """
 

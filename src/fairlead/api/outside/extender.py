@@ -1,6 +1,6 @@
 """HttpExtender: an extender that is asked over HTTP, in kube-scheduler's words.
 
-The one plugin of the house that needs a socket. Filter, prioritize and preempt are awaited inside the attempt, as in
+It is the only plugin that needs a socket. Filter, prioritize and preempt are awaited inside the attempt, as in
 the original, so a slow extender holds up scheduling and nothing else: attempts run in a thread of their own. A bind is
 an Errand with a thread of its own, and the next pods are placed meanwhile.
 

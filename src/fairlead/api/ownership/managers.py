@@ -42,7 +42,7 @@ ANCIENT = "ancient-changes"
 
 
 class FieldOwner(NamedTuple):
-    """Who: entries of one owner are one entry."""
+    """The manager, operation, version and subresource of an entry; entries with the same four are one."""
 
     manager: str
     operation: str
@@ -199,7 +199,7 @@ class OwnedDocument(NamedTuple):
 def apply_configuration(writer: Ownership, live: Doc | None, config: Doc, *, force: bool) -> OwnedDocument:
     """What the live object (None: there is none yet) becomes when this configuration is applied."""
     shape, owner = shape_of(writer.kind), writer.owner(APPLY)
-    stated = _owned_by_this_door(writer, fields_of(config, shape))
+    stated = _owned_through(writer, fields_of(config, shape))
     if live is None:
         return OwnedDocument(config, {owner: OwnedFields(stated, writer.time)}, owner)
     holdings = _holdings(live) or _before_first_apply(writer, live, shape)
@@ -288,8 +288,8 @@ def _with_last_applied(doc: Doc, config: Doc) -> Doc:
     return {**doc, "metadata": {**doc["metadata"], "annotations": annotations}}
 
 
-def _owned_by_this_door(writer: Ownership, fields: Fields) -> Fields:
-    """Through the main door nobody owns the status, through the status door nobody owns anything else."""
+def _owned_through(writer: Ownership, fields: Fields) -> Fields:
+    """The fields that a request can own: `/status` owns the status alone, every other request anything else."""
     if "status" not in writer.kind.subresources:
         return fields
     at_status = writer.subresource == "status"
@@ -297,9 +297,9 @@ def _owned_by_this_door(writer: Ownership, fields: Fields) -> Fields:
 
 
 def _before_first_apply(writer: Ownership, live: Doc, shape: TypeShape) -> dict[FieldOwner, OwnedFields]:
-    """Who owned an object that nobody kept owners of: what kubectl applied is kubectl's, the rest somebody's."""
+    """Owners for an object without managedFields: kubectl of what it applied client-side, one entry for the rest."""
     difference = compare(empty_document(writer.kind), _plain(live), shape)
-    fields = _owned_by_this_door(writer, difference.added | difference.modified) - SERVERS_OWN
+    fields = _owned_through(writer, difference.added | difference.modified) - SERVERS_OWN
     applied = fields & _applied_by_kubectl(live, shape)
     parts = ((CLIENT_SIDE, applied), (BEFORE_FIRST_APPLY, fields - applied))
     return {
@@ -324,7 +324,7 @@ def _applied_by_kubectl(live: Doc, shape: TypeShape) -> Fields:
 
 
 def conflicts(fights: Mapping[FieldOwner, Fields]) -> Conflict:
-    """Who owns what the configuration would change."""
+    """The error that names the owners of fields which the configuration would change."""
     causes, texts, count = [], [], 0
     for owner, fields in sorted(fights.items()):
         who = _named(owner)

@@ -1,4 +1,4 @@
-"""Who asks: the one administrator, or a service account with a token that this server gave out.
+"""The user of a request: the one administrator, or a service account with a token that this server issued.
 
 A token is a JSON Web Token signed with a key derived from the administrator's token, so that nothing more has to be
 kept: it is good until it expires or the cluster's credentials change. Everybody who is let in may do everything.
@@ -46,7 +46,7 @@ class Tokens:
         self._clock = clock
 
     def user(self, token: str) -> User | None:
-        """Whose token it is; None if nobody's."""
+        """The service account that a token was issued for; None if this server did not issue it."""
         if hmac.compare_digest(token.encode(errors="replace"), self._authorization):
             return ADMIN
         return self._account(token)

@@ -137,7 +137,7 @@ def not_found(kind: Kind, name: str) -> NotFound:
 
 
 def already_exists(kind: Kind, name: str, *, going: bool = False) -> AlreadyExists:
-    """`going`: what has the name is on its way out, so trying again later may help."""
+    """`going`: the object of that name is being deleted, so that trying again later may help."""
     why = "object is being deleted: " if going else ""
     return AlreadyExists(f'{why}{kind.resource} "{name}" already exists', details=status_details(kind, name))
 

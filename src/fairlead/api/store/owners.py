@@ -1,4 +1,4 @@
-"""Who writes, and what becomes of metadata.managedFields: the place where ownership meets the verbs.
+"""What each write does to metadata.managedFields: the link between the verbs and the rules of ownership.
 
 Owners are kept for objects that a client made which says who it is (the server takes the name from `fieldManager` or
 the user agent) and for everything that was ever applied server-side. Pods, nodes, events and what else comes by the

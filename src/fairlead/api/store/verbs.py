@@ -429,7 +429,7 @@ def _carry_over(kind: Kind, doc: Doc, old: Doc) -> None:
 
 
 def _check_finalizers(kind: Kind, new: Doc, old: Doc) -> None:
-    """Who is being deleted gets no new finalizers."""
+    """Refuse new finalizers of an object that is being deleted."""
     if "deletionTimestamp" not in old["metadata"]:
         return
     present = old["metadata"].get("finalizers") or []
