@@ -40,6 +40,7 @@ def replay_command(
 
     \b
     FILE is JSON lines, plain or gzipped, as `fairlead record` writes them.
+    Stories of Volcano Jobs are lived through again; a step counts as one decision.
     Rounds of Volcano have their own configuration with them; a round counts as one decision.
     Exit code: 0 all decisions agree, 1 some differ, 2 a file cannot be used.
     """
@@ -82,6 +83,11 @@ def _decisions(scenario: Scenario, profiles: list[Profile]) -> Iterator[list[Dec
     try:
         if scenario.form is Form.VOLCANO:
             yield VolcanoReplay(scenario, recorded_rounds).differences()
+        elif scenario.form is Form.STORY:
+            from fairlead.cli.stories import story_scheduler
+            from fairlead.sim.story_replay import StoryReplay
+
+            yield from StoryReplay(scenario, story_scheduler).steps()
         else:
             yield from KubeReplay(scenario, profiles).decisions()
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

@@ -18,7 +18,7 @@ The simulated kubelets and the scheduler are not in the list; the caller adds th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,10 @@ from fairlead.controllers.resource_quota import ResourceQuotaController
 from fairlead.controllers.storage.ephemeral_volumes import EphemeralVolumes
 from fairlead.controllers.storage.volume_binder import VolumeBinder
 from fairlead.controllers.storage.volume_provisioner import VolumeProvisioner
+from fairlead.controllers.volcano.cron import VolcanoCronJobs
+from fairlead.controllers.volcano.flows import JobFlows, JobTemplates
+from fairlead.controllers.volcano.job_garbage import VolcanoJobGarbage
+from fairlead.controllers.volcano.jobs import VolcanoJobs
 from fairlead.controllers.volcano.podgroups import PodGroups
 from fairlead.controllers.volcano.queues import VolcanoQueues
 from fairlead.controllers.workloads.batch_job import Jobs
@@ -42,8 +46,11 @@ from fairlead.controllers.workloads.replicaset import ReplicaSets, ReplicationCo
 from fairlead.controllers.workloads.stateful_set import StatefulSets
 from fairlead.controllers.workqueue import ControllerContext
 from fairlead.errors import ConfigError
+from fairlead.model.keys import KeyPair, no_keys
+from fairlead.model.quirks import FIXED, Quirks
 
 if TYPE_CHECKING:
+    from fairlead.controllers.volcano.job_plugins.job_plugin import JobPlugin
     from fairlead.model.flow import Controller, DocView
     from fairlead.model.kinds import Registry
 
@@ -67,6 +74,11 @@ _CONTROLLERS: Mapping[str, type[Member]] = {
     "disruption-controller": Disruptions,
     "volcano-podgroup-controller": PodGroups,
     "volcano-queue-controller": VolcanoQueues,
+    "volcano-cronjob-controller": VolcanoCronJobs,
+    "volcano-jobflow-controller": JobFlows,
+    "volcano-jobtemplate-controller": JobTemplates,
+    "volcano-job-controller": VolcanoJobs,
+    "volcano-gc-controller": VolcanoJobGarbage,
 }
 
 ALL_CONTROLLERS: tuple[str, ...] = tuple(_CONTROLLERS)
@@ -106,11 +118,15 @@ def housekeepers(
     names: Collection[str] = ALL_CONTROLLERS,
     volcano_names: Sequence[str] = ("volcano",),
     also: Sequence[Member] = (),
+    quirks: Quirks = FIXED,
+    make_keys: Callable[[], KeyPair] = no_keys,
+    job_plugins: Mapping[str, type[JobPlugin]] | None = None,
 ) -> list[Controller]:
     """The chosen controllers as one. `announce` False leaves out the Events that they write about what they did;
     `volcano_names` are the schedulers whose pods need PodGroups; `also` are controllers of the caller that shall see
-    the same changes with them."""
-    context = ControllerContext(view, registry, announce, volcano_names)
+    the same changes with them. Of Volcano's Jobs: `quirks` are the behaviours of the original that are kept,
+    `make_keys` makes ssh keys, and `job_plugins` are plugins beside those that ship with fairlead."""
+    context = ControllerContext(view, registry, announce, volcano_names, quirks, make_keys, job_plugins or {})
     members = [controller.from_context(context) for name, controller in _CONTROLLERS.items() if name in names]
     members += also
     return [ControllerGroup("controller-manager", members)] if members else []

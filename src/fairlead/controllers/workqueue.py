@@ -18,15 +18,20 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from fairlead.controllers.writes import event_about
 from fairlead.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
+from fairlead.model.keys import KeyPair, no_keys
 from fairlead.model.kinds import EVENT, Kind, Registry
+from fairlead.model.quirks import FIXED, Quirks
+
+if TYPE_CHECKING:
+    from fairlead.controllers.volcano.job_plugins.job_plugin import JobPlugin
 
 K = TypeVar("K", bound=Hashable)
 
@@ -36,12 +41,17 @@ class ControllerContext:
     """What the controllers of one cluster are made from; each takes what it needs in `from_context`.
 
     `view` reads objects, `registry` lists the kinds that the cluster serves, `announce` says whether Events are
-    written about what a controller did, and `volcano_schedulers` names the schedulers that work in Volcano's manner."""
+    written about what a controller did, and `volcano_schedulers` names the schedulers that work in Volcano's manner.
+    `quirks`, `make_keys` and `job_plugins` are for Volcano's Jobs: behaviours of the original that are kept, where ssh
+    keys come from, and plugins beside those that ship with fairlead."""
 
     view: DocView
     registry: Registry | None = None
     announce: bool = True
     volcano_schedulers: Sequence[str] = ("volcano",)
+    quirks: Quirks = FIXED
+    make_keys: Callable[[], KeyPair] = no_keys
+    job_plugins: Mapping[str, type[JobPlugin]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +161,10 @@ class Reconciler(Generic[K]):
     def refused(self, key: K, reply: Reply, now: float) -> None:
         """A write of this key failed; the key is tried again anyway."""
 
+    def forgives(self, key: K, reply: Reply) -> bool:
+        """Whether a write that failed is as good as done; then nothing is tried again."""
+        return False
+
     def welcomed(self, key: K, reply: Reply, now: float) -> Iterable[Write]:
         """A write of this key went well; what to announce about it (nobody waits for these)."""
         return ()
@@ -257,7 +271,7 @@ class Reconciler(Generic[K]):
         if isinstance(error, NotFound) and reply.write.verb is Verb.DELETE:
             self._again.add(key)
             return
-        if _is_namespace_terminating(error):
+        if _is_namespace_terminating(error) or self.forgives(key, reply):
             return
         if not isinstance(error, Conflict | AlreadyExists | NotFound):
             self._record(key, now, f"{reply.write.verb.value} {reply.write.kind.resource}: {error.message}")

@@ -38,6 +38,20 @@ def patch_status(kind: Kind, doc: Doc, status: Doc) -> Write:
     return patch(kind, doc, {"status": status}, subresource="status")
 
 
+def merge_patch(known: Doc, fresh: Doc) -> dict[str, Any]:
+    """The merge patch that makes `fresh` of `known`: what is not in `fresh` any more is None."""
+    changes: dict[str, Any] = {name: None for name in known if name not in fresh}
+    for name, value in fresh.items():
+        before = known.get(name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            inner = merge_patch(before, value)
+            if inner:
+                changes[name] = inner
+        elif value != before:
+            changes[name] = value
+    return changes
+
+
 def delete(
     kind: Kind, doc: Doc, *, grace_seconds: int | None = None, propagation: str = "", version: bool = False
 ) -> Write:  # fmt: skip

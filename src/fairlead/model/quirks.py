@@ -20,6 +20,7 @@ QUEUES = "Queues"
 EVICTIONS = "Evictions"
 PLUGINS = "Plugins"
 WRITING = "Writing"
+JOBS = "Jobs"
 
 
 def quirk(section: str, original: str, default: str) -> bool:
@@ -247,6 +248,119 @@ class Quirks:
         WRITING,
         "a group falls back to Pending or Unknown as soon as a pod of its minimum begins to end",
         "it is Running until the pod is gone, unless a pod of it waits for a place (as in Volcano after 1.16)",
+    )
+
+    # ---- jobs ----
+
+    kill_forgets_finished_pods: bool = quirk(
+        JOBS,
+        "a kill of the whole Job does not count the finished pods that it leaves, so a completed Job shows 0 succeeded",
+        "they are counted by phase",
+    )
+    target_kill_deletes_group: bool = quirk(
+        JOBS,
+        "RestartPod, RestartTask and RestartPartition delete the PodGroup, so that the Job queues again",
+        "the PodGroup stays",
+    )
+    target_kill_deletes_objects: bool = quirk(
+        JOBS,
+        "they also delete and remake Service, ConfigMap, NetworkPolicy and Secret; running pods keep the old ssh keys",
+        "these stay as they are",
+    )
+    times_move_with_counters: bool = quirk(
+        JOBS,
+        "`lastTransitionTime` of a Job changes with every counter",
+        "it changes with the phase, on which TTL and running time depend",
+    )
+    version_rises_with_every_kill: bool = quirk(
+        JOBS,
+        "every request that meets a dying or finished Job raises `status.version`",
+        "only a kill that deletes pods does",
+    )
+    restart_swallows_actions: bool = quirk(
+        JOBS,
+        "AbortJob, CompleteJob and TerminateJob are lost while a Job is Restarting",
+        "they are carried out",
+    )
+    replaced_delay_still_fires: bool = quirk(
+        JOBS,
+        "a delayed action that another one has replaced is carried out all the same",
+        "it is dropped",
+    )
+    group_events_without_version: bool = quirk(
+        JOBS,
+        "the event Unknown of a PodGroup calls for no policy once the Job has been killed for the first time",
+        "it does",
+    )
+    delayed_event_is_not_synced: bool = quirk(
+        JOBS,
+        "an event whose policy has a timeout is only remembered: lost pods are not made again meanwhile",
+        "the Job is synchronised as well",
+    )
+    every_lost_pod_is_a_retry: bool = quirk(
+        JOBS,
+        "each of several pods that are lost together counts as a retry",
+        "they count as one",
+    )
+    min_resources_as_written: bool = quirk(
+        JOBS,
+        "containers that state limits alone (the usual way to ask for GPUs) add nothing to minResources",
+        "requests are filled in from limits first, as the API server does for pods",
+    )
+    foreign_pod_blocks: bool = quirk(
+        JOBS,
+        "a foreign pod under the name of one of the Job's pods counts as made, and nothing tries again",
+        "creation is tried until the name is free",
+    )
+    refused_pods_stop_status: bool = quirk(
+        JOBS,
+        "if one pod is refused, the status is not written and the other pods are not counted",
+        "they are",
+    )
+    commands_deleted_first: bool = quirk(
+        JOBS,
+        "a Command is deleted before it is carried out, so that a crash in between loses it",
+        "it is noted in the Job's status, carried out, and then deleted: once and not less",
+    )
+    hosts_stale_while_pending: bool = quirk(
+        JOBS,
+        "the hosts in the svc ConfigMap do not follow a change of replicas while the Job is Pending",
+        "they do in every phase",
+    )
+    restart_leaves_hosts: bool = quirk(
+        JOBS,
+        "a Job that fails in a restart keeps the ConfigMap of svc",
+        "nothing of it is left",
+    )
+    every_master_is_rank_0: bool = quirk(
+        JOBS,
+        "pytorch gives RANK 0 to every master, so that ranks repeat and the last are missing",
+        "masters by index, workers after them",
+    )
+    ray_service_targets_names: bool = quirk(
+        JOBS,
+        "the Service of a Ray head targets ports by name, also where the head calls them otherwise",
+        "it targets their numbers",
+    )
+    flow_ignores_terminated_jobs: bool = quirk(
+        JOBS,
+        "a running JobFlow waits for ever for a job that was terminated",
+        "it fails",
+    )
+    missing_template_stops_flow: bool = quirk(
+        JOBS,
+        "a JobFlow one of whose templates is missing has no status at all, and steps after it are not begun",
+        "the others go on and are told; the missing template is waited for",
+    )
+    template_keeps_deleted_jobs: bool = quirk(
+        JOBS,
+        "a JobTemplate goes on listing jobs that were deleted",
+        "they leave the list",
+    )
+    cron_keeps_terminated_jobs: bool = quirk(
+        JOBS,
+        "terminated runs of a CronJob are never cleaned up",
+        "they count as failed runs",
     )
 
     @classmethod

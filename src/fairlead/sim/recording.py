@@ -1,7 +1,8 @@
 """Recordings: small clusters and what a real scheduler decided in them, one JSON object a line, plain or gzipped.
 
-Two formats are told apart line by line: decisions of kube-scheduler (`decisions`), and rounds of Volcano (`steps`). A
-file that cannot be used is a ScenarioError that names the file and the line.
+Three formats are told apart line by line: decisions of kube-scheduler (`decisions`), rounds of Volcano (`steps` and
+`conf`), and stories of Volcano Jobs (`steps` and `namespace`). A file that cannot be used is a ScenarioError that names
+the file and the line.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fairlead.errors import ScenarioError
-from fairlead.sim.wellformed import complaint_about, complaint_about_round
+from fairlead.sim.wellformed import complaint_about, complaint_about_round, complaint_about_story
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -28,6 +29,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 class Form(Enum):
     KUBE = "kube-scheduler"
     VOLCANO = "Volcano"
+    STORY = "Volcano Jobs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,26 @@ class Scenario:
     seed: Any
     family: str
     doc: Doc
+
+
+_NEEDED = {
+    Form.KUBE: ("nodes", "existing"),
+    Form.VOLCANO: ("nodes", "pods", "conf", "after"),
+    Form.STORY: ("namespace",),
+}
+_COMPLAINTS = {
+    Form.KUBE: complaint_about,
+    Form.VOLCANO: complaint_about_round,
+    Form.STORY: complaint_about_story,
+}
+
+
+def _form_of(doc: Doc) -> Form | None:
+    if "decisions" in doc:
+        return Form.KUBE
+    if "steps" not in doc:
+        return None
+    return Form.VOLCANO if "conf" in doc or "nodes" in doc else Form.STORY
 
 
 def scenarios_in(path: Path) -> Iterator[Scenario]:
@@ -65,12 +87,12 @@ def _scenario(path: Path, number: int, text: bytes) -> Scenario:
         raise ScenarioError(f"{path}:{number}: not JSON: {error}") from error
     if not isinstance(doc, dict):
         raise ScenarioError(f"{path}:{number}: not an object")
-    form = Form.KUBE if "decisions" in doc else Form.VOLCANO if "steps" in doc else None
+    form = _form_of(doc)
     if form is None:
         raise ScenarioError(f"{path}:{number}: neither 'decisions' (kube-scheduler) nor 'steps' (Volcano) is there")
-    for needed in ("nodes",) + (("existing",) if form is Form.KUBE else ("pods", "conf", "after")):
+    for needed in _NEEDED[form]:
         if needed not in doc:
             raise ScenarioError(f"{path}:{number}: the field '{needed}' is missing")
-    if complaint := complaint_about(doc) if form is Form.KUBE else complaint_about_round(doc):
+    if complaint := _COMPLAINTS[form](doc):
         raise ScenarioError(f"{path}:{number}: {complaint}")
     return Scenario(str(path), number, form, doc.get("seed"), str(doc.get("family", "")), doc)

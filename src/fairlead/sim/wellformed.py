@@ -23,6 +23,11 @@ def complaint_about_round(doc: Mapping[str, Any]) -> str:
     return _complaint(doc, _ROUND)
 
 
+def complaint_about_story(doc: Mapping[str, Any]) -> str:
+    """The first thing that is wrong with a recorded story of Volcano Jobs; empty if nothing is."""
+    return _complaint(doc, _STORY)
+
+
 def _complaint(doc: Mapping[str, Any], fields: Mapping[str, Check]) -> str:
     for name, check in fields.items():
         if found := check(doc.get(name), name):
@@ -117,3 +122,13 @@ _ROUND: Mapping[str, Check] = {
     "steps": _list_of(_STEP),
     "after": _AFTER,
 }
+
+_STORY: Mapping[str, Check] = {
+    "namespace": _TEXT,
+    "steps": _list_of(_object({
+        "do": _TEXT,
+        "object": _optional(_object({"kind": _TEXT, "metadata": _is(Mapping, "an object")})),
+        "pods": _optional(_list_of(_TEXT)),
+        "after": _optional(_is(Mapping, "an object")),
+    })),
+}  # fmt: skip

@@ -29,6 +29,7 @@ from fairlead.api.admission.pod_admission import PodAdmission, default_updated_p
 from fairlead.api.admission.pod_updates import check_pod_update
 from fairlead.api.admission.pods import check_pod_spec
 from fairlead.api.admission.problems import ValidationProblems
+from fairlead.api.admission.volcano_flows import admit_queue_of_group
 from fairlead.api.admission.workload_defaults import WORKLOAD_DEFAULTS
 from fairlead.api.admission.workloads import WORKLOAD_RULES, WORKLOAD_STEPS
 from fairlead.api.custom.definitions import check_definition, check_definition_step, default_definition
@@ -57,8 +58,10 @@ _STEPS: dict[Kind, Callable[[ValidationProblems, Doc, Doc], None]] = {
 class Admission:
     """Defaults and rules for every kind; kinds without any pass as they are."""
 
-    def __init__(self, view: DocView) -> None:
+    def __init__(self, view: DocView, *, all_webhooks: bool = False) -> None:
+        """`all_webhooks` are those of Volcano that it leaves off unless asked: the queue of a PodGroup must be open."""
         self._view = view
+        self._all_webhooks = all_webhooks
         self._pods = PodAdmission(view)
 
     def create(self, spoken: Kind, doc: Doc) -> Doc:
@@ -72,6 +75,8 @@ class Admission:
         if hooks.mutate is not None:
             prepared = hooks.mutate(self._view, prepared, None)
         check(spoken, prepared)
+        if self._all_webhooks and kind is k.VC_POD_GROUP:
+            admit_queue_of_group(self._view, prepared)
         if hooks.admit is not None:
             hooks.admit(self._view, spoken, prepared, None)
         return prepared

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairlead.api.admission import builtin, groups, volcano
+from fairlead.api.admission import builtin, groups, volcano, volcano_flows, volcano_jobs
 from fairlead.api.admission.limits import check_claim_limits
 from fairlead.api.admission.plain_rules import check_namespace_status
 from fairlead.api.admission.service_addresses import keep_addresses, with_addresses
@@ -67,6 +67,18 @@ def _check_group_status(problems: ValidationProblems, doc: Doc) -> None:
     groups.check_conditions(problems, (doc.get("status") or {}).get("conditions") or ())
 
 
+def _admit_volcano_group(view: DocView, spoken: Kind, new: Doc, old: Doc | None) -> None:
+    if old is None:
+        volcano_flows.admit_group(new)
+
+
+def _admit_volcano_job(view: DocView, spoken: Kind, new: Doc, old: Doc | None) -> None:
+    if old is None:
+        volcano_jobs.admit_job(view, new)
+    else:
+        volcano_jobs.admit_job_update(new, old)
+
+
 _COUNTS = KindHooks(check_status=check_workload_status)
 
 HOOKS: Mapping[Kind, KindHooks] = {
@@ -85,6 +97,10 @@ HOOKS: Mapping[Kind, KindHooks] = {
         admit=lambda view, spoken, new, old: volcano.admit_queue(view, new, old),
         release=volcano.admit_queue_deletion,
     ),
-    k.VC_POD_GROUP: KindHooks(mutate=_when_created(volcano.mutate_group)),
+    k.VC_POD_GROUP: KindHooks(mutate=_when_created(volcano.mutate_group), admit=_admit_volcano_group),
+    k.VC_JOB: KindHooks(mutate=_when_created(lambda view, new: volcano_jobs.mutate_job(new)), admit=_admit_volcano_job),
+    k.VC_JOB_FLOW: KindHooks(admit=lambda view, spoken, new, old: volcano_flows.admit_flow(new)),
+    k.VC_CRON_JOB: KindHooks(admit=lambda view, spoken, new, old: volcano_flows.admit_cron_job(new)),
+    k.VC_HYPER_NODE: KindHooks(admit=lambda view, spoken, new, old: volcano_flows.admit_hyper_node(new)),
 }
 NO_HOOKS = KindHooks()

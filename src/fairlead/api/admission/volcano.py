@@ -4,24 +4,23 @@
     check    guarantee <= deserved <= capability; a queue fits below its parent and beside its siblings
     delete   root and default stay, and so does a queue that has children
 
-These are the webhooks that Volcano turns on by itself. The one that refuses PodGroups of queues that are not open is
-off there and is not here, and so are those that write pods anew.
+Jobs are in volcano_jobs.py; PodGroups, JobFlows, CronJobs and HyperNodes in volcano_flows.py. The webhooks that write
+pods anew are not here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from fairlead.api.admission.problems import ValidationProblems
 from fairlead.api.admission.resources import check_amount
+from fairlead.api.admission.volcano_denial import Denied
 from fairlead.api.admission.volcano_tree import admit_children, admit_place, children_of
 from fairlead.api.store.quantities import amount, canonical
-from fairlead.errors import BadRequest
 from fairlead.model import kinds as k
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from fairlead.model.flow import Doc, DocView
 
 HIERARCHY, HIERARCHY_WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
@@ -29,15 +28,6 @@ QUEUE_OF_NAMESPACE = "scheduling.volcano.sh/queue-name"
 _BUDGETS = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
 _ROOT, _DEFAULT = "root", "default"
 _SCHEDULER = "volcano"
-
-
-class Denied(BadRequest):
-    """What a client sees of a webhook's refusal: a bad request without a reason."""
-
-    reason = ""
-
-    def __init__(self, webhook: str, why: str) -> None:
-        super().__init__(f'admission webhook "{webhook}" denied the request: {why}')
 
 
 # ---- made different ----
@@ -72,6 +62,9 @@ def admit_queue(view: DocView, new: Doc, old: Doc | None) -> None:
     """Raises Denied if a queue may not be made or changed like that."""
     problems = ValidationProblems()
     _check_amounts(problems, new.get("spec", {}))
+    state = (new.get("status") or {}).get("state") or "Open"
+    if state not in ("Open", "Closed"):
+        problems.invalid("requestBody.spec.state", state, "queue state must be in [Open Closed]")
     _check_hierarchy(problems, view, new)
     if problems:
         raise _denied_queue(_all_of(problems))

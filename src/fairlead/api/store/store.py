@@ -65,6 +65,7 @@ class Store:
         history_seconds: float = HISTORY_SECONDS,
         limits: RetentionLimits | None = None,
         decoded: int = DECODED_DOCUMENTS,
+        all_webhooks: bool = False,
     ) -> None:
         self.registry = registry or Registry()
         self._clock, self._journal = clock, journal
@@ -80,7 +81,7 @@ class Store:
         if journal is not None:
             self._commits.version = load(journal, self.registry, catalog, self._loaded)
         self._history.begin(self._commits.version)
-        self._verbs = Verbs(self, clock=clock, rng=rng)
+        self._verbs = Verbs(self, clock=clock, rng=rng, all_webhooks=all_webhooks)
         self._definitions = DefinitionCleanup(self._table, catalog, delete=self._delete, change=self._decided)
         with self.batch():
             for write in first_objects():

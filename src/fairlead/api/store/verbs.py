@@ -84,9 +84,11 @@ class VerbOutcome:
 
 
 class Verbs:
-    def __init__(self, store: Store, *, clock: Callable[[], float], rng: Random) -> None:
+    def __init__(
+        self, store: Store, *, clock: Callable[[], float], rng: Random, all_webhooks: bool = False
+    ) -> None:  # fmt: skip
         self._store, self._clock, self._rng = store, clock, rng
-        self._admission = Admission(store)
+        self._admission = Admission(store, all_webhooks=all_webhooks)
         self._owners = Owners(clock, store.registry.by_kind)
 
     def decide(self, write: Write, warnings: list[str] | None = None) -> VerbOutcome:

@@ -9,7 +9,7 @@ A ReplicaSet or StatefulSet that is scaled to nothing loses its group, so that i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
@@ -106,7 +106,9 @@ class PodGroups(Reconciler[Key]):
     def _group_for(self, key: Key, pod: Doc) -> Doc:
         owner = self._owner_of(pod)
         minimum = _minimum(owner)
-        spec: Doc = {"minMember": minimum, "minResources": dict(_needs(pod, minimum))}
+        spec: Doc = {"minResources": quota_needs([(pod, minimum)])}
+        if minimum:
+            spec["minMember"] = minimum
         if queue := _annotations(pod).get(QUEUE_ANNOTATION) or self._queue_of_namespace(key[0]):
             spec["queue"] = queue
         if class_name := pod["spec"].get("priorityClassName"):
@@ -169,13 +171,16 @@ def _minimum(owner: Doc | None) -> int:
     return minimum if minimum >= 0 else 1
 
 
-def _needs(pod: Doc, minimum: int) -> Iterator[tuple[str, str]]:
-    """What a quota would count for so many pods; resources of devices also by their plain names."""
-    for name, nanos in usage_of(POD, pod).items():
-        plain = name.removeprefix("requests.")
-        yield name, spelled(name, nanos * minimum)
-        if plain != name and plain not in _NATIVE and not plain.startswith("hugepages-"):
-            yield plain, spelled(plain, nanos * minimum)
+def quota_needs(pods: Iterable[tuple[Doc, int]]) -> dict[str, str]:
+    """What a quota would count for so many of each pod; resources of devices also by their plain names."""
+    total: dict[str, int] = {}
+    for pod, count in pods:
+        for name, nanos in usage_of(POD, pod).items():
+            plain = name.removeprefix("requests.")
+            total[name] = total.get(name, 0) + nanos * count
+            if plain != name and plain not in _NATIVE and not plain.startswith("hugepages-"):
+                total[plain] = total.get(plain, 0) + nanos * count
+    return {name: spelled(name, nanos) for name, nanos in total.items() if nanos}
 
 
 def _inherited(pod: Doc, owner: Doc | None) -> dict[str, str]:
@@ -185,9 +190,9 @@ def _inherited(pod: Doc, owner: Doc | None) -> dict[str, str]:
 
 
 def _topology(pod: Doc) -> dict[str, Any] | None:
-    """How close members must be. Without a tier, nothing is said of it."""
-    text = _annotations(pod).get(_TIER, "")
-    if not text.isdigit():
+    """How close members must be: hard unless it says soft, in any case; a tier that is no number says nothing."""
+    mode, tier = _annotations(pod).get(_MODE), _annotations(pod).get(_TIER)
+    if mode is None and tier is None:
         return None
-    mode = _annotations(pod).get(_MODE)
-    return {"mode": mode if mode in ("hard", "soft") else "hard", "highestTierAllowed": int(text)}
+    told: dict[str, Any] = {"mode": "soft" if (mode or "").lower() == "soft" else "hard"}
+    return told | ({"highestTierAllowed": int(tier)} if tier is not None and tier.isdigit() else {})

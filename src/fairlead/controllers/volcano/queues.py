@@ -54,6 +54,7 @@ class VolcanoQueues(Reconciler[str]):
     """The key is a queue's name, or `command:<namespace>/<name>`."""
 
     name = "volcano-queue-controller"
+    component = "vc-controller-manager"
     watches: Sequence[Watch] = (Watch(VC_QUEUE), Watch(VC_POD_GROUP), Watch(VC_COMMAND))
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
@@ -62,6 +63,7 @@ class VolcanoQueues(Reconciler[str]):
         self._counts: dict[str, Counter[str]] = {}  # queue -> groups by phase
         self._children: dict[str, set[str]] = {}
         self._parent: dict[str, str] = {}
+        self._told: dict[str, tuple[Doc, Doc]] = {}  # queue -> spec and annotations
         self._wishes: dict[str, str] = {}  # queue -> the action that a Command asked for
         self._commands: dict[str, tuple[str, str]] = {}  # Commands being deleted -> queue and action
 
@@ -94,10 +96,14 @@ class VolcanoQueues(Reconciler[str]):
         self._children.get(self._parent.pop(name, ""), set()).discard(name)
         if gone:
             self._wishes.pop(name, None)
+            self._told.pop(name, None)
         else:
             self._parent[name] = (queue.get("spec") or {}).get("parent") or ROOT
             self._children.setdefault(self._parent[name], set()).add(name)
-            self.queue.add(name)
+            told = (queue.get("spec") or {}, queue["metadata"].get("annotations") or {})
+            if self._told.get(name) != told:  # a status that others write is left alone until something happens
+                self._told[name] = told
+                self.queue.add(name)
         for child in self._children.get(name, ()):
             self.queue.add(child)
 
@@ -120,36 +126,36 @@ class VolcanoQueues(Reconciler[str]):
 
     def welcomed(self, key: str, reply: Reply, now: float) -> Iterable[Write]:
         if reply.write.kind is not VC_COMMAND or key not in self._commands:
-            return
+            return ()
         name, action = self._commands.pop(key)
         if name == ROOT and action == _CLOSE_QUEUE:
-            return
+            return ()
         self._wishes[name] = action
         self.queue.add(name)
-        queue = self.view.get(VC_QUEUE, "", name)
-        if queue is not None:
-            message = f"Start to execute command {action}, and clean it up to make sure executed not more than once."
-            yield from self.event(VC_QUEUE, queue, "CommandIssued", message)
+        return ()
 
     def _balance(self, name: str, queue: Doc) -> Iterator[Write]:
         spec, status = queue.get("spec") or {}, queue.get("status") or {}
         state, action, mark = self._decision(name, queue)
-        groups = sum(self._counts.get(name, Counter()).values())
-        wanted: Doc = {"state": next_state(state, action, groups=groups)}
         counts = self._counts.get(name, Counter())
+        wanted: Doc = {"state": next_state(state, action, groups=sum(counts.values()))}
         for phase in _COUNTED:
             wanted[phase] = counts[phase.capitalize()]
+        told: list[Write] = []
         if any(status.get(field, 0) != value for field, value in wanted.items()):
             # The definition requires `allocated`, which is the scheduler's to fill.
             required: Doc = {} if "allocated" in status else {"allocated": {}}
-            yield patch_status(VC_QUEUE, queue, required | {k: v if v else None for k, v in wanted.items()})
+            told.append(patch_status(VC_QUEUE, queue, required | {k: v if v else None for k, v in wanted.items()}))
         changes: Doc = {}
         if name != ROOT and not spec.get("parent"):
             changes["spec"] = {"parent": ROOT}
         if mark is not None and _mark(queue) != mark:
             changes["metadata"] = {"annotations": {CLOSED_BY_PARENT: mark}}
-        if changes:
-            yield patch(VC_QUEUE, queue, changes)
+        marked = [patch(VC_QUEUE, queue, changes)] if changes else []
+        # Admission refuses changes of a queue that is Closing: it is marked while it is open, before or after.
+        yield from told + marked if action == _OPEN_QUEUE else marked + told
+        if action == _CLOSE_QUEUE and wanted["state"] != state:
+            yield from self.event(VC_QUEUE, queue, _CLOSE_QUEUE, "Close queue succeed")
 
     def _decision(self, name: str, queue: Doc) -> tuple[str, str, str | None]:
         """The state as it is, what is to be done with it, and the mark to leave."""
@@ -162,7 +168,7 @@ class VolcanoQueues(Reconciler[str]):
             wish = ""
         self._wishes.pop(name, None)
         if wish == _OPEN_QUEUE:
-            return state, wish, "false" if _mark(queue) else None
+            return state, wish, "false" if state != OPEN else None
         if wish:
             return state, wish, None
         if held and state in ("", OPEN):
@@ -180,6 +186,16 @@ class VolcanoQueues(Reconciler[str]):
 def _mark(queue: Doc) -> str:
     text: str = (queue["metadata"].get("annotations") or {}).get(CLOSED_BY_PARENT, "")
     return text
+
+
+def first_queue(name: str) -> Doc:
+    """The root of all queues, or the queue for groups that name none, as the original makes them."""
+    return {
+        "apiVersion": VC_QUEUE.api_version,
+        "kind": VC_QUEUE.kind,
+        "metadata": {"name": name},
+        "spec": {"weight": 1, "reclaimable": name != ROOT},
+    }
 
 
 class FirstQueues(Reconciler[str]):
@@ -201,13 +217,4 @@ class FirstQueues(Reconciler[str]):
 
     def visit(self, key: str, now: float) -> Iterable[Write]:
         if self.view.get(VC_QUEUE, "", key) is None:
-            spec = {"weight": 1, "reclaimable": key != ROOT}
-            yield create(
-                VC_QUEUE,
-                {
-                    "apiVersion": VC_QUEUE.api_version,
-                    "kind": VC_QUEUE.kind,
-                    "metadata": {"name": key},
-                    "spec": spec,
-                },
-            )
+            yield create(VC_QUEUE, first_queue(key))

@@ -21,7 +21,7 @@ from fairlead.controllers.writes import (
     patch_status,
 )
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
-from fairlead.model.kinds import CRON_JOB, JOB
+from fairlead.model.kinds import CRON_JOB, JOB, Kind
 from fairlead.model.times import seconds_of, timestamp
 
 Key = tuple[str, str]
@@ -31,14 +31,14 @@ _MANY = 100
 """So many missed times are worth a warning."""
 
 
-class _Run(NamedTuple):
+class CronRun(NamedTuple):
     """One of a CronJob's Jobs."""
 
     namespace: str
     name: str
     uid: str
     version: str
-    ending: str  # Complete, Failed, or empty while it runs
+    ending: str  # Complete, Failed, another word for an end that counts as neither, or empty while it runs
     started: str
     completed: str
     scheduled: str
@@ -47,10 +47,9 @@ class _Run(NamedTuple):
     def doc(self) -> Doc:
         return {"metadata": {"namespace": self.namespace, "name": self.name, "uid": self.uid}}
 
-    @property
-    def reference(self) -> Doc:
+    def reference(self, kind: Kind) -> Doc:
         return {
-            "apiVersion": JOB.api_version, "kind": JOB.kind, "namespace": self.namespace, "name": self.name,
+            "apiVersion": kind.api_version, "kind": kind.kind, "namespace": self.namespace, "name": self.name,
             "uid": self.uid, "resourceVersion": self.version,
         }  # fmt: skip
 
@@ -64,24 +63,50 @@ class _Due(NamedTuple):
 
 
 class CronJobs(Reconciler[Key]):
+    """CronJobs of batch/v1. A subclass serves another kind of CronJob: it says which, and how it words its Events."""
+
     name = "cronjob-controller"
     watches: Sequence[Watch] = (Watch(CRON_JOB), Watch(JOB))
+    kind: Kind = CRON_JOB
+    job_kind: Kind = JOB
+    scheduled_note = SCHEDULED
+    tells_of_cleaning = False
+
+    def run_of(self, job: Doc) -> CronRun:
+        """What is to be known of a Job."""
+        return _run(job)
+
+    def tell_ended(self, doc: Doc, run: CronRun) -> Iterable[Write]:
+        return self.event(self.kind, doc, "SawCompletedJob", f"Saw completed job: {run.name}, condition: {run.ending}")
+
+    def tell_created(self, doc: Doc, name: str) -> Iterable[Write]:
+        return self.event(self.kind, doc, "SuccessfulCreate", f"Created job {name}")
+
+    def tell_deleted(self, doc: Doc, name: str) -> Iterable[Write]:
+        return self.event(self.kind, doc, "SuccessfulDelete", f"Deleted job {name}")
+
+    def tell_forbidden(self, doc: Doc) -> Iterable[Write]:
+        text = "Not starting job because prior execution is running and concurrency policy is Forbid"
+        return self.event(self.kind, doc, "JobAlreadyActive", text)
+
+    def tell_replaced(self, doc: Doc) -> Iterable[Write]:
+        return ()
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
         super().__init__(view, announce=announce)
         self._keys: dict[str, Key] = {}  # uid -> CronJob
-        self._runs: dict[str, dict[str, _Run]] = {}  # uid of the CronJob -> by name
+        self._runs: dict[str, dict[str, CronRun]] = {}  # uid of the CronJob -> by name
         self._owners: dict[str, str] = {}  # uid of a Job -> uid of its CronJob
 
     def observe(self, change: Change) -> None:
-        if change.kind is CRON_JOB:
+        if change.kind is self.kind:
             uid, key = change.doc["metadata"]["uid"], namespaced_name(change.doc)
             if change.happened is Happened.DELETED:
                 self._keys.pop(uid, None)
             else:
                 self._keys[uid] = key
                 self.queue.add(key)
-        elif change.kind is JOB:
+        elif change.kind is self.job_kind:
             self._observe_job(change)
 
     def _observe_job(self, change: Change) -> None:
@@ -93,16 +118,17 @@ class CronJobs(Reconciler[Key]):
             self._runs[owner].pop(name, None)
             if not self._runs[owner]:
                 del self._runs[owner]
-        if change.happened is not Happened.DELETED and reference.get("kind") == CRON_JOB.kind:
+        ours = (reference.get("apiVersion"), reference.get("kind")) == (self.kind.api_version, self.kind.kind)
+        if change.happened is not Happened.DELETED and ours:
             owner = self._owners[uid] = reference["uid"]
-            self._runs.setdefault(owner, {})[name] = _run(change.doc)
+            self._runs.setdefault(owner, {})[name] = self.run_of(change.doc)
         if owner in self._keys:
             self.queue.add(self._keys[owner])
 
     # Visits
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
-        doc = self.view.get(CRON_JOB, *key)
+        doc = self.view.get(self.kind, *key)
         if doc is None or doc["metadata"]["uid"] not in self._keys:
             return
         runs = self._runs.get(doc["metadata"]["uid"], {})
@@ -113,7 +139,7 @@ class CronJobs(Reconciler[Key]):
         if not doc["spec"].get("suspend"):
             yield from self._serve(key, doc, runs, now)
 
-    def _serve(self, key: Key, doc: Doc, runs: dict[str, _Run], now: float) -> Iterable[Write]:
+    def _serve(self, key: Key, doc: Doc, runs: dict[str, CronRun], now: float) -> Iterable[Write]:
         spec = doc["spec"]
         try:
             schedule = parse_schedule(spec["schedule"], spec.get("timeZone") or "")
@@ -122,7 +148,7 @@ class CronJobs(Reconciler[Key]):
             reason = "UnknownTimeZone" if zone else "UnparseableSchedule"
             shown = spec.get("timeZone") if zone else spec["schedule"]
             text = f'invalid timeZone: "{shown}": {error}' if zone else f'unparseable schedule: "{shown}" : {error}'
-            yield from self.event(CRON_JOB, doc, reason, text, warning=True)
+            yield from self.event(self.kind, doc, reason, text, warning=True)
             return
         due = _due(doc, schedule, runs.values(), now)
         if due.next is not None:
@@ -131,27 +157,27 @@ class CronJobs(Reconciler[Key]):
             text = (
                 "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
             )  # fmt: skip
-            yield from self.event(CRON_JOB, doc, "TooManyMissedTimes", text, warning=True)
+            yield from self.event(self.kind, doc, "TooManyMissedTimes", text, warning=True)
         if due.last is not None:
             yield from self._start(doc, due.last, runs, now)
 
-    def _start(self, doc: Doc, scheduled: float, runs: dict[str, _Run], now: float) -> Iterable[Write]:
+    def _start(self, doc: Doc, scheduled: float, runs: dict[str, CronRun], now: float) -> Iterable[Write]:
         name = f"{doc['metadata']['name']}-{int(scheduled) // 60}"
         active = [run for run in runs.values() if not run.ending]
         if name in runs:
             return
         policy = doc["spec"].get("concurrencyPolicy", "Allow")
         if policy == "Forbid" and active:
-            text = "Not starting job because prior execution is running and concurrency policy is Forbid"
-            yield from self.event(CRON_JOB, doc, "JobAlreadyActive", text)
+            yield from self.tell_forbidden(doc)
             return
-        if policy == "Replace":
+        if policy == "Replace" and active:
+            yield from self.tell_replaced(doc)
             for run in active:
-                yield delete(JOB, run.doc, propagation="Background")
-                yield from self.event(CRON_JOB, doc, "SuccessfulDelete", f"Deleted job {run.name}")
-        yield create(JOB, _job(doc, name, scheduled))
+                yield delete(self.job_kind, run.doc, propagation="Background")
+                yield from self.tell_deleted(doc, run.name)
+        yield create(self.job_kind, self._job(doc, name, scheduled))
 
-    def _tidy(self, doc: Doc, runs: dict[str, _Run]) -> Iterable[Write]:
+    def _tidy(self, doc: Doc, runs: dict[str, CronRun]) -> Iterable[Write]:
         """Finished Jobs beyond the limits go, the oldest first."""
         for ending, field, usual in (
             ("Complete", "successfulJobsHistoryLimit", 3), ("Failed", "failedJobsHistoryLimit", 1),
@@ -159,11 +185,13 @@ class CronJobs(Reconciler[Key]):
             limit = doc["spec"].get(field)
             ended = sorted((run for run in runs.values() if run.ending == ending), key=lambda run: run.started)
             for run in ended[: max(0, len(ended) - (usual if limit is None else int(limit)))]:
-                yield delete(JOB, run.doc, propagation="Background")
+                yield delete(self.job_kind, run.doc, propagation="Background")
+                if self.tells_of_cleaning:
+                    yield from self.tell_deleted(doc, run.name)
 
     # Telling
 
-    def _report(self, doc: Doc, runs: dict[str, _Run], now: float) -> Iterable[Write]:
+    def _report(self, doc: Doc, runs: dict[str, CronRun], now: float) -> Iterable[Write]:
         known = doc.get("status") or {}
         listed = {one["uid"]: one for one in known.get("active") or ()}
         by_uid = {run.uid: run for run in runs.values()}
@@ -171,29 +199,42 @@ class CronJobs(Reconciler[Key]):
             run = by_uid.get(uid)
             if run is None:
                 text = f"Active job went missing: {reference['name']}"
-                yield from self.event(CRON_JOB, doc, "MissingJob", text)
+                yield from self.event(self.kind, doc, "MissingJob", text)
             elif run.ending:
-                text = f"Saw completed job: {run.name}, condition: {run.ending}"
-                yield from self.event(CRON_JOB, doc, "SawCompletedJob", text)
-        status = _status(known, runs.values(), listed)
+                yield from self.tell_ended(doc, run)
+        status = _status(self.job_kind, known, runs.values(), listed)
         if any((known.get(name) or None) != (value or None) for name, value in status.items()):
-            yield patch_status(CRON_JOB, doc, status)
+            yield patch_status(self.kind, doc, status)
 
     def welcomed(self, key: Key, reply: Reply, now: float) -> Iterable[Write]:
         if reply.write.verb is Verb.CREATE:
-            doc = self.view.get(CRON_JOB, *key)
+            doc = self.view.get(self.kind, *key)
             if doc is not None:
-                yield from self.event(CRON_JOB, doc, "SuccessfulCreate", f"Created job {reply.write.name}")
+                yield from self.tell_created(doc, reply.write.name)
+
+    def _job(self, doc: Doc, name: str, scheduled: float) -> Doc:
+        template, kind = doc["spec"]["jobTemplate"], self.job_kind
+        given = template.get("metadata") or {}
+        metadata = {
+            "namespace": doc["metadata"]["namespace"], "name": name,
+            "annotations": {**(given.get("annotations") or {}), self.scheduled_note: _local(doc, scheduled)},
+            "ownerReferences": [owner_reference(self.kind, doc)],
+        }  # fmt: skip
+        if given.get("labels"):
+            metadata["labels"] = given["labels"]
+        return {
+            "apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": template.get("spec") or {},
+        }  # fmt: skip
 
 
-def _run(job: Doc) -> _Run:
+def _run(job: Doc) -> CronRun:
     metadata, status = job["metadata"], job.get("status") or {}
     ended = [
         one["type"]
         for one in status.get("conditions") or ()
         if one["type"] in ("Complete", "Failed") and one.get("status") == "True"
     ]
-    return _Run(
+    return CronRun(
         *namespaced_name(job),
         uid=metadata["uid"],
         version=metadata.get("resourceVersion") or "",
@@ -204,7 +245,7 @@ def _run(job: Doc) -> _Run:
     )
 
 
-def _due(doc: Doc, schedule: Schedule, runs: Iterable[_Run], now: float) -> _Due:
+def _due(doc: Doc, schedule: Schedule, runs: Iterable[CronRun], now: float) -> _Due:
     since = doc["metadata"]["creationTimestamp"]
     served = [
         one for one in ((doc.get("status") or {}).get("lastScheduleTime"), *(run.scheduled for run in runs)) if one
@@ -221,19 +262,6 @@ def _due(doc: Doc, schedule: Schedule, runs: Iterable[_Run], now: float) -> _Due
     return _Due(last, missed, following)
 
 
-def _job(doc: Doc, name: str, scheduled: float) -> Doc:
-    template = doc["spec"]["jobTemplate"]
-    given = template.get("metadata") or {}
-    metadata = {
-        "namespace": doc["metadata"]["namespace"], "name": name,
-        "annotations": {**(given.get("annotations") or {}), SCHEDULED: _local(doc, scheduled)},
-        "ownerReferences": [owner_reference(CRON_JOB, doc)],
-    }  # fmt: skip
-    if given.get("labels"):
-        metadata["labels"] = given["labels"]
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template.get("spec") or {}}
-
-
 def _local(doc: Doc, scheduled: float) -> str:
     """The scheduled time as clocks in the CronJob's zone show it."""
     zone = doc["spec"].get("timeZone")
@@ -242,7 +270,7 @@ def _local(doc: Doc, scheduled: float) -> str:
     return parse_schedule(doc["spec"]["schedule"], zone).clock(scheduled)
 
 
-def _status(known: Doc, runs: Iterable[_Run], listed: dict[str, Doc]) -> Doc:
+def _status(kind: Kind, known: Doc, runs: Iterable[CronRun], listed: dict[str, Doc]) -> Doc:
     runs = list(runs)
     active = sorted((run for run in runs if not run.ending), key=lambda run: (run.scheduled, run.name))
     times = [one for one in (known.get("lastScheduleTime"), *(run.scheduled for run in runs)) if one]
@@ -250,7 +278,7 @@ def _status(known: Doc, runs: Iterable[_Run], listed: dict[str, Doc]) -> Doc:
     last = max(times, key=seconds_of, default=None)
     return {
         # A reference stays as it was first written: the Job's version moves on, its identity does not.
-        "active": [listed.get(run.uid) or run.reference for run in active],
+        "active": [listed.get(run.uid) or run.reference(kind) for run in active] or None,
         "lastScheduleTime": timestamp(seconds_of(last)) if last else None,
         "lastSuccessfulTime": max(good, key=seconds_of, default=None),
     }

@@ -218,8 +218,11 @@ TASK = {"replicas": -1, "template": {"spec": {"containers": [{"image": "x"}]}}}
          'Queue.scheduling.volcano.sh "x" is invalid: spec.dequeueStrategy: Unsupported value: "y": '
          'supported values: "fifo", "traverse"'),
         (custom(VOLCANO[1], "Job", tasks=[TASK]),
-         'Job.batch.volcano.sh "x" is invalid: [spec.tasks[0].replicas: Invalid value: -1: spec.tasks[0].replicas in '
-         "body should be greater than or equal to 0, spec.tasks[0].template.spec.containers[0].name: Required value]"),
+         'Job.batch.volcano.sh "x" is invalid: [spec.minAvailable: Invalid value: -1: spec.minAvailable in body should '
+         "be greater than or equal to 0, spec.tasks[0].minAvailable: Invalid value: -1: spec.tasks[0].minAvailable in "
+         "body should be greater than or equal to 0, spec.tasks[0].replicas: Invalid value: -1: spec.tasks[0].replicas "
+         "in body should be greater than or equal to 0, spec.tasks[0].template.spec.containers[0].name: Required "
+         "value]"),
         (custom(VOLCANO[1], "CronJob", concurrencyPolicy="z", schedule=""),
          'CronJob.batch.volcano.sh "x" is invalid: [spec.concurrencyPolicy: Unsupported value: "z": '
          'supported values: "Allow", "Forbid", "Replace", spec.jobTemplate: Required value]'),

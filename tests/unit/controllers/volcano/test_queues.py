@@ -99,7 +99,7 @@ def test_a_command_closes_a_queue_and_is_gone() -> None:
     command(world, "CloseQueue", "q")
     assert status(world, "q")["state"] == "Closing"
     assert not world.list(kinds.VC_COMMAND)
-    assert ("CommandIssued") in [reason for reason, _ in world.events("q")]
+    assert world.events("q") == [("CloseQueue", "Close queue succeed")]
     world.delete(kinds.VC_POD_GROUP, "g")
     world.run(1)
     assert status(world, "q")["state"] == "Closed"

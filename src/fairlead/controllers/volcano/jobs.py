@@ -1,0 +1,495 @@
+"""Volcano Jobs: a PodGroup, pods task by task, and what is to be done when pods end, fail or get lost.
+
+    change of a pod, PodGroup, Job or Command ─▶ JobRequest ─policies▶ action ─phase table▶ sync or kill ─▶ writes
+
+Requests of a Job are handled one after the other, each against the Job as the writes of the one before left it. Many
+requests that come to a plain sync are one sync. Pods are made only once the scheduler has let the PodGroup in. A sync
+that creates or deletes pods counts them in a second pass, when the replies are known.
+
+Invariant: what a kill intends is in the status before the first pod is deleted, so a controller that is restarted in
+the middle finishes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from fairlead.controllers.volcano.job_groups import build_group, find_group, group_changes
+from fairlead.controllers.volcano.job_plugins.catalogue import BUILT_IN, plugins_of
+from fairlead.controllers.volcano.job_plugins.job_plugin import JobPlugin, PluginMeans
+from fairlead.controllers.volcano.job_pod_builder import build_pod, waiting_tasks, wanted_names
+from fairlead.controllers.volcano.job_pods import (
+    COMMAND_ISSUED,
+    OUT_OF_SYNC,
+    UNKNOWN_EVENT,
+    JobPod,
+    JobPods,
+    JobRequest,
+    request_for,
+)
+from fairlead.controllers.volcano.job_requests import JobRequests, JobWork
+from fairlead.controllers.volcano.job_status import controlled_of, killed_status, synced_status
+from fairlead.controllers.volcano.job_volumes import ClaimIsMissing, claim_writes, with_claim_names
+from fairlead.controllers.volcano.phases import (
+    KEEP_FINISHED,
+    PENDING,
+    RESTART_PARTITION,
+    RESTART_POD,
+    RESTART_TASK,
+    RESTARTING,
+    SYNC_JOB,
+    JobState,
+    Move,
+    MoveKind,
+    PodCounts,
+    move_for,
+    phase_of,
+)
+from fairlead.controllers.volcano.queues import DEFAULT, ROOT, first_queue
+from fairlead.controllers.workqueue import ControllerContext, Reconciler
+from fairlead.controllers.writes import controller_of, create, delete, namespaced_name, patch
+from fairlead.errors import AlreadyExists, NotFound
+from fairlead.model.durations import format_duration
+from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
+from fairlead.model.kinds import (
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    PRIORITY_CLASS,
+    VC_COMMAND,
+    VC_JOB,
+    VC_POD_GROUP,
+    VC_QUEUE,
+)
+
+if TYPE_CHECKING:
+    from fairlead.controllers.volcano.job_policies import Chosen
+
+Key = tuple[str, str]
+
+COMPONENT = "vc-controller-manager"
+_COMMAND_KEY = "command/"
+_COMMAND_NOTE = "fairlead-command"
+"""Where the status notes the uid of the last Command that was carried out."""
+
+
+class VolcanoJobs(Reconciler[Key]):
+    """Keys are Jobs, and Commands as (namespace, `command/` + name)."""
+
+    name = "volcano-job-controller"
+    watches: Sequence[Watch] = (
+        Watch(VC_JOB), Watch(POD), Watch(VC_POD_GROUP), Watch(VC_COMMAND), Watch(VC_QUEUE), Watch(PRIORITY_CLASS),
+        Watch(PERSISTENT_VOLUME_CLAIM),
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        view: DocView,
+        *,
+        announce: bool = True,
+        means: PluginMeans | None = None,
+        plugins: Mapping[str, type[JobPlugin]] = BUILT_IN,
+    ) -> None:
+        super().__init__(view, announce=announce)
+        self._means = means or PluginMeans()
+        self._quirks = self._means.quirks
+        self._known_plugins = plugins
+        self._pods = JobPods()
+        self._seen: dict[Key, tuple[str, Doc, str]] = {}  # Job -> uid, spec and phase
+        self._group_phases: dict[str, str] = {}  # uid of a PodGroup -> phase
+        self._requests = JobRequests(self._quirks)
+        self._current: dict[Key, JobWork] = {}  # under way, in case its writes fail
+        self._foreign: dict[Key, set[str]] = {}  # names of pods that somebody else's pods have
+        self._second_pass: set[Key] = set()
+        self._refreshed: dict[tuple[str, str], Doc] = {}  # uid of a Job and object -> its spec when last refreshed
+        self._commands: dict[Key, Doc] = {}
+
+    @classmethod
+    def from_context(cls, context: ControllerContext) -> Self:
+        means = PluginMeans(context.make_keys, context.quirks)
+        plugins = {**context.job_plugins, **BUILT_IN}
+        return cls(context.view, announce=context.announce, means=means, plugins=plugins)
+
+    # What changed
+
+    def observe(self, change: Change) -> None:
+        doc, gone = change.doc, change.happened is Happened.DELETED
+        if change.kind is POD:
+            self._observe_pod(change)
+        elif change.kind is VC_JOB:
+            self._observe_job(doc, gone=gone)
+        elif change.kind is VC_POD_GROUP:
+            self._observe_group(doc, gone=gone)
+        elif change.kind is VC_COMMAND and not gone and _is_for_job(doc):
+            namespace, name = namespaced_name(doc)
+            self.queue.add((namespace, _COMMAND_KEY + name))
+
+    def _ask(self, key: Key, request: JobRequest) -> None:
+        self._requests.add(key, request)
+        self.queue.add(key)
+
+    def _observe_job(self, job: Doc, *, gone: bool) -> None:
+        key, uid = namespaced_name(job), job["metadata"]["uid"]
+        known = self._seen.get(key)
+        if gone:
+            if known is not None and known[0] == uid:
+                self._forget(key)
+            return
+        now = (uid, job["spec"], phase_of(job))
+        self._seen[key] = now
+        if known is None or known != now:
+            self._ask(key, JobRequest(job_uid=uid))
+
+    def _forget(self, key: Key) -> None:
+        memories: tuple[dict[Key, Any], ...] = (self._seen, self._foreign, self._current)
+        for memory in memories:
+            memory.pop(key, None)
+        self._requests.forget(key)
+        self._second_pass.discard(key)
+
+    def _observe_pod(self, change: Change) -> None:
+        old, new = self._pods.observe(change)
+        pod = new or old
+        if pod is None or pod.job not in self._seen:
+            return
+        spec = self._seen[pod.job][1]
+        task: Doc = next((one for one in spec.get("tasks") or () if one.get("name") == pod.task), {})
+        if old is not None and new is None and change.doc["metadata"].get("uid") != old.uid:
+            return
+        request = request_for(old, new, task, self._pods.of(pod.job).values(), self._quirks)
+        if request is not None:
+            self._ask(pod.job, request)
+
+    def _observe_group(self, group: Doc, *, gone: bool) -> None:
+        owner = controller_of(group)
+        if owner is None or owner.get("apiVersion") != VC_JOB.api_version or owner.get("kind") != VC_JOB.kind:
+            return
+        uid, phase = group["metadata"]["uid"], (group.get("status") or {}).get("phase") or ""
+        if gone:
+            self._group_phases.pop(uid, None)
+            return
+        before = self._group_phases.get(uid)
+        self._group_phases[uid] = phase
+        key = (group["metadata"].get("namespace", ""), owner["name"])
+        if key not in self._seen or before == phase or before is None:
+            return
+        event = UNKNOWN_EVENT if phase == "Unknown" else JobRequest().event
+        version = 0 if self._quirks.group_events_without_version else None
+        self._ask(key, JobRequest(event=event, job_uid=owner["uid"], version=version))
+
+    # Visits
+
+    def visit(self, key: Key, now: float) -> Iterable[Write]:
+        if key[1].startswith(_COMMAND_KEY):
+            return self._visit_command(key, now)
+        job = self.view.get(VC_JOB, *key)
+        if job is None or key not in self._seen:
+            return ()
+        work, put_off = self._requests.next_work(key, job, now)
+        told = [write for chosen in put_off for write in self._tell_delay(job, chosen, now)]
+        writes = [] if work is None else self._carry_out(key, job, work, now)
+        self._wait_for_more(key)
+        return told + writes
+
+    def _wait_for_more(self, key: Key) -> None:
+        """See to it that what is left is visited, too."""
+        due = self._requests.next_due(key)
+        if due is not None and due < 0:
+            self.queue.add(key)
+        elif due is not None:
+            self.queue.add_at(key, due)
+
+    def _carry_out(self, key: Key, job: Doc, work: JobWork, now: float) -> list[Write]:
+        self._current[key] = work
+        if job["metadata"].get("deletionTimestamp"):
+            return []
+        told: list[Write] = []
+        if work.action != SYNC_JOB and work.requests[0].delay is None:
+            told = self._tell(job, "ExecuteAction", f"Start to execute action {work.action} ")
+        self._requests.carried_out(key, work)
+        move = move_for(phase_of(job), work.action, self._quirks)
+        if move.operation is MoveKind.SYNC:
+            return told + self._sync(key, job, move, work, now)
+        return told + self._kill(key, job, move, work, now)
+
+    def _tell_delay(self, job: Doc, chosen: Chosen, now: float) -> list[Write]:
+        text = f"Execute action {chosen.action} after {format_duration(chosen.delay or 0.0)}"
+        return self._tell(job, "ExecuteAction", text)
+
+    # Commands
+
+    def _visit_command(self, key: Key, now: float) -> Iterator[Write]:
+        namespace, name = key[0], key[1].removeprefix(_COMMAND_KEY)
+        command = self.view.get(VC_COMMAND, namespace, name)
+        if command is None or command["metadata"].get("deletionTimestamp"):
+            return
+        job_key = (namespace, command["target"].get("name") or "")
+        job = self.view.get(VC_JOB, *job_key)
+        uid = command["metadata"]["uid"]
+        if self._quirks.commands_deleted_first or job is None or controlled_of(job).get(_COMMAND_NOTE) == uid:
+            self._commands[key] = command
+            yield delete(VC_COMMAND, command)
+        else:
+            yield from self._tell_command(job, command, now)
+            self._ask(job_key, _request_of(command, noted=True))
+
+    def _tell_command(self, job: Doc, command: Doc, now: float) -> list[Write]:
+        action = command.get("action") or ""
+        text = f"Start to execute command {action}, and clean it up to make sure executed not more than once."
+        return self._tell(job, "CommandIssued", text)
+
+    def welcomed(self, key: Key, reply: Reply, now: float) -> Iterable[Write]:
+        if reply.write.kind is not VC_COMMAND or not self._quirks.commands_deleted_first:
+            return
+        command = self._commands.pop(key, None)
+        if command is None:
+            return
+        job_key = (key[0], command["target"].get("name") or "")
+        job = self.view.get(VC_JOB, *job_key)
+        if job is not None:
+            self._ask(job_key, _request_of(command, noted=False))
+            yield from self._tell_command(job, command, now)
+
+    # Sync
+
+    def _sync(self, key: Key, job: Doc, move: Move, work: JobWork, now: float) -> list[Write]:
+        spec = job["spec"]
+        if self.view.get(VC_QUEUE, "", spec.get("queue") or "") is None:
+            self._requests.try_later(key, work, now)
+            return self._first_queues() if spec.get("queue") == DEFAULT else []
+        volumes = with_claim_names(job)
+        if volumes is not None:
+            self._sync_again(key)
+            return [patch(VC_JOB, job, {"spec": {"volumes": volumes}})]
+        state, controlled = JobState.of(job), controlled_of(job)
+        self._note_command(work, controlled)
+        if not state.phase:
+            state.phase, state.min_available = PENDING, int(spec.get("minAvailable") or 0)
+        writes: list[Write] = []
+        try:
+            writes += self._surroundings(job, state, controlled)
+        except ClaimIsMissing as error:
+            self._requests.try_later(key, work, now)
+            told = self._tell(job, "PVCError", f"Failed to create PVC, err: {error}", warning=True)
+            return told + self._status(job, state, controlled, now)
+        group = find_group(self.view, job)
+        if group is None:
+            writes.append(create(VC_POD_GROUP, build_group(self.view, job, self._quirks)))
+        elif changes := group_changes(self.view, job, group, self._quirks):
+            writes.append(patch(VC_POD_GROUP, group, {"spec": changes}))
+        if group is None or ((group.get("status") or {}).get("phase") or PENDING) == PENDING:
+            move.rule(spec, state)
+            return writes + self._status(job, state, controlled, now)
+        if refusal := self._refusal(job):
+            self._requests.try_later(key, work, now)
+            return [*writes, *self._tell_refusal(job, refusal, now), *self._status(job, state, controlled, now)]
+        pods = self._pod_writes(key, job, state, group["metadata"]["name"])
+        if pods:
+            self._sync_again(key)
+            return writes + pods
+        state.counts, state.min_available = self._count(key, job), int(spec.get("minAvailable") or 0)
+        move.rule(spec, state)
+        return writes + self._status(job, state, controlled, now)
+
+    def _first_queues(self) -> list[Write]:
+        """A cluster in which nobody has used Volcano yet has no queues; the first Job brings them."""
+        return [
+            create(VC_QUEUE, first_queue(name)) for name in (ROOT, DEFAULT) if not self.view.get(VC_QUEUE, "", name)
+        ]
+
+    def _refusal(self, job: Doc) -> str:
+        """Why a plugin cannot serve the Job."""
+        return next(filter(None, (plugin.refuses(job) for plugin in self._plugins(job))), "")
+
+    def _tell_refusal(self, job: Doc, refusal: str, now: float) -> list[Write]:
+        if self._quirks.refused_pods_stop_status:
+            return []  # the original tells its log alone
+        return self._tell(job, "PluginError", refusal, warning=True)
+
+    def _note_command(self, work: JobWork, controlled: dict[str, str]) -> None:
+        for request in work.requests:
+            if request.command is not None:
+                controlled[_COMMAND_NOTE] = request.command[2]
+                self.queue.add((request.command[0], _COMMAND_KEY + request.command[1]))
+
+    def _status(self, job: Doc, state: JobState, controlled: dict[str, str], now: float) -> list[Write]:
+        write = synced_status(job, state, controlled, now, self._quirks)
+        return [] if write is None else [write]
+
+    def _sync_again(self, key: Key) -> None:
+        """Sync once more when the writes of this visit are known."""
+        self._second_pass.add(key)
+        self._requests.add(key, JobRequest(), first=True)
+
+    def _surroundings(self, job: Doc, state: JobState, controlled: dict[str, str]) -> list[Write]:
+        """What stands beside the pods: objects of plugins, and claims."""
+        writes: list[Write] = []
+        is_new = state.phase == PENDING
+        told = {} if self._quirks.refused_pods_stop_status and self._refusal(job) else controlled
+        for plugin in self._plugins(job):
+            mark = f"plugin-{plugin.name}"
+            if is_new and mark not in controlled:
+                writes += [create(each.kind, each.doc) for each in plugin.objects(job)]
+                if plugin.marks_job:
+                    told[mark] = plugin.name
+            elif self._follows_spec(state.phase):
+                writes += self._refresh(job, plugin)
+        if is_new:
+            writes += claim_writes(self.view, job, controlled)
+        return writes
+
+    def _follows_spec(self, phase: str) -> bool:
+        """Whether objects beside a Job in this phase are brought up to date."""
+        if phase == RESTARTING:
+            return self._quirks.restart_leaves_hosts
+        return phase != PENDING or not self._quirks.hosts_stale_while_pending
+
+    def _refresh(self, job: Doc, plugin: JobPlugin) -> Iterator[Write]:
+        """What follows the spec, if the spec is not the one it was last made from."""
+        for each in plugin.refreshed(job):
+            name = each.doc["metadata"]["name"]
+            memory = (job["metadata"]["uid"], f"{each.kind.plural}/{name}")
+            if self._refreshed.get(memory) != each.doc:
+                if memory not in self._refreshed:
+                    yield create(each.kind, each.doc)  # it may be there already
+                self._refreshed[memory] = each.doc
+                namespace = job["metadata"]["namespace"]
+                body = {field: value for field, value in each.doc.items() if field not in ("metadata",)}
+                yield Write(Verb.PATCH, each.kind, namespace, name, body=body)
+
+    def _plugins(self, job: Doc) -> Iterator[JobPlugin]:
+        return plugins_of(job, self._known_plugins, self._means)
+
+    def _pod_writes(self, key: Key, job: Doc, state: JobState, group: str) -> list[Write]:
+        """Creations of missing pods and deletions of those that are too many or out of sync."""
+        known = self._pods.of(key)
+        wanted = {name: (task, index) for task, index, name in wanted_names(job)}
+        if key not in self._second_pass:
+            self._foreign.pop(key, None)
+        self._second_pass.discard(key)
+        taken = self._foreign.get(key, ())
+        blocked = waiting_tasks(job, known.values())
+        writes: list[Write] = []
+        plugins = list(self._plugins(job))
+        for name, (task, index) in wanted.items():
+            if name in known or name in taken or task.get("name") in blocked:
+                continue
+            made = build_pod(job, task, index, group=group, state=state)
+            for plugin in plugins:
+                plugin.on_pod_create(made, job)
+            writes.append(create(POD, made))
+        too_many = (pod for pod in known.values() if pod.out_of_sync or pod.name not in wanted)
+        return writes + [delete(POD, pod.doc) for pod in too_many if not pod.deleting]
+
+    def _count(self, key: Key, job: Doc) -> PodCounts:
+        counts, known = PodCounts(), self._pods.of(key)
+        wanted = {name for _, _, name in wanted_names(job)}
+        for pod in known.values():
+            if pod.deleting or pod.name not in wanted:
+                counts.terminating += 1
+            else:
+                counts.add(pod.task, pod.phase)
+        return counts
+
+    # Kill
+
+    def _kill(self, key: Key, job: Doc, move: Move, work: JobWork, now: float) -> list[Write]:
+        state, controlled = JobState.of(job), controlled_of(job)
+        pods = list(self._pods.of(key).values())
+        doomed = self._doomed(job, pods, move, work, state)
+        if doomed is None:
+            return []
+        targeted, counts = move.operation is MoveKind.KILL_TARGET, PodCounts()
+        if not targeted and (doomed or self._quirks.version_rises_with_every_kill):
+            state.version += 1
+        names = {pod.name for pod in doomed}
+        for pod in pods:
+            if pod.name in names or (pod.deleting and not targeted):
+                counts.terminating += 1
+            elif not self._quirks.kill_forgets_finished_pods:
+                counts.add(pod.task, pod.phase)
+        state.counts = counts
+        self._note_command(work, controlled)
+        writes: list[Write] = []
+        if not targeted or self._quirks.target_kill_deletes_objects:
+            writes += self._clear_surroundings(job, controlled)
+        move.rule(job["spec"], state)
+        status = killed_status(job, state, controlled, now)
+        marks = [write for pod in doomed for write in _dismissal(pod)]
+        group = find_group(self.view, job)
+        if group is not None and (not targeted or self._quirks.target_kill_deletes_group):
+            writes.append(delete(VC_POD_GROUP, group))
+        return [*([] if status is None else [status]), *marks, *writes]
+
+    def _doomed(
+        self, job: Doc, pods: list[JobPod], move: Move, work: JobWork, state: JobState
+    ) -> list[JobPod] | None:  # fmt: skip
+        """The pods that a kill deletes; None if it is about a partition that does not exist."""
+        alive = [pod for pod in pods if not pod.deleting]
+        if move.operation is MoveKind.KILL:
+            last_try = state.retries >= int(job["spec"].get("maxRetry") or 0) - 1
+            keep = KEEP_FINISHED if last_try else move.keep
+            return [pod for pod in alive if pod.phase not in keep]
+        if work.action == RESTART_PARTITION and not any(request.partition for request in work.requests):
+            return None
+        return [pod for pod in alive if any(_is_target(pod, work.action, request) for request in work.requests)]
+
+    def _clear_surroundings(self, job: Doc, controlled: dict[str, str]) -> list[Write]:
+        writes: list[Write] = []
+        for plugin in self._plugins(job):
+            mark = f"plugin-{plugin.name}"
+            if mark in controlled or not plugin.marks_job:
+                controlled.pop(mark, None)
+                for kind, name in plugin.names_beside(job):
+                    self._refreshed.pop((job["metadata"]["uid"], f"{kind.plural}/{name}"), None)
+                    writes.append(Write(Verb.DELETE, kind, job["metadata"]["namespace"], name))
+        return writes
+
+    # What failed
+
+    def forgives(self, key: Key, reply: Reply) -> bool:
+        write, error = reply.write, reply.error
+        if isinstance(error, NotFound):
+            return write.verb is Verb.DELETE or write.kind in (POD, VC_JOB)
+        if not isinstance(error, AlreadyExists):
+            return False
+        if write.kind is POD:
+            self._foreign.setdefault(key, set()).add(write.name)
+            return self._quirks.foreign_pod_blocks
+        return True
+
+    def refused(self, key: Key, reply: Reply, now: float) -> None:
+        work = self._current.get(key)
+        if work is not None:
+            del self._current[key]
+            self._requests.try_later(key, work, now)
+            self._wait_for_more(key)
+
+    def _tell(self, job: Doc, reason: str, message: str, *, warning: bool = False) -> list[Write]:
+        return list(self.event(VC_JOB, job, reason, message, warning=warning, component=COMPONENT))
+
+
+def _is_for_job(command: Doc) -> bool:
+    target = command.get("target") or {}
+    return target.get("kind") == VC_JOB.kind and target.get("apiVersion") == VC_JOB.api_version
+
+
+def _request_of(command: Doc, *, noted: bool) -> JobRequest:
+    metadata = command["metadata"]
+    told = (metadata.get("namespace", ""), metadata["name"], metadata["uid"]) if noted else None
+    return JobRequest(event=COMMAND_ISSUED, action=command.get("action") or "", command=told)
+
+
+def _is_target(pod: JobPod, action: str, request: JobRequest) -> bool:
+    match action:
+        case _ if action == RESTART_TASK:
+            return pod.task == request.task
+        case _ if action == RESTART_POD:
+            return pod.task == request.task and pod.name == request.pod
+    return pod.task == request.task and pod.partition == request.partition
+
+
+def _dismissal(pod: JobPod) -> tuple[Write, Write]:
+    """Mark a pod, so that its deletion is known to be ours, and delete it."""
+    mark = patch(POD, pod.doc, {"metadata": {"annotations": {OUT_OF_SYNC: "true"}}})
+    return mark, delete(POD, pod.doc)
