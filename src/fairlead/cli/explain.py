@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -35,10 +36,16 @@ def explain_group() -> None:
     """Say why a pod or a group is where it is, or why it waits."""
 
 
+def _not_empty(context: click.Context, parameter: click.Parameter, name: str) -> str:
+    if not name.strip():
+        raise click.BadParameter("a name is needed", context, parameter)
+    return name
+
+
 def _asking(command: Callable[..., None]) -> Callable[..., None]:
     """The options by which a scheduler is found."""
     for option in reversed((
-        click.argument("name"),
+        click.argument("name", callback=_not_empty),
         click.option("-n", "--namespace", default="", help="Default: the one of the kubeconfig's context."),
         click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
         click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
@@ -143,6 +150,8 @@ def _connections(
     from fairlead.api.client.credentials import Connection, connect
 
     if server is not None:
+        if urlsplit(server).scheme not in ("http", "https") or not urlsplit(server).hostname:
+            raise click.BadParameter(f"{server!r} is not a URL; for example {OPS_PORT}", param_hint="'--server'")
         try:
             token = token_file.read_text().strip() if token_file is not None else ""
         except OSError as error:

@@ -49,6 +49,10 @@ def replay_command(
     except FairleadError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)
+    if not report.total:
+        chosen = " of the chosen families" if families or skipped else ""
+        click.echo(f"Error: {', '.join(map(str, files))}: no recorded decision{chosen} in there", err=True)
+        sys.exit(2)
     if output == "json":
         click.echo(orjson.dumps(report.to_document(), option=orjson.OPT_INDENT_2).decode())
     else:

@@ -96,7 +96,12 @@ def scheduler_command(**flags: Any) -> None:
     asked = SchedulerFlags.of(flags, volcano)
     config, port = effective_config(asked), asked.port
     if flags["write_config_to"] is not None:
-        flags["write_config_to"].write_text(written_config(config))
+        try:
+            flags["write_config_to"].write_text(written_config(config))
+        except OSError as error:
+            raise click.BadParameter(
+                f"{flags['write_config_to']} cannot be written: {error.strerror}", param_hint="'--write-config-to'"
+            ) from None
         return
     if not port.on_loopback and port.authentication_token_file is None and port.secure_port:
         raise click.UsageError("--bind-address beyond loopback needs --authentication-token-file")

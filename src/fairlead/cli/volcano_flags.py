@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from fairlead.errors import ConfigError
 from fairlead.framework.partition import Partition, Sharding, node_labels
@@ -25,9 +26,12 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def _seconds(context: click.Context, parameter: click.Parameter, value: str) -> float:
     try:
-        return parse_duration(value)
+        seconds = parse_duration(value)
     except ValueError as error:
         raise click.BadParameter(str(error), context, parameter) from None
+    if seconds <= 0:
+        raise click.BadParameter(f"{value} is no time at all; for example 1s", context, parameter)
+    return seconds
 
 
 _OPTIONS = (
@@ -60,6 +64,24 @@ _OPTIONS = (
     click.option("--csi-storage", type=bool, is_flag=False, flag_value="true", metavar="BOOL",
                  help="Volcano: heed the room that storage drivers say they have.  [default: unless compatible]"),
 )  # fmt: skip
+
+
+VOLCANO_ONLY = (
+    "scheduler_names", "schedule_period", "default_queue", "percentage_nodes_to_find",
+    "minimum_percentage_nodes_to_find", "minimum_feasible_nodes", "node_selector", "scheduler_sharding_mode",
+    "scheduler_sharding_name", "ignored_provisioners", "csi_storage",
+)  # fmt: skip
+"""Parameters that mean nothing without a Volcano configuration."""
+
+
+def _given(names: Sequence[str]) -> str:
+    """The first of these parameters that the user gave, as it is spelt on the command line; empty if none."""
+    context = click.get_current_context(silent=True)
+    for parameter in () if context is None else context.command.params:
+        source = None if context is None else context.get_parameter_source(parameter.name or "")
+        if parameter.name in names and source is ParameterSource.COMMANDLINE:
+            return parameter.opts[0]
+    return ""
 
 
 def volcano_options(command: Command) -> Command:
@@ -95,6 +117,8 @@ def volcano_setup(flags: dict[str, Any]) -> VolcanoSetup | None:
     if conf is None:
         if only or compatible:
             raise click.UsageError("--volcano-only and --volcano-compatible need --volcano-conf")
+        if given := _given(VOLCANO_ONLY):
+            raise click.UsageError(f"{given} is about Volcano's manner, so it needs --volcano-conf")
         return None
     return VolcanoSetup(conf, options, compatible, only)
 

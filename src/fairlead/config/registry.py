@@ -109,7 +109,11 @@ class PluginRegistry:
             raise
         except Exception as error:
             words = f'initializing plugin "{name}": {type(error).__name__}: {error}'
-            raise ConfigError(words) from error
+            raise ConfigError(words, hint="" if isinstance(found, type) else _UNDECORATED) from error
+        if not isinstance(plugin, Plugin) and not isinstance(found, type):
+            raise ConfigError(
+                f'initializing plugin "{name}": {name.rpartition(":")[2]} gave no Plugin', hint=_UNDECORATED
+            )
         if not isinstance(plugin, Plugin):
             raise ConfigError(f'initializing plugin "{name}": {type(plugin).__name__} is not a Plugin')
         if not plugin.name:
@@ -139,6 +143,9 @@ class PluginRegistry:
         if ":" in name:
             return _imported(name, name)
         raise ConfigError(f'plugin "{name}" does not exist', hint=suggestion(name, self.names))
+
+
+_UNDECORATED = "decorate a function of a pod and a node with @node_filter(reason=...) or @node_score()"
 
 
 class _Capabilities(Mapping[str, frozenset[str]]):
@@ -173,7 +180,7 @@ def _imported(target: str, name: str) -> Any:
         module = importlib.import_module(module_name)
     except Exception as error:
         hint = "is the directory on the Python path?" if isinstance(error, ModuleNotFoundError) else ""
-        words = f'plugin "{name}": module {module_name} cannot be imported: {error}'
+        words = f'plugin "{name}": module {module_name} cannot be imported: {_said(error)}'
         raise ConfigError(words, hint=hint) from error
     try:
         return inspect.getattr_static(module, attribute) if "." not in attribute else _walk(module, attribute)
@@ -181,6 +188,11 @@ def _imported(target: str, name: str) -> Any:
         known = [known for known in vars(module) if not known.startswith("_")]
         words = f'plugin "{name}": module {module_name} has no {attribute}'
         raise ConfigError(words, hint=suggestion(attribute, known)) from None
+
+
+def _said(error: Exception) -> str:
+    """What an import raised; the name of the exception only where its words do not say it."""
+    return str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
 
 
 def _walk(module: Any, attribute: str) -> Any:

@@ -51,8 +51,8 @@ WAKE_UPS = {
 
 
 def node_filter(
-    *,
-    reason: str,
+    *function: Fits,
+    reason: str = "",
     wakes_on: str | Sequence[str] | None = None,
     final: bool = True,
     name: str = "",
@@ -61,6 +61,8 @@ def node_filter(
     """Make a filter of a function: nodes for which it returns False are refused with `reason`. `wakes_on` names the
     events that may change its answer (WAKE_UPS; a new node always may, and None means any event). `final=False` says
     that evicting pods from the node could change it too."""
+    if function or not reason:
+        raise TypeError('@node_filter needs parentheses and a reason: @node_filter(reason="node(s) in maintenance")')
     interests = _interests(wakes_on)
 
     def lift(fits: Fits) -> NodeFilter:
@@ -69,8 +71,12 @@ def node_filter(
     return lift
 
 
-def node_score(*, weight: int = 1, name: str = "", reads: Iterable[str] = READS) -> Callable[[Rates], NodeScore]:
+def node_score(
+    *function: Rates, weight: int = 1, name: str = "", reads: Iterable[str] = READS
+) -> Callable[[Rates], NodeScore]:  # fmt: skip
     """Make a score of a function that rates a node from 0 to 100; `weight` applies if the configuration gives none."""
+    if function:
+        raise TypeError("@node_score needs parentheses: @node_score() or @node_score(weight=2)")
 
     def lift(rates: Rates) -> NodeScore:
         return NodeScore(name or rates.__name__, rates, weight=weight, reads=reads)

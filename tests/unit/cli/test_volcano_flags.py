@@ -44,13 +44,13 @@ def names(made: Scheduler) -> list[str]:
 
 
 def test_without_a_conf_there_is_nothing_of_volcano() -> None:
-    assert flags("--default-queue", "x") is None
+    assert flags() is None
 
 
-@pytest.mark.parametrize("flag", ["--volcano-only", "--volcano-compatible"])
-def test_the_others_need_a_conf(flag: str) -> None:
-    with pytest.raises(click.UsageError, match="need --volcano-conf"):
-        flags(flag)
+@pytest.mark.parametrize("words", [["--volcano-only"], ["--volcano-compatible"], ["--default-queue", "x"]])
+def test_the_others_need_a_conf(words: list[str]) -> None:
+    with pytest.raises(click.UsageError, match="needs? --volcano-conf"):
+        flags(*words)
 
 
 def test_both_manners_are_served_by_one_scheduler() -> None:
