@@ -49,7 +49,7 @@ def test_without_a_conf_there_is_nothing_of_volcano() -> None:
 
 @pytest.mark.parametrize("words", [["--volcano-only"], ["--volcano-compatible"], ["--default-queue", "x"]])
 def test_the_others_need_a_conf(words: list[str]) -> None:
-    with pytest.raises(click.UsageError, match="needs? --volcano-conf"):
+    with pytest.raises(click.UsageError, match=r"needs? --volcano-conf"):
         flags(*words)
 
 

@@ -101,24 +101,30 @@ class _NodeSearch:
 
     def run(self) -> Placed | Blocked | Broken:
         cycle, evaluator, search = self.cycle, self.evaluator, self.search
+        # PreFilter
         preparation = evaluator.prepare(cycle)
         if preparation.status is not None:
             return self._refused_by_prefilter(preparation.status, preparation)
+        # Filter, without and with nominated pods
         judgement = evaluator.judge(cycle)
         self.refusals = refused_for_nominated(cycle, evaluator, search)
+        # The nominated node ends the search if it fits.
         nominated = self._fitting_nominated_row(judgement)
         if nominated is not None:
             return Placed(nominated, feasible=1, judged=1, chosen=ScoredRow(nominated, 0))
         errors = bool(evaluator.codes.errors) and self._first_error(judgement, None) is not None
         if not errors and (placed := self._choose_from_ranking(preparation, judgement)) is not None:
             return placed
+        # Sampling: which rows count as looked at. An error of a filter on one of them ends the attempt.
         feasible, judged = self._sample(preparation, self._passing(judgement))
         if errors and (error := self._first_error(judgement, judged)) is not None:
             return Broken(failed(*error.reasons))
+        # Extenders
         found = len(feasible)
         feasible = self._ask_extenders(feasible)
         if not len(feasible):
             return self._blocked(preparation, judgement, judged, by_extender=found > 0)
+        # The choice. A single feasible row is not scored.
         count = self.total if judged is None else len(judged)
         if len(feasible) == 1:
             row = int(feasible[0])
