@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: fuzz setup demo docs check test test-kube bench bench-kube wheel clean
+.PHONY: fuzz soak setup demo docs check test test-kube bench bench-kube wheel clean
 
 setup: $(READY)
 
@@ -51,6 +51,12 @@ N ?= 100
 SEED ?=
 fuzz: $(READY)
 	FAIRLEAD_REAL=$$(tools/real/build.sh) FAIRLEAD_FUZZ=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -m kube tests/kube/fuzz $(ARGS)
+
+# Faults, overload and restarts on the real API server, for as long as is wanted: `make soak MINUTES=60`, and the same
+# with kube-scheduler: `make soak ARGS='--scheduler kube'`; `--only cuts,lost` chooses.
+MINUTES ?= 30
+soak: $(READY)
+	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/python -m soak --minutes $(MINUTES) $(ARGS)
 
 # Compiled first, as an installed package is: how soon `fairlead up` is ready depends on it.
 bench: $(READY)

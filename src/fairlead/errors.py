@@ -20,7 +20,9 @@ and the shell decides what becomes of them: retry, back off or exit.
     │   ├── TooManyRequests      429  retry after a while
     │   ├── InternalError        500
     │   ├── StorageFull          507  nothing was written
+    │   ├── NotSent              503  a write that never left this process: superseded, dropped, or not ours to send
     │   └── Unreachable          503  no answer at all, or the server is not ready
+    │       └── Interrupted      503  the answer had begun when the connection broke off or fell silent
     ├── ConfigError              a configuration file is wrong; names file, path of the field and the fix
     ├── JournalError             the data directory cannot be used
     ├── PluginError              a plugin raised; names plugin and point
@@ -130,8 +132,16 @@ class StorageFull(ApiError):
     code, reason = 507, "InsufficientStorage"
 
 
+class NotSent(ApiError):
+    code, reason = 503, "NotSent"
+
+
 class Unreachable(ApiError):
     code, reason = 503, "ServiceUnavailable"
+
+
+class Interrupted(Unreachable):
+    pass
 
 
 _BY_REASON: dict[str, type[ApiError]] = {

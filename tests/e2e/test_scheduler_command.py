@@ -140,7 +140,7 @@ def test_json_logs_are_one_object_per_line(up: Up, tmp_path: Path) -> None:
     running = SchedulerProcess(tmp_path, up.kubeconfig, "--logging-format", "json", "--leader-elect=false")
     try:
         running.until(lambda: running.get("/readyz") == (200, "ok"), "ready")
-        assert running.get("/healthz?verbose")[1] == "[+]ping ok\nhealthz check passed\n"
+        assert running.get("/healthz?verbose")[1] == "[+]ping ok\n[+]watches ok\nhealthz check passed\n"
         assert running.end() == 0
     finally:
         running.close()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.model import kinds
+from fairlead.model.quota import has_ended
 from fairlead.state.cluster import PodPlace
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def dump(scheduler: Scheduler) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Which nodes the API has told of, and by uid which pods that are on nodes."""
+    """Which nodes the API has told of, and by uid which pods that are on nodes and have not ended."""
 
     nodes: frozenset[str]
     placed: frozenset[str]
@@ -43,10 +44,10 @@ class Told:
     @classmethod
     def by(cls, view: DocView) -> Told:
         """To be called on the thread that the view belongs to."""
-        pods = ((doc["metadata"]["uid"], doc["spec"].get("nodeName")) for doc in view.list(kinds.POD))
+        pods = (doc for doc in view.list(kinds.POD) if doc["spec"].get("nodeName") and not has_ended(doc))
         return cls(
             frozenset(doc["metadata"]["name"] for doc in view.list(kinds.NODE)),
-            frozenset(uid for uid, node in pods if node),
+            frozenset(doc["metadata"]["uid"] for doc in pods),
         )
 
 

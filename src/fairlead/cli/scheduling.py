@@ -12,7 +12,6 @@ import random
 import signal
 import socket
 import time
-from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
@@ -35,28 +34,30 @@ from fairlead.config.watcher import ConfigWatcher
 from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, housekeepers
 from fairlead.engine.explain.figures import figures_of, take
 from fairlead.engine.scheduler import Options, Scheduler
-from fairlead.errors import ApiError, NotFound
+from fairlead.errors import ApiError
 from fairlead.framework.meter import Meter
 from fairlead.model import kinds
+from fairlead.runtime.api_health import ApiHealth
 from fairlead.runtime.leader import Election, Elector
 from fairlead.runtime.live import LiveRuntime, RuntimeLimits
+from fairlead.runtime.reporting import ApiReporter
 from fairlead.runtime.telemetry import Telemetry
 from fairlead.runtime.usage import UsageCollector
 from fairlead.runtime.worlds import Remote
+from fairlead.runtime.writers import SendingRules
 
 if TYPE_CHECKING:
     from fairlead.api.client.credentials import Connection
     from fairlead.api.client.mirror import Mirror
-    from fairlead.api.port import ClusterApi
     from fairlead.cli.scheduler_flags import PortFlags, SchedulerFlags
     from fairlead.config.kube_records import KubeConfig
-    from fairlead.model.flow import Controller, Doc, DocView, Write
+    from fairlead.model.flow import Controller, Doc, DocView
     from fairlead.model.usage import UsageBoard
 
 log = logging.getLogger("fairlead.scheduler")
 
-IN_FLIGHT = 128
-"""Writes under way at the same time."""
+IN_FLIGHT = 96
+"""Requests on their way at once, each on a connection: 48 binds, 24 statuses, 12 deletions, 12 events."""
 
 
 def throttle_of(config: KubeConfig) -> Throttle | None:
@@ -64,52 +65,40 @@ def throttle_of(config: KubeConfig) -> Throttle | None:
     return Throttle(client.qps, max(1, client.burst)) if client.qps > 0 else None
 
 
-class EventsApart:
-    """One cluster over two apis. Events have connections and a rate limit of their own, so that they never delay
-    bindings; everything else goes to the first api."""
-
-    def __init__(self, main: ClusterApi, events: ClusterApi) -> None:
-        self._main, self._events = main, events
-        self.get, self.list, self.watch = main.get, main.list, main.watch
-
-    async def perform(self, write: Write) -> Doc:
-        return await (self._events if write.kind is kinds.EVENT_V1 else self._main).perform(write)
-
-    async def close(self) -> None:
-        await self._main.close()
-        await self._events.close()
-
-
 async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
     """Run until a signal. Raises FairleadError when the lease is lost."""
     connection = connection_of(flags.cluster, config)
     async with AsyncExitStack() as opened:
-        apis = [KubeApi(connection, throttle=throttle_of(config)) for _ in range(2)]
-        for one in apis:
-            opened.push_async_callback(one.close)
-        world = Remote(EventsApart(*apis), on_error=_tell_of_watch)
-        assembly = SchedulerAssembly(config, volcano=flags.volcano, options=_options(flags))
-        scheduler = assembly.scheduler(world.view, cards=await _cards(assembly, apis[0]))
-        scheduler.meter = Meter(time.monotonic)
         elector = await _elector(opened, connection, config)
+        may_write = _may_write(elector)
+        throttle, reporter = throttle_of(config), ApiReporter()
+        api = KubeApi(connection, throttle=throttle, may_write=may_write)
+        opened.push_async_callback(api.close)
+        rules = SendingRules(may_write, throttle, throttle_of(config), reporter.answered)
+        world = Remote(api, on_error=reporter.watch_failed, on_heard=reporter.watch_heard, rules=rules)
+        assembly = SchedulerAssembly(config, volcano=flags.volcano, options=_options(flags))
+        scheduler = assembly.scheduler(world.view, cards=await _cards(assembly, api))
+        scheduler.meter = Meter(time.monotonic)
         telemetry = Telemetry(
-            requests=lambda: _requests(connection, apis), leading=lambda: _leading(elector, config),
-            tell=flags.verbosity >= DECISIONS, built_in=frozenset(BUILT_IN),
+            requests=lambda: _requests(connection, api), leading=lambda: _leading(elector, config),
+            also=lambda: health.metrics(), tell=flags.verbosity >= DECISIONS, built_in=frozenset(BUILT_IN),
         )  # fmt: skip
         runtime = LiveRuntime(
             world, [scheduler, *_volcano_controllers(flags, world.view)],
             limits=RuntimeLimits(in_flight=IN_FLIGHT), on_step=lambda stepped: telemetry.after_step(),
             on_turn=_handing_over(telemetry, scheduler),
         )  # fmt: skip
+        health = ApiHealth(reporter, world.view.silences, runtime.writing)
+        reporter.waiting = lambda: sum(runtime.writing().waiting.values())
         stopping = _stop_on_signals(runtime)
         dumping = partial(_ask_for_dump, runtime, scheduler, world.view)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, dumping)
         _in_background(opened, follow_files(_looks(assembly, flags), partial(runtime.ask, scheduler)))
         if flags.volcano is not None:
-            _in_background(opened, _usage_collector(flags.volcano.options.usage, world.view, apis[0]).run())
+            _in_background(opened, _usage_collector(flags.volcano.options.usage, world.view, api).run())
         waits = elector is not None and config.delay_cache_until_active
         server = OpsServer(
-            vitals=_vitals(elector, runtime, stopping, standing_by=lambda: waits or world.view.listed),
+            vitals=_vitals(elector, runtime, stopping, health, standing_by=lambda: waits or world.view.listed),
             metrics=partial(_metrics, runtime, scheduler, telemetry), reset=telemetry.reset,
             config=lambda: to_document(assembly.current), explainers=[partial(runtime.ask, scheduler)],
             host=flags.port.bind_address, port=flags.port.secure_port,
@@ -255,7 +244,12 @@ async def _serve(opened: AsyncExitStack, flags: PortFlags, server: OpsServer) ->
 
 
 def _vitals(
-    elector: Elector | None, runtime: LiveRuntime, stopping: asyncio.Event, *, standing_by: Callable[[], bool]
+    elector: Elector | None,
+    runtime: LiveRuntime,
+    stopping: asyncio.Event,
+    health: ApiHealth,
+    *,
+    standing_by: Callable[[], bool],
 ) -> Vitals:
     election = {"leaderElection": lambda: elector.healthy} if elector is not None else {}
 
@@ -264,25 +258,26 @@ def _vitals(
 
     ping = {"ping": lambda: True}
     return Vitals(
-        healthz=election or ping,
+        healthz={**(election or ping), "watches": health.healthy},
         livez=ping,
-        readyz={**election, "shutdown": lambda: not stopping.is_set(), "sched-handler-sync": synced},
+        readyz={
+            **election,
+            "shutdown": lambda: not stopping.is_set(),
+            "sched-handler-sync": synced,
+            "api": health.ready,
+        },
     )
 
 
-def _requests(connection: Connection, apis: list[KubeApi]) -> Mapping[tuple[str, str, str], int]:
+def _requests(connection: Connection, api: KubeApi) -> Mapping[tuple[str, str, str], int]:
     host = connection.server.partition("://")[2]
-    counts: Counter[tuple[str, str, str]] = Counter()
-    for api in apis:
-        for (code, method), count in dict(api.responses).items():
-            counts[code, host, method] += count
-    return counts
+    return {(code, host, method): count for (code, method), count in dict(api.responses).items()}
+
+
+def _may_write(elector: Elector | None) -> Callable[[], bool]:
+    """Whether this process may write at this moment; without an election it always may."""
+    return (lambda: True) if elector is None else (lambda: elector.may_write)
 
 
 def _leading(elector: Elector | None, config: KubeConfig) -> tuple[str, bool] | None:
     return None if elector is None else (config.leader_election.resource_name, elector.leading)
-
-
-def _tell_of_watch(watch: Any, error: Exception, pause: float) -> None:
-    level = logging.DEBUG if isinstance(error, NotFound) else logging.WARNING
-    log.log(level, "watching %s failed, again in %.1f s: %s", watch.kind.resource, pause, error)

@@ -12,7 +12,7 @@ Nothing is logged; `decisions` is data for telemetry and whoever else reads it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Sized
-from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -22,19 +22,23 @@ from fairlead.engine.cycle.events import EventRecorder
 from fairlead.engine.cycle.evictions import Evictions
 from fairlead.engine.cycle.outcome import Failure, status_patch
 from fairlead.engine.cycle.placement import Placed, ScoredRow, Search
+from fairlead.engine.cycle.under_way import BindingsUnderWay
 from fairlead.engine.explain import answers
 from fairlead.engine.explain.decisions import DecisionLog
 from fairlead.engine.explain.gang import GangExplanations
 from fairlead.engine.explain.pod import Explanations
 from fairlead.engine.gangs.driver import GangDriver
+from fairlead.engine.guard import Guard
 from fairlead.engine.intake import Intake
+from fairlead.engine.options import Options as Options
 from fairlead.engine.queue.backlog import Backlog
 from fairlead.engine.queue.entry import Entry
-from fairlead.engine.queue.hints import DEFAULT_INTERESTS, EXTENDER
+from fairlead.engine.queue.hints import interests_of_extenders
 from fairlead.engine.queue.promised import Promised
 from fairlead.engine.rounds.driver import RoundDriver
 from fairlead.engine.rounds.tally import bound, watched
 from fairlead.engine.rounds.writes import orphaned_layouts
+from fairlead.errors import NotFound, NotSent
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.points import Permission
@@ -48,7 +52,6 @@ from fairlead.state.object_index import COMPILERS, OPTIONAL
 if TYPE_CHECKING:
     from fairlead.framework.job import Task
     from fairlead.framework.meter import Meter
-    from fairlead.framework.plugin import Interest
     from fairlead.framework.profile import Profile
     from fairlead.model.explanation import Explanation
     from fairlead.model.gang_explanation import GangExplanation
@@ -57,19 +60,6 @@ if TYPE_CHECKING:
 
 LIVING_PODS = Watch(kinds.POD, field_selector="status.phase!=Succeeded,status.phase!=Failed")
 """A pod that ends arrives as a deletion."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a Scheduler works, apart from its profiles."""
-
-    name: str = "scheduler"
-    instance: str = "fairlead"
-    seed: int = 0
-    slice: int = 512
-    initial_backoff: float = 1.0
-    max_backoff: float = 10.0
-    unschedulable_limit: float = 300.0
 
 
 class Scheduler:
@@ -93,7 +83,7 @@ class Scheduler:
             initial_backoff=self.options.initial_backoff,
             max_backoff=self.options.max_backoff,
             unschedulable_limit=self.options.unschedulable_limit,
-            extra_interests=_interests_of_extenders(profiles),
+            extra_interests=interests_of_extenders(profiles),
         )
         self.intake = Intake(
             self.cluster,
@@ -106,7 +96,8 @@ class Scheduler:
         self.decisions = DecisionLog()
         self.meter: Meter | None = None
         """Whoever wants times measured brings a clock."""
-        self.bindings: dict[str, Binding] = {}
+        self.bindings = BindingsUnderWay()
+        self.guard = Guard(self.cluster, self.bindings, self.backlog.complaints)
         self._binding_of_write: dict[Write, Binding] = {}
         self._recorder = EventRecorder(self.options.instance)
         self.evictions = Evictions(self.cluster, self.backlog, self._recorder, self.bindings)
@@ -129,26 +120,36 @@ class Scheduler:
     # ---- the Controller ----
 
     def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
+        """Whatever raises in here costs one object its turn; see guard.py."""
         self._now, self._writes = now, []
         for change in changes:
-            self.intake.take(change, now)
+            self.guard.take_in(change, now, self.intake.take)
         self._hear(replies)
         if self._needs_owners():
             return self._writes
         self.backlog.flush(now)
         if changes:
-            self._look_after_bindings(self._preparing())
-        self._writes += self.gangs.look_after(now)
-        self._look_after_bindings(self._due(now))
+            self._look_after_bindings(self.bindings.preparing())
+        self.guard.do("looking after gangs", self._look_after_gangs)
+        self._look_after_bindings(self.bindings.due(now, self.cluster.table.alive))
         for _ in range(self.options.slice):
-            entry = self.backlog.pop(now)
+            entry = None if self._is_held_up() else self.backlog.pop(now)
             if entry is None:
                 break
-            self._schedule(entry)
+            self._try(entry)
             if self.interrupted_by:
                 break
-        self._run_rounds(changes)
+        if not self._is_held_up():
+            self.guard.do("rounds", self._run_rounds, changes)
+        self.guard.tick(now)
         return self._writes
+
+    def _look_after_gangs(self) -> None:
+        self._writes += self.gangs.look_after(self._now) + self.evictions.repeat(self._now)
+
+    def _is_held_up(self) -> bool:
+        """Whether so many binds have no answer yet that more placements would only wait in line."""
+        return self.bindings.unanswered >= self.options.unanswered_binds
 
     def _needs_owners(self) -> bool:
         """Whether pods came that are a gang because of an owner of a kind that nobody watches yet. Nobody is placed
@@ -160,10 +161,11 @@ class Scheduler:
         return bool(more)
 
     def wake_at(self) -> float | None:
-        times = [at for binding in self.bindings.values() if (at := binding.wake_at()) is not None]
-        times += [at for at in (self.backlog.wake_at(self._now), self.gangs.wake_at()) if at is not None]
-        times += [at for driver in self.drivers if (at := driver.wake_at(self._now)) is not None]
-        return min(times, default=None)
+        times = [self.bindings.wake_at(), self.gangs.wake_at(), self.evictions.wake_at()]
+        if not self._is_held_up():  # otherwise an answer is what wakes us
+            times.append(self.backlog.wake_at(self._now))
+            times += [driver.wake_at(self._now) for driver in self.drivers]
+        return min([at for at in times if at is not None], default=None)
 
     def explain(self, namespace: str, name: str) -> Explanation | None:
         """All that is known about one pod: its last attempt, and where it is now."""
@@ -188,7 +190,7 @@ class Scheduler:
             self._now,
             initial_backoff=initial_backoff,
             max_backoff=max_backoff,
-            extra_interests=_interests_of_extenders(profiles),
+            extra_interests=interests_of_extenders(profiles),
         )
         self.gangs.reconfigure(self.profiles, self.evaluators)
         self._follow_rounds(profiles)
@@ -209,7 +211,9 @@ class Scheduler:
                 continue
             driver = known.get(profile.name)
             if driver is None:
-                driver = RoundDriver(profile, self.cluster, self._recorder, self._rng, self.backlog.complaints)
+                driver = RoundDriver(
+                    profile, self.cluster, self._recorder, self._rng, self.backlog.complaints, self.guard.quarantine
+                )
             else:
                 driver.reconfigure(profile)
             self.drivers.append(driver)
@@ -238,6 +242,13 @@ class Scheduler:
         self._begin_binding(entry, cycle, Committed(placed, Permission()))
 
     # ---- one attempt ----
+
+    def _try(self, entry: Entry) -> None:
+        failure = self.guard.attempt(entry, self._now, self._schedule)
+        if failure is not None and entry.gang is None:
+            self._fail(entry, failure)
+        elif failure is not None:
+            self.gangs.fail(entry, failure, self._now)
 
     def _schedule(self, entry: Entry) -> None:
         if entry.gang is not None:
@@ -305,18 +316,22 @@ class Scheduler:
             self.backlog.done(binding.pod.uid)
         if binding.stage is BindingStage.ENDED:
             self._end_binding(binding)
-        elif binding.stage is BindingStage.WAITING and binding.entry.pod.group_ref is not None:
+            return
+        self.bindings.attend(binding)
+        if binding.stage is BindingStage.WAITING and binding.entry.pod.group_ref is not None:
             self.gangs.permitted(binding)
 
     def _end_binding(self, binding: Binding) -> None:
         pod = binding.pod
         if binding.status is not None:
-            if not self.gangs.holds(binding, self._now):
-                self.bindings.pop(pod.uid, None)
+            if self.gangs.holds(binding, self._now):
+                self.bindings.attend(binding)
+            else:
+                self.bindings.end(binding)
                 self._binding_failed(binding)
                 self.gangs.refused(binding)
             return
-        self.bindings.pop(pod.uid, None)
+        self.bindings.end(binding)
         self.backlog.done(pod.uid)
         note = f"Successfully assigned {pod.key} to {binding.node_name}"
         self._record(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
@@ -350,6 +365,8 @@ class Scheduler:
             patch = status_patch(pod_state.seen, now=self._now, reason="SchedulerError", message=message)
             if patch is not None:
                 self._writes.append(patch)
+        for driver in self.drivers:  # the patch may say nothing new, and then no change wakes the next round
+            driver.noticed(self._now)
         self._decide(binding.entry, binding.pod, "error", message=message)
 
     # ---- failure ----
@@ -386,7 +403,7 @@ class Scheduler:
         assert rescued.nominated
         self._writes += self.evictions.begin(entry.pod, rescued.nominated, rescued.victims, self._now)
         self._fail(entry, rescue.failure)
-        self._look_after_bindings(self._ended())
+        self._look_after_bindings(self.bindings.ended())
 
     def _assumed_pod_goes(self, pod: Pod) -> Pod | None:
         """A pod that is on its way to a node was deleted. If it still waits for permission it is refused; otherwise
@@ -407,40 +424,42 @@ class Scheduler:
                 heard.setdefault(binding, []).append(reply)
         for binding, own in heard.items():
             if binding.stage is not BindingStage.ENDED:
-                self._advance(binding, own)
+                self.guard.follow(binding, self._now, partial(self._advance, replies=own))
+                self._end_if_failed(binding)
         self._writes += self.evictions.hear(replies, self._now)
-
-    def _ended(self) -> list[Binding]:
-        return [binding for binding in self.bindings.values() if binding.stage is BindingStage.ENDED]
-
-    def _preparing(self) -> list[Binding]:
-        return [binding for binding in self.bindings.values() if binding.stage is BindingStage.PREPARING]
-
-    def _due(self, now: float) -> list[Binding]:
-        """Those whose node is gone first: if they find no other, the rest of their gang has to know."""
-        due = [b for b in self.bindings.values() if (at := b.wake_at()) is not None and at <= now]
-        return sorted(due, key=lambda binding: bool(self.cluster.table.alive[binding.row])) if len(due) > 1 else due
+        if self.drivers and any(_is_worth_another_look(reply) for reply in replies):
+            for driver in self.drivers:
+                driver.noticed(self._now)
 
     def _look_after_bindings(self, bindings: Sequence[Binding]) -> None:
         for binding in bindings:
-            if self.bindings.get(binding.pod.uid) is not binding:
-                continue  # it ended with another of its gang
-            if binding.stage is BindingStage.ENDED:
-                self._end_binding(binding)
-            elif binding.stage is BindingStage.HELD:
-                self._try_again(binding)
-            else:
-                self._advance(binding)
+            if self.bindings.get(binding.pod.uid) is binding:  # otherwise it ended with another of its gang
+                self.guard.follow(binding, self._now, self._look_after)
+                self._end_if_failed(binding)
+
+    def _look_after(self, binding: Binding) -> None:
+        if binding.stage is BindingStage.ENDED:
+            self._end_binding(binding)
+        elif binding.stage is BindingStage.HELD:
+            self._try_again(binding)
+        else:
+            self._advance(binding, ())
+
+    def _end_if_failed(self, binding: Binding) -> None:
+        """A binding that raised: it ends as one that was refused."""
+        if binding.stage is BindingStage.ENDED and self.bindings.get(binding.pod.uid) is binding:
+            self.bindings.end(binding)
+            self.guard.do("ending a binding", self._binding_failed, binding)
 
     def _try_again(self, binding: Binding) -> None:
         """A gang's member whose bind failed: the same place once more if it still fits, before anybody else comes."""
         entry, pod = binding.entry, binding.pod
-        self.bindings.pop(pod.uid, None)
+        self.bindings.end(binding)
         undo(binding.cycle, binding.row)
         pod_state = self.cluster.pods.get(pod.uid)
         profile = self.profiles.get(pod.scheduler_name)
-        if pod_state is None or profile is None:
-            self.backlog.done(pod.uid)
+        if pod_state is None or pod_state.place is not PodPlace.PENDING or profile is None:
+            self.backlog.done(pod.uid)  # it is gone, or it was bound after all
             return
         entry.pod = pod_state.seen
         cycle = Cycle(pod=pod_state.seen, cluster=self.cluster, profile=profile, now=self._now, rng=self._rng)
@@ -472,6 +491,7 @@ class Scheduler:
         self.decisions.append(decision)
 
 
-def _interests_of_extenders(profiles: Sequence[Profile]) -> Mapping[str, Sequence[Interest]]:
-    """Nobody knows what would change an extender's mind, so anything may."""
-    return {EXTENDER: DEFAULT_INTERESTS} if any(profile.extenders for profile in profiles) else {}
+def _is_worth_another_look(reply: Reply) -> bool:
+    """Whether a write failed that a round would ask for again: no change will tell it to."""
+    ordinary = reply.error is None or isinstance(reply.error, NotFound | NotSent)
+    return not ordinary and reply.write.subresource != "binding"

@@ -206,6 +206,8 @@ class Round:
     choices: Choices
     witness: Witness
     search: SearchState = field(default_factory=SearchState)
+    attempting: Task | None = None
+    """Whose turn it is: if something raises, it was this task's attempt."""
     meter: Meter | None = None
     """Measures how long things take, if somebody wants to know."""
     undone_evictions_stay_hidden: bool = False

@@ -63,6 +63,11 @@ class Figures:
     domains_tried: int = 0
     rows_one_by_one: Mapping[str, int] = field(default_factory=dict)
     """By lifted plugin: nodes judged one at a time."""
+    raised: Mapping[str, int] = field(default_factory=dict)
+    """By what was being done: exceptions that cost one object its turn."""
+    quarantined: int = 0
+    drift: int = 0
+    """How often the table differed from its pods."""
     costliest: tuple[str, float] | None = None
     """The plugin that took the most of the measured time, and its share."""
     rounds: tuple[RoundFigures, ...] = ()
@@ -80,5 +85,10 @@ class Observed:
     complaints: tuple[str, ...] = ()
     lapses: tuple[Lapse, ...] = ()
     """What took how long in rounds."""
+    raised: Mapping[str, int] = field(default_factory=dict)
+    """By what was being done: exceptions that cost one object its turn."""
+    quarantined: int = 0
+    drift: int = 0
+    """How often the table differed from its pods."""
     costliest: tuple[str, float] | None = None
     """The plugin that took the most of the measured time since the start, and its share."""

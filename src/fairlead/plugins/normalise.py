@@ -11,14 +11,38 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_HUNDREDFOLD = (2**63 - 1) // 100
+"""A hundred times this still fits into 64 bits."""
+
+
 def to_hundred(raw: NDArray[np.int64], *, reverse: bool = False) -> NDArray[np.int64]:
     """Scores as a share of the largest, in percent; `reverse` turns them round. All zero stays zero, or, reversed,
     becomes a hundred for everyone."""
     largest = int(raw.max(initial=0))
     if largest == 0:
         return np.full(len(raw), 100, dtype=np.int64) if reverse else raw
-    share = raw * 100 // largest
+    share = percent(raw, np.full(len(raw), largest, dtype=np.int64))
     return 100 - share if reverse else share
+
+
+def percent(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many hundredths of `whole` each `part` is, rounded down; 0 of nothing. Parts beyond a hundredth of what 64
+    bits hold, which Go multiplies all the same, are computed exactly."""
+    divisor = np.maximum(whole, 1)
+    large = part > _HUNDREDFOLD
+    if not large.any():
+        return part * 100 // divisor
+    shares = np.where(large, 0, part) * 100 // divisor
+    pairs = zip(part[large].tolist(), divisor[large].tolist(), strict=True)
+    shares[large] = [amount * 100 // of for amount, of in pairs]
+    return shares
+
+
+def total_of(amounts: NDArray[np.int64]) -> int:
+    """The sum, however large."""
+    if float(amounts.sum(dtype=np.float64)) < 2.0**62:
+        return int(amounts.sum())
+    return sum(amounts.tolist())
 
 
 def truncated_division(dividend: NDArray[np.int64], divisor: NDArray[np.int64]) -> NDArray[np.int64]:

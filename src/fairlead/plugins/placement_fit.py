@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairlead.plugins.normalise import total_of
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -53,10 +55,10 @@ def _score(
     for resource, weight in resources:
         if not counts(resource, asked[resource]):
             continue
-        capacity = int(table.allocatable_column(resource)[rows].sum())
+        capacity = total_of(table.allocatable_column(resource)[rows])
         if capacity == 0:
             continue
-        wanted = asked[resource] + int(used(table, resource)[rows].sum())
+        wanted = asked[resource] + total_of(used(table, resource)[rows])
         total += weight * (min(wanted, capacity) * 100 // capacity)
         weights += weight
     return total // weights if weights else 0

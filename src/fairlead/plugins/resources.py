@@ -18,9 +18,9 @@ from fairlead.framework.sums import has_room, room_on
 from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.quantity import is_extended, is_scalar
+from fairlead.model.quantity import MAX_INT64, is_extended, is_scalar
 from fairlead.model.reasons import SKIP, Reason, Reject, Status, Verdict
-from fairlead.plugins.normalise import BrokenLine, rounded
+from fairlead.plugins.normalise import BrokenLine, percent, rounded
 from fairlead.plugins.placement_fit import most_allocated
 from fairlead.state.free_amounts import (
     EVENNESS,
@@ -219,7 +219,8 @@ class NodeResourcesFit(CachedPlugin):
             if not _is_scored(resource, asked):
                 continue
             capacity = nodes.allocatable(resource)
-            scores = self._score_one(nodes.take(_used_column(nodes.table, resource)) + asked, capacity)
+            used = nodes.take(_used_column(nodes.table, resource))
+            scores = self._score_one(np.minimum(used, MAX_INT64 - asked) + asked, capacity)
             counts = capacity != 0
             if self._line is not None:
                 counts &= scores > 0
@@ -250,13 +251,13 @@ class NodeResourcesFit(CachedPlugin):
         return total // weights if weights else 0
 
     def _score_one(self, wanted: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
-        divisor = np.maximum(capacity, 1)
+        used = np.minimum(wanted, capacity)
         if self._strategy == "LeastAllocated":
-            return np.where(wanted > capacity, 0, (capacity - wanted) * 100 // divisor)
+            return percent(capacity - used, capacity)
         if self._strategy == "MostAllocated":
-            return np.minimum(wanted, capacity) * 100 // divisor
+            return percent(used, capacity)
         assert self._line is not None
-        return self._line(np.where(wanted > capacity, 100, wanted * 100 // divisor))
+        return self._line(np.where(wanted > capacity, 100, percent(used, capacity)))
 
     # ---- gangs ----
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.plugins.normalise import rounded
+from fairlead.plugins.normalise import percent, rounded
 from fairlead.plugins.volume_matching import NO_VOLUME, UNKNOWN
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _average(classes: list[_Class], size: int, line: BrokenLine) -> NDArray[np.i
     count = np.zeros(size, dtype=np.int64)
     for share in classes:
         over = (share.capacity == 0) | (share.requested > share.capacity)
-        percent = np.where(over, 100, share.requested * 100 // np.maximum(share.capacity, 1))
-        total += np.where(share.there, line(percent), 0)
+        shares = np.where(over, 100, percent(np.where(over, 0, share.requested), share.capacity))
+        total += np.where(share.there, line(shares), 0)
         count += share.there
     return rounded(total / np.maximum(count, 1))

@@ -5,9 +5,12 @@
 
 A Lease is valid as long as its holder keeps changing it; others measure that by their own clock from the moment they
 last saw it change, so clocks need not agree. Give the elector an api of its own, with its own connections: a queue
-of writes must never cost a busy leader its lease.
+of writes must never cost a busy leader its lease. Each request of a renewal gets half of what is left of the deadline
+at most, so that one that hangs leaves time for others; a holder renews with one request, as it knows the lease.
 
-Invariant: `work` runs only between a successful renewal and `renew` seconds after it.
+Invariant: `work` runs, and `may_write` holds, only within `renew` seconds of sending a renewal that succeeded. Others
+take the lease `lease` seconds after they saw that renewal at the earliest, so nobody else writes by then, even if this
+process was stopped in between.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fairlead.errors import ApiError, FairleadError, NotFound
+from fairlead.errors import ApiError, Conflict, FairleadError, NotFound
 from fairlead.model.flow import Doc, Verb, Write
 from fairlead.model.kinds import LEASE
 from fairlead.model.times import micro_timestamp
@@ -75,6 +78,8 @@ class Elector:
         self._rng = rng or random.Random()
         self._seen: Doc | None = None
         self._seen_at = float("-inf")
+        self._renewed_at = float("-inf")
+        """When the last renewal that succeeded was sent."""
 
     @property
     def leader(self) -> str:
@@ -83,6 +88,12 @@ class Elector:
     @property
     def leading(self) -> bool:
         return self.leader == self._election.identity and self._valid()
+
+    @property
+    def may_write(self) -> bool:
+        """Whether nobody else can hold the lease yet. To be asked before each write: a process that was stopped for a
+        while wakes up with writes in hand and a lease that is another's."""
+        return self._monotonic() < self._renewed_at + self._election.renew
 
     @property
     def healthy(self) -> bool:
@@ -121,6 +132,7 @@ class Elector:
             return
         given_back = self._record(_spec(self._seen)) | {"holderIdentity": "", "leaseDurationSeconds": 1}
         given_back["acquireTime"] = given_back["renewTime"]
+        self._renewed_at = float("-inf")
         try:
             async with asyncio.timeout(self._election.retry):
                 await self._put(given_back)
@@ -128,38 +140,48 @@ class Elector:
             log.warning("could not release the lease: %s", error)
 
     async def _renew(self) -> None:
-        renewed_at = self._monotonic()
+        pause = self._election.retry
         while True:
-            await self._sleep(self._election.retry)
-            left = renewed_at + self._election.renew - self._monotonic()
-            try:
-                async with asyncio.timeout(max(0.0, left)):
-                    if await self._attempt():
-                        renewed_at = self._monotonic()
-                        continue
-            except TimeoutError:
-                pass
-            if self.leader != self._election.identity or self._monotonic() - renewed_at >= self._election.renew:
+            await self._sleep(pause)
+            began = self._monotonic()
+            left = self._renewed_at + self._election.renew - began
+            if left > 0 and await self._attempt(within=left / 2):
+                pause = self._election.retry
+            elif self.leader != self._election.identity or not self.may_write:
                 raise LeadershipLost(f"lost the lease {self._election.namespace}/{self._election.name}")
+            else:
+                # The next attempt comes sooner the less time is left; one that hung has waited enough already.
+                pause = max(0.05, min(self._election.retry, left / 4) - (self._monotonic() - began))
 
-    async def _attempt(self) -> bool:
-        """Take or renew the lease; False if it is another's, or the API would not have it."""
+    async def _attempt(self, *, within: float | None = None) -> bool:
+        """Take or renew the lease; False if it is another's, or the API would not have it. `within` bounds each
+        request, in seconds."""
         try:
-            return await self._take()
+            return await self._take(within)
+        except TimeoutError:
+            log.warning("lease %s: no answer within %.1f s", self._election.name, within)
+            return False
         except ApiError as error:
             log.info("lease %s: %s", self._election.name, error)
             return False
 
-    async def _take(self) -> bool:
+    async def _take(self, within: float | None) -> bool:
         election = self._election
+        if self.leading:
+            try:
+                await self._put(self._record(_spec(self._seen)), within=within)
+                return True
+            except Conflict:
+                pass  # the answer to an earlier renewal was lost, or another took it: look
         try:
-            self._notice(await self._api.get(LEASE, election.namespace, election.name))
+            async with asyncio.timeout(within):
+                self._notice(await self._api.get(LEASE, election.namespace, election.name))
         except NotFound:
-            await self._put(self._record({}), create=True)
+            await self._put(self._record({}), create=True, within=within)
             return True
         if self.leader not in ("", election.identity) and self._valid():
             return False
-        await self._put(self._record(_spec(self._seen)))
+        await self._put(self._record(_spec(self._seen)), within=within)
         return True
 
     def _notice(self, lease: Doc) -> None:
@@ -183,7 +205,7 @@ class Elector:
             "leaseTransitions": transitions + (1 if before and not ours else 0),
         }
 
-    async def _put(self, spec: dict[str, Any], *, create: bool = False) -> None:
+    async def _put(self, spec: dict[str, Any], *, create: bool = False, within: float | None = None) -> None:
         """Write the lease as we saw it; a resourceVersion that moved on is a Conflict, and then we were too late."""
         name, namespace = self._election.name, self._election.namespace
         seen: dict[str, Any] = {} if create or self._seen is None else self._seen["metadata"]
@@ -194,7 +216,11 @@ class Elector:
             "spec": spec,
         }
         verb = Verb.CREATE if create else Verb.UPDATE
-        self._notice(await self._api.perform(Write(verb, LEASE, namespace, name, body)))
+        sent_at = self._monotonic()
+        async with asyncio.timeout(within):
+            self._notice(await self._api.perform(Write(verb, LEASE, namespace, name, body)))
+        if spec["holderIdentity"] == self._election.identity:
+            self._renewed_at = sent_at
 
 
 def _spec(lease: Doc | None) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from fairlead.api.client.retry import RetryDelays
 from fairlead.errors import Unreachable
 from fairlead.runtime.questions import Answer, AnyController, Questions
+from fairlead.runtime.write_queue import QueueFigures, sum_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -114,6 +115,10 @@ class LiveRuntime:
         """Whether every controller has seen the whole of what it watches, and made its first step."""
         return all(driver.steps for driver in self._drivers)
 
+    def writing(self) -> QueueFigures:
+        """What waits to be written, of all controllers."""
+        return sum_of([driver.writer.figures() for driver in self._drivers])
+
     async def stand_by(self) -> None:
         """Watch without acting, until cancelled. `run_until_stopped` then begins with what is known, without lists."""
         await self._world.run()
@@ -167,7 +172,7 @@ class _Driver:
         self._following: Following
         self._followed = 0
         world.anticipate(controller.watches)
-        self._writer = world.writer(self._receive, in_flight=limits.in_flight)
+        self.writer = world.writer(self._receive, in_flight=limits.in_flight)
 
     def follow(self) -> None:
         """Collect changes from now on. Called when the first step is near, because nobody drains the inbox before."""
@@ -203,10 +208,10 @@ class _Driver:
                     await self._follow_more()
                 else:
                     await self._doze(wake_at)
-            if left := await self._writer.finish(self._limits.stop_within):
+            if left := await self.writer.finish(self._limits.stop_within):
                 log.warning("%d writes given up at the end", left, extra={"controller": self.name})
         finally:
-            self._writer.cut()
+            self.writer.cut()
             self._following.close()
             self._thread, self._ended = None, True
             thread.shutdown(wait=False)  # not before the questions that wait have been answered
@@ -232,7 +237,7 @@ class _Driver:
             writes, wake_at = [], self._failed(error)
         else:
             self._failures = 0
-            self._writer.submit(writes)
+            self.writer.submit(writes)
         self.steps += 1
         if self._on_step is not None:
             seconds = time.monotonic() - began

@@ -119,6 +119,11 @@ REQUESTS = Name(
 DOMAINS_TRIED = Name(
     "fairlead_gang_domains_tried_total", "[ALPHA] Racks, zones and HyperNodes in which gangs were tried."
 )
+RAISED = Name(
+    "fairlead_exceptions_total", "[ALPHA] Exceptions that cost one object its turn, by what was being done.", ("doing",)
+)
+QUARANTINED = Name("fairlead_quarantined_objects", "[ALPHA] Objects that are left alone because they raised.")
+DRIFT = Name("fairlead_drift_found_total", "[ALPHA] How often the table differed from its pods, and was repaired.")
 ROWS_JUDGED = Name("fairlead_rows_judged_total", "[ALPHA] Nodes judged by the plugins that are remembered.")
 ONE_BY_ONE = Name(
     "fairlead_rows_one_by_one_total", "[ALPHA] Nodes judged one at a time, by lifted plugin.", ("plugin",)
@@ -198,5 +203,8 @@ def from_figures(figures: Figures) -> Iterator[Metric]:
     yield counter(ROWS_JUDGED, {(): figures.rows_judged})
     yield counter(DOMAINS_TRIED, {(): figures.domains_tried})
     yield counter(ONE_BY_ONE, {(plugin,): count for plugin, count in figures.rows_one_by_one.items()})
+    yield counter(RAISED, {(doing,): count for doing, count in figures.raised.items()})
+    yield gauge(QUARANTINED, {(): figures.quarantined})
+    yield counter(DRIFT, {(): figures.drift})
     if figures.costliest is not None:
         yield gauge(COSTLIEST, {(figures.costliest[0],): figures.costliest[1]})

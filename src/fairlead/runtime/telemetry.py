@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -20,6 +20,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from fairlead.model.figures import Figures
 from fairlead.runtime import metrics
 from fairlead.runtime.metrics import Histogram, counter, from_figures, gauge
+from fairlead.runtime.reporting import OncePerMinute
 from fairlead.runtime.volcano_metrics import VolcanoMetrics, as_volcano_names_them
 
 if TYPE_CHECKING:
@@ -37,16 +38,19 @@ _NAMED_EVERY = 1000
 
 class Telemetry:
     """`requests` counts API requests by (code, host, method); `leading` says whether this process leads, or None
-    without an election; `tell` writes every decision to the log."""
+    without an election; `also` are further metrics; `tell` writes every decision to the log."""
 
     def __init__(
         self,
         *,
         requests: Callable[[], Mapping[tuple[str, str, str], int]] = dict,
         leading: Callable[[], tuple[str, bool] | None] = lambda: None,
+        also: Callable[[], Iterable[Metric]] = tuple,
         tell: bool = False,
         built_in: frozenset[str] = frozenset(),
     ) -> None:
+        self._also = also
+        self._said = OncePerMinute()
         self._unread: deque[Observed] = deque()
         self._figures = Figures()
         self._requests, self._leading = requests, leading
@@ -89,7 +93,7 @@ class Telemetry:
             self._sampled(observed.samples)
         self._volcano.take(observed.lapses)
         for complaint in observed.complaints:
-            log.warning(complaint)
+            self._said.say(complaint.partition(":")[0], logging.WARNING, "%s", complaint)
         self._until_named -= len(observed.algorithm)
         if self._until_named <= 0:
             self._until_named = _NAMED_EVERY
@@ -155,6 +159,7 @@ class Telemetry:
         if figures.rounds:
             yield from self._volcano.collect(figures.rounds)
         yield counter(metrics.REQUESTS, self._requests())
+        yield from self._also()
         leading = self._leading()
         if leading is not None:
             yield gauge(metrics.LEADING, {(leading[0],): float(leading[1])})

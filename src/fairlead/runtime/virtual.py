@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 
     from fairlead.api.store.history import Feed
     from fairlead.api.store.store import Store
-    from fairlead.model.flow import Watch
+    from fairlead.model.flow import Doc, Watch
     from fairlead.model.kinds import Kind
 
 Deed = Callable[[], None]
 Latency = Callable[[Random], float]
+Perform = Callable[["Controller", "Write"], "Doc"]
 
 _TURNS_PER_INSTANT = 200_000
 _TICK = 30.0
@@ -117,12 +118,15 @@ class VirtualRuntime:
         seed: int = 0,
         clock: VirtualClock | None = None,
         latencies: Latencies | None = None,
+        perform: Perform | None = None,
     ) -> None:
-        """The Store's clock must be `clock`, or one that answers with this runtime's `now`."""
+        """The Store's clock must be `clock`, or one that answers with this runtime's `now`. `perform` carries out the
+        controllers' writes, or does not, as a network might; the Store does unless it is given."""
         self._clock = clock or VirtualClock(start)
         self._store = store
         self._rng = Random(seed)
         self._latencies = latencies or Latencies()
+        self._carry_out: Perform = perform or (lambda controller, write: store.perform(write))
         self._agenda: list[tuple[float, int, Deed]] = []
         self._sequence = 0
         self._next_tick = self._clock.now + _TICK
@@ -147,6 +151,10 @@ class VirtualRuntime:
         future = questions.put(question)
         questions.answer_next()
         return future
+
+    def remove(self, controller: Controller) -> None:
+        """One less, as if its process had been killed: what was on its way to it is lost, what it wrote is not."""
+        self._driven = [driven for driven in self._driven if driven.controller is not controller]
 
     def at(self, time: float, deed: Deed) -> None:
         """Do something at that time (at once if it has passed), before the controllers step."""
@@ -213,14 +221,14 @@ class VirtualRuntime:
         if self._latencies.write is None:
             with self._store.batch():
                 for write in writes:
-                    driven.replies.append((self.now, self._perform(write)))
+                    driven.replies.append((self.now, self._perform(driven, write)))
         else:
             for write in writes:
                 self._post(driven, write, self._latencies.write)
 
-    def _perform(self, write: Write) -> Reply:
+    def _perform(self, driven: _Driven, write: Write) -> Reply:
         try:
-            return Reply(write, self._store.perform(write))
+            return Reply(write, self._carry_out(driven.controller, write))
         except ApiError as error:
             return Reply(write, None, error)
 
@@ -230,7 +238,7 @@ class VirtualRuntime:
         """Perform a write a little later; its reply comes with it."""
         due = max(driven.last_write_due, self.now + latency(self._rng))
         driven.last_write_due = due
-        self.at(due, lambda: driven.replies.append((self.now, self._perform(write))))
+        self.at(due, lambda: driven.replies.append((self.now, self._perform(driven, write))))
 
     def _send(self, driven: _Driven) -> None:
         """Delay what was just published by the latency of watches."""

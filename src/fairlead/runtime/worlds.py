@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fairlead.api.port import Query
 from fairlead.model.flow import Change, Happened
-from fairlead.runtime.writers import ConcurrentWriter, Deliver, StoreWriter, Writer
+from fairlead.runtime.writers import ConcurrentWriter, Deliver, SendingRules, StoreWriter, Writer
 
 if TYPE_CHECKING:
-    from fairlead.api.client.reflector import OnError
+    from fairlead.api.client.reflector import OnError, OnHeard
     from fairlead.api.port import ClusterApi
     from fairlead.api.store.history import EventType, Subscription
     from fairlead.api.store.objects import Record
@@ -65,11 +65,19 @@ class World(Protocol):
 class Remote:
     """A cluster at the other end of a ClusterApi."""
 
-    def __init__(self, api: ClusterApi, *, on_error: OnError | None = None) -> None:
+    def __init__(
+        self,
+        api: ClusterApi,
+        *,
+        on_error: OnError | None = None,
+        on_heard: OnHeard | None = None,
+        rules: SendingRules | None = None,
+    ) -> None:
         from fairlead.api.client.mirror import Mirror
 
         self._api = api
-        self.view = Mirror(api, on_error=on_error)
+        self._rules = rules or SendingRules()
+        self.view = Mirror(api, on_error=on_error, on_heard=on_heard)
 
     def anticipate(self, watches: Sequence[Watch]) -> None:
         for watch in watches:
@@ -79,7 +87,7 @@ class Remote:
         return self.view.follow(watches, wake)
 
     def writer(self, deliver: Deliver, *, in_flight: int) -> Writer:
-        return ConcurrentWriter(self._api, deliver, in_flight=in_flight)
+        return ConcurrentWriter(self._api, deliver, in_flight=in_flight, rules=self._rules)
 
     async def run(self) -> None:
         await self.view.run()

@@ -1,8 +1,9 @@
 """Writers: perform what controllers ask for, in order per object, and report each outcome exactly once.
 
-`ConcurrentWriter` speaks to any ClusterApi: many writes are on their way at once, bounded, but two writes to one object
-follow each other. `StoreWriter` is the short way to an embedded Store: no tasks and no awaiting, a slice of the queue
-in each turn of the loop, so that the API server on the same loop stays responsive.
+`ConcurrentWriter` speaks to any ClusterApi: many writes are on their way at once, the most urgent first (see
+write_queue.py), but two writes to one object follow each other. `StoreWriter` is the short way to an embedded Store: no
+tasks and no awaiting, a slice of the queue in each turn of the loop, so that the API server on the same loop stays
+responsive.
 
 Invariant: every Write that was submitted gets one Reply, unless the writer was cut off at the end.
 """
@@ -12,26 +13,44 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
-from fairlead.errors import ApiError, InternalError
+from fairlead.errors import ApiError, InternalError, NotSent
 from fairlead.model.flow import Doc, Reply, Write
+from fairlead.runtime.write_queue import Queued, QueueFigures, WriteQueue, class_of
 
 if TYPE_CHECKING:
+    from fairlead.api.client.retry import Throttle
     from fairlead.api.port import ClusterApi
     from fairlead.api.store.store import Store
-    from fairlead.model.kinds import Kind
 
 log = logging.getLogger("fairlead.runtime")
 
 Deliver = Callable[[Sequence[Reply]], None]
-_Key = tuple["Kind", str, str]
 
 SLICE = 0.004
 """Seconds of work for which a StoreWriter may hold the event loop at a time. What it waits for other threads does not
 count: the busier they are, the more a transaction has to be worth its while."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendingRules:
+    """`may_write` says whether this process may write now: only a leader does. `writes` and `events` are limits on
+    requests a second, if there are any. `answered` hears of every answer of the API."""
+
+    may_write: Callable[[], bool] = lambda: True
+    writes: Throttle | None = None
+    events: Throttle | None = None
+    answered: Callable[[Reply], None] = lambda reply: None
+
+    def throttle(self, *, events: bool) -> Throttle | None:
+        return self.events if events else self.writes
+
+
+_ANY_TIME = SendingRules()
 
 
 class Writer(Protocol):
@@ -45,58 +64,96 @@ class Writer(Protocol):
         """Give up whatever is left, at once."""
         ...
 
+    def figures(self) -> QueueFigures:
+        """What waits to be written."""
+        ...
+
 
 class ConcurrentWriter:
-    """Up to `in_flight` writes at a time over a ClusterApi."""
+    """Many writes at a time over a ClusterApi, as a WriteQueue gives them out. Nothing is sent unless `may_write`."""
 
-    def __init__(self, api: ClusterApi, deliver: Deliver, *, in_flight: int = 64) -> None:
+    def __init__(
+        self,
+        api: ClusterApi,
+        deliver: Deliver,
+        *,
+        in_flight: int = 64,
+        rules: SendingRules = _ANY_TIME,
+    ) -> None:
         self._api = api
         self._deliver = deliver
-        self._in_flight = in_flight
-        self._lanes: dict[_Key, deque[Write]] = {}
-        self._ready: deque[_Key] = deque()
+        self._rules = rules
+        self._queue = WriteQueue(in_flight)
         self._workers: set[asyncio.Task[None]] = set()
+        self._tokens = {False: 0, True: 0}
+        """Workers that wait for the limit on requests a second, of events and of everything else."""
 
     def submit(self, writes: Sequence[Write]) -> None:
-        for write in writes:
-            key = _object(write)
-            lane = self._lanes.get(key)
-            if lane is None:
-                self._lanes[key] = deque((write,))
-                self._ready.append(key)
-            else:
-                lane.append(write)
-        for _ in range(min(len(self._ready), self._in_flight - len(self._workers))):
-            worker = asyncio.get_running_loop().create_task(self._work())
-            self._workers.add(worker)
-            worker.add_done_callback(self._workers.discard)
+        unsent = self._queue.submit(writes, _now())
+        if unsent:
+            self._deliver(unsent)
+        self._send_more()
+
+    def figures(self) -> QueueFigures:
+        return self._queue.figures(_now())
 
     async def finish(self, within: float) -> int:
-        if self._workers:
-            await asyncio.wait(set(self._workers), timeout=within)
-        left = sum(map(len, self._lanes.values()))
+        ends = _now() + within
+        while self._workers and (left := ends - _now()) > 0:
+            await asyncio.wait(set(self._workers), timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        given_up = self._queue.give_up()
         self.cut()
         if self._workers:
             await asyncio.wait(set(self._workers))
-        return left
+        return given_up
 
     def cut(self) -> None:
-        self._ready.clear()
-        self._lanes.clear()
+        self._queue.give_up()
         for worker in self._workers:
             worker.cancel()
 
-    async def _work(self) -> None:
-        while self._ready:
-            key = self._ready.popleft()
-            lane = self._lanes[key]
-            reply = await _performed(self._api, lane[0])
-            lane.popleft()
-            if lane:
-                self._ready.append(key)
-            else:
-                del self._lanes[key]
-            self._deliver((reply,))
+    def _send_more(self) -> None:
+        for events in (False, True):
+            throttle = self._rules.throttle(events=events)
+            while self._queue.has_next(events=events, beside=self._tokens[events]):
+                if throttle is not None:
+                    self._tokens[events] += 1
+                    self._start(self._send_with_token(throttle, events=events))
+                elif (queued := self._queue.take(events=events)) is not None:
+                    self._start(self._send(queued))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        worker = asyncio.get_running_loop().create_task(work)
+        self._workers.add(worker)
+        worker.add_done_callback(self._workers.discard)
+
+    async def _send_with_token(self, throttle: Throttle, *, events: bool) -> None:
+        """What to send is decided when the limit allows it, so that the most urgent goes however long others waited."""
+        try:
+            if delay := throttle.take(_now()):
+                await asyncio.sleep(delay)
+        finally:
+            self._tokens[events] -= 1
+        queued = self._queue.take(events=events)
+        if queued is not None:
+            await self._send(queued)
+
+    async def _send(self, queued: Queued) -> None:
+        began = _now()
+        if self._rules.may_write():
+            reply = await _performed(self._api, queued.write)
+        else:
+            reply = Reply(queued.write, None, NotSent("this process does not lead (any more)"))
+        ended = _now()
+        self._queue.done(queued, ended, ended - began, reply.error)
+        self._rules.answered(reply)
+        self._deliver(queued.replies(reply.doc, reply.error))
+        self._send_more()
+
+
+def _now() -> float:
+    """Seconds, by the clock of the event loop."""
+    return asyncio.get_running_loop().time()
 
 
 class StoreWriter:
@@ -128,6 +185,10 @@ class StoreWriter:
         self.cut()
         return left
 
+    def figures(self) -> QueueFigures:
+        waiting = Counter(class_of(write) for write in self._queue)
+        return QueueFigures(waiting, {}, {})
+
     def cut(self) -> None:
         self._queue.clear()
         if self._turning is not None:
@@ -156,11 +217,6 @@ class StoreWriter:
             replies.append(_outcome(self._store.perform, self._queue.popleft()))
             if time.thread_time() > ends:
                 return
-
-
-def _object(write: Write) -> _Key:
-    """What a write is about. Objects that are yet to be named have no order among them."""
-    return write.kind.storage, write.namespace, write.name or f"?{id(write)}"
 
 
 async def _performed(api: ClusterApi, write: Write) -> Reply:

@@ -16,7 +16,7 @@ Invariant: for every row, the columns are the sums over the pods that are ASSUME
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -344,10 +344,19 @@ class Cluster:
 
     def assume(self, pod: Pod, row: int) -> None:
         """A committed placement: the pod counts as on its row until the API confirms or refuses."""
+        self.check_pending((pod,))
         pod_state = self.pods[pod.uid]
-        assert pod_state.place is PodPlace.PENDING, f"pod {pod.key} is {pod_state.place.value}, so can't be assumed"
         self._settle(pod_state, PodPlace.ASSUMED, row)
         pod_state.pod = pod
+
+    def check_pending(self, pods: Iterable[Pod]) -> None:
+        """An AssertionError if one of these has a place already, or is gone."""
+        for pod in pods:
+            pod_state = self.pods.get(pod.uid)
+            place = "gone" if pod_state is None else pod_state.place.value
+            assert pod_state is not None and pod_state.place is PodPlace.PENDING, (  # noqa: PT018 (one message)
+                f"pod {pod.key} is {place}, so can't be assumed"
+            )
 
     def forget(self, uid: str) -> Pod | None:
         """Undo an assumed placement; the pod is pending again. Returns it as it was placed, for those who listen to

@@ -174,6 +174,14 @@ class Gangs:
         if not gang.members and gang.group is None:
             self._gangs.pop(gang.key, None)
 
+    def recount(self) -> None:
+        """Count every gang's members anew, and forget what an attempt left behind."""
+        for gang in self:
+            gang.counts = dict.fromkeys(PodPlace, 0)
+            for pod_state in gang.members.values():
+                gang.counts[pod_state.place] += 1
+            gang.proposed = 0
+
     def check(self) -> None:
         for gang in self:
             counted = Counter(pod_state.place for pod_state in gang.members.values())

@@ -82,6 +82,11 @@ class Statement:
         """Keep what was done: assigned pods become ASSUMED. Evictions are the API's to carry out, so the pods stay
         where they are until it says that they are gone."""
         done = tuple(self._operations)
+        try:
+            self._cluster.check_pending(operation.pod for operation in done if isinstance(operation, Assigned))
+        except AssertionError:
+            self.rollback()
+            raise
         for operation in reversed(done):
             if isinstance(operation, Evicted):
                 self._cluster.undo_vacate(operation.pod, operation.removal)

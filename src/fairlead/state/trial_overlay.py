@@ -52,8 +52,9 @@ class TrialOverlay:
 
     def keep(self, pod: Pod) -> None:
         """A pod placed here stays: it is assumed from now on."""
-        _, row = self._placed.pop(pod.uid)
+        _, row = self._placed[pod.uid]
         self._cluster.assume(pod, row)
+        del self._placed[pod.uid]
         self._order[row].append(pod)
 
     def _remember_order(self, row: int) -> None:

@@ -25,7 +25,7 @@ from fairlead.controllers.nodes.kubelet import Kubelet, PodScript, renewal_for
 from fairlead.errors import NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import Controller, Doc, DocView, PatchType, Verb, Write
-from fairlead.runtime.virtual import Latencies, VirtualClock, VirtualRuntime
+from fairlead.runtime.virtual import Latencies, Perform, VirtualClock, VirtualRuntime
 from fairlead.testing.builders import Builder, node
 
 if TYPE_CHECKING:
@@ -48,12 +48,14 @@ class Harness:
         housekeeping: str = "all",
         script: PodScript | None = None,
         latencies: Latencies | None = None,
+        perform: Perform | None = None,
         seed: int = 0,
         start: float = START,
     ) -> None:
         """`nodes` are a number of equal ones or documents; `schedulers` are the default one unless given, and an empty
         list for none; `controllers` are further ones; `housekeeping` chooses among the usual ones, as `fairlead up
-        --controllers` does; `script` is what pods without instructions of their own do."""
+        --controllers` does; `script` is what pods without instructions of their own do; `perform` carries out
+        controllers' writes in place of the Store, which is how a test lets some of them fail."""
         self._clock = VirtualClock(start)
         self.store = Store(clock=self._clock, rng=Random(seed))
         names = choose_controllers(housekeeping)
@@ -69,6 +71,7 @@ class Harness:
             clock=self._clock,
             seed=seed + 2,
             latencies=latencies,
+            perform=perform,
         )
         self.apply(*([node(f"node-{index}") for index in range(nodes)] if isinstance(nodes, int) else nodes))
 

@@ -381,7 +381,8 @@ async def test_no_more_writes_are_on_their_way_than_allowed(store: Store) -> Non
         return [create(f"c{i}") for i in range(30)] if actor.steps == 1 else []
 
     actor = Actor(act)
-    async with running(Remote(api), actor, limits=RuntimeLimits(in_flight=7)):  # type: ignore[arg-type]
+    # A quarter of the slots is for what is neither a bind nor a deletion nor an event.
+    async with running(Remote(api), actor, limits=RuntimeLimits(in_flight=28)):  # type: ignore[arg-type]
         while api.waiting < 7:  # noqa: ASYNC110 (one line, and it takes no time)
             await asyncio.sleep(0)
         api.gate.set()

@@ -15,7 +15,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from fairlead.api.client.lines import Lines, LineTooLong
 from fairlead.api.client.retry import RetryDelays, Throttle
 from fairlead.api.client.sockets import PoolSockets
 from fairlead.api.port import EVERYTHING, Page, Query, WatchEvent
-from fairlead.errors import ApiError, InternalError, Unreachable, api_error
+from fairlead.errors import ApiError, InternalError, Interrupted, NotSent, Unreachable, api_error
 from fairlead.model.flow import Doc, Verb, Write
 
 if TYPE_CHECKING:
@@ -36,17 +36,19 @@ if TYPE_CHECKING:
 
 _METHODS = {Verb.CREATE: "POST", Verb.UPDATE: "PUT", Verb.PATCH: "PATCH", Verb.DELETE: "DELETE"}
 _ASK_AGAIN = frozenset({429, 500, 502, 503, 504})
+_EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 _FRESH_FOR = 60.0
 """Seconds for which an Authorization header is used before its source is asked again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds. `read` is the longest silence within an answer, `idle` within a watch (bookmarks come each minute)."""
+    """Seconds. `read` is the longest silence within an answer, `idle` within a watch: bookmarks come each minute, so a
+    watch that says nothing for longer hangs on a connection that is dead, however alive it looks."""
 
     connect: float = 10.0
     read: float = 60.0
-    idle: float = 300.0
+    idle: float = 75.0
 
 
 _TIMEOUTS = Timeouts()
@@ -64,8 +66,10 @@ class KubeApi:
         backoff: RetryDelays = _BACKOFF,
         attempts: int = 6,
         throttle: Throttle | None = None,
+        may_write: Callable[[], bool] = lambda: True,
         rng: random.Random | None = None,
     ) -> None:
+        """`throttle` is for reads; a writer takes from it before it sends. `may_write` is asked before each write."""
         self.connection = connection
         self.requests: Counter[tuple[str, str]] = Counter()
         self.responses: Counter[tuple[str, str]] = Counter()
@@ -75,6 +79,7 @@ class KubeApi:
         self._backoff = backoff
         self._attempts = attempts
         self._throttle = throttle
+        self._may_write = may_write
         self._rng = rng or random.Random()
         self._session: aiohttp.ClientSession | None = None
         self._sockets = PoolSockets()
@@ -119,7 +124,7 @@ class KubeApi:
                 for line in lines.feed(chunk):
                     yield _event(line)
         except (aiohttp.ClientError, TimeoutError, LineTooLong) as error:
-            raise self._unreachable(error) from error
+            raise Interrupted(self._unreachable(error).message) from error
         finally:
             _hang_up(response)
 
@@ -213,13 +218,16 @@ class KubeApi:
         body: bytes | None,
         watch: bool,
     ) -> aiohttp.ClientResponse:
-        if self._throttle and (delay := self._throttle.take(time.monotonic())):
+        if method == "GET" and self._throttle and (delay := self._throttle.take(time.monotonic())):
             await asyncio.sleep(delay)
+        headers = {**await self._authorize(), **(headers or {})}
+        if method != "GET" and not self._may_write():
+            raise NotSent("this process does not lead (any more)")
         return await self._pool().request(
             method,
             self.connection.server + path,
             params=params or None,
-            headers={**await self._authorize(), **(headers or {})},
+            headers=headers,
             data=body,
             timeout=self._watching if watch else self._asking,
             proxy=self.connection.proxy or None,
@@ -297,11 +305,16 @@ def _hang_up(response: aiohttp.ClientResponse) -> None:
 
 
 def _event(line: bytes) -> WatchEvent:
-    raw = orjson.loads(line)
-    if raw["type"] == "ERROR":
-        status = raw["object"]
-        raise api_error(status.get("code") or 500, status)
-    return WatchEvent(raw["type"], raw["object"])
+    try:
+        raw = orjson.loads(line)
+        kind, doc = raw["type"], raw["object"]
+        if kind == "ERROR":
+            raise api_error(doc.get("code") or 500, doc)
+        if kind not in _EVENTS or not isinstance(doc["metadata"], dict):
+            raise ValueError(kind)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InternalError(f"a line of the watch is no event: {line[:200]!r}") from error
+    return WatchEvent(kind, doc)
 
 
 def _document(body: bytes) -> Doc:

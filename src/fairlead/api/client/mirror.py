@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from fairlead.api.client.reflector import OnError, Reflector
+from fairlead.api.client.reflector import OnError, OnHeard, Reflector
 
 if TYPE_CHECKING:
     from fairlead.api.port import ClusterApi
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class Mirror:
     """A DocView over reflectors; `run` keeps it true."""
 
-    def __init__(self, api: ClusterApi, *, on_error: OnError | None = None) -> None:
+    def __init__(self, api: ClusterApi, *, on_error: OnError | None = None, on_heard: OnHeard | None = None) -> None:
         self._api = api
-        self._on_error = on_error
+        self._on_error, self._on_heard = on_error, on_heard
         self._reflectors: dict[Watch, Reflector] = {}
         self._by_kind: dict[Kind, list[Reflector]] = {}
         self._group: asyncio.TaskGroup | None = None
@@ -33,7 +33,9 @@ class Mirror:
         """The one reflector of a watch; made when first asked for, and at work from then on if others are."""
         found = self._reflectors.get(watch)
         if found is None:
-            found = self._reflectors[watch] = Reflector(self._api, watch, on_error=self._on_error)
+            found = self._reflectors[watch] = Reflector(
+                self._api, watch, on_error=self._on_error, on_heard=self._on_heard
+            )
             siblings = self._by_kind.setdefault(watch.kind, [])
             # The widest is asked first: it most likely knows the object.
             siblings.append(found)
@@ -59,6 +61,14 @@ class Mirror:
     def _start(self, reflector: Reflector) -> None:
         assert self._group is not None
         self._group.create_task(reflector.run(), name=f"reflect {reflector.watch.kind.resource}")
+
+    def silences(self, now: float) -> dict[str, float]:
+        """Seconds since each kind's watch was last heard, by resource and API group."""
+        heard = {
+            f"{watch.kind.resource}.{watch.kind.group}".rstrip("."): reflector.heard_at
+            for watch, reflector in self._reflectors.items()
+        }
+        return {resource: now - at for resource, at in heard.items() if at is not None}
 
     @property
     def listed(self) -> bool:

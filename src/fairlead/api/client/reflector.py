@@ -1,9 +1,9 @@
 """Reflector: list, then watch, then resume; 410 means list again. It keeps the mirror that controllers read.
 
-Three worries, three functions: `run` never gives up (backoff), `_list` turns a state into changes against what is
-known, `_watch` follows from there. Whoever listens hears each object ADDED once, then MODIFIED, then DELETED, in the
-order of the server, whatever the connection does in between: what vanished while we were away is DELETED with its last
-known state.
+Three worries, three functions: `run` never gives up (backoff), whatever a server sends; `_list` turns a state into
+changes against what is known, `_watch` follows from there. Whoever listens hears each object ADDED once, then MODIFIED,
+then DELETED, in the order of the server, whatever the connection does in between: what vanished while we were away is
+DELETED with its last known state.
 
 Invariant: applying all changes handed out so far to an empty table gives exactly the mirror. Documents are kept as
 bytes and decoded on demand. Only the event loop writes; readers in other threads take snapshots that a single
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -24,7 +23,7 @@ import orjson
 
 from fairlead.api.client.retry import RetryDelays
 from fairlead.api.port import Query
-from fairlead.errors import ApiError, Forbidden, Gone, NotFound
+from fairlead.errors import ApiError, Forbidden, Gone, InternalError, Interrupted, NotFound, Unreachable
 from fairlead.model.flow import Change, Doc, Happened, Watch
 
 if TYPE_CHECKING:
@@ -35,12 +34,17 @@ if TYPE_CHECKING:
 
 Listener = Callable[[Sequence[Change]], None]
 OnError = Callable[[Watch, ApiError, float], None]
+OnHeard = Callable[[Watch], None]
 
 Key = tuple[str, str]
 """Namespace (empty for cluster-scoped kinds) and name."""
 PAGE = 500
 _SHORT = 1.0
 """A watch that ends sooner than this, without a word, counts as a failure: no server means that."""
+_ABSENT = RetryDelays(first=5.0, factor=3.0, most=60.0, jitter=0.2)
+"""How often to look whether a kind that the server does not know has come into being."""
+_GIVE_UP_RESUMING = 3
+"""After so many watches in a row that say nothing sensible, the kind is listed anew."""
 
 
 class Reflector:
@@ -56,7 +60,9 @@ class Reflector:
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         on_error: OnError | None = None,
+        on_heard: OnHeard | None = None,
     ) -> None:
+        """`on_error` hears of a failure and the pause after it, `on_heard` of anything that the server says."""
         self.watch = watch
         self._query = Query.of(watch)
         self.listed = False
@@ -65,11 +71,13 @@ class Reflector:
         self._backoff = backoff or RetryDelays(first=0.5, most=30.0, jitter=1.0)
         self._rng = rng or random.Random()
         self._sleep = sleep
-        self._on_error = on_error
+        self._on_error, self._on_heard = on_error, on_heard
         self._listeners: list[Listener] = []
         self._objects: dict[str, dict[str, bytes]] = {}
         self._resource_version = ""
         self._failures = 0
+        self.heard_at: float | None = None
+        """When the server last said anything about this watch, by the event loop's clock."""
 
     # readers
 
@@ -100,17 +108,10 @@ class Reflector:
     # the loop
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Until cancelled. Nothing that a server sends ends it."""
         while True:
             try:
-                if not self._resource_version:
-                    await self._list()
-                started = time.monotonic()
-                if await self._watch() or time.monotonic() - started > _SHORT:
-                    self._failures = 0
-                else:
-                    self._failures += 1
-                    await self._sleep(self._backoff.delay(self._failures, self._rng))
+                await self._list_and_watch()
             except Gone:
                 # The first time at once; a server that keeps saying so is left in peace for a while.
                 self._resource_version = ""
@@ -120,11 +121,44 @@ class Reflector:
             except ApiError as error:
                 if isinstance(error, NotFound) or (self.watch.optional and isinstance(error, Forbidden)):
                     self._find_none()
-                await self._pause(error)
+                    await self._pause(error, _ABSENT)
+                else:
+                    if not isinstance(error, Unreachable) and self._failures >= _GIVE_UP_RESUMING:
+                        self._resource_version = ""
+                    await self._pause(error, self._backoff)
+            except Exception as error:
+                # A document that nobody foresaw. What it left behind is not to be trusted: list again.
+                self._resource_version = ""
+                await self._pause(InternalError(f"{type(error).__name__}: {error}"), self._backoff)
 
-    async def _pause(self, error: ApiError) -> None:
+    async def _list_and_watch(self) -> None:
+        if not self._resource_version:
+            await self._list()
+            self._heard()
+        started = _now()
+        try:
+            heard = await self._watch()
+        except Interrupted:
+            # It had worked: the next one need not wait as if this had been one more failure in a row.
+            if _now() - started > _SHORT:
+                self._failures = 0
+                self.heard_at = max(started, self.heard_at or started)
+            raise
+        if heard or _now() - started > _SHORT:
+            self._failures = 0
+            self._heard()
+        else:
+            self._failures += 1
+            await self._sleep(self._backoff.delay(self._failures, self._rng))
+
+    def _heard(self) -> None:
+        self.heard_at = _now()
+        if self._on_heard is not None:
+            self._on_heard(self.watch)
+
+    async def _pause(self, error: ApiError, delays: RetryDelays) -> None:
         self._failures += 1
-        delay = max(self._backoff.delay(self._failures, self._rng), min(error.retry_after or 0.0, 60.0))
+        delay = max(delays.delay(self._failures, self._rng), min(error.retry_after or 0.0, 60.0))
         if self._on_error is not None:
             self._on_error(self.watch, error, delay)
         await self._sleep(delay)
@@ -143,6 +177,7 @@ class Reflector:
     def _find_none(self) -> None:
         """The server does not know this kind, or not tell us: there are none. That may change at any time."""
         self._resource_version = ""
+        self.heard_at = _now()
         if self.listed:
             self._tell(self._difference({}))
         else:
@@ -190,11 +225,15 @@ class Reflector:
         async with aclosing(cast("AsyncGenerator[WatchEvent, None]", _closable(stream))) as events:
             async for event in events:
                 heard, self._failures = True, 0
+                self._heard()
                 self._take(event)
         return heard
 
     def _take(self, event: WatchEvent) -> None:
-        self._resource_version = event.doc["metadata"]["resourceVersion"]
+        version: str = event.doc["metadata"]["resourceVersion"]
+        if _is_older(version, self._resource_version):
+            return  # something on the way repeats what it has sent before
+        self._resource_version = version
         if event.type == "BOOKMARK":
             return
         key = _key(event.doc)
@@ -247,6 +286,16 @@ class Recorded(Sequence[Change]):
     def __iter__(self) -> Iterator[Change]:
         for raw in self._raw:
             yield Change(Happened.ADDED, self._kind, _decode(raw))
+
+
+def _is_older(version: str, known: str) -> bool:
+    """Whether an event is one that was seen before. Versions of one kind are numbers that grow; where they are not,
+    nobody can tell."""
+    return version.isdecimal() and known.isdecimal() and int(version) < int(known)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _decode(raw: bytes) -> Doc:

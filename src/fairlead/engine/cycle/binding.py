@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from fairlead.errors import Conflict, InternalError, Unreachable
 from fairlead.framework.calls import asked
 from fairlead.framework.plugin import Errand, takes_part
 from fairlead.framework.points import waited_too_long
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from fairlead.model.flow import Reply
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
+
+
+FIRST_RESEND, LAST_RESEND = 0.5, 10.0
+"""Seconds until a bind without an answer is sent again: at first, and at most."""
 
 
 class BindingStage(Enum):
@@ -59,6 +64,43 @@ class OneWrite:
 
     def wake_at(self) -> float | None:
         return None
+
+
+class BindWrite(OneWrite):
+    """A bind, which is sent again while nobody knows whether the last one arrived. The API server binds a pod once: if
+    the lost one had arrived it says so, and if not, the pod is bound now. Giving up the place instead, as
+    kube-scheduler does, would promise it to a second pod."""
+
+    def __init__(self, write: Write, failure: str, row: int, node_name: str) -> None:
+        super().__init__(write, failure)
+        self._row, self._assigned = row, f'already assigned to node "{node_name}"'
+        self._lost = 0
+        self._again_at: float | None = None
+
+    def progress(self, now: float, cluster: Cluster, replies: Sequence[Reply]) -> Status | None:
+        answer = next((reply for reply in replies if reply.write is self._write), None)
+        if answer is None:
+            if self._again_at is not None and not cluster.table.alive[self._row]:
+                return failed(f"{self._failure}: the node is gone")
+            return None
+        error = answer.error
+        if self._lost and isinstance(error, Conflict) and self._assigned in error.message:
+            return SUCCESS
+        if isinstance(error, Unreachable) or (isinstance(error, InternalError) and not self._lost):
+            self._again_at = now + min(LAST_RESEND, FIRST_RESEND * 2 ** min(self._lost, 10))
+            self._lost += 1
+            return None
+        return super().progress(now, cluster, replies)
+
+    def again(self, now: float) -> list[Write]:
+        """The same bind once more, if it is time."""
+        if self._again_at is None or now < self._again_at:
+            return []
+        self._again_at = None
+        return [self._write]
+
+    def wake_at(self) -> float | None:
+        return self._again_at
 
 
 class Binding:
@@ -181,6 +223,7 @@ class Binding:
         for errand in tuple(self._errands):
             status = errand.progress(now, self.cycle.cluster, replies)
             if status is None:
+                writes += errand.again(now) if isinstance(errand, BindWrite) else ()
                 continue
             self._errands.remove(errand)
             if status.code is Code.SKIP and self.stage is BindingStage.BINDING:
@@ -210,8 +253,9 @@ class Binding:
                     continue
                 self._end(_wrapped("Bind", name, answer))
                 return []
-            errand = OneWrite(answer, "binding rejected") if isinstance(answer, Write) else answer
-            return self._take_on(errand, name, now)
+            if isinstance(answer, Write):
+                answer = BindWrite(answer, "binding rejected", self.row, self.node_name)
+            return self._take_on(answer, name, now)
         self._end(failed("no Bind plugin took the pod"))
         return []
 

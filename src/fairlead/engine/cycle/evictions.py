@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fairlead.engine.cycle.outcome import status_patch
-from fairlead.errors import NotFound
+from fairlead.errors import Conflict, NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.times import timestamp
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from fairlead.state.cluster import Cluster
     from fairlead.state.gangs import Gang
 
+FIRST_REPEAT, LAST_REPEAT = 1.0, 60.0
+"""Seconds until a deletion that failed is repeated: at first, and at most."""
 WHOLE_CLUSTER = "cluster"
 """The place that events name for the victims of a gang, which may be on any node."""
 
@@ -63,7 +65,14 @@ class Evictions:
         self._backlog = backlog
         self._recorder = recorder
         self._bindings = bindings
-        self._of_write: dict[Write, Eviction] = {}
+        self._of_write: dict[Write, list[Eviction]] = {}
+        self._deletes: dict[str, Write] = {}
+        """Deletions without an answer, by the victim's uid: who else wants its room waits for the same one."""
+        self._deleted: set[str] = set()
+        """Victims whose deletion the API has agreed to, while the watch does not show it yet."""
+        self._sent_away: dict[Write, float] = {}
+        """Deletions for nobody's sake, with the pause after which each is repeated if it fails."""
+        self._again: list[tuple[float, Write]] = []
         self.victims: list[int] = []
         """The number of victims of each preemption; telemetry reads and clears it."""
 
@@ -79,10 +88,24 @@ class Evictions:
     def send_away(self, pod: Pod, why: str, now: float) -> list[Write]:
         """Evict a pod that is not in another's way: a started member of an incomplete gang."""
         delete = Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, _only(pod))
+        self._sent_away[delete] = FIRST_REPEAT
         return [_disruption(pod, f"{pod.scheduler_name}: {why}", now), delete]
+
+    def wake_at(self) -> float | None:
+        return min((at for at, _ in self._again), default=None)
+
+    def repeat(self, now: float) -> list[Write]:
+        """Deletions that failed and that nobody else would ask for again."""
+        due = [write for at, write in self._again if at <= now]
+        if due:
+            self._again = [(at, write) for at, write in self._again if at > now]
+        return due
 
     def _begin(self, claimant: Claimant, node: str, victims: Sequence[Pod], now: float) -> list[Write]:
         self.victims.append(len(victims))
+        if self._deleted:
+            pods = self._cluster.pods
+            self._deleted = {uid for uid in self._deleted if uid in pods and not pods[uid].seen.terminating}
         going = [victim for victim in victims if not self._is_leaving(victim)]
         if not going:
             return []
@@ -96,16 +119,28 @@ class Evictions:
     def hear(self, replies: Sequence[Reply], now: float) -> list[Write]:
         writes: list[Write] = []
         for reply in replies:
-            eviction = self._of_write.pop(reply.write, None)
-            if eviction is None:
+            if reply.write in self._sent_away:
+                self._hear_of_sent_away(reply, now)
+            if reply.write not in self._of_write:
                 continue
-            eviction.awaited.discard(reply.write)
-            if reply.error is not None and not isinstance(reply.error, NotFound):
-                self._end(eviction)
-                self._backlog.activate([eviction.claimant.pod], now)
-            elif not eviction.awaited and eviction.claimant.key in self._cluster.preempting:
-                writes += self._go_on(eviction, now)
+            uid = reply.write.body["preconditions"]["uid"]
+            self._deletes.pop(uid, None)
+            if reply.error is None:
+                self._deleted.add(uid)
+            for eviction in self._of_write.pop(reply.write):
+                eviction.awaited.discard(reply.write)
+                if reply.error is not None and not isinstance(reply.error, NotFound):
+                    self._end(eviction)
+                    self._backlog.activate([eviction.claimant.pod], now)
+                elif not eviction.awaited and eviction.claimant.key in self._cluster.preempting:
+                    writes += self._go_on(eviction, now)
         return writes
+
+    def _hear_of_sent_away(self, reply: Reply, now: float) -> None:
+        pause = self._sent_away.pop(reply.write)
+        if reply.error is not None and not isinstance(reply.error, NotFound | Conflict):
+            self._again.append((now + pause, reply.write))
+            self._sent_away[reply.write] = min(LAST_REPEAT, 2 * pause)
 
     def _go_on(self, eviction: Eviction, now: float) -> list[Write]:
         """Evict the last victim, or end if that is done."""
@@ -126,10 +161,17 @@ class Evictions:
 
     def _is_leaving(self, victim: Pod) -> bool:
         pod_state = self._cluster.pods.get(victim.uid)
-        return pod_state is None or pod_state.seen.terminating
+        return pod_state is None or pod_state.seen.terminating or victim.uid in self._deleted
 
     def _evict(self, eviction: Eviction, victim: Pod, now: float) -> list[Write]:
         claimant = eviction.claimant
+        if self._is_leaving(victim):
+            return []
+        under_way = self._deletes.get(victim.uid)
+        if under_way is not None:  # it is being deleted for somebody else already
+            eviction.awaited.add(under_way)
+            self._of_write[under_way].append(eviction)
+            return []
         note = f"Preempted by {claimant.title} {claimant.uid} on node {eviction.node}"
         writes: list[Write] = []
         if self._send_back(victim):
@@ -139,7 +181,8 @@ class Evictions:
             words = f"{claimant.pod.scheduler_name}: preempting to accommodate a higher priority {claimant.title}"
             writes += [_disruption(victim, words, now), delete]
             eviction.awaited.add(delete)
-            self._of_write[delete] = eviction
+            self._of_write[delete] = [eviction]
+            self._deletes[victim.uid] = delete
         return writes + self._recorder.record(
             victim,
             now=now,

@@ -135,6 +135,14 @@ class GangDriver:
         self._explanations.keep(gang, result, now=now, attempts=entry.attempts, scheduler=profile.name)
         return self._writes
 
+    def fail(self, entry: Entry, failure: Failure, now: float) -> None:
+        """An attempt that did not come to an end: everybody who waits is told why."""
+        self._now = now
+        assert entry.gang is not None
+        for pod in entry.gang.pending():
+            self._report(entry, pod, failure)
+        self._put_back(entry, [], failure)
+
     def _refuse_mixture(self, entry: Entry, pods: Sequence[Pod], stranger: Pod) -> None:
         words = (
             "all pods in a single pod group should have the same .spec.schedulerName set, "

@@ -143,3 +143,8 @@ def _labels(event: ClusterEvent) -> Iterator[str]:
     for action in _SINGLE:
         if left & action:
             yield ClusterEvent(event.resource, action).label
+
+
+def interests_of_extenders(profiles: Sequence[Profile]) -> Mapping[str, Sequence[Interest]]:
+    """Nobody knows what would change an extender's mind, so anything may."""
+    return {EXTENDER: DEFAULT_INTERESTS} if any(profile.extenders for profile in profiles) else {}

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sized
 from typing import TYPE_CHECKING
 
+from fairlead.engine.quarantine import Quarantine
 from fairlead.engine.rounds.action_table import run_actions
 from fairlead.engine.rounds.closing import close_round
 from fairlead.engine.rounds.opening import CarriedOver, open_round
@@ -22,7 +23,7 @@ from fairlead.engine.rounds.shards import NodeShards
 from fairlead.engine.rounds.tally import RoundTally, assumed
 from fairlead.engine.rounds.writes import RoundWriter
 from fairlead.framework.cycle import Cycle
-from fairlead.framework.job import Task
+from fairlead.framework.job import Job, Task
 from fairlead.model import kinds
 from fairlead.model.round_figures import Lapse, Span
 from fairlead.model.tasks import TaskStatus, status_of
@@ -43,11 +44,18 @@ if TYPE_CHECKING:
 
 class RoundDriver:
     def __init__(
-        self, profile: Profile, cluster: Cluster, recorder: EventRecorder, rng: Random, complaints: deque[str]
+        self,
+        profile: Profile,
+        cluster: Cluster,
+        recorder: EventRecorder,
+        rng: Random,
+        complaints: deque[str],
+        quarantine: Quarantine | None = None,
     ) -> None:
-        """`complaints` is where it is said that a round broke off, and why."""
+        """`complaints` is where it is said that a round broke off, and why; `quarantine` has the jobs that did it."""
         assert profile.rounds is not None
         self._complaints = complaints
+        self.quarantine = quarantine or Quarantine()
         self.profile = profile
         self.rounds: Rounds = profile.rounds
         self._cluster = cluster
@@ -64,6 +72,7 @@ class RoundDriver:
         """What the last round came to."""
         self.counted = 0
         self._running: Iterator[None] | None = None
+        self._broken_off = False
         self._cycles: dict[str, Cycle] = {}
         self._next_at: float | None = None
         self._changed = False
@@ -125,7 +134,7 @@ class RoundDriver:
                 self._resume()
             writes = self._run_slice(interrupted_by)
         except Exception as error:
-            writes = self._break_off(error)
+            writes = self._break_off(error, now)
         if self.meter is not None:
             self._count_time(self.meter, self.meter.clock() - began)
         round = self.round
@@ -143,7 +152,8 @@ class RoundDriver:
         self._cycles = round.cycles
         if self._running is None:
             self.round, self._closed = None, round
-            self._next_at = now + self.rounds.period
+            self._next_at = now if self._broken_off else now + self.rounds.period
+            self._broken_off = False
         return binds, writes
 
     def _count_time(self, meter: Meter, spent: float) -> None:
@@ -174,6 +184,8 @@ class RoundDriver:
         self._tally.follow(self.round.outcome)
         if self.meter is not None:
             self.meter.lapsed(Span.OPENING, since=began)
+        if self.quarantine.held:
+            self._leave_out_quarantined(self.round)
         self._running = run_actions(self.round)
 
     def _carried_over(self) -> CarriedOver:
@@ -192,15 +204,30 @@ class RoundDriver:
         self._suspend(round)
         return []
 
-    def _break_off(self, error: Exception) -> list[Write]:
-        """A plugin or an action failed. What was committed stands; the next round starts afresh, and the pods of other
-        profiles never notice."""
-        self._complaints.append(f"round {self.counted} of {self.profile.name}: {type(error).__name__}: {error}")
+    def _break_off(self, error: Exception, now: float) -> list[Write]:
+        """A plugin or an action failed. What was committed stands, and the next round comes without the job that was
+        being tried, at once; the pods of other profiles never notice."""
+        words = f"{type(error).__name__}: {error}"
+        self._complaints.append(f"round {self.counted} of {self.profile.name}: {words}")
         self._running = None
         self._changed = True
-        if self.round is not None:
-            self.round.overlay.hide()
-        return []
+        round = self.round
+        if round is None:
+            self.quarantine.raised["opening a round"] += 1
+            return []
+        round.overlay.hide()
+        task = round.attempting
+        if task is None or task.job is None:
+            self.quarantine.raised["a round"] += 1
+            return []
+        reason = self.quarantine.put(task.job.uid, "a job of a round", error, now=now, fingerprint=_looks(task.job))
+        self._broken_off = True
+        return self._writer.raised(round, task.job, reason)
+
+    def _leave_out_quarantined(self, round: Round) -> None:
+        for uid in [uid for uid in self.quarantine.held if uid in round.jobs]:
+            if self.quarantine.reason(uid, round.now, _looks(round.jobs[uid])):
+                del round.jobs[uid]
 
     def _close(self, round: Round) -> list[Write]:
         self._running = None
@@ -244,6 +271,11 @@ class RoundDriver:
 
 
 _END = object()
+
+
+def _looks(job: Job) -> object:
+    """What tells whether a job has changed since it raised."""
+    return frozenset((task.uid, id(task.pod.shape)) for task in job.tasks.values())
 
 
 def _promises_of(round: Round) -> dict[str, str]:

@@ -77,6 +77,7 @@ class NodeSearch:
         """The feasible rows in the order in which they were looked at, and why the others are not. `fit` also wants
         room for the request in what will be idle."""
         round, meter = self._round, self._round.meter
+        round.attempting = task
         size = len(rows)
         if size == 0:
             return rows, FitErrors()
@@ -212,6 +213,7 @@ def by_preference(round: Round, rows: NDArray[np.int32]) -> list[NDArray[np.int3
 def prioritize(round: Round, task: Task, rows: NDArray[np.int32]) -> NDArray[np.float64]:
     """The sum of all scores by row; kept in `round.search.scores`."""
     meter = round.meter
+    round.attempting = task
     began = meter.clock() if meter is not None else 0.0
     totals = round.tiers.node_scores(task, Nodes(round.cluster.table, rows))
     if meter is not None:

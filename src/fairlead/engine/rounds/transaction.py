@@ -67,6 +67,7 @@ class Transaction:
 
     def _place(self, operation: Operation) -> bool:
         round, task, row = self._round, operation.task, operation.row
+        round.attempting = task
         assert task.job is not None
         pipelined = operation.what == PIPELINE
         task.job.move(task, TaskStatus.PIPELINED if pipelined else TaskStatus.ALLOCATED)

@@ -88,6 +88,21 @@ class RoundWriter:
             ),
         ]
 
+    def raised(self, round: Round, job: Job, reason: str) -> list[Write]:
+        """A job that raised is left alone for a while; its pods say why."""
+        writes: list[Write] = []
+        for task in job.tasks.values():
+            pod_state = round.cluster.pods.get(task.uid)
+            if pod_state is None or pod_state.seen.node_name:
+                continue
+            patch = status_patch(pod_state.seen, now=round.now, reason="SchedulerError", message=reason)
+            writes += [patch] if patch is not None else []
+            writes += self._recorder.record(
+                pod_state.seen, now=round.now, controller=self._name, kind="Warning", reason="FailedScheduling",
+                action="Scheduling", note=reason,
+            )  # fmt: skip
+        return writes
+
     # ---- gates ----
 
     def gate_removal(self, task: Task) -> Write:

@@ -29,7 +29,7 @@ def event(type_: Any, name: str, version: int, **more: Any) -> WatchEvent:
     return WatchEvent(type_, doc(name, version, **more))
 
 
-class Over(Exception):
+class Over(BaseException):
     """The script is at its end."""
 
 

@@ -1,0 +1,5 @@
+"""Long runs against a real API server through a proxy that misbehaves. Nothing in here imports fairlead.
+
+Reading order: proxy (what a network does), cluster (the real API server, spoken to directly), validator (what must
+hold, from the API server's own record), scenarios (what happens), __main__ (`make soak`).
+"""

@@ -1,0 +1,54 @@
+"""A steady stream of pods that come and go, for a long time and with faults: does memory grow, what does a pod cost?"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import deque
+
+from soak.cluster import PODS, pod
+from soak.scenarios import Outcome
+from soak.stage import staged
+
+RATE = 100
+"""Pods a second."""
+
+
+def churn(scheduler: str, *, minutes: float = 30.0, rate: int = RATE) -> Outcome:
+    rng = random.Random(1)
+    with staged(scheduler, nodes=100) as stage:
+        instance = stage.start()
+        stage.cluster.make_pods(["first"])
+        stage.cluster.wait_bound(["first"], 60)
+        began, alive, made = time.monotonic(), deque[str](), 0
+        memory: list[tuple[float, float]] = []
+        while time.monotonic() - began < 60 * minutes:
+            second = time.monotonic()
+            names = [f"c-{made + at}" for at in range(rate)]
+            made += rate
+            going = [alive.popleft() for _ in range(max(0, len(alive) - 20 * rate))]
+            calls = [("POST", PODS, pod(name, cpu="10m")) for name in names]
+            calls += [("DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0}) for name in going]
+            stage.cluster.many(calls, at_once=8)
+            alive.extend(names)
+            faults = instance.proxy.faults
+            faults.error_share = rng.choice((0.0, 0.0, 0.05))
+            faults.lose_share = rng.choice((0.0, 0.0, 0.05))
+            if rng.random() < 0.1:
+                threading.Thread(target=instance.proxy.cut_all).start()
+            memory.append((time.monotonic() - began, instance.rss()))
+            time.sleep(max(0.0, 1.0 - (time.monotonic() - second)))
+        faults.error_share = faults.lose_share = 0.0
+        try:
+            stage.cluster.wait_bound(list(alive), 60)
+        except TimeoutError as error:
+            stage.say(str(error))
+        settled = [megabytes for at, megabytes in memory if at >= memory[-1][0] / 3]
+        requests = len(instance.proxy.log)
+        figures = {
+            "pods": float(made), "pods per second": made / (time.monotonic() - began),
+            "requests per pod": requests / made, "MB after a third": settled[0], "MB at the end": memory[-1][1],
+            "CPU ms per pod": 1000 * instance.cpu() / made,
+        }  # fmt: skip
+        return Outcome("churn", stage.validator.verdict(expected=set(alive)), figures)

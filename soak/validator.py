@@ -1,0 +1,174 @@
+"""What must hold, from the API server's own record of pods and leases: nothing of a scheduler is believed or imported.
+
+It follows the watches directly. A watch tells everything in the order in which it happened, so room is counted after
+every change: a node that held too much for a moment is found too.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import urllib.error
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from soak.proxy import Passed, about
+
+if TYPE_CHECKING:
+    from soak.cluster import Cluster, Doc
+
+GROUP = "scheduling.k8s.io/group-name"
+
+
+@dataclass
+class Seen:
+    name: str
+    node: str = ""
+    cpu: int = 0
+    group: str = ""
+    ended: bool = False
+    appeared: float = 0.0
+    bound: float = 0.0
+    changes: int = 0
+
+
+@dataclass
+class Verdict:
+    moved: list[str] = field(default_factory=list)
+    overcommitted: list[str] = field(default_factory=list)
+    unbound: list[str] = field(default_factory=list)
+    half_gangs: list[str] = field(default_factory=list)
+    without_lease: list[str] = field(default_factory=list)
+
+    @property
+    def problems(self) -> list[str]:
+        kinds = ("moved", "overcommitted", "unbound", "half_gangs", "without_lease")
+        return [f"{kind.replace('_', ' ')}: {one}" for kind in kinds for one in getattr(self, kind)[:5]]
+
+    def line(self) -> str:
+        return (
+            f"lost {len(self.unbound)}, moved {len(self.moved)}, overcommitted {len(self.overcommitted)}, "
+            f"half gangs {len(self.half_gangs)}, writes without the lease {len(self.without_lease)}"
+        )
+
+
+class Validator:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.pods: dict[str, Seen] = {}
+        self._used: Counter[str] = Counter()
+        self._room: dict[str, int] = {}
+        self._holders: list[tuple[float, str]] = []
+        """Who took the lease when, by this machine's clock."""
+        self._verdict = Verdict()
+        self._ending = threading.Event()
+
+    def start(self) -> None:
+        self._room = {
+            doc["metadata"]["name"]: milli(doc["status"]["allocatable"]["cpu"])
+            for doc in self._cluster.call("GET", "/api/v1/nodes")["items"]
+        }
+        for path, take in (
+            ("/api/v1/pods", self._take_pod),
+            ("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", self._take_lease),
+        ):
+            threading.Thread(target=self._follow, args=(path, take), daemon=True).start()
+
+    def stop(self) -> None:
+        self._ending.set()
+
+    def _follow(self, path: str, take: object) -> None:
+        assert callable(take)
+        version = ""
+        while not self._ending.is_set():
+            try:
+                if not version:
+                    listed = self._cluster.call("GET", path)
+                    version = listed["metadata"]["resourceVersion"]
+                    for doc in listed["items"]:
+                        take("ADDED", doc)
+                for event in self._cluster.watch(path, version):
+                    if event["type"] == "ERROR":
+                        version = ""
+                        break
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    if event["type"] != "BOOKMARK":
+                        take(event["type"], event["object"])
+                    if self._ending.is_set():
+                        return
+            except (OSError, ValueError, urllib.error.HTTPError):
+                time.sleep(0.2)
+
+    def _take_pod(self, happened: str, doc: Doc) -> None:
+        metadata, node = doc["metadata"], doc["spec"].get("nodeName", "")
+        seen = self.pods.get(metadata["uid"])
+        if seen is None:
+            seen = self.pods[metadata["uid"]] = Seen(
+                metadata["name"], cpu=_asked(doc), group=(metadata.get("annotations") or {}).get(GROUP, ""),
+                appeared=time.time(),
+            )  # fmt: skip
+        seen.changes += 1
+        if seen.node and node != seen.node:
+            self._verdict.moved.append(f"{seen.name} from {seen.node} to {node or 'nowhere'}")
+        if node and not seen.node and not seen.ended:
+            seen.node, seen.bound = node, time.time()
+            self._used[node] += seen.cpu
+            if node in self._room and self._used[node] > self._room[node]:
+                self._verdict.overcommitted.append(f"{node} holds {self._used[node]}m of {self._room[node]}m")
+        ended = happened == "DELETED" or doc.get("status", {}).get("phase") in ("Succeeded", "Failed")
+        if ended and not seen.ended:
+            seen.ended = True
+            if seen.node:
+                self._used[seen.node] -= seen.cpu
+
+    def _take_lease(self, happened: str, doc: Doc) -> None:
+        holder = (doc.get("spec") or {}).get("holderIdentity") or ""
+        if not self._holders or self._holders[-1][1] != holder:
+            self._holders.append((time.time(), holder))
+
+    # ---- at the end ----
+
+    def verdict(
+        self,
+        *,
+        expected: set[str] = frozenset(),  # type: ignore[assignment]
+        minimums: dict[str, int] | None = None,
+        logs: dict[str, list[Passed]] | None = None,
+    ) -> Verdict:
+        """`expected` pods must have nodes by now; of a gang at least its minimum, or nobody; `logs` are what each
+        instance sent, by the beginning of its identity."""
+        alive = [seen for seen in self.pods.values() if not seen.ended]
+        bound = {seen.name for seen in alive if seen.node}
+        self._verdict.unbound = sorted(expected - bound)
+        gangs: dict[str, list[Seen]] = defaultdict(list)
+        for seen in alive:
+            gangs[seen.group].append(seen)
+        for group, minimum in (minimums or {}).items():
+            started = sum(1 for seen in gangs.get(group, ()) if seen.node)
+            if 0 < started < minimum:
+                self._verdict.half_gangs.append(f"{group}: {started} of {minimum}")
+        for identity, log in (logs or {}).items():
+            self._verdict.without_lease += [
+                f"{identity}: {one.method} {about(one.path)} at {one.at:.2f}" for one in log
+                if one.method != "GET" and one.status and about(one.path) != "leases"
+                and not self._held(identity, one.at)
+            ]  # fmt: skip
+        return self._verdict
+
+    def _held(self, identity: str, at: float) -> bool:
+        """Whether an instance held the lease then; a tenth of a second is what two clocks may differ by."""
+        holder = ""
+        for since, who in self._holders:
+            if since <= at + 0.1:
+                holder = who
+        return holder.startswith(identity)
+
+
+def _asked(doc: Doc) -> int:
+    containers = doc["spec"]["containers"]
+    return sum(milli(one.get("resources", {}).get("requests", {}).get("cpu", "0")) for one in containers)
+
+
+def milli(text: str) -> int:
+    return int(text[:-1]) if text.endswith("m") else int(float(text) * 1000)

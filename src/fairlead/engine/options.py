@@ -1,0 +1,20 @@
+"""How a Scheduler works, apart from its profiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`slice` is how many attempts one step makes; times are in seconds."""
+
+    name: str = "scheduler"
+    instance: str = "fairlead"
+    seed: int = 0
+    slice: int = 512
+    initial_backoff: float = 1.0
+    max_backoff: float = 10.0
+    unschedulable_limit: float = 300.0
+    unanswered_binds: int = 1000
+    """Pods are not placed while so many binds have no answer."""

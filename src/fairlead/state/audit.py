@@ -1,0 +1,118 @@
+"""Audit: recounts the table while the scheduler runs, a few rows at a time, and repairs what differs.
+
+What the table says is kept up to date by differences, so a defect would stay until a restart. The audit finds it within
+a pass. A repair moves nothing that is right: rows that list other pods than they have are corrected, then every sum is
+computed anew.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.state.pod_states import PodPlace
+
+if TYPE_CHECKING:
+    from fairlead.model.pod import Pod
+    from fairlead.state.cluster import Cluster
+
+ROWS_AT_ONCE = 64
+EVERY = 1.0
+"""Seconds between two looks: 5,000 rows are a pass of eighty seconds."""
+
+
+class Audit:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._next_row = 0
+        self._next_at = float("-inf")
+        self.found = 0
+        """How often something differed."""
+
+    def look(self, now: float) -> str:
+        """Check the next rows, if it is time; the answer says what differed, and it has been repaired then."""
+        if now < self._next_at:
+            return ""
+        self._next_at = now + EVERY
+        table = self._cluster.table
+        if self._next_row >= table.high:
+            self._next_row = 0
+        first, self._next_row = self._next_row, min(table.high, self._next_row + ROWS_AT_ONCE)
+        differs = next((words for row in range(first, self._next_row) if (words := self._row(row))), "")
+        if not differs and self._next_row >= table.high:
+            differs = self._whole()
+        return self.repair(differs) if differs else ""
+
+    def after_failure(self) -> str:
+        """Check everything, because something raised in the middle of a change."""
+        try:
+            self._cluster.check()
+        except AssertionError as error:
+            return self.repair(str(error))
+        return ""
+
+    def repair(self, differs: str) -> str:
+        self.found += 1
+        repair(self._cluster)
+        return differs
+
+    def _row(self, row: int) -> str:
+        table, pods = self._cluster.table, self._cluster.pods
+        here = table.pods[row]
+        for pod in here:
+            pod_state = pods.get(pod.uid)
+            if pod_state is None or pod_state.row != row or pod_state.place is PodPlace.PENDING:
+                return f"row {row} ({table.name(row)}) lists {pod.key}, which is not there"
+        if table.pod_count[row] != len(here):
+            return f"row {row} ({table.name(row)}) counts {table.pod_count[row]} pods and has {len(here)}"
+        sums: Counter[str] = Counter()
+        for pod in here:
+            sums.update(pod.shape.request)
+        for resource, column in table.requested.items():
+            if column[row] != sums.get(resource, 0):
+                return f"row {row} ({table.name(row)}) counts {column[row]} of {resource}, its pods {sums[resource]}"
+        return ""
+
+    def _whole(self) -> str:
+        """What no row can tell: pods that have a row and are listed nowhere."""
+        cluster = self._cluster
+        seated = sum(1 for pod_state in cluster.pods.values() if pod_state.place is not PodPlace.PENDING)
+        listed = int(cluster.table.pod_count.sum())
+        return "" if seated == listed else f"{seated} pods have a node, and nodes list {listed}"
+
+
+def repair(cluster: Cluster) -> None:
+    """Make the table what the pods say."""
+    table = cluster.table
+    true: dict[int, dict[str, Pod]] = {}
+    for pod, row in cluster.seated():
+        true.setdefault(row, {})[pod.uid] = pod
+    for row in range(table.high):
+        here, listed = true.get(row, {}), Counter(pod.uid for pod in table.pods[row])
+        for pod in [*table.pods[row]]:
+            if pod.uid not in here or listed[pod.uid] > 1:
+                listed[pod.uid] -= 1
+                cluster.vacate(pod, row)
+        for uid, pod in here.items():
+            if not listed[uid]:
+                cluster.occupy(pod, row)
+    _recount(cluster, true)
+
+
+def _recount(cluster: Cluster, true: dict[int, dict[str, Pod]]) -> None:
+    table = cluster.table
+    columns = [*table.requested.items()]
+    for column in (*(column for _, column in columns), table.nonzero_cpu, table.nonzero_memory, table.pod_count):
+        column[:] = np.zeros_like(column)
+    for row, pods in true.items():
+        for pod in pods.values():
+            for resource, column in columns:
+                column[row] += pod.shape.request.get(resource, 0)
+            table.nonzero_cpu[row] += pod.shape.nonzero_cpu
+            table.nonzero_memory[row] += pod.shape.nonzero_memory
+            table.pod_count[row] += 1
+    for row in range(table.high):
+        table.content.touch(row)
+    cluster.gangs.recount()

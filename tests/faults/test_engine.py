@@ -1,0 +1,151 @@
+"""Faults of the API as the engine sees them, in both manners: nothing is lost or bound twice, no room leaks."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from fairlead.cli.dumping import Told, compare
+from fairlead.errors import Conflict, Forbidden, InternalError
+from fairlead.model import kinds
+from fairlead.testing.builders import node, priority_class
+from tests.faults.faulty_port import MANNERS, Faults, FaultyWorld, binds, deletes, statuses
+
+HUGE = {"cpu": "9223372036854775807", "pods": "9223372036854775807", "memory": "8191Pi"}
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize("watch_delay", [0.0, 0.5, 3.0])
+def test_a_lost_answer_to_the_bind_of_a_gang_member_leaks_no_room(manner: str, watch_delay: float) -> None:
+    faults = Faults()
+    world = FaultyWorld(faults, 1, watch_delay=watch_delay)
+    faults.lose_answer(binds("m-1"))
+    world.gang("m", 3, manner, cpu="2")
+    world.run(60)
+    assert not world.waiting()
+    world.check()
+    for at in range(3):
+        world.delete(kinds.POD, f"m-{at}")
+    world.run(60)
+    world.apply(world.one("whole-node", manner, cpu="8"))
+    world.run(30)
+    assert world.bindings() == {"whole-node": "node-0"}
+    world.check()
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize("watch_delay", [0.5, 5.0])
+def test_a_place_is_not_given_up_while_nobody_knows_whether_the_bind_arrived(manner: str, watch_delay: float) -> None:
+    faults = Faults()
+    world = FaultyWorld(faults, 1, watch_delay=watch_delay)
+    faults.lose_answer(binds("first"), times=3)
+    world.apply(world.one("first", manner, cpu="6"), world.one("second", manner, cpu="6"))
+    world.run(60)
+    assert world.overcommitted() == {}
+    assert len(world.waiting()) == 1
+    world.check()
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_a_bind_that_never_arrived_is_sent_again(manner: str) -> None:
+    faults = Faults()
+    world = FaultyWorld(faults, 1)
+    faults.refuse(binds(), times=2, error=InternalError("etcdserver: request timed out"))
+    world.apply(world.one("a", manner))
+    world.run(60)
+    assert world.waiting() == []
+    world.check()
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_a_bind_that_is_refused_twice_for_the_same_reason_strands_nobody(manner: str) -> None:
+    faults = Faults()
+    world = FaultyWorld(faults, 1)
+    faults.refuse(binds("g-"), times=4, error=Forbidden("not now"))
+    world.gang("g", 4, manner)
+    world.run(120)
+    assert world.waiting() == []
+    world.check()
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_a_pod_that_somebody_else_has_bound_meanwhile_is_left_where_it_is(manner: str) -> None:
+    faults = Faults()
+    world = FaultyWorld(faults, 2, watch_delay=2.0)
+    faults.refuse(binds("a"), times=1, error=Conflict('pod a is already assigned to node "node-1"'))
+    world.apply(world.one("a", manner, cpu="8"))
+    world.bind("a", "node-1")
+    world.run(30)
+    assert world.bindings() == {"a": "node-1"}
+    world.apply(world.one("b", manner, cpu="8"))
+    world.run(30)
+    assert world.bindings() == {"a": "node-1", "b": "node-0"}
+    world.check()
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_one_node_of_absurd_size_stops_nobody(manner: str) -> None:
+    world = FaultyWorld(Faults(), [node("a"), node("b"), node("huge").offers(HUGE)])
+    world.gang("g", 3, manner)
+    world.apply(world.one("probe", manner), world.one("large", manner, cpu="4000"))
+    world.run(20)
+    assert world.waiting() == []
+    assert world.bindings()["large"] == "huge"
+    world.check()
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_lost_and_refused_deletions_make_room_in_the_end_and_are_not_repeated_while_under_way(manner: str) -> None:
+    faults = Faults()
+    world = FaultyWorld(faults, 1, watch_delay=0.5)
+    world.apply(priority_class("high", 1000))
+    world.gang("low", 1, manner, cpu="2", members=4)
+    world.run(10)
+    faults.refuse(deletes(), times=1)
+    faults.lose_answer(deletes(), times=1)
+    faults.lose_answer(statuses(), times=2)
+    world.gang("urgent", 1, manner, cpu="2", members=0)
+    world.delete(kinds.POD, "urgent-0")
+    world.apply(world.one("u", manner, cpu="2").of_priority("high").in_group("urgent"))
+    world.run(120)
+    assert "u" in world.bindings()
+    assert max(faults.count(deletes()).values()) <= 3
+    world.check()
+
+
+def test_victims_of_two_preemptors_are_deleted_once() -> None:
+    faults = Faults()
+    world = FaultyWorld(faults, 1, watch_delay=2.0)
+    world.apply(priority_class("high", 1000))
+    world.apply(*(world.one(f"low-{at}", cpu="4") for at in range(2)))
+    world.run(10)
+    world.apply(*(world.one(f"high-{at}", cpu="4").of_priority("high") for at in range(4)))
+    world.run(300)
+    assert set(faults.count(deletes()).values()) == {1}
+    assert sorted(world.bindings()) == sorted(name for name in world.bindings() if name.startswith("high"))
+    world.check()
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_a_scheduler_that_is_killed_with_binds_in_flight_leaves_no_half_gang(manner: str) -> None:
+    faults = Faults()
+    world = FaultyWorld(faults, 2, watch_delay=0.2)
+    faults.refuse(binds("g-"), times=2, after=2)
+    world.gang("g", 4, manner, cpu="2")
+    world.run(0.3)
+    world.restart()
+    world.run(60)
+    assert world.waiting() == []
+    world.check()
+
+
+def test_pods_that_have_ended_are_no_difference_between_memory_and_api(caplog: pytest.LogCaptureFixture) -> None:
+    world = FaultyWorld(Faults(), 1)
+    world.apply(world.one("short").running_for("5s").restarting("Never"), world.one("long"))
+    world.gang("g", 1, "volcano")
+    world.run(30)
+    assert world.phases()["short"] == "Succeeded"
+    with caplog.at_level(logging.WARNING):
+        assert compare(world.scheduler, Told.by(world.store))
+    assert "mismatch" not in caplog.text

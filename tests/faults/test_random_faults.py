@@ -1,0 +1,138 @@
+"""Random faults over random loads, in both manners: gangs, preemption, evictions, nodes that come and go, restarts.
+
+After each step the table and the queue hold together and nothing raised. When the faults have ended and time has
+passed, nobody waits who fits, no gang is half bound and no room is held by nobody.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.errors import ApiError
+from fairlead.model import kinds
+from fairlead.testing.builders import node, priority_class
+from tests.faults.faulty_port import MANNERS, Faults, FaultyWorld
+
+GROUP = "scheduling.k8s.io/group-name"
+
+
+class Load:
+    """Deeds that a random cluster goes through."""
+
+    def __init__(self, world: FaultyWorld, rng: Random, manner: str) -> None:
+        self._world, self._rng, self._manner = world, rng, manner
+        self._made = 0
+        self.minimums: dict[str, int] = {}
+
+    def do_something(self) -> None:
+        deed = self._rng.choices(
+            (self._pod, self._gang, self._delete, self._urgent, self._node, self._drain, self._restart),
+            weights=(5, 4, 3, 3, 1, 1, 1),
+        )[0]
+        deed()
+
+    def _name(self, prefix: str) -> str:
+        self._made += 1
+        return f"{prefix}{self._made}"
+
+    def _pod(self) -> None:
+        self._world.apply(self._world.one(self._name("p"), self._manner, cpu=str(self._rng.randint(1, 5))))
+
+    def _urgent(self) -> None:
+        built = self._world.one(self._name("u"), self._manner, cpu=str(self._rng.randint(1, 4))).of_priority("high")
+        self._world.apply(built)
+
+    def _gang(self) -> None:
+        name, size = self._name("g"), self._rng.randint(2, 5)
+        self.minimums[name] = size
+        self._world.gang(name, size, self._manner, cpu=str(self._rng.randint(1, 3)))
+
+    def _delete(self) -> None:
+        pods = self._world.list(kinds.POD)
+        if pods:
+            metadata = self._rng.choice(pods)["metadata"]
+            group = metadata.get("annotations", {}).get(GROUP, "")
+            self.minimums.pop(group, None)  # a gang that has lost a member for good need not be whole
+            if group:
+                for doc in pods:
+                    if doc["metadata"].get("annotations", {}).get(GROUP) == group:
+                        self.remove(doc["metadata"]["name"])
+            else:
+                self.remove(metadata["name"])
+
+    def remove(self, name: str) -> None:
+        with suppress(ApiError):
+            self._world.delete(kinds.POD, name)
+
+    def _node(self) -> None:
+        self._world.apply(node(self._name("n")))
+
+    def _drain(self) -> None:
+        nodes = self._world.list(kinds.NODE)
+        if len(nodes) > 1:
+            self._world.apply(node(self._rng.choice(nodes)["metadata"]["name"]).cordoned())
+
+    def _restart(self) -> None:
+        self._world.restart()
+
+
+def settled(world: FaultyWorld, load: Load) -> list[str]:
+    """What is wrong with a cluster that has had its time, computed from the Store alone."""
+    problems = [f"{name} holds too much" for name in world.overcommitted()]
+    bound: dict[str, int] = {}
+    left: dict[str, int] = {}
+    for doc in world.list(kinds.POD):
+        group = doc["metadata"].get("annotations", {}).get(GROUP, "")
+        if group and not doc["metadata"].get("deletionTimestamp"):
+            left[group] = left.get(group, 0) + 1
+            bound[group] = bound.get(group, 0) + bool(doc["spec"].get("nodeName"))
+    for group, minimum in load.minimums.items():
+        if 0 < bound.get(group, 0) < minimum <= left.get(group, 0):
+            problems.append(f"{group} is half bound: {bound[group]} of {minimum}")
+    return problems
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_random_faults_lose_nothing_and_leave_nothing_behind(manner: str, seed: int) -> None:
+    rng = Random(seed)
+    faults = Faults()
+    world = FaultyWorld(faults, rng.randint(2, 4), watch_delay=rng.choice((0.0, 0.3, 2.0)), seed=seed)
+    world.apply(priority_class("high", 1000))
+    load = Load(world, rng, manner)
+    faults.at_random(rng, rng.choice((0.05, 0.2, 0.5)))
+    for _ in range(25):
+        load.do_something()
+        world.run(rng.choice((0.1, 0.5, 2.0, 7.0)))
+        world.check()
+    faults.stop()
+    world.run(400)
+    world.check()
+    assert settled(world, load) == []
+    _nobody_waits_who_fits(world)
+    for doc in world.list(kinds.POD):
+        load.remove(doc["metadata"]["name"])
+    world.run(100)
+    for doc in world.list(kinds.NODE):
+        if not doc["spec"].get("unschedulable"):
+            world.apply(world.one(f"whole-{doc['metadata']['name']}", manner, cpu="8"))
+    world.run(60)
+    assert world.waiting() == []
+    world.check()
+
+
+def _nobody_waits_who_fits(world: FaultyWorld) -> None:
+    """Of pods that stand alone: no node in use has the room that one of them asks for."""
+    cordoned = {doc["metadata"]["name"] for doc in world.list(kinds.NODE) if doc["spec"].get("unschedulable")}
+    room = {name: left for name, left in world.room().items() if name not in cordoned}
+    for name in world.waiting():
+        doc = world.pod(name)
+        if not doc["metadata"].get("annotations", {}).get(GROUP):
+            wanted = 1000 * int(doc["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+            assert all(left < wanted for left in room.values()), (name, wanted, room)
