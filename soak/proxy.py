@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import ssl
 import threading
 import time
@@ -70,6 +71,8 @@ class Proxy:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.connections = 0
+        self.identity = ""
+        """Who the scheduler says it is when it takes the lease."""
 
     @property
     def url(self) -> str:
@@ -145,6 +148,8 @@ class Proxy:
             return web.Response(status=500)
         body = await request.read()
         method, path = request.method, request.path
+        if about(path) == "leases" and (named := re.search(rb"[\w.-]+_[0-9a-f-]{36}", body)):
+            self.identity = named.group().decode()
         if faults.hang(method, path):
             await asyncio.sleep(3600)
         if faults.delay:

@@ -166,11 +166,11 @@ def leader_killed_and_stopped(scheduler: str) -> Outcome:
         time.sleep(25)
         first.kill(signal.SIGCONT)
         _settle(stage, names)
-        logs = {"alpha": first.proxy.log, "beta": second.proxy.log}
+        logs = {one.proxy.identity: one.proxy.log for one in (first, second)}
         return Outcome("leader stopped", stage.validator.verdict(expected=set(names), logs=logs))
 
 
-def kills(scheduler: str, *, times: int = 20) -> Outcome:
+def kills(scheduler: str, *, times: int = 100) -> Outcome:
     """The scheduler is killed at random moments, again and again, while pods arrive."""
     rng = random.Random(1)
     with staged(scheduler, nodes=20) as stage:
@@ -179,7 +179,7 @@ def kills(scheduler: str, *, times: int = 20) -> Outcome:
         stage.cluster.wait_bound(["first"], 60)
         names: list[str] = []
         for turn in range(times):
-            more = _names(f"k{turn}", 15)
+            more = _names(f"k{turn}", 10)
             names += more
             stage.cluster.make_pods(more, cpu="100m")
             time.sleep(rng.uniform(0.05, 1.5))

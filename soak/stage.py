@@ -87,10 +87,8 @@ class Stage:
         return [sys.executable, "-m", "fairlead", "scheduler", "--secure-port=0"]
 
     def _run(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
-        # A hostname of its own for each: leases name their holder by it, and the validator tells them apart.
-        environment = {**os.environ, "HOSTNAME": name}
         with (self.directory / f"{name}.log").open("ab") as log:
-            return subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+            return subprocess.Popen(command, stdout=log, stderr=log)
 
     def close(self) -> None:
         for instance in self.instances:

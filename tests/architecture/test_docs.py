@@ -15,7 +15,7 @@ DOCS = REPOSITORY / "docs"
 RECORDS = sorted((DOCS / "decisions").glob("*.md"))
 PAGES = [REPOSITORY / "CONTRIBUTING.md", REPOSITORY / "README.md", *sorted(DOCS.glob("*.md"))]
 FORM = ["Problem", "Alternatives", "Choice", "Consequences"]
-QUESTIONS = 8
+QUESTIONS = 9
 """Walks through the code that docs/architecture.md promises."""
 
 

@@ -21,7 +21,7 @@ from fairlead.api.store.store import Store
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import CONFIG_MAP
 
-KILLS = 200
+KILLS = int(os.environ.get("FAIRLEAD_KILLS", "200"))
 OBJECTS = 40
 Acknowledged = dict[str, tuple[str, str] | None]
 """Of each object the last acknowledged version and content; None if its deletion was acknowledged."""

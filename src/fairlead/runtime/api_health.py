@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
     from fairlead.runtime.reporting import ApiReporter
-    from fairlead.runtime.write_queue import QueueFigures
+    from fairlead.runtime.write_queue import WriteFigures
 
 NOT_READY_AFTER, UNHEALTHY_AFTER = 180.0, 600.0
 """Seconds of silence of a watch. A quiet one is heard each minute, and one whose server sends no bookmarks is begun
@@ -35,7 +35,7 @@ class ApiHealth:
         self,
         reporter: ApiReporter,
         silences: Callable[[float], Mapping[str, float]],
-        writing: Callable[[], QueueFigures],
+        writing: Callable[[], WriteFigures],
     ) -> None:
         self._reporter, self._silences, self._writing = reporter, silences, writing
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from fairlead.api.client.retry import RetryDelays
 from fairlead.errors import Unreachable
 from fairlead.runtime.questions import Answer, AnyController, Questions
-from fairlead.runtime.write_queue import QueueFigures, sum_of
+from fairlead.runtime.write_queue import WriteFigures, sum_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -115,7 +115,7 @@ class LiveRuntime:
         """Whether every controller has seen the whole of what it watches, and made its first step."""
         return all(driver.steps for driver in self._drivers)
 
-    def writing(self) -> QueueFigures:
+    def writing(self) -> WriteFigures:
         """What waits to be written, of all controllers."""
         return sum_of([driver.writer.figures() for driver in self._drivers])
 

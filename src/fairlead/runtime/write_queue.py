@@ -117,7 +117,7 @@ class AdaptiveLimit:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueFigures:
+class WriteFigures:
     """What waits, is on its way and is the oldest in seconds, by class."""
 
     waiting: Mapping[WriteClass, int]
@@ -125,9 +125,9 @@ class QueueFigures:
     oldest: Mapping[WriteClass, float]
 
 
-def sum_of(figures: Sequence[QueueFigures]) -> QueueFigures:
+def sum_of(figures: Sequence[WriteFigures]) -> WriteFigures:
     """Several queues as one."""
-    return QueueFigures(
+    return WriteFigures(
         {rank: sum(one.waiting.get(rank, 0) for one in figures) for rank in WriteClass},
         {rank: sum(one.on_the_way.get(rank, 0) for one in figures) for rank in WriteClass},
         {rank: max((one.oldest.get(rank, 0.0) for one in figures), default=0.0) for rank in WriteClass},
@@ -264,11 +264,11 @@ class WriteQueue:
             self._waiting[rank] = self._on_the_way[rank] = 0
         return left
 
-    def figures(self, now: float) -> QueueFigures:
+    def figures(self, now: float) -> WriteFigures:
         oldest = dict.fromkeys(WriteClass, 0.0)
         for queued in self._all():
             oldest[queued.rank] = max(oldest[queued.rank], now - queued.since)
-        return QueueFigures(dict(self._waiting), dict(self._on_the_way), oldest)
+        return WriteFigures(dict(self._waiting), dict(self._on_the_way), oldest)
 
     def _all(self) -> Iterator[Queued]:
         return (queued for lane in list(self._lanes.values()) for queued in list(lane.waiting))

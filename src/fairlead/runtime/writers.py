@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fairlead.errors import ApiError, InternalError, NotSent
 from fairlead.model.flow import Doc, Reply, Write
-from fairlead.runtime.write_queue import Queued, QueueFigures, WriteQueue, class_of
+from fairlead.runtime.write_queue import Queued, WriteFigures, WriteQueue, class_of
 
 if TYPE_CHECKING:
     from fairlead.api.client.retry import Throttle
@@ -64,7 +64,7 @@ class Writer(Protocol):
         """Give up whatever is left, at once."""
         ...
 
-    def figures(self) -> QueueFigures:
+    def figures(self) -> WriteFigures:
         """What waits to be written."""
         ...
 
@@ -94,7 +94,7 @@ class ConcurrentWriter:
             self._deliver(unsent)
         self._send_more()
 
-    def figures(self) -> QueueFigures:
+    def figures(self) -> WriteFigures:
         return self._queue.figures(_now())
 
     async def finish(self, within: float) -> int:
@@ -185,9 +185,9 @@ class StoreWriter:
         self.cut()
         return left
 
-    def figures(self) -> QueueFigures:
+    def figures(self) -> WriteFigures:
         waiting = Counter(class_of(write) for write in self._queue)
-        return QueueFigures(waiting, {}, {})
+        return WriteFigures(waiting, {}, {})
 
     def cut(self) -> None:
         self._queue.clear()
