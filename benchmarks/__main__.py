@@ -17,7 +17,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import api, clients, gangs, plugins, questions, scheduling, volcano, whole
+from benchmarks import api, claims, clients, gangs, plugins, questions, scheduling, volcano, whole
 from benchmarks.row import Row
 from fairlead.runtime.collecting import collect_rarely
 
@@ -31,6 +31,9 @@ BENCHES: list[tuple[tuple[str, ...], Bench]] = [
     (plugins.rows_of("SchedulingPodAntiAffinity"), plugins.bench_pod_anti_affinity),
     (plugins.rows_of("TopologySpreading"), plugins.bench_topology_spreading),
     (("PreemptionBasic/1000Nodes", "PreemptionBasic/5000Nodes"), plugins.bench_preemption),
+    (("ClaimTemplates/500Nodes",), claims.bench_templates),
+    (tuple(f"ClaimSteadyState/{name}" for name in claims.BARS), claims.bench_steady_state),
+    (("ClaimInVain/100Nodes",), claims.bench_backtracking),
     (("VirtualRuntime/PodLife",), scheduling.bench_virtual_runtime),
     (("VirtualRuntime/IdleHour",), scheduling.bench_idle_hour),
     (("GangOf1000/5000Nodes",), gangs.bench_large_gang),

@@ -1,4 +1,5 @@
-"""Decisions recorded from the real kube-scheduler 1.36.4, decided again: feasible nodes, scores, messages, victims.
+"""Decisions recorded from the real kube-scheduler 1.36.4, decided again: feasible nodes, scores, messages, victims,
+and what resource claims are given.
 
 The recordings are small clusters made at random; data/README.md says how they were made and what agreement means.
 """
@@ -15,7 +16,7 @@ from fairlead.sim.recording import scenarios_in
 from fairlead.sim.replay import KubeReplay, Report
 
 DATA = Path(__file__).parent / "data" / "kube"
-RECORDINGS = {"decisions": 5194, "storage": 607, "preemption": 250, "corners": 4400, "edges": 1052}
+RECORDINGS = {"decisions": 5194, "storage": 607, "preemption": 250, "corners": 4400, "edges": 1052, "claims": 2909}
 PARTS = 4
 """Each recording is replayed in as many parts, so that workers can share it."""
 
@@ -23,7 +24,7 @@ PARTS = 4
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("recording", RECORDINGS)
 def test_every_recorded_decision_is_ours_too(recording: str, part: int) -> None:
-    profiles = profiles_of(read_config(DATA / "scheduler-config.yaml"))
+    profiles = profiles_of(read_config(DATA / "scheduler-config.yaml"), compatible=True)
     report = Report()
     for number, scenario in enumerate(scenarios_in(DATA / f"{recording}.jsonl.gz")):
         if number % PARTS == part:

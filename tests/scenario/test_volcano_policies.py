@@ -249,11 +249,11 @@ def test_an_answer_of_more_than_ten_megabytes_is_none() -> None:
         hang_up(world)
 
 
-# ---- what is not built ----
+# ---- resource claims ----
 
 
 @pytest.mark.parametrize("claims", [False, True])
-def test_a_pod_with_resource_claims_is_told_that_it_cannot_be_served(claims: bool) -> None:
+def test_a_pod_whose_resource_claim_is_missing_is_told_so(claims: bool) -> None:
     world = VolcanoHarness(conf(PLACING, "gang", "predicates"), nodes(1))
     world.apply(podgroup("g", 1).in_queue("default"))
     named = [{"name": "gpu", "resourceClaimName": "mine"}] if claims else []
@@ -262,4 +262,4 @@ def test_a_pod_with_resource_claims_is_told_that_it_cannot_be_served(claims: boo
     world.run(5)
     assert bool(world.running()) is not claims
     told = world.pod("g-w-0")["status"]["conditions"][0]["message"] if claims else ""
-    assert ("cannot allocate resource claims" in told) is claims
+    assert ('could not find ResourceClaim "default/mine"' in told) is claims

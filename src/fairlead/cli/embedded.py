@@ -37,10 +37,11 @@ from fairlead.runtime.collecting import collect_rarely, spare_what_lives
 from fairlead.runtime.live import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from fairlead.api.server.explaining import AskExplainer
     from fairlead.api.store.snapshot import Snapshot
+    from fairlead.cli.device_flags import SimulatedDevices
     from fairlead.cli.fleet import Fleet
     from fairlead.cli.kubeconfig_file import KubeconfigFile
     from fairlead.config.schedulers import SchedulerAssembly
@@ -65,6 +66,7 @@ class UpOptions:
     fleet: Fleet
     kubeconfig: KubeconfigFile
     assembly: SchedulerAssembly | None = None
+    devices: Sequence[SimulatedDevices] = ()
     bind: str = "127.0.0.1"
     port: int = 0
     data: Path | None = None
@@ -196,6 +198,18 @@ class EmbeddedCluster:
             on_node(start + _AT_ONCE)
             await asyncio.sleep(0)
         self.nodes = len(known) + len(missing)
+        self._add_devices()
+
+    def _add_devices(self) -> None:
+        """A class for each kind of device, and a slice of it for each simulated node, unless they are there already."""
+        simulated = [node["metadata"]["name"] for node in self.store.list(kinds.NODE) if is_simulated(node)]
+        for devices in self.options.devices:
+            wanted = [(kinds.DEVICE_CLASS, devices.device_class())]
+            wanted += [(kinds.RESOURCE_SLICE, devices.slice_for(node)) for node in simulated]
+            with self.store.batch():
+                for kind, doc in wanted:
+                    if self.store.get(kind, "", doc["metadata"]["name"]) is None:
+                        self.store.perform(Write(Verb.CREATE, kind, "", doc["metadata"]["name"], body=doc))
 
     def _run_controllers(self) -> None:
         running = self._spawn(self._runtime.run_until_stopped(), "the runtime")

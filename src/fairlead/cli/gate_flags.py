@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fairlead.config.gates import DEFAULT_GATES, Gates, parse_feature_gates
+from fairlead.config.gates import DEFAULT_GATES, KUBE_COMPATIBLE, Gates, parse_feature_gates
 from fairlead.errors import ConfigError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -26,3 +26,13 @@ def gates_option(words: str, *, defaults: Gates = DEFAULT_GATES) -> Callable[[Co
             raise click.BadParameter(str(error), context, parameter) from None
 
     return click.option("--feature-gates", "gates", callback=parsed, default="", metavar="GATES", help=words)
+
+
+def compatible_option(command: Command) -> Command:
+    """Gives a command `--kube-compatible`."""
+    words = "Keep bugs of kube-scheduler that are mended otherwise (docs/claims.md lists them)."
+    return click.option("--kube-compatible", is_flag=True, help=words)(command)
+
+
+def with_compatibility(gates: Gates, compatible: bool) -> Gates:
+    return gates | {KUBE_COMPATIBLE} if compatible else gates

@@ -67,7 +67,7 @@ def _replay(files: tuple[Path, ...], config: Path | None, *, wanted: frozenset[s
         if config is not None
         else default_kube_config(capabilities=registry.capabilities)
     )
-    profiles = profiles_of(loaded, registry)
+    profiles = profiles_of(loaded, registry, compatible=True)
     scenarios = [
         scenario
         for path in files

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fairlead.cli.gate_flags import gates_option
+from fairlead.cli.gate_flags import compatible_option, gates_option, with_compatibility
 from fairlead.cli.volcano_flags import volcano_options, volcano_setup
 from fairlead.errors import FairleadError
 from fairlead.model.durations import parse_duration
@@ -66,6 +66,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--leader-elect-resource-name", metavar="NAME", help="The lease.")
 @click.option("--leader-elect-resource-namespace", metavar="NAME", help="Its namespace.")
 @gates_option("A=true,B=false.")
+@compatible_option
 @volcano_options
 @click.option("--volcano-controllers", is_flag=True,
               help="Make PodGroups for plain pods and keep Queues, where nobody else does.")  # fmt: skip
@@ -90,6 +91,7 @@ def scheduler_command(**flags: Any) -> None:
         raise click.UsageError("--tls-cert-file and --tls-private-key-file come together")
     if sum(flags[name] is not None for name in ("config", "policy_config_file", "policy_configmap")) > 1:
         raise click.UsageError("--config, --policy-config-file and --policy-configmap exclude each other")
+    flags["gates"] = with_compatibility(flags["gates"], flags.pop("kube_compatible"))
     volcano = volcano_setup(flags)
     if volcano is None and flags["volcano_controllers"]:
         raise click.UsageError("--volcano-controllers needs --volcano-conf")

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from fairlead.cli.device_flags import parse_device
 from fairlead.cli.fleet import DEFAULT_NODES, Fleet, parse_shape, parse_zones
-from fairlead.cli.gate_flags import gates_option
+from fairlead.cli.gate_flags import compatible_option, gates_option, with_compatibility
 from fairlead.cli.terminal import bars, log_to_stderr
 from fairlead.cli.volcano_flags import volcano_options, volcano_setup
 from fairlead.config.gates import OWN_GATES
@@ -67,6 +68,9 @@ def _not_the_users_own(context: click.Context, parameter: click.Parameter, path:
                    "taint.gpu=yes:NoSchedule.")  # fmt: skip
 @click.option("--nodes-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Shapes of nodes, or Node objects, in YAML; beside or in the place of --shape.")  # fmt: skip
+@click.option("--device", "devices", multiple=True, metavar="DRIVER:N[,NAME=VALUE...]", callback=_each(parse_device),
+              help="Devices that every node has, for resource claims: gpu.example.com:8,model=H100,memory=80Gi. "
+                   "A DeviceClass of the driver's first word (gpu) is made. May be repeated.")  # fmt: skip
 @click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), default=DEFAULT_KUBECONFIG,
               show_default=True, callback=_not_the_users_own,
               help="Where to write the kubeconfig once the cluster is ready. Never over a file that is not this "
@@ -88,6 +92,7 @@ def _not_the_users_own(context: click.Context, parameter: click.Parameter, path:
               help="Begin with the cluster in a file of `fairlead snapshot save`.")  # fmt: skip
 @click.option("-v", "--verbose", count=True, help="Say what happens on standard error (twice: everything).")
 @gates_option("A=true,B=false, as `fairlead scheduler` takes them; what gangs need is on.", defaults=OWN_GATES)
+@compatible_option
 @volcano_options
 def up_command(**flags: Any) -> None:
     """Start a cluster of simulated nodes in this terminal, and write a kubeconfig for it.
@@ -104,6 +109,7 @@ def up_command(**flags: Any) -> None:
     log_to_stderr(flags["verbose"])
     volcano = volcano_setup(flags)
     _check(flags, volcano)
+    flags["gates"] = with_compatibility(flags["gates"], flags.pop("kube_compatible"))
     fleet = _fleet(flags)
     kubeconfig = _kubeconfig_file(flags)
 
@@ -113,7 +119,7 @@ def up_command(**flags: Any) -> None:
     options = UpOptions(
         fleet=fleet, kubeconfig=kubeconfig, assembly=_assembly(flags, volcano),
         snapshot=None if flags["snapshot"] is None else _read(flags["snapshot"]),
-        **{name: flags[name] for name in ("bind", "port", "data", "fsync", "controllers")},
+        **{name: flags[name] for name in ("bind", "port", "data", "fsync", "controllers", "devices")},
     )  # fmt: skip
     asyncio.run(_up(options))
 

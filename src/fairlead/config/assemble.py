@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from fairlead.config.gates import DEFAULT_GATES
+from fairlead.config.gates import DEFAULT_GATES, KUBE_COMPATIBLE
 from fairlead.config.registry import METHOD_OF_POINT, PluginRegistry
 from fairlead.framework.plugin import takes_part
 from fairlead.framework.profile import Profile
@@ -27,14 +27,28 @@ rescues pods may rescue gangs."""
 
 
 def profiles_of(
-    config: KubeConfig, registry: PluginRegistry | None = None, *, extenders: tuple[Extender, ...] = ()
+    config: KubeConfig,
+    registry: PluginRegistry | None = None,
+    *,
+    extenders: tuple[Extender, ...] = (),
+    compatible: bool = False,
 ) -> list[Profile]:
+    """`compatible` keeps bugs of the original that are mended otherwise, and so does the gate for it."""
     registry = registry or PluginRegistry()
-    return [profile_from(profile, registry, extenders=extenders, gates=config.gates) for profile in config.profiles]
+    compatible = compatible or KUBE_COMPATIBLE in config.gates
+    return [
+        profile_from(profile, registry, extenders=extenders, gates=config.gates, compatible=compatible)
+        for profile in config.profiles
+    ]
 
 
 def profile_from(
-    config: KubeProfile, registry: PluginRegistry, *, extenders: tuple[Extender, ...] = (), gates: Gates = DEFAULT_GATES
+    config: KubeProfile,
+    registry: PluginRegistry,
+    *,
+    extenders: tuple[Extender, ...] = (),
+    gates: Gates = DEFAULT_GATES,
+    compatible: bool = False,
 ) -> Profile:
     listed = {name for entries in config.points.values() for name, _ in entries}
     made = {name: registry.create(name, _args(config, name, gates)) for name in sorted(listed)}
@@ -52,6 +66,7 @@ def profile_from(
         # All of them is what None says, and the short way to a choice is open only then.
         percentage=None if config.percentage_of_nodes_to_score == 100 else config.percentage_of_nodes_to_score,
         extenders=extenders,
+        compatible=compatible,
     )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+from fairlead.cel.selectors import compile_selector
 from fairlead.config import plugin_args
 from fairlead.config.problems import suggestion
 from fairlead.errors import ConfigError
 from fairlead.model.requirements import NOTHING
 from fairlead.model.selectors import NodeSelector, parse_node_selector, parse_preferred_terms
 from fairlead.model.terms import SpreadConstraint
+from fairlead.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.plugins.gang import TIMEOUT, GangScheduling
 from fairlead.plugins.node_affinity import NodeAffinityPlugin
 from fairlead.plugins.pod_affinity import InterPodAffinity
@@ -110,6 +112,13 @@ def inter_pod_affinity(args: Args) -> InterPodAffinity:
     return InterPodAffinity(
         hard_pod_affinity_weight=affinity.hard_pod_affinity_weight,
         ignore_preferred_terms_of_existing_pods=affinity.ignore_preferred_terms_of_existing_pods,
+    )
+
+
+def dynamic_resources(args: Args) -> DynamicResources:
+    given = _typed(args, plugin_args.DynamicResourcesArgs)
+    return DynamicResources(
+        compile_selector, filter_timeout=given.filter_timeout, binding_timeout=given.binding_timeout or 600.0
     )
 
 

@@ -13,6 +13,9 @@ from fairlead.config.problems import suggestion
 from fairlead.errors import ConfigError
 
 Gates = frozenset[str]
+KUBE_COMPATIBLE = "KubeCompatible"
+"""On with `--kube-compatible`, which keeps bugs of kube-scheduler that are mended otherwise. It is no gate of the
+original, and `--feature-gates` does not know it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ BUILT_IN: Mapping[str, str] = {
     "VolumeZone": "fairlead.plugins.volume_zone:VolumeZone",
     "PodTopologySpread": "fairlead.config.factories:pod_topology_spread",
     "InterPodAffinity": "fairlead.config.factories:inter_pod_affinity",
-    "DynamicResources": "fairlead.plugins.devices:DynamicResources",
+    "DynamicResources": "fairlead.config.factories:dynamic_resources",
     "DefaultPreemption": "fairlead.config.factories:default_preemption",
     "NodeResourcesBalancedAllocation": "fairlead.config.factories:balanced_allocation",
     "ImageLocality": "fairlead.plugins.images:ImageLocality",

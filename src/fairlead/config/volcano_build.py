@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.outside.extender_wire import ExtenderConnection
+from fairlead.cel.selectors import compile_selector
 from fairlead.config.problems import CheckStage, ConfigProblems
 from fairlead.config.source import document_source
 from fairlead.config.volcano import load_volcano_config
@@ -23,6 +24,7 @@ from fairlead.errors import ConfigError
 from fairlead.framework.profile import Profile, Rounds
 from fairlead.framework.tiers import Enabled, TierPlugin
 from fairlead.plugins.binder import DefaultBinder
+from fairlead.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.plugins.volcano.arguments import Arguments
 from fairlead.plugins.volcano.catalogue import HIERARCHY, tier_plugin
 from fairlead.plugins.volcano.devices.deviceshare import DeviceShare
@@ -114,7 +116,8 @@ def _made(plugin: ListedPlugin, config: VolcanoConfig, options: VolcanoOptions) 
     if plugin.name == VolcanoExtender.name:
         return _extender(arguments, options)
     if plugin.name == Predicates.name:
-        return Predicates.of(arguments, volumes=_volumes(arguments, config, options))
+        devices = _devices(arguments)
+        return Predicates.of(arguments, volumes=_volumes(arguments, config, options), devices=devices)
     if plugin.name == Capacity.name:
         return capacity(arguments, hierarchy=plugin.on(HIERARCHY, default=False), gated=_QUEUE_GATES in options.gates)
     if ":" not in plugin.name:
@@ -154,6 +157,13 @@ def _volumes(arguments: Arguments, config: VolcanoConfig, options: VolcanoOption
     return VolumeBinding(bind_timeout=timeout, shape=shape, asks_drivers=asks)
 
 
+def _devices(arguments: Arguments) -> DynamicResources:
+    """What allocates resource claims."""
+    return DynamicResources(
+        compile_selector, filter_timeout=arguments.whole("dynamicresources.filterTimeoutSeconds", 10)
+    )
+
+
 def _shape(given: Any) -> list[tuple[int, int]]:
     """Points of utilisation and score; what is none at all counts as not given."""
     points = given if isinstance(given, list) and given else [{"utilization": 0, "score": 10}, {"utilization": 100}]
@@ -168,10 +178,10 @@ def _binding_points(config: VolcanoConfig, options: VolcanoOptions) -> dict[str,
     if predicates is None:
         return {"prebind": locks, "bind": (binder,)}
     arguments = Arguments(predicates.arguments)
-    if not arguments.flag("predicate.VolumeBindingEnable", default=True):
-        return {"prebind": locks, "bind": (binder,)}
-    volumes = _volumes(arguments, config, options)
-    return {"reserve": (volumes,), "prebind": (volumes, *locks), "bind": (binder,)}
+    reserving: tuple[Plugin, ...] = (_devices(arguments),)
+    if arguments.flag("predicate.VolumeBindingEnable", default=True):
+        reserving = (_volumes(arguments, config, options), *reserving)
+    return {"reserve": reserving, "prebind": (*reserving, *locks), "bind": (binder,)}
 
 
 def _locks(config: VolcanoConfig) -> tuple[Plugin, ...]:

@@ -28,6 +28,7 @@ from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespaces import Namespaces, ServiceAccounts
 from fairlead.controllers.nodes.node_lifecycle import NodeLifecycle
 from fairlead.controllers.nodes.pod_eviction import PodEviction
+from fairlead.controllers.resource_claims import ResourceClaims
 from fairlead.controllers.resource_quota import ResourceQuotaController
 from fairlead.controllers.storage.ephemeral_volumes import EphemeralVolumes
 from fairlead.controllers.storage.volume_binder import VolumeBinder
@@ -69,6 +70,7 @@ _CONTROLLERS: Mapping[str, type[Member]] = {
     "daemonset-controller": DaemonSets,
     "job-controller": Jobs,
     "ephemeral-volume-controller": EphemeralVolumes,
+    "resourceclaim-controller": ResourceClaims,
     "persistentvolume-binder-controller": VolumeBinder,
     "volume-provisioner": VolumeProvisioner,
     "disruption-controller": Disruptions,

@@ -38,6 +38,9 @@ RESOURCES = {
     kinds.CSI_DRIVER: events.CSI_DRIVER,
     kinds.CSI_STORAGE_CAPACITY: events.CSI_STORAGE_CAPACITY,
     kinds.VOLUME_ATTACHMENT: events.VOLUME_ATTACHMENT,
+    kinds.RESOURCE_CLAIM: events.RESOURCE_CLAIM,
+    kinds.RESOURCE_SLICE: events.RESOURCE_SLICE,
+    kinds.DEVICE_CLASS: events.DEVICE_CLASS,
     **dict.fromkeys(GROUP_KINDS, events.POD_GROUP),
     kinds.VC_HYPER_NODE: events.HYPER_NODE,
 }

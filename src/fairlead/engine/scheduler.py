@@ -142,6 +142,9 @@ class Scheduler:
         if not self._is_held_up():
             self.guard.do("rounds", self._run_rounds, changes)
         self.guard.tick(now)
+        if self.cluster.to_write:
+            self._writes += self.cluster.to_write
+            self.cluster.to_write = []
         return self._writes
 
     def _look_after_gangs(self) -> None:

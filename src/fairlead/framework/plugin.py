@@ -101,8 +101,8 @@ class Errand(Protocol):
 
     def start(self, now: float) -> list[Write]: ...
 
-    def progress(self, now: float, cluster: Cluster, replies: Sequence[Reply]) -> Status | None:
-        """None while it goes on."""
+    def progress(self, now: float, cluster: Cluster, replies: Sequence[Reply]) -> Status | list[Write] | None:
+        """How it ended; None while it goes on, or the writes that it goes on with."""
         ...
 
     def wake_at(self) -> float | None: ...

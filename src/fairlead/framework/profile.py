@@ -62,6 +62,8 @@ class Profile:
     extenders: tuple[Extender, ...] = ()
     rounds: Rounds | None = None
     """If it is not None, pods are placed in Volcano's rounds, and the points above are not asked."""
+    compatible: bool = False
+    """Keep the original's bugs where decisions differ for them."""
     gangs: GangRules | None = field(init=False, default=None)
     """How groups are scheduled as wholes, taken from the plugin that says it; None schedules members singly."""
 

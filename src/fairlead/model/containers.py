@@ -18,12 +18,13 @@ Amounts = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """`init` containers have ended when the others run."""
+    """`init` containers have ended when the others run, except a `sidecar`."""
 
     name: str
     requests: Amounts = ()
     limits: Amounts = ()
     init: bool = False
+    sidecar: bool = False
 
     def request(self, resource: str) -> int | None:
         return next((amount for name, amount in self.requests if name == resource), None)
@@ -54,6 +55,7 @@ def _container(container: Mapping[str, Any], *, init: bool, path: str) -> Contai
         requests=_amounts(resources.get("requests"), f"{path}.requests"),
         limits=_amounts(resources.get("limits"), f"{path}.limits"),
         init=init,
+        sidecar=init and container.get("restartPolicy") == "Always",
     )
 
 

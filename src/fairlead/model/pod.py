@@ -12,6 +12,7 @@ from functools import lru_cache
 from sys import intern
 from typing import Any, NamedTuple
 
+from fairlead.model.device_claims import ClaimEntry, claim_entries
 from fairlead.model.documents import EMPTY, MALFORMED, ModelError, malformed
 from fairlead.model.events import ASSIGNED_POD, UNSCHEDULABLE_POD, ActionType, ClusterEvent
 from fairlead.model.pod_volumes import PodVolume, VolumeSource
@@ -75,8 +76,8 @@ def group_ref(api: str, namespace: str, name: str) -> GroupRef:
 class Pod:
     """Times are seconds since the epoch. `group` is the native group's name; `group_ref` is the group in whatever API.
     `first_owner` is the name of the first owner, in control or not. `scheduled_since` is when its condition
-    PodScheduled became true. `claim_statuses` is opaque and only good for telling whether they changed. Annotations
-    leave out what kubectl keeps there for itself."""
+    PodScheduled became true. `claim_statuses` is an encoding that model/device_claims.py reads. Annotations leave out
+    what kubectl keeps there for itself."""
 
     uid: str
     namespace: str
@@ -103,6 +104,7 @@ class Pod:
     claim_statuses: bytes
     resource_version: str
     generation: int
+    resource_claims: tuple[ClaimEntry, ...] = ()
 
     @property
     def terminating(self) -> bool:
@@ -173,6 +175,7 @@ def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
         claim_statuses=_claim_statuses(status) if status else b"",
         resource_version=metadata.get("resourceVersion") or "",
         generation=metadata.get("generation") or 0,
+        resource_claims=claim_entries(spec) if shape.claims else (),
     )
 
 

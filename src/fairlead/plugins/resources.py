@@ -15,13 +15,15 @@ import numpy as np
 from fairlead.framework.plugin import Hint, Interest, Scope
 from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.framework.sums import has_room, room_on
-from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
-from fairlead.model.node import Node
-from fairlead.model.pod import Pod
+from fairlead.model import kinds
+from fairlead.model.events import DEVICE_CLASS, NODE, POD, ActionType, ClusterEvent
 from fairlead.model.quantity import MAX_INT64, is_extended, is_scalar
 from fairlead.model.reasons import SKIP, Reason, Reject, Status, Verdict
+from fairlead.plugins.dynamic_resources.extended import may_be_served
 from fairlead.plugins.normalise import BrokenLine, percent, rounded
 from fairlead.plugins.placement_fit import most_allocated
+from fairlead.plugins.resource_hints import after_class, after_node_change, after_pod_change
+from fairlead.state.devices import devices_of
 from fairlead.state.free_amounts import (
     EVENNESS,
     EXACT_BELOW,
@@ -42,7 +44,9 @@ if TYPE_CHECKING:
 
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.gang import Proposal
+    from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
+    from fairlead.state.devices import ExtendedNames
     from fairlead.state.gangs import Gang
     from fairlead.state.table import NodeTable
 
@@ -54,13 +58,15 @@ _FIT_SCORE = "NodeResourcesFit.score"
 
 class Request:
     """A pod's requests, and the refusal of a node that lacks some (framework/sums.Sums). `needs` are the requests as a
-    column for FreeAmounts; None unless they are only cpu and memory, in amounts that floats hold exactly."""
+    column for FreeAmounts; None unless they are only cpu and memory, in amounts that floats hold exactly. `servable`
+    are the resources that a device class may serve on nodes that have none of them."""
 
-    __slots__ = ("asked", "needs", "plain", "plugin")
+    __slots__ = ("asked", "needs", "plain", "plugin", "servable")
 
     def __init__(self, asked: Mapping[str, int], plugin: str) -> None:
         self.asked = asked
         self.plugin = plugin
+        self.servable = tuple(resource for resource in asked if may_be_served(resource))
         self.plain = all(resource in RESOURCES and amount < EXACT_BELOW for resource, amount in asked.items())
         self.needs: NDArray[np.float64] = np.array(
             [(1.0,), *[(float(asked.get(resource) or -np.inf),) for resource in RESOURCES]]
@@ -101,6 +107,8 @@ class NodeResourcesFit(CachedPlugin):
         self._ignored_resources = frozenset(ignored_resources)
         self._ignored_groups = frozenset(ignored_groups)
         self._reasons: dict[str, Reason] = {}
+        self._names: ExtendedNames | None = None
+        """Which classes serve extended resources, once a pod asked for one: hints are told of no cluster."""
         names = [name for name, _ in self._resources]
         by_name = dict(self._resources)
         self._weights = (by_name["cpu"], by_name["memory"]) if sorted(names) == ["cpu", "memory"] else None
@@ -112,7 +120,20 @@ class NodeResourcesFit(CachedPlugin):
     def events(self) -> Sequence[Interest]:
         pods = ClusterEvent(POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN)
         nodes = ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)
-        return Interest(pods, _after_pod_change), Interest(nodes, _after_node_change)
+        classes = ClusterEvent(DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE)
+        return (
+            Interest(pods, after_pod_change),
+            Interest(nodes, self._after_node_change),
+            Interest(classes, after_class),
+        )
+
+    def epoch(self, cluster: Cluster) -> int:
+        """A device class may serve a resource from now on, or not any more."""
+        return cluster.object_index.of(kinds.DEVICE_CLASS).version
+
+    def _after_node_change(self, pod: Pod, old: object, new: object) -> Hint:
+        names = self._names
+        return after_node_change(pod, old, new, lambda resource: names is not None and bool(names.class_of(resource)))
 
     # ---- filter ----
 
@@ -123,15 +144,22 @@ class NodeResourcesFit(CachedPlugin):
         cycle.notes[self.name] = Request(asked, self.name)
         return None
 
-    def sums(self, cycle: Cycle) -> Request:
-        note: Request = cycle.notes[self.name]
-        return note
+    def sums(self, cycle: Cycle) -> Request | None:
+        request: Request = cycle.notes[self.name]
+        return None if self._served(cycle, request) else request
+
+    def _served(self, cycle: Cycle, request: Request) -> tuple[str, ...]:
+        """The resources that a device class serves on nodes that have none of them."""
+        if not request.servable or not cycle.cluster.object_index.of(kinds.DEVICE_CLASS):
+            return ()
+        names = self._names = devices_of(cycle.cluster).extended
+        return tuple(resource for resource in request.servable if names.class_of(resource))
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
-        request = self.sums(cycle)
+        request: Request = cycle.notes[self.name]
         block = room_of(cycle.cluster).block(nodes)
         if block is None or not request.plain:
-            return self._filter_with_care(request, nodes)
+            return self._filter_with_care(request, nodes, self._served(cycle, request))
         short = block[FREE] < request.needs
         return self._shortages(request, nodes, short) if np.count_nonzero(short) else ()
 
@@ -142,12 +170,14 @@ class NodeResourcesFit(CachedPlugin):
             of = short[1 + RESOURCES.index(resource)]
             yield Reject(self._reason(resource), of, final=nodes.allocatable(resource) < amount)
 
-    def _filter_with_care(self, request: Request, nodes: Nodes) -> Iterable[Reject]:
+    def _filter_with_care(self, request: Request, nodes: Nodes, served: Sequence[str]) -> Iterable[Reject]:
         """The general way: for requests of other resources, and for amounts that floats do not hold exactly."""
         yield Reject(self._TOO_MANY, nodes.take(nodes.table.pod_count) >= nodes.allocatable("pods"))
         for resource, amount in request.asked.items():
             allocatable = nodes.allocatable(resource)
             short = allocatable - nodes.requested(resource) < amount
+            if resource in served:
+                short &= allocatable > 0
             yield Reject(self._reason(resource), short, final=allocatable < amount)
 
     def _reason(self, resource: str) -> Reason:
@@ -162,7 +192,11 @@ class NodeResourcesFit(CachedPlugin):
         return resource in self._ignored_resources or resource.split("/", 1)[0] in self._ignored_groups
 
     def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
-        request, table = self.sums(cycle), cycle.cluster.table
+        request: Request = cycle.notes[self.name]
+        table = cycle.cluster.table
+        served = [r for r in self._served(cycle, request) if table.allocatable_column(r).item(row) <= 0]
+        if served:
+            request = Request({r: amount for r, amount in request.asked.items() if r not in served}, self.name)
         places = table.allocatable_column("pods").item(row) - table.pod_count.item(row)
         if places > 0 and has_room(table, row, request.asked):
             return None
@@ -414,42 +448,3 @@ def _used_column(table: NodeTable, resource: str) -> NDArray[np.int64]:
     if resource == "memory":
         return table.nonzero_memory
     return table.requested_column(resource)
-
-
-# ---- hints ----
-
-
-def _after_pod_change(pod: Pod, old: object, new: object) -> Hint:
-    if not isinstance(new, Pod):
-        gone = isinstance(old, Pod) and bool(old.node_name or old.nominated_node)
-        return Hint.QUEUE if gone else Hint.SKIP
-    if new.uid == pod.uid:
-        return Hint.QUEUE
-    if not new.node_name or not isinstance(old, Pod):
-        return Hint.SKIP
-    wanted = pod.shape.fit_request
-    freed = any(
-        amount > 0 and new.shape.request.get(resource, 0) < old.shape.request.get(resource, 0)
-        for resource, amount in wanted.items()
-    )
-    return Hint.QUEUE if freed else Hint.SKIP
-
-
-def _after_node_change(pod: Pod, old: object, new: object) -> Hint:
-    if not isinstance(new, Node) or not _fits_empty(pod, new):
-        return Hint.SKIP
-    if not isinstance(old, Node):
-        return Hint.QUEUE
-    wanted = pod.shape.fit_request
-    grew = new.allocatable.get("pods", 0) > old.allocatable.get("pods", 0) or any(
-        amount > 0 and new.allocatable.get(resource, 0) > old.allocatable.get(resource, 0)
-        for resource, amount in wanted.items()
-    )
-    return Hint.QUEUE if grew else Hint.SKIP
-
-
-def _fits_empty(pod: Pod, node: Node) -> bool:
-    """Whether a pod would fit on a node without other pods."""
-    if node.allocatable.get("pods", 0) < 1:
-        return False
-    return all(amount <= node.allocatable.get(r, 0) for r, amount in pod.shape.fit_request.items() if amount > 0)

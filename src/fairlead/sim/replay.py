@@ -7,11 +7,14 @@ to break, so after each decision the replay follows the recorded one.
 
 A decision that is `partial` tells only the chosen node, and the scores of some: it agrees when that node is among our
 best, and those scores are ours.
+
+Decisions about resource claims say more (claim_replay.py): what kept a pod from being tried at all, the allocations it
+was given, and what went wrong when they were written down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -23,8 +26,11 @@ from fairlead.engine.cycle.placement import ScoreSheet, Search
 from fairlead.errors import ScenarioError
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
+from fairlead.framework.points import merge_admission
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
+from fairlead.plugins.dynamic_resources.plugin import DynamicResources
+from fairlead.sim.claim_replay import ClaimReplay, failed_in_filter, failed_in_prebind, same_error, same_gate
 from fairlead.state.cluster import Cluster
 
 if TYPE_CHECKING:
@@ -101,6 +107,7 @@ class KubeReplay:
         self._independent = bool(self._doc.get("independent"))
         self._nominated: dict[int, list[Pod]] = {}
         self._build()
+        self._claims = ClaimReplay(self._cluster, self._doc.get("objects") or (), self._doc["existing"])
 
     def decisions(self) -> Iterator[list[DecisionDifference]]:
         """Decide each recorded pod again; for each, the differences."""
@@ -137,6 +144,13 @@ class KubeReplay:
     # ---- one decision ----
 
     def _decide(self, index: int, decision: Doc) -> Iterator[DecisionDifference]:
+        self._claims.before(decision)
+        for name, expected, got in self._differences(index, decision):
+            yield DecisionDifference(self._scenario.file, self._scenario.seed, index, name, expected, got)
+        self._follow(decision)
+        self._claims.after(decision)
+
+    def _differences(self, index: int, decision: Doc) -> Iterator[tuple[str, Any, Any]]:
         pod = self._waiting(decision["pod"])
         if pod is None:
             raise ScenarioError(f"{self._scenario.file}:{self._scenario.line}: decision {index} has no usable pod")
@@ -146,6 +160,11 @@ class KubeReplay:
                 f"{self._scenario.file}:{self._scenario.line}: the pod of decision {index} wants the scheduler"
                 f" {pod.scheduler_name!r}, which the configuration has no profile for"
             )
+        gate = merge_admission(evaluator.profile.at("admit"), lambda plugin, pod: plugin.admit(pod, self._cluster), pod)
+        if gate is not None or decision.get("gated"):
+            if not same_gate(decision.get("gated"), gate.message if gate is not None else None):
+                yield "gated", decision.get("gated"), gate.message if gate is not None else None
+            return
         cycle = Cycle(pod=pod, cluster=self._cluster, profile=evaluator.profile, now=_NOW, rng=Random(0))
         outcome = attempt(cycle, evaluator, Search(nominated=self._nominated))
         sheet: ScoreSheet | None = None
@@ -154,9 +173,30 @@ class KubeReplay:
             sheet = outcome.placed.sheet
             if sheet is None and outcome.placed.feasible > 1:
                 sheet = score_sheet(cycle, evaluator)
-        for name, expected, got in self._compare(decision, _Found.of(outcome, sheet, self._cluster), outcome):
-            yield DecisionDifference(self._scenario.file, self._scenario.seed, index, name, expected, got)
-        self._follow(decision)
+        found = _Found.of(outcome, sheet, self._cluster)
+        if isinstance(outcome, Committed):
+            said = yield from self._with_claims(decision, cycle, outcome)
+            found = replace(found, message=said)
+        elif failed_in_filter(found.message) and decision.get("message") in self._errors_of_rows(cycle, evaluator):
+            found = replace(found, message=decision["message"])
+        yield from self._compare(decision, found, outcome)
+
+    def _errors_of_rows(self, cycle: Cycle, evaluator: Evaluator) -> set[str]:
+        """What each node fails with if it alone is judged: which of them is reported is left to chance."""
+        codes = {evaluator.judge_row(cycle, row) for row in self._cluster.table.order().tolist()}
+        return {evaluator.codes.verdict(code).reasons[0] for code in codes & evaluator.codes.errors}
+
+    def _with_claims(
+        self, decision: Doc, cycle: Cycle, outcome: Committed
+    ) -> Generator[tuple[str, Any, Any], None, str | None]:
+        """Compare what a pod's claims were given; returns what went wrong when it was written down."""
+        for plugin in cycle.profile.at("prebind"):
+            if isinstance(plugin, DynamicResources) and "allocations" in decision:
+                yield from self._claims.differences(decision, cycle, plugin)
+                said = self._claims.write_down(decision, cycle, plugin, outcome.placed.row)
+                recorded = decision.get("message")
+                return recorded if said and recorded and same_error(recorded, said) else said or None
+        return None
 
     def _waiting(self, document: Doc) -> Pod | None:
         """A pod that is to be decided. One that names its node has not been put there."""
@@ -176,6 +216,8 @@ class KubeReplay:
             return
         if feasible is None:
             feasible = list(recorded_scores) or ([decision["node"]] if decision.get("node") else [])
+            if not feasible and failed_in_prebind(decision.get("message")) and len(found.feasible) == 1:
+                feasible = found.feasible  # which node it was is not recorded
         same_nodes = sorted(feasible) == sorted(found.feasible)
         if not same_nodes:
             yield "feasible", sorted(feasible), sorted(found.feasible)
@@ -184,7 +226,7 @@ class KubeReplay:
             node = decision.get("node")
             if node is not None and found.best and node not in found.best:
                 yield "node", node, sorted(found.best)
-            if node is None and not self._independent:
+            if node is None and not self._independent and found.message is None:
                 yield "node", None, sorted(found.best)
             if found.chosen not in found.best:
                 yield "chosen", sorted(found.best), found.chosen

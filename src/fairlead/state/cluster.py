@@ -37,6 +37,7 @@ from fairlead.state.ports import HostPort, PortIndex
 from fairlead.state.table import NodeTable
 
 if TYPE_CHECKING:
+    from fairlead.model.flow import Write
     from fairlead.model.group import PodGroup
     from fairlead.model.kinds import Kind
     from fairlead.model.namespaces import Namespace
@@ -96,6 +97,9 @@ class Cluster:
         """Pods whose victims are being evicted, by uid, with the uid of the last victim once its turn has come."""
         self.finished: dict[str, Pod] = {}
         """Pods of Volcano groups that have ended, by uid: they take up no room, but their groups count them."""
+        self.to_write: list[Write] = []
+        """Writes that policies ask for besides those of an Errand: a claim that is given up, a reservation taken
+        back. The scheduler sends them with its own."""
         self.object_index = ObjectIndex()
         self.gangs = Gangs()
         self.shapes = Shapes()

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.model import (
     budgets,
+    device_claims,
+    devices,
     group,
     kinds,
     namespaces,
@@ -38,6 +40,9 @@ COMPILERS: Mapping[Kind, Callable[[Doc], Any]] = {
     kinds.CSI_DRIVER: storage.compile_csi_driver,
     kinds.CSI_STORAGE_CAPACITY: storage.compile_storage_capacity,
     kinds.VOLUME_ATTACHMENT: storage.compile_volume_attachment,
+    kinds.RESOURCE_CLAIM: device_claims.compile_resource_claim,
+    kinds.RESOURCE_SLICE: devices.compile_slice,
+    kinds.DEVICE_CLASS: devices.compile_device_class,
     kinds.POD_DISRUPTION_BUDGET: budgets.compile_disruption_budget,
     kinds.RESOURCE_QUOTA: quota.compile_quota,
     kinds.PRIORITY_CLASS: priorities.compile_priority_class,
@@ -54,7 +59,11 @@ COMPILERS: Mapping[Kind, Callable[[Doc], Any]] = {
     kinds.VC_NUMATOPOLOGY: topology.compile_numa_topology,
     kinds.VC_NODE_SHARD: topology.compile_node_shard,
 }
-OPTIONAL = frozenset(kind for kind in COMPILERS if kind.kind == "PodGroup" or kind.group.endswith("volcano.sh"))
+OPTIONAL = frozenset(
+    kind
+    for kind in COMPILERS
+    if kind.kind == "PodGroup" or kind.group.endswith("volcano.sh") or kind.group == "resource.k8s.io"
+)
 """Kinds that a server may not have, or that a scheduler of single pods may not be allowed to read."""
 GROUP_KINDS = (kinds.POD_GROUP, kinds.POD_GROUP_BETA, kinds.X_POD_GROUP, kinds.VC_POD_GROUP)
 """The kinds that say that pods belong together. Few servers have all of them."""

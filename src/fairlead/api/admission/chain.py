@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from fairlead.api.admission import groups, strategy
 from fairlead.api.admission.custom import default_custom
 from fairlead.api.admission.custom_rules import check_custom
+from fairlead.api.admission.devices import DEVICE_DEFAULTS, DEVICE_RULES, DEVICE_STEPS, check_claim_status
 from fairlead.api.admission.hooks import HOOKS, NO_HOOKS
 from fairlead.api.admission.metadata import check_metadata, check_metadata_update
 from fairlead.api.admission.plain_defaults import PLAIN_DEFAULTS
@@ -44,12 +45,13 @@ if TYPE_CHECKING:
     from fairlead.model.kinds import Kind
 
 _DEFAULTS = {
-    **PLAIN_DEFAULTS, **WORKLOAD_DEFAULTS, k.CUSTOM_RESOURCE_DEFINITION: default_definition,
+    **PLAIN_DEFAULTS, **WORKLOAD_DEFAULTS, **DEVICE_DEFAULTS, k.CUSTOM_RESOURCE_DEFINITION: default_definition,
 }  # fmt: skip
-_RULES = {**PLAIN_RULES, **WORKLOAD_RULES, k.CUSTOM_RESOURCE_DEFINITION: check_definition}
+_RULES = {**PLAIN_RULES, **WORKLOAD_RULES, **DEVICE_RULES, k.CUSTOM_RESOURCE_DEFINITION: check_definition}
 _STEPS: dict[Kind, Callable[[ValidationProblems, Doc, Doc], None]] = {
     **PLAIN_STEPS,
     **WORKLOAD_STEPS,
+    **DEVICE_STEPS,
     k.CUSTOM_RESOURCE_DEFINITION: check_definition_step,
     k.POD: lambda problems, new, old: check_pod_update(problems, new["spec"], old["spec"]),
 }
@@ -113,6 +115,8 @@ class Admission:
         check_status = HOOKS.get(kind, NO_HOOKS).check_status
         if check_status is not None:
             check_status(problems, prepared)
+        elif kind is k.RESOURCE_CLAIM:
+            check_claim_status(problems, old, prepared)
         elif kind is k.NODE or is_custom(kind):
             _check_object(problems, kind, prepared, old)
         problems.raise_if_any(kind, prepared["metadata"]["name"])

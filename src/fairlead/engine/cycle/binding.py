@@ -225,6 +225,9 @@ class Binding:
             if status is None:
                 writes += errand.again(now) if isinstance(errand, BindWrite) else ()
                 continue
+            if isinstance(status, list):
+                writes += status
+                continue
             self._errands.remove(errand)
             if status.code is Code.SKIP and self.stage is BindingStage.BINDING:
                 writes += self._bind_by_next(now)

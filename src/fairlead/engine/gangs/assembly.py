@@ -168,7 +168,11 @@ class Assembly:
         member = MemberResult(pod, self.cycle_of(pod))
         alike = (pod.shape, pod.namespace, id(pod.labels), pod.nominated_node)
         known = refused.get(alike)
-        if known is not None and known[0] == self._statement.checkpoint() and not pod.shape.volumes:
+        if (
+            known is not None
+            and known[0] == self._statement.checkpoint()
+            and not (pod.shape.volumes or pod.shape.claims)
+        ):
             member.failure = known[1]
             return member
         answer = place(member.cycle, self._evaluator, self._search)

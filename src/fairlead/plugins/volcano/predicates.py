@@ -17,8 +17,7 @@ from fairlead.framework.cycle import Cycle
 from fairlead.framework.plugin import Plugin, Scope, takes_part
 from fairlead.framework.profile import profile_of
 from fairlead.framework.tiers import TierPlugin
-from fairlead.model.reasons import Code, Reason, Reject, Status, unresolvable
-from fairlead.plugins.devices import NOT_BUILT, DynamicResources
+from fairlead.model.reasons import Code, Reason, Reject, Status
 from fairlead.plugins.node_affinity import NodeAffinityPlugin
 from fairlead.plugins.node_basics import NodeUnschedulable
 from fairlead.plugins.node_ports import NodePorts
@@ -58,12 +57,17 @@ class Predicates(TierPlugin):
         self._others = [plugin for plugin in filters if plugin.scope is not Scope.STATIC]
 
     @classmethod
-    def of(cls, arguments: Arguments, *, volumes: VolumeBinding | None = None) -> Predicates:
-        """`volumes` is what binds volumes, if it is to be another than the usual one."""
+    def of(
+        cls, arguments: Arguments, *, volumes: VolumeBinding | None = None, devices: Plugin | None = None
+    ) -> Predicates:
+        """`volumes` is what binds volumes, if it is to be another than the usual one; `devices` is what allocates
+        resource claims, if anything does."""
         binding = volumes or VolumeBinding()
         listed = [
             plugin for key, plugin in _filters(binding) if not key or arguments.flag(f"predicate.{key}", default=True)
         ]
+        if devices is not None:
+            listed.append(devices)
         weight = arguments.whole("volumebinding.weight", 1)
         return cls(listed, volumes=binding if binding in listed else None, volume_weight=weight)
 
@@ -78,8 +82,6 @@ class Predicates(TierPlugin):
     def pre_predicate(self, task: Task) -> Status | None:
         cycle = self._new_cycle(task)
         self._round.cycles[task.uid] = cycle
-        if task.pod.shape.claims:
-            return unresolvable(NOT_BUILT).by(DynamicResources.name)
         for plugin in self._others:
             if not plugin.concerns(task.pod):
                 cycle.no_filter.add(plugin.name)

@@ -1,11 +1,13 @@
-"""DynamicResources as far as it is built: nothing for pods without claims, and a plain refusal for the others."""
+"""DynamicResources at its extension points: what pods with claims, and pods without, see of it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fairlead.model.reasons import SKIP, Code
-from fairlead.plugins.devices import NOT_BUILT, DynamicResources
+from fairlead.cel.selectors import compile_selector
+from fairlead.model import kinds
+from fairlead.model.reasons import SKIP
+from fairlead.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.plugins.node_affinity import NodeAffinityPlugin
 from fairlead.plugins.node_basics import NodeUnschedulable
 from tests.support.documents import node, plain_pod, pod
@@ -15,29 +17,24 @@ from tests.support.scheduling import SchedulerScenario
 CLAIMING: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
 
 
+def plugin() -> DynamicResources:
+    return DynamicResources(compile_selector)
+
+
 def message(stage: SchedulerScenario, name: str = "a") -> str:
     said: str = stage.conditions(name)[0]["message"]
     return said
 
 
-def test_a_pod_with_claims_is_told_that_they_are_not_built() -> None:
-    status = PluginScenario().prepared(DynamicResources(), plain_pod(**CLAIMING))[2]
-    assert (status.code, status.message) == (Code.UNRESOLVABLE, NOT_BUILT)
-    stage = SchedulerScenario(DynamicResources(), nodes=2)
-    stage.tell(pod("a", **CLAIMING))
-    assert message(stage) == f"0/2 nodes are available: {NOT_BUILT}. no new claims to deallocate"
-    assert stage.binds() == {}
-
-
 def test_a_pod_without_claims_is_not_looked_at_and_scores_nothing() -> None:
-    assert PluginScenario().prepared(DynamicResources(), plain_pod())[2] is SKIP
-    stage = SchedulerScenario(DynamicResources(), nodes=1)
+    assert PluginScenario().prepared(plugin(), plain_pod())[2] is SKIP
+    stage = SchedulerScenario(plugin(), nodes=1)
     stage.tell(pod("a"))
     assert stage.binds() == {"a": "n0"}
 
 
 def test_a_refused_pod_is_told_that_there_are_no_new_claims_to_deallocate() -> None:
-    stage = SchedulerScenario(NodeUnschedulable(), DynamicResources())
+    stage = SchedulerScenario(NodeUnschedulable(), plugin())
     stage.tell(node("n0"))
     stage.tell(pod("a", cpu="5"))
     assert message(stage) == "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate"
@@ -51,10 +48,19 @@ def test_where_the_search_ended_before_its_turn_it_finds_no_state() -> None:
             ]
         }
     }
-    stage = SchedulerScenario(NodeAffinityPlugin(), DynamicResources(), nodes=1)
+    stage = SchedulerScenario(NodeAffinityPlugin(), plugin(), nodes=1)
     stage.tell(pod("a", affinity={"nodeAffinity": conflicting}))
     assert message(stage) == "0/1 nodes are available: pod affinity terms conflict. not found"
 
 
-def test_nothing_in_the_cluster_turns_its_refusal_around() -> None:
-    assert DynamicResources().events() == ()
+def test_a_pod_whose_claim_is_missing_waits_at_the_gate() -> None:
+    stage = SchedulerScenario(plugin(), nodes=1)
+    stage.tell(pod("a", **CLAIMING))
+    assert stage.binds() == {}
+    assert stage.conditions("a") == []
+
+
+def test_the_kinds_that_it_reads_are_known() -> None:
+    assert {interest.event.resource for interest in plugin().events()} >= {
+        f"{kind.group}/{kind.kind}" for kind in (kinds.RESOURCE_CLAIM, kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS)
+    }

@@ -1,0 +1,92 @@
+"""Selectors of devices: the core's port, implemented with the expression language.
+
+An expression sees one variable, `device`. Names of attributes and capacities without a domain are the driver's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from fairlead.cel.program import MAX_LENGTH, CompileFault, Program
+from fairlead.cel.values import CelError, DefaultMap, parse_version, type_name
+from fairlead.model.devices import SelectorFailed, SelectorInvalid
+
+if TYPE_CHECKING:
+    from fairlead.model.devices import Device
+
+_VARIABLES = frozenset({"device"})
+_NATIVE = frozenset({"string"})
+"""Types whose conversion cel-go refuses in other words than that of the rest."""
+
+
+class DeviceSelector:
+    """A compiled expression about a device."""
+
+    def __init__(self, expression: str) -> None:
+        if len(expression.encode()) > MAX_LENGTH:
+            raise SelectorInvalid(f"Too long: may not be more than {MAX_LENGTH} bytes")
+        try:
+            self._program = Program(expression, _VARIABLES)
+        except CompileFault as fault:
+            raise SelectorInvalid(str(fault)) from None
+
+    def __call__(self, device: Device) -> bool:
+        try:
+            value = self._program({"device": _seen(device.kind, device)})
+        except CelError as error:
+            raise SelectorFailed(str(error)) from None
+        if isinstance(value, bool):
+            return value
+        kind = type_name(value)
+        detail = f"unsupported type conversion from '{kind}' to bool"
+        if kind in _NATIVE:
+            detail = f"unsupported native conversion from {kind} to 'bool'"
+        raise SelectorFailed(f"CEL result of type {kind} could not be converted to bool: {detail}")
+
+
+@lru_cache(maxsize=1024)
+def compile_selector(expression: str) -> DeviceSelector:
+    """The Selector of an expression; raises SelectorInvalid."""
+    return DeviceSelector(expression)
+
+
+class _Views(dict[Hashable, dict[str, Any]]):
+    """Devices as expressions see them, by what they can see."""
+
+
+_views = _Views()
+_LIMIT = 4096
+
+
+def _seen(kind: Hashable, device: Device) -> dict[str, Any]:
+    view = _views.get(kind)
+    if view is None:
+        if len(_views) >= _LIMIT:
+            _views.clear()
+        view = _views[kind] = {
+            "driver": device.id.driver,
+            "attributes": _by_domain(device, {name: _value(*value) for name, value in device.attributes.items()}),
+            "capacity": _by_domain(device, {name: amount.value for name, amount in device.capacity.items()}),
+            "allowMultipleAllocations": device.shared,
+        }
+    return view
+
+
+def _value(kind: str, value: Any) -> Any:
+    if kind == "version":
+        return parse_version(value)
+    if not kind:
+        raise CelError("unsupported attribute value")
+    return value
+
+
+def _by_domain(device: Device, values: dict[str, Any]) -> DefaultMap:
+    found = DefaultMap()
+    for name, value in values.items():
+        domain, slash, bare = name.partition("/")
+        if not slash:
+            domain, bare = device.id.driver, name
+        found.setdefault(domain, {})[bare] = value
+    return found

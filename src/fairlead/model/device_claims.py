@@ -1,0 +1,327 @@
+"""ResourceClaims: what a pod asks of devices, what it was given, and who uses it.
+
+A claim's spec is compiled once and shared by all claims with an equal one: claims made from one template have the same
+ClaimSpec object, so whatever is found out about one holds for all of them.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fairlead.model.devices import DeviceId
+from fairlead.model.documents import EMPTY, FieldError, compiler
+from fairlead.model.quantity import Quantity, QuantityError, read_quantity
+from fairlead.model.selectors import NodeSelector, SelectorError, parse_node_selector
+from fairlead.model.taints import Toleration, parse_tolerations
+from fairlead.model.times import seconds_of
+
+if TYPE_CHECKING:
+    from fairlead.model.pod import Pod
+
+FINALIZER = "resource.kubernetes.io/delete-protection"
+POD_CLAIM_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
+EXTENDED_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
+EXTENDED_NAME = "<extended-resources>"
+"""What the claim of a pod's extended resources is called before it is created."""
+MAX_RESULTS = 32
+"""No claim gets more devices."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceRequest:
+    """A request, or an alternative of one (then `parent` is the name of the request). `tolerations` as they are
+    matched, `toleration_docs` as they go into results. `everything` is the mode All."""
+
+    name: str
+    parent: str
+    device_class: str
+    selectors: tuple[str | None, ...]
+    everything: bool
+    mode: str
+    count: int
+    admin: bool
+    tolerations: tuple[Toleration, ...]
+    toleration_docs: tuple[Mapping[str, Any], ...]
+    capacity: Mapping[str, Quantity]
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.parent}/{self.name}" if self.parent else self.name
+
+    @property
+    def request_name(self) -> str:
+        """The name of the request that it is, or is an alternative of."""
+        return self.parent or self.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RequestSlot:
+    """One entry of a claim's requests: a single request, or alternatives in order of preference."""
+
+    name: str
+    choices: tuple[DeviceRequest, ...]
+    prioritised: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeConstraint:
+    """All devices of the named requests (of all, if none is named) have the same value of an attribute, or, if
+    `distinct`, different ones. `attribute` is empty if the kind of constraint is unknown."""
+
+    requests: frozenset[str]
+    attribute: str
+    distinct: bool
+
+    def concerns(self, request: DeviceRequest) -> bool:
+        if not self.requests:
+            return True
+        return request.request_name in self.requests or (bool(request.parent) and request.full_name in self.requests)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClaimSpec:
+    slots: tuple[RequestSlot, ...]
+    constraints: tuple[AttributeConstraint, ...]
+    configs: tuple[Mapping[str, Any], ...]
+
+    def requests(self) -> Iterator[DeviceRequest]:
+        return (request for slot in self.slots for request in slot.choices)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AllocatedDevice:
+    """One result of an allocation. `consumed` are amounts in nanos."""
+
+    id: DeviceId
+    request: str
+    admin: bool
+    share: str
+    consumed: Mapping[str, int]
+    binding_conditions: tuple[str, ...]
+    failure_conditions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Allocation:
+    """What a claim was given; `document` is that as it stands in the API. `selector_error` says why the node selector
+    cannot be read."""
+
+    results: tuple[AllocatedDevice, ...]
+    selector: NodeSelector | None
+    selector_error: str
+    allocated_at: float | None
+    document: Mapping[str, Any]
+
+    @property
+    def binds_late(self) -> bool:
+        return any(result.binding_conditions for result in self.results)
+
+
+class Consumer(NamedTuple):
+    """Somebody who uses a claim."""
+
+    resource: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResourceClaim:
+    """`conditions` are those of its devices: by device, the conditions that the driver reports."""
+
+    namespace: str
+    name: str
+    key: str
+    uid: str
+    owner_uid: str
+    annotations: Mapping[str, str]
+    finalizers: tuple[str, ...]
+    terminating: bool
+    spec: ClaimSpec
+    allocation: Allocation | None
+    reserved_for: tuple[Consumer, ...]
+    conditions: Mapping[DeviceId, Mapping[str, Mapping[str, Any]]]
+    resource_version: str
+
+    @property
+    def protected(self) -> bool:
+        """Whether it cannot be deleted while it is in use."""
+        return FINALIZER in self.finalizers
+
+    @property
+    def extended(self) -> bool:
+        """Whether the scheduler made it for extended resources of a pod."""
+        return self.annotations.get(EXTENDED_ANNOTATION) == "true"
+
+    def is_reserved_for(self, uid: str) -> bool:
+        return any(consumer.uid == uid for consumer in self.reserved_for)
+
+
+class ClaimEntry(NamedTuple):
+    """One entry of a pod's resourceClaims: the name inside the pod, and the claim or the template."""
+
+    name: str
+    claim: str
+    template: str
+
+
+class ClaimStatus(NamedTuple):
+    """What claim was made for an entry with a template; None if none is needed."""
+
+    entry: str
+    claim: str | None
+
+
+@lru_cache(maxsize=4096)
+def _shared_entries(entries: tuple[ClaimEntry, ...]) -> tuple[ClaimEntry, ...]:
+    return entries
+
+
+def claim_entries(spec: Mapping[str, Any]) -> tuple[ClaimEntry, ...]:
+    """The resourceClaims of a pod's spec."""
+    found = spec.get("resourceClaims")
+    if not found:
+        return ()
+    return _shared_entries(tuple([
+        ClaimEntry(one["name"], one.get("resourceClaimName") or "", one.get("resourceClaimTemplateName") or "")
+        for one in found
+    ]))  # fmt: skip
+
+
+def claim_statuses_of(pod: Pod) -> tuple[ClaimStatus, ...]:
+    """What claims were made for a pod's templates."""
+    listed = marshal.loads(pod.claim_statuses)[0] if pod.claim_statuses else ()
+    return tuple([ClaimStatus(one["name"], one.get("resourceClaimName")) for one in listed or ()])
+
+
+def extended_claim_of(pod: Pod) -> str:
+    """The name of the claim that serves a pod's extended resources; empty if there is none."""
+    status = marshal.loads(pod.claim_statuses)[1] if pod.claim_statuses else None
+    return (status or {}).get("resourceClaimName") or ""
+
+
+@compiler("ResourceClaim")
+def compile_resource_claim(document: Mapping[str, Any]) -> ResourceClaim:
+    metadata, status = document["metadata"], document.get("status") or {}
+    namespace, name = metadata.get("namespace") or "", metadata["name"]
+    allocation = status.get("allocation")
+    owners = metadata.get("ownerReferences") or ()
+    return ResourceClaim(
+        namespace=namespace,
+        name=name,
+        key=f"{namespace}/{name}",
+        uid=metadata.get("uid") or "",
+        owner_uid=next((owner.get("uid") or "" for owner in owners if owner.get("controller")), ""),
+        annotations=metadata.get("annotations") or EMPTY,
+        finalizers=tuple(metadata.get("finalizers") or ()),
+        terminating=bool(metadata.get("deletionTimestamp")),
+        spec=claim_spec(document.get("spec") or {}),
+        allocation=compile_allocation(allocation) if allocation is not None else None,
+        reserved_for=tuple(
+            Consumer(one.get("resource") or "", one.get("name") or "", one.get("uid") or "")
+            for one in status.get("reservedFor") or ()
+        ),
+        conditions={
+            DeviceId(one["driver"], one["pool"], one["device"]): {
+                condition["type"]: condition for condition in one.get("conditions") or ()
+            }
+            for one in status.get("devices") or ()
+        },
+        resource_version=metadata.get("resourceVersion") or "",
+    )
+
+
+def claim_spec(document: Mapping[str, Any]) -> ClaimSpec:
+    """The compiled spec, one for all that are equal."""
+    return _claim_spec(marshal.dumps(document, 2))  # type: ignore[arg-type]  # a dict, read only
+
+
+@lru_cache(maxsize=4096)
+def _claim_spec(encoding: bytes) -> ClaimSpec:
+    devices = marshal.loads(encoding).get("devices") or {}
+    return ClaimSpec(
+        slots=tuple(_slot(one, f"spec.devices.requests[{at}]") for at, one in enumerate(devices.get("requests") or ())),
+        constraints=tuple(
+            AttributeConstraint(
+                frozenset(one.get("requests") or ()),
+                one.get("matchAttribute") or one.get("distinctAttribute") or "",
+                bool(one.get("distinctAttribute")),
+            )
+            for one in devices.get("constraints") or ()
+        ),
+        configs=tuple(devices.get("config") or ()),
+    )
+
+
+def _slot(document: Mapping[str, Any], path: str) -> RequestSlot:
+    name, alternatives = document["name"], document.get("firstAvailable")
+    if alternatives:
+        choices = tuple(_request(one, one["name"], name, path) for one in alternatives)
+        return RequestSlot(name, choices, prioritised=True)
+    return RequestSlot(name, (_request(document.get("exactly") or {}, name, "", path),), prioritised=False)
+
+
+def _request(document: Mapping[str, Any], name: str, parent: str, path: str) -> DeviceRequest:
+    mode = document.get("allocationMode") or "ExactCount"
+    tolerations = document.get("tolerations") or ()
+    count = document.get("count")
+    return DeviceRequest(
+        name=name,
+        parent=parent,
+        device_class=document.get("deviceClassName") or "",
+        selectors=tuple((one.get("cel") or {}).get("expression") for one in document.get("selectors") or ()),
+        everything=mode == "All",
+        mode=mode,
+        count=1 if count is None else count,
+        admin=bool(document.get("adminAccess")) and not parent,
+        tolerations=parse_tolerations(tolerations),
+        toleration_docs=tuple(tolerations),
+        capacity=_amounts((document.get("capacity") or {}).get("requests"), path),
+    )
+
+
+def _amounts(document: Mapping[str, Any] | None, path: str) -> dict[str, Quantity]:
+    try:
+        return {name: read_quantity(value) for name, value in (document or {}).items()}
+    except QuantityError as error:
+        raise FieldError(f"{path}.capacity", str(error)) from None
+
+
+def compile_allocation(document: Mapping[str, Any]) -> Allocation:
+    """The record of an allocation. A claim is seen several times with the same one, so the latest are kept."""
+    return _allocation(marshal.dumps(document, 2))  # type: ignore[arg-type]  # a dict, read only
+
+
+@lru_cache(maxsize=16384)
+def _allocation(encoding: bytes) -> Allocation:
+    document = marshal.loads(encoding)
+    selector, error = None, ""
+    if document.get("nodeSelector") is not None:
+        try:
+            selector = parse_node_selector(document["nodeSelector"], strict=True)
+        except SelectorError as broken:
+            error = str(broken)
+    when = document.get("allocationTimestamp")
+    return Allocation(
+        results=tuple(_result(one) for one in (document.get("devices") or {}).get("results") or ()),
+        selector=selector,
+        selector_error=error,
+        allocated_at=seconds_of(when) if when else None,
+        document=document,
+    )
+
+
+def _result(one: Mapping[str, Any]) -> AllocatedDevice:
+    return AllocatedDevice(
+        id=DeviceId(one["driver"], one["pool"], one["device"]),
+        request=one.get("request") or "",
+        admin=bool(one.get("adminAccess")),
+        share=one.get("shareID") or "",
+        consumed={name: read_quantity(value).nanos for name, value in (one.get("consumedCapacity") or {}).items()},
+        binding_conditions=tuple(one.get("bindingConditions") or ()),
+        failure_conditions=tuple(one.get("bindingFailureConditions") or ()),
+    )

@@ -1,0 +1,342 @@
+"""DynamicResources: a pod goes where the devices of its claims are, or where they can be had; and gets them.
+
+`prepare` looks the claims up. `filter` asks where allocated claims can be used and searches devices for the others;
+rows that are alike share one search (solutions.py). `reserve` holds the devices of the chosen node, so that the next
+pod sees them taken; `prebind` writes allocations and reservations down (errand.py). When nothing fits, `rescue` gives
+up a claim that is allocated where the pod cannot go and that nobody else uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.framework.plugin import Interest, Rescued
+from fairlead.framework.results.cached_plugin import CachedPlugin
+from fairlead.model.device_claims import EXTENDED_NAME
+from fairlead.model.reasons import SKIP, Reason, Reject, Status, Verdict, failed, unresolvable, unschedulable
+from fairlead.plugins.dynamic_resources.conditions import is_unusable
+from fairlead.plugins.dynamic_resources.errand import AllocateClaims, deallocation, deletion, give_up_reservations
+from fairlead.plugins.dynamic_resources.extended import asked_for, served_by_classes
+from fairlead.plugins.dynamic_resources.hints import claim_interests
+from fairlead.plugins.dynamic_resources.plan import ClaimPlan, Reservation, priorities_given, priorities_of
+from fairlead.plugins.dynamic_resources.pod_claims import ClaimMissing, claims_of
+from fairlead.plugins.dynamic_resources.results import allocations
+from fairlead.plugins.dynamic_resources.search import AllocationFailed, Nothing, Solution
+from fairlead.plugins.dynamic_resources.selecting import Selecting
+from fairlead.plugins.dynamic_resources.solutions import Solutions
+from fairlead.plugins.normalise import to_hundred
+from fairlead.state.devices import devices_of
+from fairlead.state.gangs import gang_key
+from fairlead.state.matching import rows_matching
+from fairlead.state.nodes import Nodes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.refusals import Refusals
+    from fairlead.model.device_claims import ResourceClaim
+    from fairlead.model.devices import CompileSelector
+    from fairlead.model.pod import Pod
+    from fairlead.plugins.dynamic_resources.search import Wanted
+    from fairlead.state.cluster import Cluster
+    from fairlead.state.devices import DeviceIndex
+
+
+class DynamicResources(CachedPlugin):
+    name = "DynamicResources"
+    frees_room = False
+    _NOTHING = {nothing: Reason("DynamicResources", nothing.value, final=True) for nothing in Nothing}
+    _UNAVAILABLE = Reason(name, "resourceclaim not available on the node", final=True)
+    _STALE = Reason(name, "cannot schedule extended resource claim", final=True)
+    _NO_RESOURCE = Reason(name, "cannot fit resource", final=True)
+
+    def __init__(
+        self, compile_selector: CompileSelector, *, filter_timeout: float | None = 10.0, binding_timeout: float = 600.0
+    ) -> None:
+        self.selecting = Selecting(compile_selector)
+        self.solutions = Solutions(self.selecting, filter_timeout=filter_timeout or 0.0)
+        self._binding_timeout = binding_timeout
+        self._devices: DeviceIndex | None = None
+
+    def events(self) -> Sequence[Interest]:
+        return claim_interests(lambda: self._devices)
+
+    def same_after_placing(self, pod: Pod) -> bool:
+        return not may_need_devices(pod)
+
+    def _index(self, cluster: Cluster) -> DeviceIndex:
+        self._devices = devices_of(cluster)
+        return self._devices
+
+    # ---- the queue ----
+
+    def admit(self, pod: Pod, cluster: Cluster) -> Status | None:
+        if not pod.resource_claims:
+            return None
+        try:
+            claims_of(pod, self._index(cluster))
+        except ClaimMissing as missing:
+            return unresolvable(str(missing))
+        return None
+
+    # ---- prepare ----
+
+    def prepare(self, cycle: Cycle) -> Status | None:
+        plan = cycle.notes[self.name] = ClaimPlan()
+        pod = cycle.pod
+        if not may_need_devices(pod):
+            return SKIP
+        devices = self._index(cycle.cluster)
+        try:
+            claims = claims_of(pod, devices)
+        except ClaimMissing as missing:
+            return unresolvable(str(missing))
+        if not cycle.profile.compatible:
+            claims = list({claim.key: claim for claim in claims}.values())
+        claims = [_as_promised(claim, pod, devices) for claim in claims]
+        extended = served_by_classes(pod, devices.extended)
+        if not claims and not extended:
+            return SKIP
+        for claim in claims:
+            refusal = self._examined(claim, devices)
+            if refusal is not None:
+                return refusal
+        plan.claims, plan.extended = tuple(claims), extended
+        if extended:
+            plan.stale = next((claim for claim in devices.claims_owned_by(pod.uid) if claim.extended), None)
+        return None
+
+    def _examined(self, claim: ResourceClaim, devices: DeviceIndex) -> Status | None:
+        """What speaks against a claim before any node is looked at."""
+        if claim.allocation is not None:
+            return failed(claim.allocation.selector_error) if claim.allocation.selector_error else None
+        if devices.in_flight(claim.key):
+            return unresolvable(f"resource claim {claim.key} is in the process of being allocated")
+        for request in claim.spec.requests():
+            if not request.device_class:
+                return failed(f"request {request.full_name}: unsupported request type")
+            if request.device_class not in devices.classes:
+                return unresolvable(f"request {request.full_name}: device class {request.device_class} does not exist")
+        return None
+
+    # ---- filter ----
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        plan: ClaimPlan = cycle.notes[self.name]
+        asked = nodes.all()
+        if nodes.rows is None and cycle.results is not None:
+            asked = cycle.results.ok[: len(nodes)].copy()  # what others refuse already need not be searched
+        if plan.stale is not None:
+            yield Reject(self._STALE, asked)
+            return
+        if plan.extended:
+            lacking = self._lacks_resource(cycle, nodes)
+            yield Reject(self._NO_RESOURCE, lacking)
+            asked &= ~lacking
+        devices = self._index(cycle.cluster)
+        for variant, rows in plan.variants(cycle.pod, nodes, devices):
+            wanted = plan.wanted(cycle.pod, variant, devices, compatible=cycle.profile.compatible)
+            here = rows & asked
+            if wanted and here.any():
+                for reject in self._search(cycle, nodes, wanted, here):
+                    asked &= ~reject.rows
+                    yield reject
+        unavailable = nodes.none()
+        for claim in plan.claims:
+            unavailable |= self._cannot_use(cycle, claim, nodes)
+        yield Reject(self._UNAVAILABLE, unavailable & asked)
+
+    def _lacks_resource(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.bool_]:
+        """Rows that neither have an extended resource of the pod nor a class that serves it."""
+        lacking = nodes.none()
+        devices = self._index(cycle.cluster)
+        for resource in asked_for(cycle.pod):
+            if not devices.extended.class_of(resource):
+                offered = [
+                    resource in (node.allocatable if (node := nodes.table.nodes[row]) is not None else ())
+                    for row in nodes.row_numbers().tolist()
+                ]
+                lacking |= ~np.array(offered, dtype=np.bool_)
+        return lacking
+
+    def _search(
+        self, cycle: Cycle, nodes: Nodes, wanted: Sequence[Wanted], here: NDArray[np.bool_]
+    ) -> Iterator[Reject]:
+        """Rows without a solution, and rows whose search failed."""
+        devices = self._index(cycle.cluster)
+        rows = nodes.positions()[here]
+        answers = self.solutions.of_rows(wanted, rows, devices, compatible=cycle.profile.compatible)
+        signatures = devices.signatures()[rows]
+        reasons: dict[Reason, list[int]] = {}
+        for signature, answer in answers.items():
+            if isinstance(answer, AllocationFailed):
+                reasons.setdefault(Reason(self.name, str(answer), error=True), []).append(signature)
+            elif isinstance(answer, Nothing):
+                reasons.setdefault(self._NOTHING[answer], []).append(signature)
+        for reason, refusing in reasons.items():
+            mask = nodes.none()
+            mask[here] = np.isin(signatures, refusing)
+            yield Reject(reason, mask)
+
+    def _cannot_use(self, cycle: Cycle, claim: ResourceClaim, nodes: Nodes) -> NDArray[np.bool_]:
+        allocation = claim.allocation
+        if allocation is None:
+            return nodes.none()
+        if is_unusable(claim, cycle.now, self._binding_timeout):
+            return nodes.all()
+        return nodes.none() if allocation.selector is None else ~rows_matching(nodes, allocation.selector)
+
+    # ---- when nothing fits ----
+
+    def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
+        """Without a note another plugin ended the search before this one was asked; the original then stumbles over
+        its missing state, and nobody after it is asked either."""
+        plan: ClaimPlan | None = cycle.notes.get(self.name)
+        if plan is None:
+            return Rescued(failed("not found"))
+        if plan.empty:
+            return Rescued(unschedulable("no new claims to deallocate"))
+        given_up = self._may_be_given_up(cycle, refusals)
+        if given_up:
+            claim = given_up[cycle.rng.randrange(len(given_up)) if len(given_up) > 1 else 0]
+            cycle.cluster.to_write.append(deallocation(claim))
+            return Rescued(unschedulable("deallocation of ResourceClaim completed"))
+        if plan.stale is not None:
+            cycle.cluster.to_write += deletion(plan.stale)
+            return Rescued(unschedulable("deletion of ResourceClaim completed"))
+        return Rescued(unschedulable("still not schedulable"))
+
+    def _may_be_given_up(self, cycle: Cycle, refusals: Refusals) -> list[ResourceClaim]:
+        """Allocated claims that keep the pod from some node and that nobody else uses."""
+        plan: ClaimPlan = cycle.notes[self.name]
+        verdict = Verdict(self.name, (self._UNAVAILABLE.text,), final=True)
+        codes = refusals.evaluator.codes
+        rows = np.flatnonzero(refusals.codes == codes.code(verdict))
+        if not len(rows):
+            return []
+        nodes = Nodes(cycle.cluster.table, rows)
+        return [
+            claim
+            for claim in plan.claims
+            if all(user.uid == cycle.pod.uid for user in claim.reserved_for)
+            and self._cannot_use(cycle, claim, nodes).any()
+        ]
+
+    # ---- score ----
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
+        plan: ClaimPlan | None = cycle.notes.get(self.name)
+        if plan is None or not plan.allocates:
+            return 0
+        devices, compatible = self._index(cycle.cluster), cycle.profile.compatible
+        scores = np.full(len(nodes), sum(map(priorities_given, plan.claims)), dtype=np.int64)
+        for variant, rows in plan.variants(cycle.pod, nodes, devices):
+            wanted = plan.wanted(cycle.pod, variant, devices, compatible=compatible)
+            if any(slot.prioritised for claim in wanted for slot in claim.spec.slots):
+                answers = self.solutions.of_rows(wanted, nodes.positions()[rows], devices, compatible=compatible)
+                scores[rows] += self._priorities(nodes, rows, wanted, answers, devices)
+        return scores if scores.any() else 0
+
+    def _priorities(
+        self,
+        nodes: Nodes,
+        rows: NDArray[np.bool_],
+        wanted: Sequence[Wanted],
+        answers: Mapping[int, Solution | Nothing | AllocationFailed],
+        devices: DeviceIndex,
+    ) -> NDArray[np.int64]:
+        signatures = devices.signatures()[nodes.positions()[rows]]
+        found = np.zeros(len(signatures), dtype=np.int64)
+        for signature, answer in answers.items():
+            if isinstance(answer, Solution):
+                found[signatures == signature] = priorities_of(answer, wanted)
+        return found
+
+    def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+        return to_hundred(raw)
+
+    # ---- after the choice ----
+
+    def reserve(self, cycle: Cycle, row: int) -> Status | None:
+        plan: ClaimPlan | None = cycle.notes.get(self.name)
+        if plan is None or plan.empty:
+            return None
+        devices, pod, compatible = self._index(cycle.cluster), cycle.pod, cycle.profile.compatible
+        alone = _one_row(cycle, row)
+        variant = next(variant for variant, rows in plan.variants(pod, alone, devices) if rows.any())
+        wanted = plan.wanted(pod, variant, devices, compatible=compatible)
+        unallocated = plan.unallocated
+        given = []
+        if wanted:
+            answer = self.solutions.of_row(wanted, row, devices, compatible=compatible)
+            if not isinstance(answer, Solution):
+                return unschedulable(answer.value)  # somebody else took the devices since the filter
+            given = allocations(answer, wanted, devices.view(row), devices.classes, lambda: _share(cycle))
+        spec = plan.spec_of(pod, variant, devices) if len(given) > len(unallocated) else None
+        held = []
+        for claim, allocation in zip(unallocated, given, strict=False):
+            devices.hold(claim.key, allocation, gang_key(pod) if pod.group_ref is not None else "")
+            held.append(claim.key)
+        if spec is not None:
+            key = f"{pod.namespace}/{EXTENDED_NAME}/{pod.uid}"
+            devices.hold(key, given[-1])
+            held.append(key)
+        plan.reserved = Reservation(
+            claims=plan.claims,
+            allocations=tuple(zip(unallocated, given, strict=False)),
+            extended=spec,
+            extended_allocation=given[-1] if spec is not None else None,
+            node=cycle.cluster.table.name(row),
+            held=tuple(held),
+        )
+        return None
+
+    def unreserve(self, cycle: Cycle, row: int) -> None:
+        plan: ClaimPlan | None = cycle.notes.get(self.name)
+        if plan is None or plan.reserved is None:
+            return
+        devices = self._index(cycle.cluster)
+        for key in plan.reserved.held:
+            devices.let_go(key)
+        give_up_reservations(cycle, plan.reserved, devices)
+        plan.reserved = None
+
+    def prebind(self, cycle: Cycle, row: int) -> AllocateClaims | None:
+        plan: ClaimPlan | None = cycle.notes.get(self.name)
+        if plan is None or plan.reserved is None:
+            return None
+        return AllocateClaims(
+            cycle.pod,
+            plan.reserved,
+            self._index(cycle.cluster),
+            binding_timeout=self._binding_timeout,
+            compatible=cycle.profile.compatible,
+        )
+
+
+def _as_promised(claim: ResourceClaim, pod: Pod, devices: DeviceIndex) -> ResourceClaim:
+    """A claim that another member of the pod's gang is getting allocated counts as allocated."""
+    if claim.allocation is not None or pod.group_ref is None:
+        return claim
+    promised = devices.promised(claim.key, gang_key(pod))
+    return claim if promised is None else replace(claim, allocation=promised)
+
+
+def may_need_devices(pod: Pod) -> bool:
+    """Whether a pod has claims, or asks for something that a device class may serve."""
+    return pod.shape.claims or bool(asked_for(pod))
+
+
+def _one_row(cycle: Cycle, row: int) -> Nodes:
+    return Nodes(cycle.cluster.table, np.array([row], dtype=np.intp))
+
+
+def _share(cycle: Cycle) -> str:
+    """An identifier in the form of a random UUID, from the cycle's own generator."""
+    text = f"{cycle.rng.getrandbits(128):032x}"
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-{text[20:]}"
