@@ -33,6 +33,7 @@ from fairlead.errors import ConfigError, FairleadError, NotFound
 from fairlead.model import kinds
 from fairlead.model.attendance import Attendance
 from fairlead.model.flow import Verb, Write
+from fairlead.model.quirks import Quirks
 from fairlead.runtime.collecting import collect_rarely, spare_what_lives
 from fairlead.runtime.live import Clock
 
@@ -140,6 +141,7 @@ class EmbeddedCluster:
             clock=self._clock, names=self.options.controllers,
             volcano_names=("volcano",) if self._volcano is None else self._volcano.options.scheduler_names,
             attendance=self._attendance(),
+            quirks=Quirks.of(compatible=self._volcano is not None and self._volcano.compatible),
         )  # fmt: skip
 
     def _cards(self, assembly: SchedulerAssembly) -> Doc | None:

@@ -13,11 +13,14 @@ from collections.abc import Collection, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from fairlead.config.job_plugins import installed_job_plugins
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS, housekeepers
 from fairlead.controllers.nodes.kubelet import Kubelet, renewal_for
 from fairlead.controllers.unattended import Unattended
 from fairlead.model.attendance import Attendance
+from fairlead.model.quirks import FIXED, Quirks
 from fairlead.runtime.live import LiveRuntime
+from fairlead.runtime.ssh_keys import make_ssh_keys
 from fairlead.runtime.worlds import Embedded
 
 if TYPE_CHECKING:
@@ -38,10 +41,14 @@ def standalone(
     names: Collection[str] = ALL_CONTROLLERS,
     volcano_names: Sequence[str] = ("volcano",),
     attendance: Attendance | None = None,
+    quirks: Quirks = FIXED,
 ) -> LiveRuntime:
     """A whole cluster in this process: controllers (of these names), simulated kubelets and schedulers over a Store."""
     others: list[Reconciler[Any]] = [Kubelet(store, rng=Random()), Unattended(store, attendance or Attendance())]
-    keepers = housekeepers(store, names=names, volcano_names=volcano_names, also=others)
+    keepers = housekeepers(
+        store, names=names, volcano_names=volcano_names, also=others, quirks=quirks, make_keys=make_ssh_keys,
+        job_plugins=installed_job_plugins(),
+    )  # fmt: skip
     return LiveRuntime(Embedded(store), [*keepers, *schedulers], clock=clock, on_step=on_step, on_write=on_write)
 
 

@@ -27,6 +27,7 @@ from fairlead.cli.logs import DECISIONS
 from fairlead.cli.reloading import follow_files, tell_of_file
 from fairlead.cli.scheduler_config import connection_of, with_leader_flags
 from fairlead.cli.scheduler_port import tls_of, token_of
+from fairlead.config.job_plugins import installed_job_plugins
 from fairlead.config.kube_document import to_document
 from fairlead.config.registry import BUILT_IN
 from fairlead.config.schedulers import Look, SchedulerAssembly
@@ -37,10 +38,12 @@ from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.errors import ApiError
 from fairlead.framework.meter import Meter
 from fairlead.model import kinds
+from fairlead.model.quirks import Quirks
 from fairlead.runtime.api_health import ApiHealth
 from fairlead.runtime.leader import Election, Elector
 from fairlead.runtime.live import LiveRuntime, RuntimeLimits
 from fairlead.runtime.reporting import ApiReporter
+from fairlead.runtime.ssh_keys import make_ssh_keys
 from fairlead.runtime.telemetry import Telemetry
 from fairlead.runtime.usage import UsageCollector
 from fairlead.runtime.worlds import Remote
@@ -171,7 +174,10 @@ def _volcano_controllers(flags: SchedulerFlags, view: DocView) -> list[Controlle
     controllers = [flags.volcano.first_queues(view)]
     if flags.volcano_controllers:
         names = flags.volcano.options.scheduler_names
-        controllers += housekeepers(view, names=VOLCANO_CONTROLLERS, volcano_names=names)
+        controllers += housekeepers(
+            view, names=VOLCANO_CONTROLLERS, volcano_names=names, make_keys=make_ssh_keys,
+            quirks=Quirks.of(compatible=flags.volcano.compatible), job_plugins=installed_job_plugins(),
+        )  # fmt: skip
     return controllers
 
 

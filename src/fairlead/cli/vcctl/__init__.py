@@ -1,0 +1,1 @@
+"""`fairlead vcctl`: Volcano's command line. Read `command` first; `flags` reads arguments, the others do the work."""
