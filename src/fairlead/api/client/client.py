@@ -233,6 +233,7 @@ class KubeApi:
             proxy=self.connection.proxy or None,
             server_hostname=self.connection.server_name or None,
             allow_redirects=False,
+            trace_request_ctx=method != "GET",
         )
 
     def _pool(self) -> aiohttp.ClientSession:
@@ -243,8 +244,26 @@ class KubeApi:
                 limit=0, keepalive_timeout=75, ssl=tls if tls is not None else True, socket_factory=self._sockets.make
             )
             headers = {"User-Agent": f"fairlead/{__version__}", "Accept": "application/json"}
-            self._session = aiohttp.ClientSession(connector=connector, headers=headers, read_bufsize=2**18)
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                headers=headers,
+                read_bufsize=2**18,
+                trace_configs=[self._last_look()],
+            )
         return self._session
+
+    def _last_look(self) -> aiohttp.TraceConfig:
+        """Asks once more whether a write may go when its connection is there: that may have taken a while, and the
+        process may have been stopped meanwhile."""
+
+        async def look(session: aiohttp.ClientSession, context: Any, _: Any) -> None:
+            if context.trace_request_ctx and not self._may_write():
+                raise NotSent("this process does not lead (any more)")
+
+        looks = aiohttp.TraceConfig()
+        looks.on_connection_create_end.append(look)
+        looks.on_connection_reuseconn.append(look)
+        return looks
 
     async def _authorize(self) -> dict[str, str]:
         if self.connection.authorization is None:
