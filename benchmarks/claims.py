@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.row import Row
 from benchmarks.scheduling import START
-from fairlead.cli.schedulers import default_scheduler
+from fairlead.config.schedulers import default_scheduler
 from fairlead.model.flow import Change, Doc, Happened, Reply, Write
 from fairlead.model.kinds import DEVICE_CLASS, NODE, POD, RESOURCE_CLAIM, RESOURCE_SLICE
 from fairlead.testing.builders import node
