@@ -93,6 +93,18 @@ def test_pods_that_are_lost_together_are_one_retry() -> None:
     assert (phase(cluster, "train"), found["status"]["retryCount"]) == ("Running", 1)
 
 
+def test_pods_that_the_api_refuses_are_tried_again_more_and_more_rarely() -> None:
+    cluster = world()
+    refused = job("train")
+    refused["spec"]["tasks"][0]["template"]["spec"]["priorityClassName"] = "nosuch"
+    cluster.apply(refused)
+    cluster.run(20)
+    assert phase(cluster, "train") == "Pending"
+    assert "FailedCreate" in {reason for reason, _ in cluster.events("train")}
+    cluster.run(400)
+    assert phase(cluster, "train") == "Terminated", "the limit of retries is reached"
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_controllers_that_are_killed_anywhere_lose_and_double_nothing(seed: int) -> None:
     """Each time the job controller is made anew from what stands in the API, in the middle of its work."""

@@ -109,7 +109,9 @@ class JobRequests:
         again = replace(work, tries=work.tries + 1, due=now + delay)
         if again.tries > _MOST_TRIES:
             again = JobWork(TERMINATE_JOB, [JobRequest(action=TERMINATE_JOB)], due=again.due)
-        self._jobs.setdefault(key, _Waiting()).failed = again
+        waiting = self._jobs.setdefault(key, _Waiting())
+        waiting.failed = again
+        waiting.requests.pop(JobRequest(), None)  # the second pass of a sync that failed: the retry is its first
 
     def next_due(self, key: Key) -> float | None:
         """When a Job is to be visited; minus infinity for at once."""

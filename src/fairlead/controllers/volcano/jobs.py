@@ -46,7 +46,7 @@ from fairlead.controllers.volcano.phases import (
     move_for,
     phase_of,
 )
-from fairlead.controllers.volcano.queues import DEFAULT, ROOT, first_queue
+from fairlead.controllers.volcano.queues import DEFAULT, first_queue_writes
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import controller_of, create, delete, namespaced_name, patch
 from fairlead.errors import AlreadyExists, NotFound
@@ -100,6 +100,7 @@ class VolcanoJobs(Reconciler[Key]):
         self._requests = JobRequests(self._quirks)
         self._current: dict[Key, JobWork] = {}  # under way, in case its writes fail
         self._foreign: dict[Key, set[str]] = {}  # names of pods that somebody else's pods have
+        self._refused_pods: dict[Key, str] = {}  # why pods were refused, to be told
         self._second_pass: set[Key] = set()
         self._refreshed: dict[tuple[str, str], Doc] = {}  # uid of a Job and object -> its spec when last refreshed
         self._commands: dict[Key, Doc] = {}
@@ -187,6 +188,8 @@ class VolcanoJobs(Reconciler[Key]):
             return ()
         work, put_off = self._requests.next_work(key, job, now)
         told = [write for chosen in put_off for write in self._tell_delay(job, chosen, now)]
+        if why := self._refused_pods.pop(key, ""):
+            told += self._tell(job, "FailedCreate", f"Error creating pods: {why}", warning=True)
         writes = [] if work is None else self._carry_out(key, job, work, now)
         self._wait_for_more(key)
         return told + writes
@@ -256,7 +259,7 @@ class VolcanoJobs(Reconciler[Key]):
         spec = job["spec"]
         if self.view.get(VC_QUEUE, "", spec.get("queue") or "") is None:
             self._requests.try_later(key, work, now)
-            return self._first_queues() if spec.get("queue") == DEFAULT else []
+            return first_queue_writes(self.view) if spec.get("queue") == DEFAULT else []
         volumes = with_claim_names(job)
         if volumes is not None:
             self._sync_again(key)
@@ -286,16 +289,13 @@ class VolcanoJobs(Reconciler[Key]):
         pods = self._pod_writes(key, job, state, group["metadata"]["name"])
         if pods:
             self._sync_again(key)
+            if work.tries and not self._quirks.refused_pods_stop_status:
+                state.counts = self._count(key, job)  # those that were made are counted, though others are refused
+                return writes + pods + self._status(job, state, controlled, now)
             return writes + pods
         state.counts, state.min_available = self._count(key, job), int(spec.get("minAvailable") or 0)
         move.rule(spec, state)
         return writes + self._status(job, state, controlled, now)
-
-    def _first_queues(self) -> list[Write]:
-        """A cluster in which nobody has used Volcano yet has no queues; the first Job brings them."""
-        return [
-            create(VC_QUEUE, first_queue(name)) for name in (ROOT, DEFAULT) if not self.view.get(VC_QUEUE, "", name)
-        ]
 
     def _refusal(self, job: Doc) -> str:
         """Why a plugin cannot serve the Job."""
@@ -460,6 +460,8 @@ class VolcanoJobs(Reconciler[Key]):
 
     def refused(self, key: Key, reply: Reply, now: float) -> None:
         work = self._current.get(key)
+        if reply.write.kind is POD and reply.error is not None:
+            self._refused_pods[key] = reply.error.message
         if work is not None:
             del self._current[key]
             self._requests.try_later(key, work, now)

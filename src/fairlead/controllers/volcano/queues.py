@@ -198,6 +198,12 @@ def first_queue(name: str) -> Doc:
     }
 
 
+def first_queue_writes(view: DocView) -> list[Write]:
+    """A cluster in which nobody has used Volcano yet has no queues; the first Job brings them."""
+    missing = [name for name in (ROOT, DEFAULT) if view.get(VC_QUEUE, "", name) is None]
+    return [create(VC_QUEUE, first_queue(name)) for name in missing]
+
+
 class FirstQueues(Reconciler[str]):
     """Sees to it that there is a root and a queue for groups that name none; both are made when they are missing."""
 
