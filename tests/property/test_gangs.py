@@ -63,6 +63,7 @@ class SchedulerAndApi:
         self.serial = 0
         self.version = 0
         self.sent: list[Write] = []
+        self.binds: list[Write] = []
         self.untold: list[Change] = []
         self.stage = self._fresh()
 
@@ -82,10 +83,12 @@ class SchedulerAndApi:
         self.check()
 
     def _collect(self) -> None:
-        """What the scheduler wants done, in its order; a gang's first bind must find the gang whole."""
+        """What the scheduler wants done, in its order; a gang's first bind must find the gang whole. A bind that is
+        sent once more because its answer was lost starts nobody."""
         for write in self.stage.writes:
-            if write.subresource == "binding":
+            if write.subresource == "binding" and not any(write is sent for sent in self.binds):
                 self._is_rightly_bound(write)
+                self.binds.append(write)
         self.sent += self.stage.writes
         self.stage.writes.clear()
 
