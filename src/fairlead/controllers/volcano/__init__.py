@@ -1,1 +1,6 @@
-"""Volcano's controllers: podgroups (groups for plain pods) and queues (their status, opening and closing)."""
+"""Volcano's controllers: Jobs, flows, cron jobs, PodGroups for plain pods, and Queues.
+
+Reading order: jobs (the Job controller), phases (its phase machine as a table), job_policies (which event leads to
+which action), job_pods with job_pod_builder and job_volumes, job_groups (the PodGroup of a Job) with job_requests,
+job_status, job_plugins/ (svc, env, ssh, mpi, ...), job_garbage (TTL), flows, cron, podgroups, queues.
+"""
