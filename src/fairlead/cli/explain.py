@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -23,6 +23,7 @@ from fairlead.errors import ApiError, ConfigError, FairleadError, NotFound
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fairlead.api.client.client import KubeApi
     from fairlead.api.client.credentials import Connection
 
 OPS_PORT = "http://127.0.0.1:10259"
@@ -31,9 +32,20 @@ PLACED = ("Scheduled", "Binding", "Completed")
 KINDS = ("Explanation", "GangExplanation", "QueueExplanation")
 
 
-@click.group("explain")
+class _KindAndName(click.Group):
+    """Also takes `pod/NAME`, as kubectl does, and options alone, which ask for everything that waits."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and "/" in args[0] and not args[0].startswith("-"):
+            args = [*args[0].split("/", 1), *args[1:]]
+        elif not args or (args[0].startswith("-") and args[0] not in ("-h", "--help")):
+            args = ["waiting", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("explain", cls=_KindAndName)
 def explain_group() -> None:
-    """Say why a pod or a group is where it is, or why it waits."""
+    """Say why a pod, a group or a workload is where it is, or why it waits. Without a word: everything that waits."""
 
 
 def _not_empty(context: click.Context, parameter: click.Parameter, name: str) -> str:
@@ -47,7 +59,8 @@ def _asking(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed((
         click.argument("name", callback=_not_empty),
         click.option("-n", "--namespace", default="", help="Default: the one of the kubeconfig's context."),
-        click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
+        click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text",
+                     show_default=True),
         click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
                      help="Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config."),
         click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one."),
@@ -115,12 +128,90 @@ def job_command(command: click.Context, /, **options: Any) -> None:
     \b
     Exit code 0: enough members are placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
     """
-    command.invoke(podgroup_command, called="job", **options)
+    try:
+        command.invoke(podgroup_command, called="job", **options)
+    except FairleadError as unknown:
+        try:
+            _explain_workload("job", **options)
+        except FairleadError:
+            raise unknown from None
+
+
+def _explain_workload(
+    word: str,
+    name: str,
+    namespace: str,
+    output: str,
+    kubeconfig: Path | None,
+    context: str | None,
+    server: str | None = None,
+    token_file: Path | None = None,
+) -> None:
+    from fairlead.cli.explain_workload import show, waiting_explanation, workload_explanation
+
+    def question(api: KubeApi, own_namespace: str) -> Coroutine[Any, Any, dict[str, Any]]:
+        if word == "waiting":
+            return waiting_explanation(api, namespace)
+        return workload_explanation(api, word, namespace or own_namespace, name)
+
+    document = _asked_of_cluster(question, kubeconfig, context)
+    _answer(document, output, lambda console: show(console, document))
+
+
+def _asked_of_cluster(
+    question: Callable[[KubeApi, str], Coroutine[Any, Any, dict[str, Any]]],
+    kubeconfig: Path | None,
+    context: str | None,
+) -> dict[str, Any]:
+    from fairlead.api.client.client import KubeApi
+    from fairlead.api.client.credentials import connect
+
+    connection = connect(None if kubeconfig is None else str(kubeconfig), context)
+
+    async def asked() -> dict[str, Any]:
+        api = KubeApi(connection, attempts=2)
+        try:
+            return await question(api, connection.namespace)
+        finally:
+            await api.close()
+
+    return asyncio.run(asked())
+
+
+def _workload_command(word: str) -> click.Command:
+    def command(**options: Any) -> None:
+        _explain_workload(word, **options)
+
+    command.__doc__ = f"""Say where the pods of the {word} NAME are, and why the others wait, grouped by reason.
+
+    \b
+    Exit code 0: all have a node. 3: some wait. 1: there is no such {word}.
+    """
+    return click.command(word)(_asking(command))
+
+
+for _word in ("deployment", "replicaset", "statefulset", "daemonset"):
+    explain_group.add_command(_workload_command(_word))
+
+
+@explain_group.command("waiting")
+@click.option("-n", "--namespace", default="", help="Default: all namespaces.")
+@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config.")  # fmt: skip
+@click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")
+def waiting_command(namespace: str, output: str, kubeconfig: Path | None, context: str | None) -> None:
+    """Say which pods wait for a node, grouped by reason; `fairlead explain` alone does the same."""
+    _explain_workload("waiting", "", namespace, output, kubeconfig, context)
 
 
 def _answer(document: dict[str, Any], output: str, show: Callable[[Console], None]) -> None:
     if output == "json":
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    elif output == "yaml":
+        import yaml
+
+        click.echo(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), nl=False)
     else:
         from rich.console import Console
 

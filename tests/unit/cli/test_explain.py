@@ -15,7 +15,7 @@ from fairlead.cli.explain import WAITS
 from fairlead.cli.explained import show
 from fairlead.cli.main import cli
 from fairlead.model.explanation import Blocker, Explanation, ScoredNode, WaitingIn
-from fairlead.testing.builders import pod
+from fairlead.testing.builders import deployment, job, pod
 from fairlead.testing.harness import Harness
 
 REFUSED = Explanation(
@@ -68,6 +68,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The kubeconfig of a small cluster that answers explanations, with a placed pod and one that waits."""
     harness = Harness(nodes=2)
     harness.apply(pod("placed"), pod("huge").asks(cpu="99"))
+    harness.apply(deployment("web").replicas(3).of(pod("t").asks(cpu="90")), job("once").of(pod("t").asks(cpu="91")))
     harness.run(2)
     with harness:
         yield harness.serve()
@@ -113,3 +114,36 @@ def test_every_documented_field_is_in_the_json_form() -> None:
 
     full = {**PLACED.to_document(), **REFUSED.to_document(), "nominatedNode": "x", "at": "t", "node": "a"}
     assert [name for name in names(full) if f"`{name}`" not in documented] == []
+
+
+def told(cluster: Path, *words: str) -> Result:
+    return CliRunner().invoke(cli, ["explain", *words, "--kubeconfig", str(cluster)])
+
+
+def test_a_workload_says_how_many_of_its_pods_wait_and_why(cluster: Path) -> None:
+    result = told(cluster, "deployment", "web")
+    assert result.exit_code == WAITS, result.output
+    assert "Deployment default/web: 0 of 3 pods have a node" in result.output
+    assert "3 pods: 0/2 nodes are available: 2 Insufficient cpu." in result.output
+    assert told(cluster, "deployment/web", "-o", "yaml").output.startswith("kind: WorkloadExplanation\n")
+
+
+def test_a_plain_job_is_explained_by_its_pods(cluster: Path) -> None:
+    result = told(cluster, "job", "once")
+    assert (result.exit_code, "Job default/once: 0 of 1 pods have a node" in result.output) == (WAITS, True)
+
+
+def test_without_a_word_everything_that_waits_is_grouped_by_reason(cluster: Path) -> None:
+    result = CliRunner().invoke(cli, ["explain", "--kubeconfig", str(cluster), "-o", "json"])
+    document = json.loads(result.output)
+    (reason,) = document["waiting"]
+    assert (result.exit_code, len(reason["pods"])) == (WAITS, 5)
+
+
+def test_a_kind_and_a_name_may_be_one_word(cluster: Path) -> None:
+    assert told(cluster, "pod/placed").exit_code == 0
+
+
+def test_a_workload_that_is_not_there_is_named(cluster: Path) -> None:
+    result = told(cluster, "statefulset", "db")
+    assert (result.exit_code, 'statefulsets.apps "db" not found' in result.output) == (1, True)

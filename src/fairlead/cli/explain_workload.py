@@ -1,0 +1,113 @@
+"""`fairlead explain deployment NAME` and its like, and `fairlead explain` alone: who waits, grouped by reason.
+
+A workload is as placed as its pods are. They are found by their owners and read from the API; what a waiting pod was
+told stands in its PodScheduled condition, so no scheduler has to be asked, and it works on any cluster.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from fairlead.api.port import Query
+from fairlead.errors import FairleadError, NotFound
+from fairlead.model import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rich.console import Console
+
+    from fairlead.api.client.client import KubeApi
+    from fairlead.model.flow import Doc
+    from fairlead.model.kinds import Kind
+
+WORKLOADS: Mapping[str, Kind] = {
+    "deployment": kinds.DEPLOYMENT,
+    "replicaset": kinds.REPLICA_SET,
+    "statefulset": kinds.STATEFUL_SET,
+    "daemonset": kinds.DAEMON_SET,
+    "job": kinds.JOB,
+}
+UNTRIED = "not tried yet, or nobody schedules for its schedulerName"
+_NAMED = 5
+"""Pods that are named for each reason."""
+
+
+async def workload_explanation(api: KubeApi, word: str, namespace: str, name: str) -> dict[str, Any]:
+    """Where the pods of a workload are, as a document like an Explanation."""
+    kind = WORKLOADS[word]
+    try:
+        owner = await api.get(kind, namespace, name)
+    except NotFound:
+        raise FairleadError(f'{kind.resource} "{name}" not found in namespace "{namespace}"') from None
+    owners = {owner["metadata"]["uid"]}
+    if kind is kinds.DEPLOYMENT:
+        sets = (await api.list(kinds.REPLICA_SET, Query(namespace=namespace))).items
+        owners |= {one["metadata"]["uid"] for one in sets if _owner_uids(one) & owners}
+    pods = [one for one in (await api.list(kinds.POD, Query(namespace=namespace))).items if _owner_uids(one) & owners]
+    return _summed_up(pods, {"workload": kind.kind, "namespace": namespace, "name": name}, wanted=_wanted(owner))
+
+
+async def waiting_explanation(api: KubeApi, namespace: str) -> dict[str, Any]:
+    """Everything that waits in a namespace, or in all of them."""
+    pods = (await api.list(kinds.POD, Query(namespace=namespace, field_selector="spec.nodeName="))).items
+    return _summed_up([one for one in pods if not _has_ended(one)], {"namespace": namespace})
+
+
+def _summed_up(pods: Sequence[Doc], facts: dict[str, Any], *, wanted: int | None = None) -> dict[str, Any]:
+    placed = sum(bool(pod["spec"].get("nodeName")) for pod in pods)
+    by_reason: defaultdict[str, list[str]] = defaultdict(list)
+    for pod in pods:
+        if not pod["spec"].get("nodeName") and not _has_ended(pod):
+            by_reason[_told(pod)].append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
+    missing = max(0, (wanted or 0) - len(pods))
+    if missing:
+        by_reason["not created; `kubectl describe` of the owner says why"] = [""] * missing
+    waits = [{"message": message, "pods": names} for message, names in by_reason.items()]
+    waits.sort(key=lambda one: -len(one["pods"]))
+    return {"kind": "WorkloadExplanation", **facts, "verdict": "Waits" if waits else "Scheduled", "placed": placed,
+            "pods": len(pods), "waiting": waits}  # fmt: skip
+
+
+def _told(pod: Doc) -> str:
+    gates = [one["name"] for one in pod["spec"].get("schedulingGates") or ()]
+    if gates:
+        return f"held by its scheduling gates: {', '.join(gates)}"
+    for one in (pod.get("status") or {}).get("conditions") or ():
+        if one["type"] == "PodScheduled" and one["status"] != "True" and one.get("message"):
+            return str(one["message"])
+    return UNTRIED
+
+
+def _wanted(owner: Doc) -> int | None:
+    spec = owner.get("spec") or {}
+    if owner.get("kind") == "Job":
+        return None
+    return spec.get("replicas")
+
+
+def _owner_uids(doc: Doc) -> set[str]:
+    return {one["uid"] for one in doc["metadata"].get("ownerReferences") or ()}
+
+
+def _has_ended(pod: Doc) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def show(console: Console, document: dict[str, Any]) -> None:
+    if "workload" in document:
+        what = f"{document['workload']} {document['namespace']}/{document['name']}"
+        console.print(f"{what}: {document['placed']} of {document['pods']} pods have a node", soft_wrap=True)
+    elif not document["waiting"]:
+        console.print("nothing waits for a node", soft_wrap=True)
+    for one in document["waiting"]:
+        count = len(one["pods"])
+        console.print(f"\n{count} pod{'s'[: count != 1]}: {one['message']}", soft_wrap=True)
+        console.print(f"  {_named(one['pods'])}", soft_wrap=True)
+
+
+def _named(names: Iterable[str]) -> str:
+    known = [name for name in names if name]
+    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    return ", ".join(known[:_NAMED]) + more
