@@ -15,7 +15,7 @@ from fairlead.cli.explain import WAITS
 from fairlead.cli.explained import show
 from fairlead.cli.main import cli
 from fairlead.model.explanation import Blocker, Explanation, ScoredNode, WaitingIn
-from fairlead.testing.builders import deployment, job, pod
+from fairlead.testing.builders import deployment, job, namespace, pod
 from fairlead.testing.harness import Harness
 
 REFUSED = Explanation(
@@ -67,7 +67,8 @@ def test_a_pod_that_only_one_node_could_take_was_not_scored() -> None:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The kubeconfig of a small cluster that answers explanations, with a placed pod and one that waits."""
     harness = Harness(nodes=2)
-    harness.apply(pod("placed"), pod("huge").asks(cpu="99"))
+    harness.apply(namespace("other"))
+    harness.apply(pod("placed"), pod("huge").asks(cpu="99"), pod("lost", "other").scheduled_by("volcano"))
     harness.apply(deployment("web").replicas(3).of(pod("t").asks(cpu="90")), job("once").of(pod("t").asks(cpu="91")))
     harness.run(2)
     with harness:
@@ -136,8 +137,15 @@ def test_a_plain_job_is_explained_by_its_pods(cluster: Path) -> None:
 def test_without_a_word_everything_that_waits_is_grouped_by_reason(cluster: Path) -> None:
     result = CliRunner().invoke(cli, ["explain", "--kubeconfig", str(cluster), "-o", "json"])
     document = json.loads(result.output)
-    (reason,) = document["waiting"]
-    assert (result.exit_code, len(reason["pods"])) == (WAITS, 5)
+    assert result.exit_code == WAITS
+    assert [len(reason["pods"]) for reason in document["waiting"]] == [5, 1]
+
+
+def test_a_pod_of_another_scheduler_is_told_what_is_served(cluster: Path) -> None:
+    result = told(cluster, "pod", "lost", "-n", "other")
+    assert result.exit_code == WAITS
+    assert 'nobody schedules pods with schedulerName "volcano" here' in " ".join(result.output.split())
+    assert "start with --volcano-conf to serve it" in " ".join(result.output.split())
 
 
 def test_a_kind_and_a_name_may_be_one_word(cluster: Path) -> None:

@@ -14,6 +14,7 @@ from fairlead.engine.explain.group import explain_job
 from fairlead.engine.explain.pod import waiting_in
 from fairlead.engine.explain.queue import explain_queue
 from fairlead.engine.explain.waiting_pod import explained_by_round
+from fairlead.model.attendance import Attendance
 from fairlead.model.explanation import Explanation
 
 if TYPE_CHECKING:
@@ -38,9 +39,16 @@ def about_pod(scheduler: Scheduler, namespace: str, name: str) -> Explanation | 
             return explained_by_round(report, scheduler.cluster.table)
     return Explanation(
         namespace, name, pod.uid, pod.scheduler_name, _verdict(pod, waiting),
-        message=waiting.message if waiting else "", node=pod.node_name,
+        message=waiting.message if waiting else _unserved(scheduler, pod), node=pod.node_name,
         total_nodes=len(scheduler.cluster.table), waiting=waiting_in(waiting) if waiting else None,
     )  # fmt: skip
+
+
+def _unserved(scheduler: Scheduler, pod: Pod) -> str:
+    """What to say of a pod that names another scheduler; nothing if it is ours or has a node."""
+    if pod.node_name or pod.scheduler_name in scheduler.profiles:
+        return ""
+    return f"this scheduler leaves it alone: {Attendance(frozenset(scheduler.profiles)).unserved(pod.scheduler_name)}"
 
 
 def _verdict(pod: Pod, waiting: Waiting | None) -> str:
