@@ -33,8 +33,10 @@ KNOWN = {
     ("PersistentVolumeClaim", "version changed"), ("Job", "version changed"),
     # It shows `schedulingConstraints: null` in templates, which kubectl takes for a difference.
     ("Workload", "said"),
+    # Volcano's webhook, whose rules ours has and this server has not, refuses a patch that drops a task's defaults.
+    ("batch.volcano.sh/v1alpha1 Job", "said"),
 }  # fmt: skip
-"""Where the two servers differ, by kind and by what is compared."""
+"""Where the two servers differ, by kind (or version and kind) and by what is compared."""
 
 
 @contextmanager
@@ -111,7 +113,7 @@ def test_a_second_apply_does_what_it_does_on_a_real_server(tmp_path: Path, group
         (key, what, ours[key][what], value)
         for key, said in real.items()
         for what, value in said.items()
-        if ours[key][what] != value and (key.split()[1], what) not in KNOWN
+        if ours[key][what] != value and not {(key.split()[1], what), (key.rpartition(" ")[0], what)} & KNOWN
     ]
     assert not different
 
