@@ -59,7 +59,7 @@ def contender(name: str, kubeconfig: Path, conf: Path) -> Iterator[Path]:
         ]  # fmt: skip
     else:
         # A file is looked at once a second; here somebody waits for it.
-        quick = "from fairlead.cli import attended, main; attended.LOOK_EVERY = 0.05; main.main()"
+        quick = "from fairlead.cli import reloading, main; reloading.LOOK_EVERY = 0.05; main.main()"
         command = [
             sys.executable, "-c", quick, "scheduler", "--kubeconfig", str(kubeconfig), "--leader-elect=false",
             "--volcano-only", "--volcano-conf", str(conf), "--schedule-period", PERIOD, "--secure-port=0",
