@@ -25,7 +25,7 @@ from fairlead.api.server.server import Server
 from fairlead.api.store.journal import Journal
 from fairlead.api.store.store import Store
 from fairlead.cli.first_objects import make_first_objects
-from fairlead.cli.kept_port import KeptPort
+from fairlead.cli.kubeconfig_file import KeptPort
 from fairlead.cli.run import standalone
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS
 from fairlead.controllers.nodes.simulated_nodes import fails_from, is_simulated

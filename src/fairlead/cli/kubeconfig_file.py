@@ -1,4 +1,4 @@
-"""KubeconfigFile: the kubeconfig that `fairlead up` writes, and what happens to it at the end.
+"""KubeconfigFile: the kubeconfig that `fairlead up` writes, and what happens to it at the end; KeptPort keeps it good.
 
 A kubeconfig is how people reach their clusters, so losing one is worse than not starting. A file that exists belongs to
 somebody else, unless the data directory remembers having written exactly these bytes. The default name gives way to
@@ -21,8 +21,8 @@ from pathlib import Path
 from fairlead.api.server.pki import write_private
 from fairlead.errors import FairleadError
 
-_REMEMBERED = "kubeconfig.sha256"
-"""In the data directory: the digest of the kubeconfig that was written last."""
+_REMEMBERED, _PORT = "kubeconfig.sha256", "port"
+"""In the data directory: the digest of the kubeconfig that was written last, and the port listened on."""
 
 
 class KubeconfigFile:
@@ -99,6 +99,24 @@ class KubeconfigFile:
             return _digest(path.read_bytes()) != self._memory.read_text().strip()
         except OSError:
             return True
+
+
+class KeptPort:
+    """The port that a cluster with `--data` listened on, so that its kubeconfig stays good from start to start.
+    `number` is 0 if there was none or it cannot be read."""
+
+    def __init__(self, data: Path | None) -> None:
+        self._path = None if data is None else data / _PORT
+        self.number = 0
+        if self._path is not None:
+            with suppress(OSError, ValueError):
+                number = int(self._path.read_text())
+                self.number = number if 0 < number < 65536 else 0
+
+    def keep(self, number: int) -> None:
+        if self._path is not None and number != self.number:
+            write_private(self._path, f"{number}\n".encode())
+            self.number = number
 
 
 def _digest(content: bytes) -> str:
