@@ -188,7 +188,7 @@ async def _scheduler(server: str | None) -> dict[str, bytes] | None:
     from fairlead.api.client.client import KubeApi
     from fairlead.api.client.credentials import Connection
     from fairlead.api.store.redaction import without_key_material
-    from fairlead.cli.explain import OPS_PORT
+    from fairlead.cli.explain.commands import OPS_PORT
 
     api = KubeApi(Connection.to(server or OPS_PORT, insecure=True), attempts=1)
     try:

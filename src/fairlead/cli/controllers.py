@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,6 @@ from fairlead.model.quirks import Quirks
 
 if TYPE_CHECKING:
     from fairlead.runtime.leader import Elector
-    from fairlead.runtime.live import LiveRuntime
 
 log = logging.getLogger("fairlead.controllers")
 
@@ -49,7 +47,7 @@ def _thread_options(command: Any) -> Any:
 @click.option("--controllers", "names", default="*,-sharding-controller", show_default=True, callback=_chosen,
               metavar="NAMES", help=f"Which run: *, NAME or +NAME, -NAME; {', '.join(VOLCANO_NAMES)}.")  # fmt: skip
 @click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Default: KUBECONFIG, then the service account of this pod.")  # fmt: skip
+              help="Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config, the pod's own.")  # fmt: skip
 @click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")
 @click.option("--scheduler-name", "schedulers", multiple=True, metavar="NAME",
               help="Pods of this schedulerName need PodGroups; may be repeated.  [default: volcano]")  # fmt: skip
@@ -81,7 +79,7 @@ async def _run(
 ) -> None:  # fmt: skip
     from fairlead.api.client.client import KubeApi
     from fairlead.api.client.credentials import connect
-    from fairlead.cli.leading import lead
+    from fairlead.cli.leading import lead, stop_on_signals
     from fairlead.config.job_plugins import installed_job_plugins
     from fairlead.controllers.housekeeping import housekeepers
     from fairlead.runtime.leader import Election, Elector
@@ -106,19 +104,6 @@ async def _run(
             own = KubeApi(connection)
             opened.push_async_callback(own.close)
             elector = Elector(own, Election("vc-controller-manager", lease_namespace))
-        stopping = _stop_on_signals(runtime)
+        stopping = stop_on_signals(runtime)
         log.info("running %s", ", ".join(names))
         await lead(elector, runtime, stopping, stands_by=False)
-
-
-def _stop_on_signals(runtime: LiveRuntime) -> asyncio.Event:
-    stopping = asyncio.Event()
-
-    def stop() -> None:
-        stopping.set()
-        runtime.stop()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
-    return stopping

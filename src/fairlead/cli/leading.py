@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -66,3 +67,18 @@ async def _standing_by(runtime: LiveRuntime | None) -> AsyncIterator[asyncio.Tas
         if watching is not None:
             watching.cancel()
             await asyncio.wait([watching])
+
+
+def stop_on_signals(runtime: LiveRuntime) -> asyncio.Event:
+    """Set, and the runtime told to stop, at the first SIGINT or SIGTERM."""
+    stopping = asyncio.Event()
+
+    def stop() -> None:
+        log.info("stopping")
+        stopping.set()
+        runtime.stop()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    return stopping

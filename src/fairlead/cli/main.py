@@ -38,7 +38,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "fairlead.cli.controllers:controllers_command", "Run Volcano's controllers, in vc-controller-manager's place."
     ),
     "vcctl": CommandEntry("fairlead.cli.vcctl.command:vcctl_command", "Take vcctl's arguments and print what it does."),
-    "explain": CommandEntry("fairlead.cli.explain:explain_group", "Say why a pod is where it is, or why it waits."),
+    "explain": CommandEntry(
+        "fairlead.cli.explain.commands:explain_group", "Say why a pod is where it is, or why it waits."
+    ),
     "queue": CommandEntry("fairlead.cli.queue:queue_group", "List queues; show what one holds, may hold, and why."),
     "nodes": CommandEntry("fairlead.cli.nodes:nodes_group", "Add, remove, fail and recover simulated nodes."),
     "bug-report": CommandEntry("fairlead.cli.bugreport:bug_report_command", "Pack what a bug report needs, redacted."),

@@ -6,13 +6,14 @@ are ours. Nodes that are not simulated are left alone: nobody here could start o
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from fairlead.cli.cluster_access import ask_cluster, cluster_options
 from fairlead.cli.fleet import Fleet, NodeShape, parse_shape, parse_zones
 from fairlead.errors import ConfigError, FairleadError
 
@@ -20,20 +21,10 @@ if TYPE_CHECKING:
     from fairlead.api.client.client import KubeApi
     from fairlead.model.flow import Doc
 
-Work = Callable[["KubeApi"], Coroutine[Any, Any, None]]
-
 
 @click.group("nodes")
 def nodes_group() -> None:
     """Add, remove, fail and recover simulated nodes of a running cluster."""
-
-
-def _where(command: Callable[..., None]) -> Callable[..., None]:
-    help = "Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config."
-    command = click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")(
-        command
-    )
-    return click.option("--kubeconfig", metavar="FILE", help=help)(command)
 
 
 def _shape(context: click.Context, parameter: click.Parameter, text: str) -> NodeShape:
@@ -46,8 +37,8 @@ def _shape(context: click.Context, parameter: click.Parameter, text: str) -> Nod
 @nodes_group.command("add")
 @click.argument("shape", metavar="[COUNT:]RES=N,...", callback=_shape, default="1:cpu=8,memory=32Gi")
 @click.option("--zone", default="", help="The zone of these nodes.  [default: none]")
-@_where
-def add_command(shape: NodeShape, zone: str, kubeconfig: str | None, context: str | None) -> None:
+@cluster_options
+def add_command(shape: NodeShape, zone: str, kubeconfig: Path | None, context: str | None) -> None:
     """Add nodes of a shape, as `fairlead up --shape` takes it. Names go on where those in the cluster end.
 
     \b
@@ -55,7 +46,7 @@ def add_command(shape: NodeShape, zone: str, kubeconfig: str | None, context: st
     """
     zones = parse_zones(zone) if zone else ()
 
-    async def work(api: KubeApi) -> None:
+    async def work(api: KubeApi, _: str) -> None:
         from fairlead.model.flow import Verb, Write
         from fairlead.model.kinds import NODE
 
@@ -65,7 +56,7 @@ def add_command(shape: NodeShape, zone: str, kubeconfig: str | None, context: st
             await api.perform(Write(Verb.CREATE, NODE, "", name, body=node))
             click.echo(f"node/{name} added")
 
-    _run(work, kubeconfig, context)
+    ask_cluster(work, kubeconfig, context)
 
 
 def _new_nodes(shape: NodeShape, zones: tuple[str, ...], taken: set[str]) -> list[Doc]:
@@ -83,8 +74,8 @@ def _new_nodes(shape: NodeShape, zones: tuple[str, ...], taken: set[str]) -> lis
 
 @nodes_group.command("remove")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@_where
-def remove_command(names: tuple[str, ...], kubeconfig: str | None, context: str | None) -> None:
+@cluster_options
+def remove_command(names: tuple[str, ...], kubeconfig: Path | None, context: str | None) -> None:
     """Delete nodes. Pods on them are gone with them; what owns the pods makes new ones."""
 
     async def remove(api: KubeApi, node: Doc) -> None:
@@ -98,16 +89,16 @@ def remove_command(names: tuple[str, ...], kubeconfig: str | None, context: str 
 
 @nodes_group.command("fail")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@_where
-def fail_command(names: tuple[str, ...], kubeconfig: str | None, context: str | None) -> None:
+@cluster_options
+def fail_command(names: tuple[str, ...], kubeconfig: Path | None, context: str | None) -> None:
     """Silence the kubelets of nodes, as a lost machine would: they turn NotReady after about 50 seconds."""
     _each(names, lambda api, node: _annotate(api, node, "true"), "fails from now on", kubeconfig, context)
 
 
 @nodes_group.command("recover")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@_where
-def recover_command(names: tuple[str, ...], kubeconfig: str | None, context: str | None) -> None:
+@cluster_options
+def recover_command(names: tuple[str, ...], kubeconfig: Path | None, context: str | None) -> None:
     """Let nodes that were made to fail report again."""
     _each(names, lambda api, node: _annotate(api, node, None), "recovers", kubeconfig, context)
 
@@ -125,12 +116,12 @@ def _each(
     names: tuple[str, ...],
     change: Callable[[KubeApi, Doc], Awaitable[None]],
     done: str,
-    kubeconfig: str | None,
+    kubeconfig: Path | None,
     context: str | None,
 ) -> None:
     """Change each node, all of which must exist and be simulated before the first is touched."""
 
-    async def work(api: KubeApi) -> None:
+    async def work(api: KubeApi, _: str) -> None:
         from fairlead.controllers.nodes.simulated_nodes import is_simulated
         from fairlead.model.kinds import NODE
 
@@ -142,18 +133,4 @@ def _each(
             await change(api, node)
             click.echo(f"node/{node['metadata']['name']} {done}")
 
-    _run(work, kubeconfig, context)
-
-
-def _run(work: Work, kubeconfig: str | None, context: str | None) -> None:
-    from fairlead.api.client.client import KubeApi
-    from fairlead.api.client.credentials import connect
-
-    async def run() -> None:
-        api = KubeApi(connect(kubeconfig, context), attempts=2)
-        try:
-            await work(api)
-        finally:
-            await api.close()
-
-    asyncio.run(run())
+    ask_cluster(work, kubeconfig, context)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlead.cli.explain import OPS_PORT, _connections, ask
+from fairlead.cli.cluster_access import cluster_options
+from fairlead.cli.explain.commands import OPS_PORT, _connections, ask
 from fairlead.errors import ApiError, FairleadError, NotFound
 from fairlead.model import kinds
 
@@ -33,9 +34,7 @@ def queue_group() -> None:
 def _where(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed((
         click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
-        click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-                     help="Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config."),
-        click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one."),
+        cluster_options,
     )):  # fmt: skip
         command = option(command)
     return command
@@ -79,7 +78,7 @@ def explain_command(
         return
     from rich.console import Console
 
-    from fairlead.cli.explained_queue import show_queue
+    from fairlead.cli.explain.queue_text import show_queue
 
     show_queue(Console(highlight=False), document)
 

@@ -26,7 +26,7 @@ _PATIENCE = 3
 
 @click.command("record")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--kubeconfig", metavar="FILE", help="Which cluster.  [default: as kubectl finds it]")
+@click.option("--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config.")
 @click.option("--context", metavar="NAME", help="Which of the kubeconfig's contexts.")
 @click.option("--count", type=click.IntRange(min=1), metavar="N", help="Stop after N decisions.  [default: on Ctrl-C]")
 def record_command(file: Path, kubeconfig: str | None, context: str | None, count: int | None) -> None:
@@ -114,7 +114,7 @@ class Recording:
     async def _explanation(self, decision: Doc, connection: Connection) -> Doc | None:
         """What the scheduler says of a placement, if it is one of ours and answers."""
         from fairlead.api.client.credentials import Connection
-        from fairlead.cli.explain import OPS_PORT, ask
+        from fairlead.cli.explain.commands import OPS_PORT, ask
 
         if decision["node"] is None or self._unknown >= _PATIENCE:
             return None

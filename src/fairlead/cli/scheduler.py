@@ -43,7 +43,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--policy-configmap-namespace", default="kube-system", show_default=True, metavar="NAME",
               help="Where that ConfigMap is.")  # fmt: skip
 @click.option("--kubeconfig", type=_FILE, metavar="FILE",
-              help="The cluster. Default: the configuration's, KUBECONFIG, ~/.kube/config, the pod's own.")  # fmt: skip
+              help="Default: the configuration's, KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config, the pod's "
+                   "own.")  # fmt: skip
 @click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")
 @click.option("--master", metavar="URL", help="Address of the API server, over the kubeconfig's.")
 @click.option("--write-config-to", type=_FILE, metavar="FILE", help="Write the effective configuration and leave.")

@@ -22,7 +22,7 @@ from fairlead.api.client.client import KubeApi
 from fairlead.api.client.retry import Throttle
 from fairlead.api.server.ops_server import OpsServer, Vitals
 from fairlead.cli.dumping import Told, compare, dump
-from fairlead.cli.leading import lead
+from fairlead.cli.leading import lead, stop_on_signals
 from fairlead.cli.logs import DECISIONS
 from fairlead.cli.reloading import follow_files, tell_of_file
 from fairlead.cli.scheduler_config import connection_of, with_leader_flags
@@ -93,7 +93,7 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         )  # fmt: skip
         health = ApiHealth(reporter, world.view.silences, runtime.writing)
         reporter.waiting = lambda: sum(runtime.writing().waiting.values())
-        stopping = _stop_on_signals(runtime)
+        stopping = stop_on_signals(runtime)
         dumping = partial(_ask_for_dump, runtime, scheduler, world.view)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, dumping)
         _in_background(opened, follow_files(_looks(assembly, flags), partial(runtime.ask, scheduler)))
@@ -195,20 +195,6 @@ async def _elector(opened: AsyncExitStack, connection: Connection, config: KubeC
             lease=election.lease_duration, renew=election.renew_deadline, retry=election.retry_period,
         ),
     )  # fmt: skip
-
-
-def _stop_on_signals(runtime: LiveRuntime) -> asyncio.Event:
-    stopping = asyncio.Event()
-
-    def stop() -> None:
-        log.info("stopping")
-        stopping.set()
-        runtime.stop()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
-    return stopping
 
 
 def _ask_for_dump(runtime: LiveRuntime, scheduler: Scheduler, view: Mirror) -> None:

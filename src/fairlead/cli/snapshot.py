@@ -27,7 +27,7 @@ def snapshot_group() -> None:
 
 @snapshot_group.command("save")
 @click.argument("file", type=_FILE)
-@click.option("--kubeconfig", metavar="FILE", help="Which cluster.  [default: as kubectl finds it]")
+@click.option("--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config.")
 @click.option("--context", metavar="NAME", help="Which of the kubeconfig's contexts.")
 @click.option("--redact", is_flag=True, help="Leave out what may be private: values of variables, commands, arguments, "
                                              "probes, and annotations that nobody schedules by.")  # fmt: skip

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from fairlead.cli.explain import WAITS
-from fairlead.cli.explained import show
+from fairlead.cli.explain.commands import WAITS
+from fairlead.cli.explain.pod_text import show
 from fairlead.cli.main import cli
 from fairlead.model.explanation import Blocker, Explanation, ScoredNode, WaitingIn
 from fairlead.testing.builders import deployment, job, namespace, pod

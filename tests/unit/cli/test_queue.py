@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from fairlead.cli.explain import WAITS
+from fairlead.cli.explain.commands import WAITS
 from fairlead.cli.main import cli
 from fairlead.config.volcano_presets import PRESETS
 from fairlead.testing.builders import nodes, queue

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from fairlead.cli.cluster_access import ask_cluster, cluster_options
 from fairlead.errors import ApiError, ConfigError, FairleadError, NotFound
 
 if TYPE_CHECKING:
@@ -61,9 +62,7 @@ def _asking(command: Callable[..., None]) -> Callable[..., None]:
         click.option("-n", "--namespace", default="", help="Default: the one of the kubeconfig's context."),
         click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text",
                      show_default=True),
-        click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-                     help="Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config."),
-        click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one."),
+        cluster_options,
         click.option("--server", metavar="URL", help=f"Ask this scheduler.  [default: the cluster's, then {OPS_PORT}]"),
         click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
                      help="The token for --server."),
@@ -147,35 +146,15 @@ def _explain_workload(
     server: str | None = None,
     token_file: Path | None = None,
 ) -> None:
-    from fairlead.cli.explain_workload import show, waiting_explanation, workload_explanation
+    from fairlead.cli.explain.workload import show, waiting_explanation, workload_explanation
 
     def question(api: KubeApi, own_namespace: str) -> Coroutine[Any, Any, dict[str, Any]]:
         if word == "waiting":
             return waiting_explanation(api, namespace)
         return workload_explanation(api, word, namespace or own_namespace, name)
 
-    document = _asked_of_cluster(question, kubeconfig, context)
+    document = ask_cluster(question, kubeconfig, context)
     _answer(document, output, lambda console: show(console, document))
-
-
-def _asked_of_cluster(
-    question: Callable[[KubeApi, str], Coroutine[Any, Any, dict[str, Any]]],
-    kubeconfig: Path | None,
-    context: str | None,
-) -> dict[str, Any]:
-    from fairlead.api.client.client import KubeApi
-    from fairlead.api.client.credentials import connect
-
-    connection = connect(None if kubeconfig is None else str(kubeconfig), context)
-
-    async def asked() -> dict[str, Any]:
-        api = KubeApi(connection, attempts=2)
-        try:
-            return await question(api, connection.namespace)
-        finally:
-            await api.close()
-
-    return asyncio.run(asked())
 
 
 def _workload_command(word: str) -> click.Command:
@@ -197,9 +176,7 @@ for _word in ("deployment", "replicaset", "statefulset", "daemonset"):
 @explain_group.command("waiting")
 @click.option("-n", "--namespace", default="", help="Default: all namespaces.")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
-@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config.")  # fmt: skip
-@click.option("--context", metavar="NAME", help="Another context of the kubeconfig than the current one.")
+@cluster_options
 def waiting_command(namespace: str, output: str, kubeconfig: Path | None, context: str | None) -> None:
     """Say which pods wait for a node, grouped by reason; `fairlead explain` alone does the same."""
     _explain_workload("waiting", "", namespace, output, kubeconfig, context)
@@ -220,14 +197,14 @@ def _answer(document: dict[str, Any], output: str, show: Callable[[Console], Non
 
 
 def _show_pod(console: Console, document: dict[str, Any], limit: int) -> None:
-    from fairlead.cli.explained import show
+    from fairlead.cli.explain.pod_text import show
 
     show(console, document, limit=limit)
 
 
 def _show_group(console: Console, document: dict[str, Any]) -> None:
-    from fairlead.cli.explained_gang import show
-    from fairlead.cli.explained_queue import show_checks
+    from fairlead.cli.explain.gang_text import show
+    from fairlead.cli.explain.queue_text import show_checks
 
     show(console, document)
     if "checks" in document:
