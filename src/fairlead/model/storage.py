@@ -87,12 +87,13 @@ def compile_storage_class(document: Mapping[str, Any]) -> StorageClass:
 
 
 def default_storage_class(classes: Iterable[Mapping[str, Any]]) -> str:
-    """The class of claims that name none: the newest that is marked so; empty if there is none."""
+    """The class of claims that name none: the newest that is marked so, and of those made in one second the first by
+    name, as in the original; empty if there is none."""
     marked = [
         one["metadata"] for one in classes if (one["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) == "true"
     ]
-    newest = max(marked, key=lambda one: (one.get("creationTimestamp") or "", one["name"]), default=None)
-    return newest["name"] if newest is not None else ""
+    newest = max((one.get("creationTimestamp") or "" for one in marked), default="")
+    return min((one["name"] for one in marked if (one.get("creationTimestamp") or "") == newest), default="")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fairlead.model.documents import ModelError
@@ -16,6 +18,7 @@ from fairlead.model.storage import (
     compile_storage_class,
     compile_volume,
     compile_volume_attachment,
+    default_storage_class,
 )
 
 
@@ -117,3 +120,14 @@ def test_a_bad_size_is_an_error_that_names_object_and_field() -> None:
         compile_volume({"metadata": {"name": "pv"}, "spec": {"capacity": {"storage": "big"}}})
     with pytest.raises(ModelError, match=r"^CSIStorageCapacity x: capacity: "):
         compile_storage_capacity({"metadata": {"name": "x"}, "capacity": "big"})
+
+
+def test_the_default_class_is_the_newest_and_then_the_first_by_name() -> None:
+    def marked(name: str, made: str) -> dict[str, Any]:
+        annotations = {"storageclass.kubernetes.io/is-default-class": "true"}
+        return {"metadata": {"name": name, "creationTimestamp": made, "annotations": annotations}}
+
+    old = marked("a", "2026-01-01T00:00:00Z")
+    made, standard = (marked(name, "2026-01-02T00:00:00Z") for name in ("made", "standard"))
+    assert default_storage_class([old, standard, made]) == "made"
+    assert default_storage_class([{"metadata": {"name": "plain"}}]) == ""
