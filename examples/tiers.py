@@ -9,8 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from fairlead import CachedPlugin, Cycle, Interest, Nodes, Reason, Reject, Scope
-from fairlead.model.events import NODE, ActionType, ClusterEvent
+from fairlead import CachedPlugin, Cycle, Interest, Nodes, Reason, Reject, Scope, interests
 
 TIERS = ("bronze", "silver", "gold")
 LABEL = "example.com/tier"
@@ -22,8 +21,8 @@ class Tiers(CachedPlugin):
     reads = frozenset({"labels"})
     _TOO_LOW = Reason(name, "node(s) of too low a tier", final=True)
 
-    def events(self) -> list[Interest]:
-        return [Interest(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL))]
+    def events(self) -> tuple[Interest, ...]:
+        return interests("node-added", "node-labels")
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
         yield Reject(self._TOO_LOW, self._tiers(nodes) < self._wanted(cycle))

@@ -1,6 +1,10 @@
 """The public names as type checkers see them; __init__.py imports each when it is first used."""
 
+from fairlead.errors import ApiError as ApiError
+from fairlead.errors import ConfigError as ConfigError
+from fairlead.errors import FairleadError as FairleadError
 from fairlead.framework.cycle import Cycle as Cycle
+from fairlead.framework.lift import interests as interests
 from fairlead.framework.lift import node_filter as node_filter
 from fairlead.framework.lift import node_score as node_score
 from fairlead.framework.plugin import Hint as Hint
@@ -9,11 +13,46 @@ from fairlead.framework.plugin import Plugin as Plugin
 from fairlead.framework.plugin import Scope as Scope
 from fairlead.framework.plugin import Wait as Wait
 from fairlead.framework.results.cached_plugin import CachedPlugin as CachedPlugin
+from fairlead.library import LiveScheduler as LiveScheduler
+from fairlead.library import Placements as Placements
+from fairlead.library import schedule as schedule
+from fairlead.model.explanation import Explanation as Explanation
 from fairlead.model.pod import Pod as Pod
+from fairlead.model.reasons import SKIP as SKIP
 from fairlead.model.reasons import Reason as Reason
 from fairlead.model.reasons import Reject as Reject
 from fairlead.model.reasons import Status as Status
+from fairlead.model.reasons import unresolvable as unresolvable
+from fairlead.model.reasons import unschedulable as unschedulable
 from fairlead.state.nodes import NodeRow as NodeRow
 from fairlead.state.nodes import Nodes as Nodes
 
+__all__ = [
+    "SKIP",
+    "ApiError",
+    "CachedPlugin",
+    "ConfigError",
+    "Cycle",
+    "Explanation",
+    "FairleadError",
+    "Hint",
+    "Interest",
+    "LiveScheduler",
+    "NodeRow",
+    "Nodes",
+    "Placements",
+    "Plugin",
+    "Pod",
+    "Reason",
+    "Reject",
+    "Scope",
+    "Status",
+    "Wait",
+    "interests",
+    "node_filter",
+    "node_score",
+    "schedule",
+    "unresolvable",
+    "unschedulable",
+]
 __version__: str

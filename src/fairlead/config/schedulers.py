@@ -13,7 +13,7 @@ later; a running scheduler keeps the last good one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,6 +24,9 @@ from fairlead.config.kube import default_kube_config
 from fairlead.config.registry import PluginRegistry
 from fairlead.config.watcher import ReloadOutcome
 from fairlead.engine.scheduler import Options, Scheduler
+from fairlead.errors import ConfigError
+from fairlead.framework.plugin import Plugin
+from fairlead.framework.results.cached_plugin import misplaced_members
 
 if TYPE_CHECKING:
     from fairlead.config.gates import Gates
@@ -55,12 +58,15 @@ class SchedulerAssembly:
         volcano: VolcanoSetup | None = None,
         gates: Gates = OWN_GATES,
         options: Options = _OPTIONS,
+        plugins: Sequence[Plugin] = (),
     ) -> None:
-        """`config` is the default one with these gates unless given; it also decides the backoffs of `options`."""
+        """`config` is the default one with these gates unless given; it also decides the backoffs of `options`.
+        `plugins` take part in every kube profile, after those that the configuration names."""
         self.current = default_kube_config(gates=gates) if config is None else config
         self.volcano = volcano
         self._volcano_config = None if volcano is None else volcano.first_config()
         self._options = options
+        self._plugins = tuple(map(_usable, plugins))
         self._view: DocView | None = None
         if config is not None:
             self._make_plugins(config)
@@ -128,7 +134,8 @@ class SchedulerAssembly:
     def _profiles(self, config: KubeConfig, volcano_config: VolcanoConfig | None) -> list[Profile]:
         profiles: list[Profile] = []
         if self.volcano is None or not self.volcano.only:
-            profiles = profiles_of(_without_managed_resources(config), extenders=self._extenders(config))
+            made = profiles_of(_without_managed_resources(config), extenders=self._extenders(config))
+            profiles = [profile.with_plugins(self._plugins) for profile in made] if self._plugins else made
         if self.volcano is not None and volcano_config is not None:
             self.volcano.check_names(profiles)
             profiles.append(self.volcano.profile(volcano_config))
@@ -145,6 +152,17 @@ class SchedulerAssembly:
         """Make all plugins and throw them away, so that those which refuse their arguments do so now."""
         if self.volcano is None or not self.volcano.only:
             profiles_of(_without_managed_resources(config))
+
+
+def _usable(plugin: object) -> Plugin:
+    """A plugin object; raises ConfigError for what is none, or would not be heard."""
+    if not isinstance(plugin, Plugin):
+        what = plugin.__name__ if isinstance(plugin, type) else repr(plugin)
+        hint = "call the class" if isinstance(plugin, type) else "decorate a function with @node_filter or @node_score"
+        raise ConfigError(f"{what} is not a plugin object", path="plugins", hint=hint)
+    if wrong := misplaced_members(plugin):
+        raise ConfigError("; ".join(wrong), path=f"plugins: {plugin.name}")
+    return plugin
 
 
 def _without_managed_resources(config: KubeConfig) -> KubeConfig:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 class Cycle:
+    """One attempt to place one pod: the pod, the cluster, and what plugins note about them."""
+
     __slots__ = (
         "cluster", "meter", "no_filter", "no_score", "notes", "now", "pod", "profile", "results", "rng",
     )  # fmt: skip

@@ -157,7 +157,11 @@ class NodeScore(_Lifted):
 def _interests(wakes_on: str | Sequence[str] | None) -> tuple[Interest, ...] | None:
     if wakes_on is None:
         return None
-    names = dict.fromkeys((wakes_on,) if isinstance(wakes_on, str) else wakes_on)
+    return interests(*((wakes_on,) if isinstance(wakes_on, str) else wakes_on))
+
+
+def interests(*names: str) -> tuple[Interest, ...]:
+    """What `Plugin.events` returns, from the names that `wakes_on` takes: `node-labels`, `pod-gone` and so on."""
     for name in names:
         if name not in WAKE_UPS:
             close = get_close_matches(name, WAKE_UPS, n=1)

@@ -138,9 +138,11 @@ class Plugin:
     # ---- the queue ----
 
     def admit(self, pod: Pod, cluster: Cluster) -> Status | None:
+        """PreEnqueue: None lets the pod into the active queue; a refusal keeps it out until one of `events` happens."""
         raise NotImplementedError
 
     def queue_key(self, pod: Pod, since: float) -> tuple[float, ...]:
+        """QueueSort: pods with smaller keys come first. `since` is when the pod was first queued."""
         raise NotImplementedError
 
     # ---- the cycle ----
@@ -150,15 +152,19 @@ class Plugin:
         raise NotImplementedError
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        """Filter: the rows of `nodes` that are refused, one Reject for each reason."""
         raise NotImplementedError
 
     def added(self, cycle: Cycle, pod: Pod, row: int) -> None:
+        """PreFilter's AddPod: change the notes of the cycle as if another pod were on a row."""
         raise NotImplementedError
 
     def removed(self, cycle: Cycle, pod: Pod, row: int) -> None:
+        """PreFilter's RemovePod: change the notes of the cycle as if another pod had left a row."""
         raise NotImplementedError
 
     def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
+        """PostFilter: no row is feasible. Try to make room, for instance by evictions, and say what came of it."""
         raise NotImplementedError
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
@@ -177,15 +183,18 @@ class Plugin:
     # ---- after the choice ----
 
     def reserve(self, cycle: Cycle, row: int) -> Status | None:
+        """Reserve: the pod is about to get a row. A refusal takes it back and ends the attempt."""
         raise NotImplementedError
 
     def unreserve(self, cycle: Cycle, row: int) -> None:
         """Undo `reserve`; called even if it was not, so it must not mind."""
 
     def permit(self, cycle: Cycle, row: int) -> Status | Wait | None:
+        """Permit: None binds now, a Wait later, a refusal gives the row back."""
         raise NotImplementedError
 
     def prebind(self, cycle: Cycle, row: int) -> Errand | Status | None:
+        """PreBind: work that must be done before the bind, as an Errand if it takes writes; None if there is none."""
         raise NotImplementedError
 
     def bind(self, cycle: Cycle, row: int) -> Errand | Write | Status:
@@ -193,6 +202,7 @@ class Plugin:
         raise NotImplementedError
 
     def postbind(self, cycle: Cycle, row: int) -> None:
+        """PostBind: the API has confirmed the bind."""
         raise NotImplementedError
 
     # ---- gangs ----
@@ -206,6 +216,7 @@ class Plugin:
         raise NotImplementedError
 
     def rescue_gang(self, case: GangCase) -> GangRescued:
+        """PodGroupPostFilter: a gang has not got its minimum. Try to make room for all of it."""
         raise NotImplementedError
 
 

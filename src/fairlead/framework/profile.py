@@ -7,7 +7,7 @@ asking order, and the weights of their scores. Plugins are instances; no plugin 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from fairlead.framework.partition import WHOLE, Partition
@@ -80,6 +80,11 @@ class Profile:
     def plugins(self) -> tuple[Plugin, ...]:
         """Every plugin once, in order of first mention."""
         return tuple({id(plugin): plugin for point in POINTS for plugin in self.at(point)}.values())
+
+    def with_plugins(self, more: Sequence[Plugin]) -> Profile:
+        """The same profile, with further plugins after the others at every point that they override."""
+        points = {point: (*self.at(point), *(one for one in more if takes_part(one, point))) for point in POINTS}
+        return replace(self, points=points)
 
 
 def profile_of(

@@ -53,6 +53,8 @@ class WaitingIn:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
+    """Why one pod is where it is, or not yet anywhere. Times are seconds since the epoch."""
+
     namespace: str
     name: str
     uid: str

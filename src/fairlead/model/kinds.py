@@ -210,3 +210,15 @@ class Registry:
     def by_kind(self, api_version: str, kind: str) -> Kind | None:
         """The kind of a document, by its own `apiVersion` and `kind`."""
         return self._by_kind.get((api_version, kind))
+
+    def named(self, name: str) -> Kind | None:
+        """The kind that kubectl would take a name for: its kind, plural, singular or short name, in any case, and with
+        `.group` after it where several groups have one (`jobs.batch.volcano.sh`). Of several the first of the table."""
+        wanted, _, group = name.lower().partition(".")
+        found = [
+            kind
+            for kind in self
+            if wanted in (kind.kind.lower(), kind.plural, kind.singular, *kind.short_names)
+            and (not group or kind.group == group)
+        ]
+        return min(found, key=lambda kind: kind.stored_as is not None, default=None)

@@ -108,14 +108,17 @@ class Pod:
 
     @property
     def terminating(self) -> bool:
+        """Whether its deletion has begun."""
         return self.deletion_time is not None
 
     @property
     def request(self) -> dict[str, int]:
+        """What it asks for, by resource, in base units: thousandths of a core, bytes, pieces."""
         return self.shape.request
 
     @property
     def priority(self) -> int:
+        """Its priority as a number."""
         return self.shape.priority
 
     @property

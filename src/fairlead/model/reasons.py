@@ -63,10 +63,12 @@ class Status:
 
     @property
     def ok(self) -> bool:
+        """Whether this is success."""
         return self.code is Code.SUCCESS
 
     @property
     def message(self) -> str:
+        """The reasons as one text."""
         return ", ".join(self.reasons)
 
     def by(self, plugin: str) -> Status:
@@ -79,10 +81,12 @@ SKIP = Status(Code.SKIP)
 
 
 def unschedulable(*reasons: str) -> Status:
+    """A refusal that evicting pods could change."""
     return Status(Code.UNSCHEDULABLE, reasons)
 
 
 def unresolvable(*reasons: str) -> Status:
+    """A refusal that no eviction could change."""
     return Status(Code.UNRESOLVABLE, reasons)
 
 

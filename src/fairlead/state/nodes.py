@@ -45,6 +45,7 @@ class Nodes:
         return (NodeRow(self.table, int(row)) for row in self.row_numbers())
 
     def row_numbers(self) -> NDArray[np.int32]:
+        """The rows of the table that are selected."""
         rows = self.rows
         return np.arange(self.table.high, dtype=np.int32) if rows is None else rows.astype(np.int32, copy=False)
 
@@ -61,12 +62,15 @@ class Nodes:
         return self._at
 
     def allocatable(self, resource: str) -> NDArray[np.int64]:
+        """How much of a resource each node has for pods, in base units."""
         return self.take(self.table.allocatable_column(resource))
 
     def requested(self, resource: str) -> NDArray[np.int64]:
+        """How much of a resource the pods on each node ask for."""
         return self.take(self.table.requested_column(resource))
 
     def free(self, resource: str) -> NDArray[np.int64]:
+        """What is left of a resource on each node."""
         return self.allocatable(resource) - self.requested(resource)
 
     def label(self, key: str) -> NDArray[np.int32]:
@@ -93,6 +97,7 @@ class Nodes:
         return np.zeros(len(self), dtype=np.bool_)
 
     def all(self) -> NDArray[np.bool_]:
+        """A mask of this selection that is true everywhere."""
         return np.ones(len(self), dtype=np.bool_)
 
     def mask_of(self, rows: Iterable[int]) -> NDArray[np.bool_]:
@@ -141,6 +146,7 @@ class NodeRow:
 
     @property
     def node(self) -> Node:
+        """The compiled Node object."""
         node = self.table.nodes[self.row]
         if node is None:
             raise LookupError(f"row {self.row} belongs to no node")
@@ -148,33 +154,42 @@ class NodeRow:
 
     @property
     def name(self) -> str:
+        """The node's name."""
         return self.node.name
 
     @property
     def labels(self) -> Mapping[str, str]:
+        """The node's labels."""
         return self.node.labels
 
     @property
     def annotations(self) -> Mapping[str, str]:
+        """The node's annotations."""
         return self.node.annotations
 
     @property
     def taints(self) -> tuple[Taint, ...]:
+        """The node's taints."""
         return self.node.taints
 
     @property
     def unschedulable(self) -> bool:
+        """Whether the node is cordoned."""
         return self.node.unschedulable
 
     @property
     def pods(self) -> tuple[Pod, ...]:
+        """The pods on the node, also those whose bind is not confirmed yet."""
         return tuple(self.table.pods[self.row])
 
     def allocatable(self, resource: str) -> int:
+        """How much of a resource pods may use, in base units: thousandths of a core, bytes, pieces."""
         return int(self.table.allocatable_column(resource)[self.row])
 
     def requested(self, resource: str) -> int:
+        """How much of a resource the pods on the node ask for."""
         return int(self.table.requested_column(resource)[self.row])
 
     def free(self, resource: str) -> int:
+        """What is left of a resource."""
         return self.allocatable(resource) - self.requested(resource)

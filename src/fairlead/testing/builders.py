@@ -33,21 +33,27 @@ class Builder:
         self._doc: Doc = {"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": metadata}
 
     def doc(self) -> Doc:
+        """The document, as a new copy."""
         return deepcopy(self._doc)
 
     def labelled(self, labels: Mapping[str, str] | None = None, /, **more: str) -> Self:
+        """With these labels as well; a mapping takes keys that are no Python names."""
         return self._merged("metadata", "labels", {**(labels or {}), **more})
 
     def annotated(self, annotations: Mapping[str, str] | None = None, /, **more: str) -> Self:
+        """With these annotations as well."""
         return self._merged("metadata", "annotations", {**(annotations or {}), **more})
 
     def in_namespace(self, namespace: str) -> Self:
+        """In another namespace."""
         return self._set("metadata", "namespace", namespace)
 
     def with_finalizer(self, name: str) -> Self:
+        """With one more finalizer."""
         return self._appended("metadata", "finalizers", name)
 
     def owned_by(self, owner: Doc, *, controller: bool = True) -> Self:
+        """With an owner: an object as the API stored it, with its uid."""
         reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": controller}
         reference |= {"name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"], "blockOwnerDeletion": True}
         return self._appended("metadata", "ownerReferences", reference)
@@ -93,6 +99,8 @@ class Builder:
 
 
 class PodBuilder(Builder):
+    """A pod of one container."""
+
     kind = kinds.POD
 
     def __init__(self, name: str, namespace: str = "default") -> None:
@@ -108,6 +116,7 @@ class PodBuilder(Builder):
         return said.limited_to(extended) if extended else said
 
     def limited_to(self, resources: Mapping[str, str] | None = None, /, **more: str) -> Self:
+        """With limits."""
         said, container = self._container()
         container.setdefault("resources", {}).setdefault("limits", {}).update({**(resources or {}), **more})
         return said
@@ -120,6 +129,7 @@ class PodBuilder(Builder):
         return said
 
     def from_image(self, image: str) -> Self:
+        """Its container runs this image."""
         said, container = self._container()
         container["image"] = image
         return said
@@ -144,6 +154,7 @@ class PodBuilder(Builder):
         return self._appended("spec", "affinity", "nodeAffinity", *terms, term)
 
     def prefers_node(self, key: str, *values: str, weight: int = 1, operator: str = "In") -> Self:
+        """Rather on nodes whose label has one of these values."""
         term = {"weight": weight, "preference": {"matchExpressions": [_expression(key, operator, values)]}}
         return self._appended(
             "spec", "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution", term
@@ -154,26 +165,32 @@ class PodBuilder(Builder):
         return self._near("podAffinity", labels, over)
 
     def apart_from(self, labels: Mapping[str, str], *, over: str = HOSTNAME) -> Self:
+        """Only where no pod with these labels is, in the same domain of `over`."""
         return self._near("podAntiAffinity", labels, over)
 
     def spread(
         self, labels: Mapping[str, str], *, over: str, skew: int = 1, when: str = "DoNotSchedule"
     ) -> Self:  # fmt: skip
+        """Spread evenly with other pods of these labels over the domains of a node label."""
         constraint = {"maxSkew": skew, "topologyKey": over, "whenUnsatisfiable": when}
         return self._appended(
             "spec", "topologySpreadConstraints", {**constraint, "labelSelector": {"matchLabels": dict(labels)}}
         )
 
     def gated(self, name: str) -> Self:
+        """With one more scheduling gate."""
         return self._appended("spec", "schedulingGates", {"name": name})
 
     def of_priority(self, class_name: str) -> Self:
+        """Of this PriorityClass."""
         return self._set("spec", "priorityClassName", class_name)
 
     def scheduled_by(self, name: str) -> Self:
+        """Served by the scheduler of this name."""
         return self._set("spec", "schedulerName", name)
 
     def on(self, node: str) -> Self:
+        """On this node already, past any scheduler."""
         return self._set("spec", "nodeName", node)
 
     def restarting(self, policy: str) -> Self:
@@ -181,12 +198,15 @@ class PodBuilder(Builder):
         return self._set("spec", "restartPolicy", policy)
 
     def starting_after(self, delay: str) -> Self:
+        """Its containers start so long after it got its node (simulated)."""
         return self.annotated({START_DELAY: delay})
 
     def running_for(self, time: str) -> Self:
+        """Its containers run so long and then end (simulated)."""
         return self.annotated({RUN_TIME: time})
 
     def exiting(self, code: int) -> Self:
+        """Its containers end with this code (simulated)."""
         return self.annotated({EXIT_CODE: str(code)})
 
     def ending_after(self, delay: str) -> Self:
@@ -213,24 +233,30 @@ class PodBuilder(Builder):
 
 
 class NodeBuilder(Builder):
+    """A simulated node."""
+
     kind = kinds.NODE
 
     def __init__(self, name: str) -> None:
         self._doc = simulated_node(name)
 
     def offers(self, resources: Mapping[str, str] | None = None, /, **more: str) -> Self:
+        """With these amounts of resources, as capacity and as allocatable."""
         given = {**(resources or {}), **more}
         return self._merged("status", "capacity", given)._merged("status", "allocatable", given)
 
     def in_zone(self, zone: str, *, region: str = "") -> Self:
+        """With the labels of a zone and, if given, a region."""
         said = self.labelled({"topology.kubernetes.io/zone": zone})
         return said.labelled({"topology.kubernetes.io/region": region}) if region else said
 
     def tainted(self, key: str, effect: str = "NoSchedule", *, value: str = "") -> Self:
+        """With one more taint."""
         taint = {"key": key, "effect": effect}
         return self._appended("spec", "taints", {**taint, "value": value} if value else taint)
 
     def cordoned(self) -> Self:
+        """Marked as unschedulable."""
         return self._set("spec", "unschedulable", True)
 
     def failing(self, since: str = "true") -> Self:
@@ -251,6 +277,8 @@ class WorkloadBuilder(Builder):
 
 
 class ReplicatedBuilder(WorkloadBuilder):
+    """A workload of equal pods that it finds by a label."""
+
     def __init__(self, name: str, namespace: str = "default") -> None:
         super().__init__(name, namespace)
         self._doc["spec"]["selector"] = {"matchLabels": {"app": name}}
@@ -261,25 +289,34 @@ class ReplicatedBuilder(WorkloadBuilder):
         return super().of(template.labelled(labels))
 
     def replicas(self, count: int) -> Self:
+        """With so many pods."""
         return self._set("spec", "replicas", count)
 
 
 class ReplicaSetBuilder(ReplicatedBuilder):
+    """A ReplicaSet."""
+
     kind = kinds.REPLICA_SET
 
 
 class DeploymentBuilder(ReplicatedBuilder):
+    """A Deployment."""
+
     kind = kinds.DEPLOYMENT
 
     def rolling(self, *, surge: int | str, unavailable: int | str) -> Self:
+        """Updated pod by pod, with so many more and so many fewer than wanted meanwhile."""
         rolling = {"maxSurge": surge, "maxUnavailable": unavailable}
         return self._set("spec", "strategy", {"type": "RollingUpdate", "rollingUpdate": rolling})
 
     def recreating(self) -> Self:
+        """Updated by ending all pods before new ones are made."""
         return self._set("spec", "strategy", {"type": "Recreate"})
 
 
 class JobBuilder(WorkloadBuilder):
+    """A Job."""
+
     kind = kinds.JOB
 
     def __init__(self, name: str, namespace: str = "default") -> None:
@@ -292,26 +329,33 @@ class JobBuilder(WorkloadBuilder):
         return super().of(template.restarting(policy))
 
     def times(self, completions: int, *, at_once: int = 1) -> Self:
+        """Done when so many pods have succeeded, at most `at_once` of them at a time."""
         return self.having(completions=completions, parallelism=at_once)
 
     def indexed(self) -> Self:
+        """Its pods are numbered."""
         return self.having(completionMode="Indexed")
 
 
 class PriorityClassBuilder(Builder):
+    """A PriorityClass."""
+
     kind = kinds.PRIORITY_CLASS
 
     def worth(self, value: int) -> Self:
+        """Of this priority."""
         said, doc = self._at(())
         doc["value"] = value
         return said
 
     def by_default(self) -> Self:
+        """Of pods that name no class."""
         said, doc = self._at(())
         doc["globalDefault"] = True
         return said
 
     def never_preempting(self) -> Self:
+        """Its pods evict nobody."""
         said, doc = self._at(())
         doc["preemptionPolicy"] = "Never"
         return said
@@ -323,9 +367,11 @@ class PodGroupBuilder(Builder):
     kind = kinds.VC_POD_GROUP
 
     def of_at_least(self, members: int) -> Self:
+        """Started with so many members or not at all."""
         return self.having(minMember=members)
 
     def in_queue(self, name: str) -> Self:
+        """In this queue."""
         return self.having(queue=name)
 
 
@@ -339,20 +385,26 @@ class QueueBuilder(Builder):
         self._doc["spec"] = {"weight": 1, "reclaimable": True}
 
     def weighing(self, weight: int) -> Self:
+        """With this weight."""
         return self.having(weight=weight)
 
     def capped_at(self, resources: Mapping[str, str] | None = None, /, **more: str) -> Self:
+        """Never more than these amounts (capability)."""
         return self._merged("spec", "capability", {**(resources or {}), **more})
 
     def deserving(self, resources: Mapping[str, str] | None = None, /, **more: str) -> Self:
+        """Entitled to these amounts (deserved)."""
         return self._merged("spec", "deserved", {**(resources or {}), **more})
 
 
 class NamespaceBuilder(Builder):
+    """A namespace."""
+
     kind = kinds.NAMESPACE
 
 
 def pod(name: str, namespace: str = "default") -> PodBuilder:
+    """A pod of one container that asks for nothing, unless it is told otherwise."""
     return PodBuilder(name, namespace)
 
 
@@ -368,30 +420,37 @@ def nodes(count: int, resources: Mapping[str, str] | None = None, /, **more: str
 
 
 def replica_set(name: str, namespace: str = "default") -> ReplicaSetBuilder:
+    """A ReplicaSet of one pod."""
     return ReplicaSetBuilder(name, namespace)
 
 
 def deployment(name: str, namespace: str = "default") -> DeploymentBuilder:
+    """A Deployment of one pod."""
     return DeploymentBuilder(name, namespace)
 
 
 def job(name: str, namespace: str = "default") -> JobBuilder:
+    """A Job of one pod."""
     return JobBuilder(name, namespace)
 
 
 def priority_class(name: str, value: int = 0) -> PriorityClassBuilder:
+    """A PriorityClass of this priority."""
     return PriorityClassBuilder(name).worth(value)
 
 
 def podgroup(name: str, members: int = 1, namespace: str = "default") -> PodGroupBuilder:
+    """A Volcano PodGroup of at least so many members."""
     return PodGroupBuilder(name, namespace).of_at_least(members)
 
 
 def queue(name: str) -> QueueBuilder:
+    """A Volcano Queue of weight 1."""
     return QueueBuilder(name)
 
 
 def namespace(name: str) -> NamespaceBuilder:
+    """A namespace."""
     return NamespaceBuilder(name)
 
 

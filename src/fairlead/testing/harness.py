@@ -22,13 +22,16 @@ from typing import TYPE_CHECKING, Any, Self
 from fairlead.api.store.store import Store
 from fairlead.controllers.housekeeping import choose_controllers, housekeepers
 from fairlead.controllers.nodes.kubelet import Kubelet, PodScript, renewal_for
-from fairlead.errors import NotFound
+from fairlead.errors import ConfigError, NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import Controller, Doc, DocView, PatchType, Verb, Write
 from fairlead.runtime.virtual import Latencies, Perform, VirtualClock, VirtualRuntime
 from fairlead.testing.builders import Builder, node
+from fairlead.testing.pod_times import PodTimes, PodWatch
 
 if TYPE_CHECKING:
+    from fairlead.config.schedulers import SchedulerAssembly
+    from fairlead.framework.plugin import Plugin
     from fairlead.model.explanation import Explanation
     from fairlead.model.kinds import Kind
     from fairlead.runtime.questions import Answer
@@ -39,10 +42,15 @@ START = 1_767_225_600.0  # 2026-01-01T00:00:00Z: dates in failing tests shall lo
 
 
 class Harness:
+    """A cluster on virtual time. It can be used in a `with` statement, which closes what `serve` opened."""
+
     def __init__(
         self,
         *,
         nodes: int | Iterable[Doc | Builder] = 0,
+        config: str | Path | Doc | None = None,
+        volcano: str | Path | None = None,
+        plugins: Sequence[Plugin] = (),
         schedulers: Sequence[ControllerFactory] | None = None,
         controllers: Sequence[ControllerFactory] = (),
         housekeeping: str = "all",
@@ -52,19 +60,44 @@ class Harness:
         seed: int = 0,
         start: float = START,
     ) -> None:
-        """`nodes` are a number of equal ones or documents; `schedulers` are the default one unless given, and an empty
-        list for none; `controllers` are further ones; `housekeeping` chooses among the usual ones, as `fairlead up
-        --controllers` does; `script` is what pods without instructions of their own do; `perform` carries out
-        controllers' writes in place of the Store, which is how a test lets some of them fail."""
+        """Make a cluster with nodes, the usual controllers and one scheduler.
+
+        Args:
+            nodes: How many equal nodes (`node-0` and so on, 8 cores and 32Gi each), or builders or documents of nodes.
+            config: The scheduler's configuration: the path of a KubeSchedulerConfiguration, or one as a document,
+                in which apiVersion and kind may be missing.
+            volcano: The path of a Volcano configuration, or a preset (`default`, `shipped`, `kube-batch`): pods of
+                schedulerName `volcano` are then scheduled in Volcano's manner.
+            plugins: Plugin objects that take part beside those of the configuration.
+            schedulers: Functions that make schedulers, in the place of the one that the three before describe; an empty
+                list for a cluster without a scheduler.
+            controllers: Functions that make further controllers, each from a read-only view of the cluster.
+            housekeeping: Which of the usual controllers run, as `fairlead up --controllers` takes it.
+            script: What pods without annotations of their own do.
+            latencies: How long writes and watches take; no time at all unless given.
+            perform: Carries out controllers' writes in the place of the API, so that a test can let some fail.
+            seed: Where all randomness comes from.
+            start: The time at which the cluster begins, in seconds since the epoch.
+
+        Raises:
+            ConfigError: A configuration cannot be used.
+        """
         self._clock = VirtualClock(start)
         self.store = Store(clock=self._clock, rng=Random(seed))
         names = choose_controllers(housekeeping)
         kubelet = Kubelet(self.store, rng=Random(seed + 1), default=script, renew_interval=renewal_for(names))
         self._served: Served | None = None
-        self._schedulers: list[Controller] = (
-            [_default_scheduler(seed)] if schedulers is None else [make(self.store) for make in schedulers]
-        )
-        others = [*(make(self.store) for make in controllers), *self._schedulers]
+        self._pod_watch = PodWatch(self.store, self._clock)
+        more: list[Controller] = []
+        if schedulers is None:
+            assembly = _assembly(config, volcano, plugins, seed)
+            self._schedulers: list[Controller] = [assembly.scheduler(self.store)]
+            more = [] if assembly.volcano is None else [assembly.volcano.first_queues(self.store)]
+        elif config is not None or volcano is not None or plugins:
+            raise ConfigError("config, volcano and plugins describe a scheduler, and schedulers replaces it")
+        else:
+            self._schedulers = [make(self.store) for make in schedulers]
+        others = [*(make(self.store) for make in controllers), *self._schedulers, *more]
         self.runtime = VirtualRuntime(
             self.store,
             [*housekeepers(self.store, names=names), *others, kubelet],
@@ -77,7 +110,8 @@ class Harness:
 
     @classmethod
     def from_snapshot(cls, path: str | Path, **options: Any) -> Self:
-        """A cluster as `fairlead snapshot save` found it, at the time it was saved unless `start` says otherwise."""
+        """A cluster as `fairlead snapshot save` found it, at the time it was saved unless `start` says otherwise.
+        `options` are those of a Harness. Its nodes are simulated."""
         from fairlead.api.store.snapshot import read_snapshot, restore
         from fairlead.model.times import seconds_of
 
@@ -88,6 +122,7 @@ class Harness:
 
     @property
     def now(self) -> float:
+        """The cluster's time, in seconds since the epoch."""
         return self._clock.now
 
     # Opening and closing
@@ -103,6 +138,7 @@ class Harness:
         return self._served.kubeconfig
 
     def close(self) -> None:
+        """Stop serving. Raises what went wrong meanwhile, if anything did."""
         if self._served is not None:
             served, self._served = self._served, None
             served.close()
@@ -121,11 +157,13 @@ class Harness:
 
     # Doing
 
-    def apply(self, *objects: Doc | Builder) -> Doc:
-        """Create each object, or merge it into the one that is there; returns the last as stored."""
+    def apply(self, *objects: Doc | Builder | str | Path) -> Doc:
+        """Create each object, or merge it into the one that is there; returns the last as stored. Objects are
+        documents, builders, or paths of manifests: a YAML or JSON file, or a directory of such files."""
         stored: Doc = {}
         for one in objects:
-            stored = self._apply(one.doc() if isinstance(one, Builder) else one)
+            for doc in _documents(one):
+                stored = self._apply(doc)
         return stored
 
     def _apply(self, doc: Doc) -> Doc:
@@ -137,11 +175,15 @@ class Harness:
             return self.perform(Write(Verb.PATCH, kind, namespace, name, body=doc, patch_type=dialect))
         return self.perform(Write(Verb.CREATE, kind, namespace, name, body=doc))
 
-    def patch(self, kind: Kind, name: str, changes: Doc, *, namespace: str = "default") -> Doc:
-        """Merge changes into an object."""
+    def patch(self, kind: Kind | str, name: str, changes: Doc, *, namespace: str = "default") -> Doc:
+        """Merge changes into an object; returns it as stored. Kinds have the names that kubectl knows: `pod`, `deploy`,
+        `jobs.batch.volcano.sh`."""
+        kind = self.kind(kind)
         return self.perform(Write(Verb.PATCH, kind, self._namespace(kind, namespace), name, body=changes))
 
-    def delete(self, kind: Kind, name: str, *, namespace: str = "default", propagation: str = "") -> None:
+    def delete(self, kind: Kind | str, name: str, *, namespace: str = "default", propagation: str = "") -> None:
+        """Delete an object. `propagation` is `Background` (the default of most kinds), `Foreground` or `Orphan`."""
+        kind = self.kind(kind)
         options = {"propagationPolicy": propagation} if propagation else None
         self.perform(Write(Verb.DELETE, kind, self._namespace(kind, namespace), name, body=options))
 
@@ -180,17 +222,37 @@ class Harness:
 
     # Looking
 
-    def get(self, kind: Kind, name: str, *, namespace: str = "default") -> Doc | None:
+    def get(self, kind: Kind | str, name: str, *, namespace: str = "default") -> Doc | None:
+        """An object, or None if there is none of this name."""
+        kind = self.kind(kind)
         return self.store.get(kind, self._namespace(kind, namespace), name)
 
-    def list(self, kind: Kind, *, namespace: str = "") -> Sequence[Doc]:
-        return list(self.store.list(kind, namespace))
+    def list(self, kind: Kind | str, *, namespace: str = "") -> Sequence[Doc]:
+        """All objects of a kind, in one namespace or (empty) in all."""
+        return list(self.store.list(self.kind(kind), namespace))
 
     def pod(self, name: str, *, namespace: str = "default") -> Doc:
+        """A pod; raises NotFound if there is none of this name."""
         return self.store.read(kinds.POD, namespace, name)
 
     def node(self, name: str) -> Doc:
+        """A node; raises NotFound if there is none of this name."""
         return self.store.read(kinds.NODE, "", name)
+
+    def times(self, name: str, *, namespace: str = "default") -> PodTimes | None:
+        """When a pod was created, got its node, started and ended, to the fraction of a second; also of a pod that is
+        gone, and None if there never was one."""
+        return self._pod_watch.of(namespace, name)
+
+    def kind(self, name: Kind | str) -> Kind:
+        """The kind of a name as kubectl takes it: `pods`, `Deployment`, `sts`, `jobs.batch.volcano.sh`. Raises
+        NotFound."""
+        if not isinstance(name, str):
+            return name
+        kind = self.store.registry.named(name)
+        if kind is None:
+            raise NotFound(f'the server doesn\'t have a resource type "{name}"')
+        return kind
 
     def phases(self, *, namespace: str = "") -> dict[str, str]:
         """Name to phase of all pods."""
@@ -234,10 +296,22 @@ class Harness:
         return namespace if kind.namespaced else ""
 
 
-def _default_scheduler(seed: int) -> Controller:
-    from fairlead.config.schedulers import default_scheduler
+def _assembly(
+    config: str | Path | Doc | None, volcano: str | Path | None, plugins: Sequence[Plugin], seed: int
+) -> SchedulerAssembly:  # fmt: skip
+    from fairlead.testing.scheduler_choice import scheduler_assembly
 
-    return default_scheduler(seed=seed)
+    return scheduler_assembly(config, volcano=volcano, plugins=plugins, seed=seed)
+
+
+def _documents(one: Doc | Builder | str | Path) -> Sequence[Doc]:
+    if isinstance(one, Builder):
+        return [one.doc()]
+    if isinstance(one, dict):
+        return [one]
+    from fairlead.testing.manifests import read_manifests
+
+    return read_manifests(one)
 
 
 def _short(doc: Doc) -> str:

@@ -8,16 +8,15 @@ clients should see true ages.
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
 from fairlead.api.server.pki import Credentials, write_private
 from fairlead.api.server.server import Server
+from fairlead.runtime.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from fairlead.api.server.explaining import AskExplainer
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PAUSE = 0.01
-_PATIENCE = 30.0
 
 
 class Served:
@@ -38,52 +36,34 @@ class Served:
         self._directory = TemporaryDirectory(prefix="fairlead-")
         self.kubeconfig = Path(self._directory.name, "kubeconfig")
         self.url = ""
-        self._runner = asyncio.Runner()
-        self._loop = self._runner.get_loop()
-        self._stopped = asyncio.Event()
-        self._begun: Future[None] = Future()
-        self._thread = threading.Thread(target=self._run, name="fairlead-cluster", daemon=True)
-        self._thread.start()
-        self._begun.result(timeout=_PATIENCE)
+        self._thread = LoopThread(self._serve, name="fairlead-cluster")
 
     def call(self, deed: Callable[[], T]) -> T:
         """Do something in the cluster's thread and wait for it."""
-
-        async def done() -> T:
-            return deed()
-
-        return asyncio.run_coroutine_threadsafe(done(), self._loop).result(timeout=_PATIENCE)
+        return self._thread.call(deed)
 
     def close(self) -> None:
         """Stop listening; raises what went wrong meanwhile, if anything did."""
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stopped.set)
-        self._thread.join(timeout=_PATIENCE)
-        self._directory.cleanup()
-
-    def _run(self) -> None:
         try:
-            with self._runner:
-                self._runner.run(self._serve())
-        except BaseException as error:
-            if not self._begun.done():
-                self._begun.set_exception(error)
-            raise
+            self._thread.close()
+        finally:
+            self._directory.cleanup()
 
-    async def _serve(self) -> None:
+    async def _serve(self, begun: Callable[[], None], stopped: asyncio.Event) -> None:
         credentials = Credentials.generate(now=time.time())
         server = Server(self._store, token=credentials.token, tls=credentials.tls(), explainers=self._explainers)
         await server.start()
         try:
             self.url = server.url
             write_private(self.kubeconfig, credentials.kubeconfig(server.url))
-            self._begun.set_result(None)
-            await self._keep_pace()
+            begun()
+            await self._keep_pace(stopped)
         finally:
             await server.stop()
 
-    async def _keep_pace(self) -> None:
-        origin, begun = self._runtime.now, self._loop.time()
-        while not self._stopped.is_set():
-            self._runtime.run(until=origin + self._loop.time() - begun)
+    async def _keep_pace(self, stopped: asyncio.Event) -> None:
+        loop = asyncio.get_running_loop()
+        origin, started = self._runtime.now, loop.time()
+        while not stopped.is_set():
+            self._runtime.run(until=origin + loop.time() - started)
             await asyncio.sleep(_PAUSE)

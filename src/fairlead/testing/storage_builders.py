@@ -11,6 +11,8 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 class StorageClassBuilder(Builder):
+    """A StorageClass."""
+
     kind = kinds.STORAGE_CLASS
 
     def __init__(self, name: str, provisioner: str) -> None:
@@ -26,10 +28,13 @@ class StorageClassBuilder(Builder):
         return self._set("reclaimPolicy", "Retain")
 
     def by_default(self) -> Self:
+        """Of claims that name no class."""
         return self.annotated({"storageclass.kubernetes.io/is-default-class": "true"})
 
 
 class ClaimBuilder(Builder):
+    """A PersistentVolumeClaim."""
+
     kind = kinds.PERSISTENT_VOLUME_CLAIM
 
     def __init__(self, name: str, storage: str, namespace: str = "default") -> None:
@@ -37,10 +42,13 @@ class ClaimBuilder(Builder):
         self._doc["spec"] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}}
 
     def of_class(self, name: str) -> Self:
+        """Of this StorageClass."""
         return self.having(storageClassName=name)
 
 
 class VolumeBuilder(Builder):
+    """A PersistentVolume."""
+
     kind = kinds.PERSISTENT_VOLUME
 
     def __init__(self, name: str, storage: str) -> None:
@@ -50,21 +58,26 @@ class VolumeBuilder(Builder):
         }  # fmt: skip
 
     def of_class(self, name: str) -> Self:
+        """Of this StorageClass."""
         return self.having(storageClassName=name)
 
     def deleted_when_released(self) -> Self:
+        """Deleted when its claim is gone."""
         return self.having(persistentVolumeReclaimPolicy="Delete")
 
 
 def storage_class(name: str, provisioner: str = "disks.example.com") -> StorageClassBuilder:
+    """A StorageClass whose volumes are made at once, unless it is told otherwise."""
     return StorageClassBuilder(name, provisioner)
 
 
 def claim(name: str, storage: str = "1Gi", namespace: str = "default") -> ClaimBuilder:
+    """A claim for a volume of this size."""
     return ClaimBuilder(name, storage, namespace)
 
 
 def volume(name: str, storage: str = "1Gi") -> VolumeBuilder:
+    """A volume of this size."""
     return VolumeBuilder(name, storage)
 
 

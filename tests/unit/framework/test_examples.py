@@ -10,10 +10,7 @@ from examples.maintenance import not_in_maintenance
 from examples.tiers import LABEL, TIERS, Tiers
 
 from fairlead import node_filter
-from fairlead.config.assemble import profiles_of
-from fairlead.config.loading import load_config
 from fairlead.config.registry import PluginRegistry
-from fairlead.engine.scheduler import Scheduler
 from fairlead.errors import ConfigError
 from fairlead.testing.agree import agree, any_node, any_pod
 from fairlead.testing.builders import node, pod
@@ -24,10 +21,7 @@ INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 
 def configured(name: str, *nodes: Any) -> Harness:
-    registry = PluginRegistry()
-    text = (EXAMPLES / f"{name}.yaml").read_text()
-    config = load_config(text, file=f"{name}.yaml", capabilities=registry.capabilities)
-    return Harness(nodes=nodes, schedulers=[lambda view: Scheduler(profiles_of(config, registry))])
+    return Harness(nodes=nodes, config=EXAMPLES / f"{name}.yaml")
 
 
 def test_maintenance_keeps_pods_off_and_prefers_cool_nodes() -> None:
@@ -43,9 +37,7 @@ def test_maintenance_keeps_pods_off_and_prefers_cool_nodes() -> None:
 
 
 def test_tiers_refuse_lower_nodes_and_prefer_the_pods_own() -> None:
-    scheduler = Scheduler(profiles_with(Tiers()))
-    nodes = [node(tier).labelled({LABEL: tier}) for tier in TIERS]
-    cluster = Harness(nodes=nodes, schedulers=[lambda view: scheduler])
+    cluster = Harness(nodes=[node(tier).labelled({LABEL: tier}) for tier in TIERS], plugins=[Tiers()])
     cluster.apply(pod("p").labelled({LABEL: "silver"}))
     cluster.run(1)
     explanation = cluster.explain("p")
@@ -53,13 +45,6 @@ def test_tiers_refuse_lower_nodes_and_prefer_the_pods_own() -> None:
     assert explanation.chosen is not None
     assert (cluster.bindings(), explanation.feasible_nodes) == ({"p": "silver"}, 2)
     assert explanation.chosen.scores["Tiers"] == 100
-
-
-def profiles_with(plugin: Any) -> Any:
-    from fairlead.config.presets import first_profile
-    from fairlead.framework.profile import profile_of
-
-    return [profile_of("default-scheduler", [*first_profile().plugins(), plugin])]
 
 
 def test_tiers_agree_with_the_same_policy_as_a_function() -> None:

@@ -4,13 +4,15 @@ import json
 import ssl
 import subprocess
 import sys
+from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
 import yaml
 
-from fairlead.errors import NotFound
+from fairlead.errors import ConfigError, NotFound
 from fairlead.model.kinds import POD
+from fairlead.runtime.virtual import Latencies
 from fairlead.testing.builders import deployment, node, pod
 from fairlead.testing.harness import Harness
 
@@ -117,3 +119,52 @@ def test_the_plugin_costs_nothing_until_the_fixture_is_used() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert result.stdout.strip() == "[]"
+
+
+def test_kinds_have_the_names_that_kubectl_knows() -> None:
+    cluster = Harness(nodes=1)
+    cluster.apply(deployment("web"))
+    for name in ("deployment", "deploy", "Deployments", "deployments.apps"):
+        assert cluster.get(name, "web") is not None
+    cluster.patch("deploy", "web", {"spec": {"replicas": 2}})
+    cluster.run(5)
+    assert len(cluster.list("pods")) == 2
+    cluster.delete("deploy", "web")
+    cluster.run(5)
+    assert not cluster.list("po")
+    assert cluster.kind("jobs.batch.volcano.sh").group == "batch.volcano.sh"
+    with pytest.raises(NotFound, match='the server doesn\'t have a resource type "cows"'):
+        cluster.list("cows")
+
+
+def test_manifests_are_applied_by_path_and_what_is_wrong_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text(yaml.safe_dump_all([pod("one").doc(), deployment("two").doc()]))
+    (tmp_path / "a.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [node("n").doc()]}))
+    cluster = Harness()
+    cluster.apply(tmp_path)
+    cluster.run(5)
+    assert set(cluster.bindings().values()) == {"n"}
+    assert len(cluster.bindings()) == 2
+    for text, complaint in (("a: [", r"c\.yaml:1: not valid YAML"), ("- 1", r"c\.yaml: document 1: is no Kubernetes")):
+        (tmp_path / "c.yaml").write_text(text)
+        with pytest.raises(ConfigError, match=complaint):
+            cluster.apply(str(tmp_path / "c.yaml"))
+    with pytest.raises(ConfigError, match=r"nowhere: cannot be read"):
+        cluster.apply(tmp_path / "nowhere")
+
+
+def test_waits_are_known_to_the_fraction_of_a_second() -> None:
+    cluster = Harness(nodes=1, latencies=Latencies(write=lambda rng: 0.125))
+    start = cluster.now
+    cluster.apply(pod("p").starting_after("250ms").running_for("1s").restarting("Never"))
+    cluster.run(10)
+    times = cluster.times("p")
+    assert times is not None
+    assert times.waited == 0.125
+    assert (times.started, times.ended) == (start + 0.5, start + 1.5)
+    assert cluster.times("nobody") is None
+
+
+def test_a_scheduler_is_described_once() -> None:
+    with pytest.raises(ConfigError, match="schedulers replaces it"):
+        Harness(config={}, schedulers=[])
