@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SITE_READY := $(VENV)/.site-ready
 # Two workers: the suite is made for two cores.
 WORKERS ?= 2
 ARGS ?=
@@ -22,9 +23,16 @@ $(READY): pyproject.toml
 demo: $(READY)
 	$(BIN)/fairlead demo $(ARGS)
 
-# The tables of docs/volcano-parity.md, from the fields of Quirks.
-docs: $(READY)
+# The tables of docs/volcano-parity.md, from the fields of Quirks; then the documentation as a site, in build/site. A
+# warning, such as a link or an anchor that leads nowhere, fails.
+docs: $(SITE_READY)
 	$(BIN)/python tools/docs/parity_tables.py
+	$(BIN)/mkdocs build --quiet --strict
+	@echo "built build/site/index.html"
+
+$(SITE_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $(SITE_READY)
 
 # Lint, types, import contracts and unit tests: before every commit.
 check: $(READY)

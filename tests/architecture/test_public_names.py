@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import typing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,11 +57,16 @@ def test_the_set_of_public_names_does_not_change_silently(module: Any) -> None:
 
 @pytest.mark.parametrize("module", PUBLIC, ids=lambda module: module.__name__)
 def test_type_checkers_see_the_same_names(module: Any) -> None:
-    from pathlib import Path
-
     stub = Path(str(module.__file__)).with_suffix(".pyi").read_text(encoding="utf-8")
     shown = {line.rpartition(" as ")[2] for line in stub.splitlines() if line.startswith("from ")}
     assert shown == set(module.__all__)
+
+
+def test_the_reference_has_every_public_name() -> None:
+    pages = (Path(__file__).parents[2] / "docs" / "reference").glob("*.md")
+    shown = [line for page in pages for line in page.read_text(encoding="utf-8").splitlines() if line[:4] == "::: "]
+    own = [line.removeprefix("::: ") for line in shown if ".agree." not in line]
+    assert sorted(own) == sorted(title(*one) for one in NAMES)
 
 
 @pytest.mark.parametrize(("module", "name"), NAMES, ids=[title(*one) for one in NAMES])

@@ -112,7 +112,11 @@ class Plugin:
     """A policy. Subclass it, name it, override the points it has something to say at."""
 
     name: str = ""
+    """The name in reasons, scores and metrics."""
+
     scope: Scope = Scope.CLUSTER
+    """What its answers depend on."""
+
     weight: int = 1
     """The weight of its score if the configuration gives none."""
 
