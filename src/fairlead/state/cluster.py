@@ -357,10 +357,9 @@ class Cluster:
         """An AssertionError if one of these has a place already, or is gone."""
         for pod in pods:
             pod_state = self.pods.get(pod.uid)
-            place = "gone" if pod_state is None else pod_state.place.value
-            assert pod_state is not None and pod_state.place is PodPlace.PENDING, (  # noqa: PT018 (one message)
-                f"pod {pod.key} is {place}, so can't be assumed"
-            )
+            if pod_state is None or pod_state.place is not PodPlace.PENDING:
+                place = "gone" if pod_state is None else pod_state.place.value
+                raise AssertionError(f"pod {pod.key} is {place}, so can't be assumed")
 
     def forget(self, uid: str) -> Pod | None:
         """Undo an assumed placement; the pod is pending again. Returns it as it was placed, for those who listen to

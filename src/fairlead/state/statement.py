@@ -83,7 +83,7 @@ class Statement:
         where they are until it says that they are gone."""
         done = tuple(self._operations)
         try:
-            self._cluster.check_pending(operation.pod for operation in done if isinstance(operation, Assigned))
+            self._cluster.check_pending([operation.pod for operation in done if isinstance(operation, Assigned)])
         except AssertionError:
             self.rollback()
             raise

@@ -78,12 +78,17 @@ class BindWrite(OneWrite):
         self._again_at: float | None = None
 
     def progress(self, now: float, cluster: Cluster, replies: Sequence[Reply]) -> Status | None:
-        answer = next((reply for reply in replies if reply.write is self._write), None)
+        answer = None
+        for reply in replies:
+            if reply.write is self._write:
+                answer = reply
         if answer is None:
             if self._again_at is not None and not cluster.table.alive[self._row]:
                 return failed(f"{self._failure}: the node is gone")
             return None
         error = answer.error
+        if error is None:
+            return SUCCESS
         if self._lost and isinstance(error, Conflict) and self._assigned in error.message:
             return SUCCESS
         if isinstance(error, Unreachable) or (isinstance(error, InternalError) and not self._lost):
@@ -208,9 +213,15 @@ class Binding:
     def wake_at(self) -> float | None:
         if self.stage is BindingStage.HELD:
             return self.retry_at
-        times = [until for until, _ in self.waiting_for.values()] if self.stage is BindingStage.WAITING else []
-        times += [at for errand in self._errands if (at := errand.wake_at()) is not None]
-        return min(times, default=None)
+        earliest = None
+        for errand in self._errands:
+            at = errand.wake_at()
+            if at is not None and (earliest is None or at < earliest):
+                earliest = at
+        if self.stage is BindingStage.WAITING:
+            for until, _ in self.waiting_for.values():
+                earliest = until if earliest is None else min(earliest, until)
+        return earliest
 
     def _check_permit(self, now: float) -> None:
         for plugin, (until, timeout) in self.waiting_for.items():

@@ -75,8 +75,9 @@ def answer_by_row(filters: Sequence[Plugin], scores: Sequence[Plugin]) -> bool:
 
 
 def with_epochs(plugins: Iterable[Plugin]) -> list[CachedPlugin]:
-    """Those of the plugins whose cached answers may become void all at once."""
-    return [plugin for plugin in plugins if isinstance(plugin, CachedPlugin) and overrides(plugin, "epoch")]
+    """Those of the plugins whose cached answers may become void all at once, each once though it filters and scores."""
+    found = {id(one): one for one in plugins if isinstance(one, CachedPlugin) and overrides(one, "epoch")}
+    return list(found.values())
 
 
 def _check(plugins: Iterable[Plugin]) -> None:
