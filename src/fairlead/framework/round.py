@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.meter import Meter
     from fairlead.framework.profile import Rounds
-    from fairlead.framework.tiers import Tiers
+    from fairlead.framework.tiers import GangEvictionContext, Tiers, VictimVote
     from fairlead.model.amounts import Amounts
     from fairlead.model.queues import Queue
     from fairlead.model.quirks import Quirks
@@ -153,6 +153,22 @@ class Witness:
 
     def preempting(self, victims: int) -> None:
         """Room for a task is made on a node by evicting at most so many."""
+
+    def wants_votes(self, evictor: Task | GangEvictionContext) -> bool:
+        """Whether `judged` is to be called about tasks that could be evicted for a task or a gang."""
+        return False
+
+    def judged(
+        self,
+        evictor: Task | GangEvictionContext,
+        candidates: Sequence[Task],
+        votes: Sequence[VictimVote],
+        victims: Sequence[Task],
+    ) -> None:
+        """Plugins said which of some tasks may be evicted; each has a vote, and `victims` is what they came to."""
+
+    def eviction_kept(self, task: Task, action: str, job: Job) -> None:
+        """A transaction was kept in which a task is evicted for a job."""
 
 
 @dataclass(slots=True)

@@ -206,6 +206,8 @@ class TierPlugin(OrderPoints, NodePoints, HyperNodePoints, VictimPoints, QueuePo
     name: str = ""
     timed: bool = False
     """Whether its answers change as time passes, though nothing else does."""
+    protects: str = ""
+    """Why a task that it does not allow to be evicted is protected, as a sentence about that task."""
     uncounted: frozenset[str] = frozenset()
     """Resources that are not counted on nodes and in queues, because it counts them itself."""
 

@@ -8,6 +8,7 @@ plugin or an action is said in framework/tier_plugin.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +18,13 @@ from fairlead.framework.tier_plugin import SWITCHES, Enabled, GangEvictionContex
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairlead.framework.round import Job, QueueState, SubJob, Task
+    from fairlead.framework.round import Job, QueueState, SubJob, Task, Witness
     from fairlead.model.reasons import Reject, Status
     from fairlead.state.nodes import Nodes
 
-__all__ = ["SWITCHES", "Enabled", "GangEvictionContext", "InvalidJob", "Purpose", "TierPlugin", "Tiers", "Vote"]
+__all__ = [
+    "SWITCHES", "Enabled", "GangEvictionContext", "InvalidJob", "Purpose", "TierPlugin", "Tiers", "VictimVote", "Vote",
+]  # fmt: skip
 
 
 class _Questions:
@@ -30,9 +33,13 @@ class _Questions:
     def __init__(self, tiers: Sequence[Sequence[Enabled]], *, disagreement_restarts: bool = True) -> None:
         self.plugins: dict[str, TierPlugin] = {e.plugin.name: e.plugin for tier in tiers for e in tier}
         self._disagreement_restarts = disagreement_restarts
-        self._asked: dict[str, list[list[Callable[..., Any]]]] = {
-            point: [[getattr(self.plugins[e.plugin.name], point) for e in tier if e.speaks_at(point)] for tier in tiers]
+        self._asked_plugins = {
+            point: [[self.plugins[e.plugin.name] for e in tier if e.speaks_at(point)] for tier in tiers]
             for point in SWITCHES
+        }
+        self._asked: dict[str, list[list[Callable[..., Any]]]] = {
+            point: [[getattr(plugin, point) for plugin in tier] for tier in plugins]
+            for point, plugins in self._asked_plugins.items()
         }
         self._in_turn = {point: [ask for tier in tiers for ask in tier] for point, tiers in self._asked.items()}
 
@@ -150,19 +157,44 @@ class NodeQuestions(_Questions):
         return [[root]]
 
 
+@dataclass(frozen=True, slots=True)
+class VictimVote:
+    """One plugin's answer to which tasks may be evicted, by their uids."""
+
+    tier: int
+    plugin: TierPlugin
+    allowed: frozenset[str]
+
+
 class VictimQuestions(_Questions):
     """Which tasks may be evicted."""
 
-    def _victims(self, point: str, evictor: object, candidates: Sequence[Task]) -> list[Task]:
+    witness: Witness | None = None
+    """Who is told of the votes, if anybody."""
+
+    def _victims(self, point: str, evictor: Task | GangEvictionContext, candidates: Sequence[Task]) -> list[Task]:
+        if self.witness is None or not self.witness.wants_votes(evictor):
+            return self._agreed(point, evictor, candidates, None)
+        votes: list[VictimVote] = []
+        victims = self._agreed(point, evictor, candidates, votes)
+        if votes:
+            self.witness.judged(evictor, candidates, votes, victims)
+        return victims
+
+    def _agreed(
+        self, point: str, evictor: object, candidates: Sequence[Task], votes: list[VictimVote] | None
+    ) -> list[Task]:
         """Within a tier, those that all plugins which vote agree on. An empty verdict passes the question to the next
         tier, so a lower tier may give what a higher one refused. Where plugins agree on no task, the next plugin of
         the tier starts anew if `disagreement_restarts`, else the tier has no victims."""
-        for tier in self._asked[point]:
+        for number, (tier, plugins) in enumerate(zip(self._asked[point], self._asked_plugins[point], strict=True)):
             victims: list[Task] | None = None
-            for ask in tier:
+            for ask, plugin in zip(tier, plugins, strict=True):
                 said: list[Task] | None = ask(evictor, candidates)
                 if said is None:
                     continue
+                if votes is not None:
+                    votes.append(VictimVote(number, plugin, frozenset(task.uid for task in said)))
                 if not said:
                     victims = None
                     break

@@ -21,13 +21,41 @@ SCHEMA = "fairlead.io/v1"
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """One reason, who says so, and of which nodes. `final`: no eviction could help. No nodes: it is about the pod."""
+    """One reason, who says so, and of which nodes. `final`: no eviction could help. No nodes: it is about the pod.
+    `eviction` says whether evictions help, as far as the attempt found out."""
 
     plugin: str
     reasons: tuple[str, ...]
     count: int = 0
     final: bool = False
     nodes: tuple[str, ...] = ()
+    eviction: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedPod:
+    """A pod or group that might have had to go: what came of it, and by which rule."""
+
+    name: str
+    priority: int
+    rule: str
+
+    def to_document(self) -> Doc:
+        return {"name": self.name, "priority": self.priority, "rule": self.rule}
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A resource of which a pod asks for more than it finds: quantities as text. `largest` and `free` are the most that
+    any one of the nodes in question has, and has left."""
+
+    resource: str
+    asked: str
+    largest: str
+    free: str
+
+    def to_document(self) -> Doc:
+        return {"resource": self.resource, "asks": self.asked, "largest": self.largest, "mostFree": self.free}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +100,13 @@ class Explanation:
     chosen: ScoredNode | None = None
     runner_up: ScoredNode | None = None
     waiting: WaitingIn | None = None
+    considered: tuple[ProtectedPod, ...] = ()
+    """Pods that might have had to go for it, those that did among them."""
+    shortages: tuple[Shortage, ...] = ()
+    sequence: int | None = None
+    """Of a placement, the how manieth of the scheduler it is; of a refusal, how many placements came before it."""
+    extenders: tuple[Doc, ...] = ()
+    """What extenders answered, as documents."""
 
     def to_document(self) -> Doc:
         """The JSON form; docs/explanation.md describes every field."""
@@ -99,6 +134,14 @@ class Explanation:
             doc["runnerUp"] = _scored(self.runner_up)
         if self.waiting is not None:
             doc["waiting"] = _waiting(self.waiting)
+        if self.sequence is not None:
+            doc["sequence"] = self.sequence
+        if self.extenders:
+            doc["extenders"] = list(self.extenders)
+        if self.considered:
+            doc["considered"] = [pod.to_document() for pod in self.considered]
+        if self.shortages:
+            doc["shortages"] = [shortage.to_document() for shortage in self.shortages]
         return doc
 
 
@@ -108,6 +151,7 @@ def _blocker(blocker: Blocker) -> Doc:
         "reasons": list(blocker.reasons),
         "count": blocker.count,
         "final": blocker.final,
+        "eviction": blocker.eviction or ("cannot help" if blocker.final else "may help"),
         "nodes": list(blocker.nodes),
     }
 

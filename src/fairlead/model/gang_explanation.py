@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fairlead.model.explanation import SCHEMA
+from fairlead.model.explanation import SCHEMA, ProtectedPod, Shortage
 from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
@@ -27,15 +27,6 @@ class Domain:
     fits: int
     level: str = ""
     exact: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class ProtectedPod:
-    """A pod or group that might have had to go: what came of it, and by which rule."""
-
-    name: str
-    priority: int
-    rule: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +56,7 @@ class GangExplanation:
     blockers: tuple[tuple[str, int], ...] = ()
     """What members were told, with how many were told so."""
     considered: tuple[ProtectedPod, ...] = ()
+    shortages: tuple[Shortage, ...] = ()
     ended: tuple[int, int] = (0, 0)
     """Members that succeeded and that failed."""
     owner: str = ""
@@ -130,9 +122,9 @@ class GangExplanation:
         if self.blockers:
             doc["blockers"] = [{"message": text, "members": count} for text, count in self.blockers]
         if self.considered:
-            doc["considered"] = [
-                {"name": spared.name, "priority": spared.priority, "rule": spared.rule} for spared in self.considered
-            ]
+            doc["considered"] = [spared.to_document() for spared in self.considered]
+        if self.shortages:
+            doc["shortages"] = [shortage.to_document() for shortage in self.shortages]
         return doc
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.errors import ExtenderError
-from fairlead.framework.extender import Victims
+from fairlead.framework.extender import Victims, note_answers
 from fairlead.framework.plugin import Hint, Interest, Plugin, Rescued
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.events import POD, ActionType, ClusterEvent
@@ -169,6 +169,8 @@ class DefaultPreemption(Plugin):
                     continue
                 raise
             candidates = [VictimNode(table.row_of[name], v.pods, v.violations) for name, v in kept.items()]
+            said = {name: (tuple(pod.uid for pod in v.pods), v.violations) for name, v in kept.items()}
+            note_answers(cycle, extender).victims = said
         return candidates
 
     # ---- the guard ----

@@ -25,7 +25,9 @@ def show(console: Console, document: Document) -> None:
         console.print(escape(document["message"]))
     if document.get("where"):
         console.print(_where(document["where"], verdict))
-    for table in (_blockers(document), _topology(document), _considered(document)):
+    for line in shortage_lines(document):
+        console.print(line, soft_wrap=True)
+    for table in (_blockers(document), _topology(document), considered_table(document)):
         if table is not None:
             console.print(table)
 
@@ -61,9 +63,22 @@ def _topology(document: Document) -> Table | None:
     return _table(f"Room by {level}", headings[:columns], [row[:columns] for row in rows])
 
 
-def _considered(document: Document) -> Table | None:
-    rows = [(c["priority"], c["name"], c["rule"]) for c in document.get("considered", ())[:_NAMED]]
-    return _table("Who might have had to go", ("priority", "who", "rule"), rows)
+def considered_table(document: Document) -> Table | None:
+    """Those who were evicted, and those who might have been, with the rule that decided about each."""
+    considered = document.get("considered", ())
+    rows = [(c["priority"], c["name"], c["rule"]) for c in considered[:_NAMED]]
+    if len(considered) > _NAMED:
+        rows.append(("", f"and {len(considered) - _NAMED} more", ""))
+    return _table("Evictions", ("priority", "who", "rule"), rows)
+
+
+def shortage_lines(document: Document) -> list[str]:
+    return [
+        escape(
+            f"asks {one['asks']} {one['resource']}, the largest node has {one['largest']}, most free {one['mostFree']}"
+        )
+        for one in document.get("shortages", ())
+    ]
 
 
 def _table(title: str, headings: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Table | None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
+from fairlead.cli.explain.gang_text import considered_table, shortage_lines
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -23,10 +25,14 @@ def show(console: Console, document: Document, *, limit: int = 5) -> None:
     console.print(headline(document))
     if document.get("message"):
         console.print(escape(document["message"]))
+    for line in shortage_lines(document):
+        console.print(line, soft_wrap=True)
     if document.get("blockers"):
         console.print(blockers_table(document["blockers"], limit=limit))
     if document.get("chosen"):
         console.print(scores_table(document["chosen"], document.get("runnerUp")))
+    if (considered := considered_table(document)) is not None:
+        console.print(considered)
     for line in waiting_lines(document):
         console.print(line)
 
@@ -51,10 +57,8 @@ def blockers_table(blockers: Sequence[Document], *, limit: int) -> Table:
     for blocker in blockers:
         named, more = blocker["nodes"][:limit], len(blocker["nodes"]) - limit
         which = ", ".join(named) + (f" and {more} more" if more > 0 else "")
-        helps = "cannot help" if blocker["final"] else "may help"
-        table.add_row(
-            str(blocker["count"]), escape("; ".join(blocker["reasons"])), blocker["plugin"], helps, escape(which)
-        )
+        reasons, helps = escape("; ".join(blocker["reasons"])), blocker["eviction"]
+        table.add_row(str(blocker["count"]), reasons, blocker["plugin"], helps, escape(which))
     return table
 
 

@@ -12,6 +12,7 @@ attempt ends in a value: `Committed`, a placement that is ASSUMED and may begin 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,14 +21,15 @@ import numpy as np
 from fairlead.engine.cycle.choice import best_of_ranking, best_of_sheet
 from fairlead.engine.cycle.diagnosis import refused_by_prefilter, refused_everywhere
 from fairlead.engine.cycle.nominated import refused_for_nominated
-from fairlead.engine.cycle.outcome import Failure
+from fairlead.engine.cycle.outcome import Failure, RoomMade
 from fairlead.engine.cycle.placement import Blocked, Broken, Placed, ScoredRow, ScoreSheet, Search
 from fairlead.engine.cycle.run import EqualPodRun, next_of_run
 from fairlead.errors import ExtenderError, FairleadError
 from fairlead.framework.calls import asked
-from fairlead.framework.extender import PSEUDO_PLUGIN
+from fairlead.framework.extender import PSEUDO_PLUGIN, answers_of, note_answers
 from fairlead.framework.points import Permission, merge_permits, merge_rescues, merge_reserved
 from fairlead.framework.refusals import UNJUDGED
+from fairlead.framework.results.constant import Contribution
 from fairlead.framework.sampling import enough_nodes
 from fairlead.model.reasons import Code, Diagnosis, Status, Verdict, failed, with_rescue
 from fairlead.model.records import record
@@ -218,6 +220,9 @@ class _NodeSearch:
             rows = answer.rows
             for row, (message, final) in answer.refused.items():
                 self.refusals[row] = self.evaluator.codes.code(Verdict(PSEUDO_PLUGIN, (message,), final))
+            note = note_answers(self.cycle, extender)
+            note.kept = tuple(map(self.table.name, rows.tolist()))
+            note.refused = {self.table.name(row): said for row, said in answer.refused.items()}
         return rows
 
     # ---- no row is left ----
@@ -265,17 +270,25 @@ class _NodeSearch:
         nodes = Nodes(self.table, feasible)
         self.evaluator.prepare_scores(self.cycle, nodes)
         totals, contributions = self.evaluator.score(self.cycle, nodes)
-        scored_outside = False
-        for extender in self.evaluator.profile.extenders:
-            if extender.prioritizes and extender.interested(self.cycle.pod):
-                try:
-                    totals = totals + extender.prioritize(self.cycle, feasible)
-                    scored_outside = True
-                except ExtenderError:
-                    continue
-        heap_order = self.evaluator.profile.deterministic_ties and not scored_outside
+        outside = self._scores_of_extenders(feasible)
+        for _, scores in outside:
+            totals = totals + scores
+        contributions = [*contributions, *(Contribution(name, 1, weighted=scores) for name, scores in outside)]
+        heap_order = self.evaluator.profile.deterministic_ties and not outside
         sheet = ScoreSheet(feasible, totals, contributions)
         return best_of_sheet(sheet, judged, self.cycle.rng, heap_order=heap_order)
+
+    def _scores_of_extenders(self, feasible: NDArray[np.int32]) -> list[tuple[str, NDArray[np.int64]]]:
+        """The weighted scores of the extenders that answer, each under the extender's name."""
+        found = []
+        for extender in self.evaluator.profile.extenders:
+            if extender.prioritizes and extender.interested(self.cycle.pod):
+                with suppress(ExtenderError):
+                    scores = extender.prioritize(self.cycle, feasible)
+                    found.append((f"extender {extender.name}", scores))
+                    names = map(self.table.name, feasible.tolist())
+                    note_answers(self.cycle, extender).scores = dict(zip(names, scores.tolist(), strict=True))
+        return found
 
     def _choose_from_ranking(self, preparation: Preparation, judgement: Judgement) -> Placed | None:
         """The same with less work, where every feasible row is in question: scores are the cached ranking of pods like
@@ -344,8 +357,17 @@ def rescue(cycle: Cycle, refusals: Refusals) -> Failure | Rescue:
         diagnosis.pending_plugins,
         nominated=rescued.nominated,
         refusals=refusals,
+        room=_room_made(rescued),
+        victims=rescued.victims,
+        extended=answers_of(cycle),
     )
     return Rescue(failure, rescued) if rescued.status.ok else failure
+
+
+def _room_made(rescued: Rescued) -> RoomMade:
+    if rescued.status.ok:
+        return RoomMade.VICTIMS
+    return RoomMade.NOT_TRIED if rescued.nominated is None else RoomMade.IN_VAIN
 
 
 # ---- assume, Reserve, Permit ----

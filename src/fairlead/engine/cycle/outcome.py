@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from fairlead.model import kinds
@@ -11,11 +12,20 @@ from fairlead.model.group import SCHEDULED_CONDITIONS
 from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
+    from fairlead.framework.extender import ExtenderAnswers
     from fairlead.framework.refusals import Refusals
     from fairlead.model.flow import Doc
     from fairlead.model.group import PodGroup
     from fairlead.model.pod import Pod
     from fairlead.model.reasons import Status
+
+
+class RoomMade(Enum):
+    """What PostFilter came to: whether evictions could make room for a pod that no node could take."""
+
+    NOT_TRIED = "not tried"
+    IN_VAIN = "does not help"
+    VICTIMS = "makes room"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +39,9 @@ class Failure:
     pending_plugins: frozenset[str] = frozenset()
     nominated: str | None = ""
     refusals: Refusals | None = None
+    room: RoomMade = RoomMade.NOT_TRIED
+    victims: tuple[Pod, ...] = ()
+    extended: tuple[ExtenderAnswers, ...] = ()
 
     @property
     def reason(self) -> str:

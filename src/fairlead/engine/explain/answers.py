@@ -7,12 +7,14 @@ a runtime (`runtime/questions.py`).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairlead.engine.explain.gang import described
 from fairlead.engine.explain.group import explain_job
 from fairlead.engine.explain.pod import waiting_in
 from fairlead.engine.explain.queue import explain_queue
+from fairlead.engine.explain.shortages import names_amounts, of_members, shortages
 from fairlead.engine.explain.waiting_pod import explained_by_round
 from fairlead.model.attendance import Attendance
 from fairlead.model.explanation import Explanation
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from fairlead.model.gang_explanation import GangExplanation
     from fairlead.model.pod import Pod
     from fairlead.model.queue_explanation import JobExplanation, QueueExplanation
+    from fairlead.state.table import NodeTable
 
 
 def about_pod(scheduler: Scheduler, namespace: str, name: str) -> Explanation | None:
@@ -33,15 +36,21 @@ def about_pod(scheduler: Scheduler, namespace: str, name: str) -> Explanation | 
     waiting = scheduler.backlog.where(pod.uid)
     known = scheduler.explanations.of(pod.uid, waiting)
     if known is not None:
-        return known
+        return _with_amounts(known, pod, scheduler.cluster.table)
     for driver in scheduler.drivers:
         if (report := driver.why(pod.uid)) is not None and not pod.node_name:
-            return explained_by_round(report, scheduler.cluster.table)
+            return _with_amounts(explained_by_round(driver, report), pod, scheduler.cluster.table)
     return Explanation(
         namespace, name, pod.uid, pod.scheduler_name, _verdict(pod, waiting),
         message=waiting.message if waiting else _unserved(scheduler, pod), node=pod.node_name,
         total_nodes=len(scheduler.cluster.table), waiting=waiting_in(waiting) if waiting else None,
     )  # fmt: skip
+
+
+def _with_amounts(explanation: Explanation, pod: Pod, table: NodeTable) -> Explanation:
+    texts = [reason for blocker in explanation.blockers for reason in blocker.reasons]
+    nodes = [name for one in explanation.blockers if any(map(names_amounts, one.reasons)) for name in one.nodes]
+    return replace(explanation, shortages=shortages(pod.request, texts, table, nodes))
 
 
 def _unserved(scheduler: Scheduler, pod: Pod) -> str:
@@ -59,13 +68,15 @@ def _verdict(pod: Pod, waiting: Waiting | None) -> str:
 
 def about_group(scheduler: Scheduler, namespace: str, name: str) -> GangExplanation | JobExplanation | None:
     for driver in scheduler.drivers:
-        explained = explain_job(driver, namespace, name)
-        if explained is not None:
-            return explained
+        job = explain_job(driver, namespace, name)
+        if job is not None:
+            return job
     for gang in scheduler.cluster.gangs.named(namespace, name):
         known = scheduler.gang_explanations.of(gang.key)
         places = (scheduler.backlog.where(uid) for uid in gang.members)
-        return described(gang, known, next((place for place in places if place is not None), None))
+        explained = described(gang, known, next((place for place in places if place is not None), None))
+        requests, texts = (pod.request for pod in gang.pending()), [text for text, _ in explained.blockers]
+        return replace(explained, shortages=of_members(requests, texts, scheduler.cluster.table))
     return None
 
 

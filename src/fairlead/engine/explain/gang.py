@@ -6,7 +6,8 @@ from collections import Counter, OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fairlead.model.gang_explanation import Domain, GangExplanation, ProtectedPod
+from fairlead.model.explanation import ProtectedPod
+from fairlead.model.gang_explanation import Domain, GangExplanation
 
 if TYPE_CHECKING:
     from fairlead.engine.gangs.result import Result

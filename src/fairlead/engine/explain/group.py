@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.engine.explain.queue import NAMED, QueueAccounts, amounts_text, in_turn, owners_of, said, total
+from fairlead.engine.explain.shortages import of_members
+from fairlead.engine.explain.victims import who_might_go
 from fairlead.model import kinds
 from fairlead.model.amounts import PODS
 from fairlead.model.gang_explanation import GangExplanation
 from fairlead.model.pod import VOLCANO_GROUP_API
 from fairlead.model.queue_explanation import JobExplanation, QueueCheck
-from fairlead.model.tasks import TaskStatus
+from fairlead.model.tasks import ALLOCATED_CLASS, TaskStatus
 
 if TYPE_CHECKING:
     from fairlead.engine.explain.queue import QueueAccount
@@ -80,11 +82,9 @@ def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequenc
     ready = job is not None and job.is_ready
     ended = _ended(group, job)
     failed = next((check for check in checks if check.passed is False), None)
-    where = Counter(
-        round.cluster.table.name(task.row)
-        for task in (job.tasks.values() if job is not None else ())
-        if task.row >= 0 and task.status not in (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
-    )
+    where = Counter() if job is None else Counter(_places(round, job))
+    blockers = () if job is None else tuple(_fit_errors(job))
+    waiting = [] if job is None else [task.pod.request for task in job.in_status(TaskStatus.PENDING)]
     return GangExplanation(
         namespace=group.namespace,
         name=group.name,
@@ -107,10 +107,21 @@ def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequenc
         minimum=group.min_member,
         members=0 if job is None else len(job.tasks),
         scheduled=0 if job is None else job.counts.ready,
-        fits=0 if job is None else job.counts.ready,
+        fits=0 if job is None else job.counts.of(TaskStatus.SUCCEEDED) + where.total(),
         where=where,
-        blockers=() if job is None else tuple(_fit_errors(job)),
+        considered=() if job is None else who_might_go(driver, round, job),
+        blockers=blockers,
+        shortages=of_members(waiting, [text for text, _ in blockers], round.cluster.table),
     )
+
+
+def _places(round: Round, job: Job) -> Iterator[str]:
+    """Nodes of the tasks that have a place, are promised one, or found one in an attempt that was taken back."""
+    for task in job.tasks.values():
+        if task.status in ALLOCATED_CLASS or task.status is TaskStatus.PIPELINED:
+            yield round.cluster.table.name(task.row)
+        elif task.status is TaskStatus.PENDING and task.last is not None and task.last.row >= 0:
+            yield round.cluster.table.name(task.last.row)
 
 
 def _is_over(group: PodGroup, job: Job | None) -> bool:

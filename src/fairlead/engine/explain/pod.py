@@ -6,26 +6,35 @@ runner-up. Nothing is evaluated again. Pods of one template that fail together s
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairlead.engine.cycle.outcome import RoomMade
+from fairlead.framework.extender import answers_of
 from fairlead.framework.verdicts import FEASIBLE
-from fairlead.model.explanation import Blocker, Explanation, ScoredNode, WaitingIn
+from fairlead.model.explanation import Blocker, Explanation, ProtectedPod, ScoredNode, WaitingIn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairlead.engine.cycle.outcome import Failure
     from fairlead.engine.cycle.placement import Placed, ScoredRow
     from fairlead.engine.queue.entry import Waiting
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.extender import ExtenderAnswers
     from fairlead.framework.refusals import Refusals
     from fairlead.framework.verdicts import VerdictCodes
     from fairlead.model.pod import Pod
     from fairlead.state.table import NodeTable
 
 _KEPT = 20_000
+_EXTENDED_KEPT = 1_000
+"""Of how many pods the answers of extenders are kept."""
+_NAMED = 100
+"""How many victims are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +43,7 @@ class AttemptRefusals:
 
     codes: NDArray[np.int32]
     verdicts: VerdictCodes
+    room: RoomMade = RoomMade.NOT_TRIED
 
 
 @dataclass(slots=True)
@@ -47,6 +57,9 @@ class PlacedRecord:
     node: str
     other: str
     total: int
+    sequence: int
+    victims: tuple[ProtectedPod, ...] = ()
+    extended: tuple[ExtenderAnswers, ...] = ()
     bound: bool = False
 
     @property
@@ -69,6 +82,9 @@ class PlacedRecord:
             feasible_nodes=placed.feasible,
             chosen=_scored(self.node, placed.chosen) if self._scores_tell else None,
             runner_up=_scored(self.other, placed.runner_up) if placed.runner_up else None,
+            considered=self.victims,
+            sequence=self.sequence,
+            extenders=tuple(answers.to_document() for answers in self.extended),
         )
 
 
@@ -77,6 +93,8 @@ class Explanations:
         self._table = table
         self._kept: OrderedDict[str, PlacedRecord | tuple[Explanation, AttemptRefusals | None]] = OrderedDict()
         self._last: AttemptRefusals | None = None
+        self._placements = 0
+        self._extended: deque[str] = deque()
 
     def of(self, uid: str, waiting: Waiting | None = None) -> Explanation | None:
         """The Explanation of a pod's last attempt, with where it waits now."""
@@ -85,20 +103,30 @@ class Explanations:
             return None
         explanation, refused = (found.explanation(), None) if isinstance(found, PlacedRecord) else found
         if refused is not None:
-            explanation = replace(explanation, blockers=explanation.blockers + self._blockers(refused))
+            blockers = self._blockers(refused, explanation.nominated)
+            explanation = replace(explanation, blockers=explanation.blockers + blockers)
         return replace(explanation, waiting=waiting_in(waiting)) if waiting is not None else explanation
 
     def forget(self, uid: str) -> None:
         self._kept.pop(uid, None)
 
-    def placed(self, pod: Pod, placed: Placed, *, now: float, attempts: int) -> None:
+    def placed(self, pod: Pod, placed: Placed, cycle: Cycle, *, now: float, attempts: int) -> None:
         other = placed.runner_up
+        self._placements += 1
         landed = PlacedRecord(
             pod, placed, now, attempts,
             node=self._table.name(placed.row), other=self._table.name(other.row) if other else "",
-            total=len(self._table),
+            total=len(self._table), sequence=self._placements, victims=self._victims_of(pod.uid),
+            extended=answers_of(cycle),
         )  # fmt: skip
         self._keep(pod.uid, landed)
+
+    def _victims_of(self, uid: str) -> tuple[ProtectedPod, ...]:
+        """Who was evicted for a pod in an earlier attempt."""
+        found = self._kept.get(uid)
+        if found is None:
+            return ()
+        return found.victims if isinstance(found, PlacedRecord) else found[0].considered
 
     def bound(self, uid: str) -> None:
         """A placement was confirmed."""
@@ -106,49 +134,57 @@ class Explanations:
         if isinstance(found, PlacedRecord):
             found.bound = True
 
-    def refused(
-        self,
-        pod: Pod,
-        *,
-        now: float,
-        attempts: int,
-        verdict: str,
-        message: str,
-        refusals: Refusals | None = None,
-        nominated: str = "",
-    ) -> None:
+    def refused(self, pod: Pod, failure: Failure, *, now: float, attempts: int, nominated: str = "") -> None:
+        refusals = failure.refusals
+        evicted = tuple(ProtectedPod(victim.key, victim.priority, "evicted") for victim in failure.victims[:_NAMED])
         explanation = Explanation(
             namespace=pod.namespace,
             name=pod.name,
             uid=pod.uid,
             scheduler=pod.scheduler_name,
-            verdict=verdict,
-            message=message,
+            verdict="Unschedulable" if failure.status.code.rejected else "Error",
+            message=failure.message,
             at=now,
             attempts=attempts,
             nominated=nominated,
             total_nodes=len(self._table),
             blockers=_early_blockers(refusals) if refusals else (),
+            considered=evicted or (self._victims_of(pod.uid) if nominated else ()),
+            sequence=self._placements,
+            extenders=tuple(answers.to_document() for answers in failure.extended),
         )
-        self._keep(pod.uid, (explanation, self._shared(refusals) if refusals else None))
+        self._keep(pod.uid, (explanation, self._shared(refusals, failure.room) if refusals else None))
 
     def _keep(self, uid: str, kept: PlacedRecord | tuple[Explanation, AttemptRefusals | None]) -> None:
         self._kept[uid] = kept
         self._kept.move_to_end(uid)
         if len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
+        if kept.extended if isinstance(kept, PlacedRecord) else kept[0].extenders:
+            self._extended.append(uid)
+            if len(self._extended) > _EXTENDED_KEPT:
+                self._drop_answers(self._extended.popleft())
 
-    def _shared(self, refusals: Refusals) -> AttemptRefusals:
+    def _drop_answers(self, uid: str) -> None:
+        """Forget what extenders said about a pod: they may have spoken of every node."""
+        found = self._kept.get(uid)
+        if isinstance(found, PlacedRecord):
+            found.extended = ()
+        elif found is not None:
+            self._kept[uid] = replace(found[0], extenders=()), found[1]
+
+    def _shared(self, refusals: Refusals, room: RoomMade) -> AttemptRefusals:
         last = self._last
         if (
             last is None
+            or last.room is not room
             or last.verdicts is not refusals.evaluator.codes
             or not np.array_equal(last.codes, refusals.codes)
         ):
-            self._last = last = AttemptRefusals(refusals.codes, refusals.evaluator.codes)
+            self._last = last = AttemptRefusals(refusals.codes, refusals.evaluator.codes, room)
         return last
 
-    def _blockers(self, refused: AttemptRefusals) -> tuple[Blocker, ...]:
+    def _blockers(self, refused: AttemptRefusals, nominated: str) -> tuple[Blocker, ...]:
         """Verdicts with their nodes, the most common first."""
         found = []
         for code in np.unique(refused.codes):
@@ -156,8 +192,19 @@ class Explanations:
                 verdict = refused.verdicts.verdict(int(code))
                 rows = np.flatnonzero(refused.codes == code)
                 names = tuple(name for row in rows if row < self._table.high and (name := self._table.name(int(row))))
-                found.append(Blocker(verdict.plugin, verdict.reasons, len(rows), verdict.final, names))
+                eviction = _eviction(refused.room, final=verdict.final, promised=nominated in names)
+                found.append(Blocker(verdict.plugin, verdict.reasons, len(rows), verdict.final, names, eviction))
         return tuple(sorted(found, key=lambda blocker: -blocker.count))
+
+
+def _eviction(room: RoomMade, *, final: bool, promised: bool) -> str:
+    """Whether evictions help against a refusal. Where victims were found, the search may have ended before it came to
+    the other nodes."""
+    if final:
+        return "cannot help"
+    if room is RoomMade.VICTIMS and not promised:
+        return "may help"
+    return room.value
 
 
 def _early_blockers(refusals: Refusals) -> tuple[Blocker, ...]:
@@ -180,4 +227,7 @@ def waiting_in(waiting: Waiting) -> WaitingIn:
 
 
 def _scored(node: str, candidate: ScoredRow) -> ScoredNode:
-    return ScoredNode(node, candidate.total, dict(candidate.scores))
+    scores: Counter[str] = Counter()
+    for plugin, score in candidate.scores:
+        scores[plugin] += score
+    return ScoredNode(node, candidate.total, scores)

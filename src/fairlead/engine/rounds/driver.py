@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from fairlead.engine.cycle.events import EventRecorder
     from fairlead.engine.rounds.closing import Closing, PodReport
+    from fairlead.engine.rounds.eviction_log import EvictionLog
     from fairlead.framework.meter import Meter
     from fairlead.framework.profile import Profile, Rounds
     from fairlead.framework.round import Round
@@ -85,6 +86,11 @@ class RoundDriver:
     def latest(self) -> Round | None:
         """The round under way or, between two, the one that was closed last. Explanations read it."""
         return self.round or self._closed
+
+    @property
+    def evictions(self) -> EvictionLog:
+        """Whom the jobs' evictions concerned."""
+        return self._tally.evictions
 
     def noticed(self, now: float) -> None:
         """The cluster changed: a round is due."""

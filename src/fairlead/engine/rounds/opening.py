@@ -103,6 +103,7 @@ def open_round(
         search=SearchState(carried.first_row, _shard(cluster, rounds, carried.own_nodes)),
         meter=meter,
     )
+    round.tiers.witness = witness
     _gather_jobs(round, rounds)
     requests.leave_out_uncounted(round.jobs.values())
     _gather_tasks(round, rounds, requests, carried.known)

@@ -7,9 +7,10 @@ from the round that was closed last.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
+from fairlead.engine.rounds.eviction_log import EvictionLog
 from fairlead.framework.round import Witness
 from fairlead.model import kinds
 from fairlead.model.flow import Happened
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from fairlead.engine.cycle.binding import Binding
     from fairlead.framework.meter import Meter
     from fairlead.framework.round import Job, QueueState, Round, RoundOutcome, Task
-    from fairlead.framework.tiers import TierPlugin
+    from fairlead.framework.tiers import GangEvictionContext, TierPlugin, VictimVote
     from fairlead.model.amounts import Amounts
     from fairlead.model.flow import Change
 
@@ -61,6 +62,7 @@ class RoundTally(Witness):
         self.preemptions = 0
         self.evicting: Counter[str] = Counter()
         """Transactions that were kept and evict somebody, by action."""
+        self.evictions = EvictionLog()
         self._outcome: RoundOutcome | None = None
         self._listed: tuple[int, int] = (0, 0)
         self._meter: Meter | None = None
@@ -74,6 +76,7 @@ class RoundTally(Witness):
     def begin(self, now: float, meter: Meter | None) -> RoundTally:
         """A round begins."""
         self._now, self._meter = now, meter
+        self.evictions.begin()
         return self
 
     def action(self, name: str) -> None:
@@ -102,8 +105,27 @@ class RoundTally(Witness):
         self.victims = victims
         self.preemptions += 1
 
+    def overused(self, queue: QueueState) -> None:
+        self.evictions.note_overused(queue)
+
+    def wants_votes(self, evictor: Task | GangEvictionContext) -> bool:
+        return self.evictions.wants(evictor.job)
+
+    def judged(
+        self,
+        evictor: Task | GangEvictionContext,
+        candidates: Sequence[Task],
+        votes: Sequence[VictimVote],
+        victims: Sequence[Task],
+    ) -> None:
+        self.evictions.judged(evictor, candidates, votes, victims)
+
+    def eviction_kept(self, task: Task, action: str, job: Job) -> None:
+        self.evictions.committed(task, action, job)
+
     def closed(self, round: Round) -> None:
         """Count another try for jobs that the round could not start, and drop jobs that are gone."""
+        self.evictions.closed(round)
         for uid in [uid for uid in self._placed_at if uid not in round.jobs]:
             del self._placed_at[uid]
         for uid in [uid for uid in self._retries if uid not in round.jobs]:

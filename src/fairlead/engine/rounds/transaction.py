@@ -22,7 +22,7 @@ from fairlead.model.tasks import TaskStatus
 from fairlead.state.cluster import PodPlace
 
 if TYPE_CHECKING:
-    from fairlead.framework.round import Round, Task
+    from fairlead.framework.round import Job, Round, Task
 
 ALLOCATE = "allocate"
 PIPELINE = "pipeline"
@@ -32,7 +32,8 @@ EVICT = "evict"
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One step. `was` is the task's status before it; `reason` is that of an eviction; `eviction_occurred` is about a
-    pipelining; `last` is the task's last attempt before it, for a step that is saved."""
+    pipelining; `last` is the task's last attempt before it, for a step that is saved; `claimant` is the job for which a
+    task is evicted."""
 
     what: str
     task: Task
@@ -41,6 +42,7 @@ class Operation:
     reason: str = ""
     eviction_occurred: bool = False
     last: LastAttempt | None = None
+    claimant: Job | None = None
 
 
 class Transaction:
@@ -83,10 +85,11 @@ class Transaction:
         round.witness.placed(task, pipelined=pipelined)
         return True
 
-    def evict(self, task: Task, reason: str, preemptor: Task | None = None) -> None:
-        """Take a task's place away; the room counts as releasing."""
+    def evict(self, task: Task, reason: str, preemptor: Task | None = None, *, claimant: Job | None = None) -> None:
+        """Take a task's place away, for a task or a whole job; the room counts as releasing."""
         round = self._round
-        operation = Operation(EVICT, task, task.row, task.status, reason=reason)
+        claimant = claimant if preemptor is None else preemptor.job
+        operation = Operation(EVICT, task, task.row, task.status, reason=reason, claimant=claimant)
         _set_status(task, TaskStatus.RELEASING)
         round.resources.update(task, task.row)
         round.overlay.remove(task.pod, task.row)
@@ -141,6 +144,8 @@ class Transaction:
             task.last = None
             if operation.what == EVICT:
                 self._round.outcome.evictions.append((task, operation.reason))
+                if operation.claimant is not None:
+                    self._round.witness.eviction_kept(task, operation.reason, operation.claimant)
             elif operation.what == ALLOCATE and bind(self._round, task) is not None:
                 self._undo_placement(operation)
         self._operations.clear()
@@ -164,7 +169,7 @@ class Transaction:
         for operation in saved:
             operation.task.last = operation.last
             if operation.what == EVICT:
-                self.evict(operation.task, operation.reason)
+                self.evict(operation.task, operation.reason, claimant=operation.claimant)
             elif not self._place(
                 Operation(
                     operation.what,

@@ -7,7 +7,7 @@ the latter gives every row the same, that part is constant: it cannot change whi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class ConstantPart:
         return found
 
 
-@cache
+@lru_cache(maxsize=1 << 16)
 def plugin_score(plugin: str, score: int) -> tuple[str, int]:
     """A plugin's name and the score it gives, as one shared pair: a dozen of them are kept for every placed pod, and
     only a few hundred differ."""

@@ -20,6 +20,7 @@ _COOLDOWN = "volcano.sh/cooldown-time"
 
 class CooldownProtection(TierPlugin):
     name = "cdp"
+    protects = "its cooldown time is not over"
     timed = True
 
     def open(self, round: Round) -> None:

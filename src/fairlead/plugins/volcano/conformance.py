@@ -20,6 +20,7 @@ _SYSTEM_NAMESPACE = "kube-system"
 
 class Conformance(TierPlugin):
     name = "conformance"
+    protects = "it is critical: of kube-system or of a system priority class"
 
     def preemptable(self, evictor: Task, candidates: Sequence[Task]) -> list[Task]:
         return _evictable(candidates)

@@ -63,6 +63,7 @@ class ExtenderRules:
 
 class VolcanoExtender(TierPlugin):
     name = "extender"
+    protects = "the extender does not name it"
     timed = True
 
     def __init__(self, wire: ExtenderPost, rules: ExtenderRules, documents: Documents = no_documents) -> None:

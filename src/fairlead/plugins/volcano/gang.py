@@ -19,6 +19,7 @@ NOT_ENOUGH_RESOURCES = "NotEnoughResources"
 
 class GangTierPlugin(TierPlugin):
     name = "gang"
+    protects = "its job would have fewer pods than its minimum"
 
     def job_valid(self, job: Job) -> InvalidJob | None:
         if not job.roles_valid():

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 class DisruptionBudgets(TierPlugin):
     name = "pdb"
+    protects = "a PodDisruptionBudget allows no further disruption"
 
     def open(self, round: Round) -> None:
         self._protects_unlabelled = round.quirks.pdb_protects_unlabelled_pods

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 class Priority(TierPlugin):
     name = "priority"
+    protects = "its priority is not lower"
 
     def task_order(self, left: Task, right: Task) -> float:
         return right.priority - left.priority

@@ -40,6 +40,7 @@ class TimeDivision(TierPlugin):
     in `period` seconds."""
 
     name = "tdm"
+    protects = "only preemptable pods outside revocable zones go, for pods that are not preemptable"
     timed = True
 
     def __init__(self, zones: Mapping[str, str], *, period: float = _MINUTE, clock: tzinfo | None = None) -> None:

@@ -77,7 +77,7 @@ def test_who_was_not_evicted_and_by_which_rule() -> None:
         "default/low": "its eviction would not make enough room",
         "default/equal": "its priority is not lower than 5",
     }
-    assert "Who might have had to go" in _shown(stage)
+    assert "Evictions" in _shown(stage)
 
 
 def test_who_was_evicted_is_still_said_when_the_gang_runs() -> None:

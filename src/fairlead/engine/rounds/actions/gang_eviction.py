@@ -168,7 +168,7 @@ class GangEviction(ABC):
         """A dry run: all is taken back, sub-job by sub-job, whether it worked or not."""
         chain = [Transaction(self._round)]
         for victim in victims:
-            chain[0].evict(victim, self.name)
+            chain[0].evict(victim, self.name, claimant=job)
         places = self._place_sub_jobs(job, queue, domain, chain)
         plan = None
         if places is not None:

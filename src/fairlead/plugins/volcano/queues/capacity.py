@@ -28,6 +28,7 @@ class Capacity(TierPlugin):
     """`gated`: pods that wait for their queue's gate hold their place in it once they were let through."""
 
     name = "capacity"
+    protects = "its queue has no more than it deserves or is guaranteed"
 
     def __init__(self, *, gated: bool = False) -> None:
         self._gated = gated

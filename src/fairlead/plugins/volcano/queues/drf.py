@@ -27,6 +27,7 @@ _WEIGHTS = "volcano.sh/hierarchy-weights"
 
 class Drf(TierPlugin):
     name = "drf"
+    protects = "its job would have a smaller share of the cluster than the one that waits"
 
     @classmethod
     def of(cls, arguments: Arguments) -> Drf:

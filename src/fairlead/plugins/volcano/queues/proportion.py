@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 class Proportion(TierPlugin):
     name = "proportion"
+    protects = "its queue has no more than it deserves"
 
     @classmethod
     def of(cls, arguments: Arguments) -> Proportion:
