@@ -8,18 +8,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from fairlead.api.outside.extender import ExtenderSpec, HttpExtender
 from fairlead.cli.main import cli
+from fairlead.config.presets import first_profile
+from fairlead.engine.scheduler import Scheduler
 from fairlead.errors import ScenarioError
 from fairlead.model import kinds
+from fairlead.runtime.virtual import Latencies
 from fairlead.sim.recording import scenarios_in
 from fairlead.testing.builders import pod
 from fairlead.testing.harness import Harness
+from tests.support.extender_server import ExtenderServer
 
 _PATIENCE = 90.0
 NEWCOMERS = {"a": "1", "huge": "999", "b": "2"}
@@ -99,6 +106,58 @@ def test_a_recording_ends_well_when_it_is_told_to(tmp_path: Path, name: str, num
             said, _ = process.communicate(timeout=_PATIENCE)
         assert (process.returncode, said.split(";")[0]) == (0, f"recorded 3 decisions in {file}")
         check_replay(file, cluster)
+
+
+def replayed(file: Path, *more: str) -> dict[str, Any]:
+    result = CliRunner().invoke(cli, ["replay", str(file), "-o", "json", *more])
+    return {"exit": result.exit_code, **json.loads(result.output)}
+
+
+def test_a_burst_replays_in_the_order_in_which_it_was_decided(tmp_path: Path) -> None:
+    """Bindings take long, so that most of the burst is decided before the API shows the first of them."""
+    file, burst = tmp_path / "burst.jsonl", 12
+    with Harness(nodes=3, start=time.time(), latencies=Latencies(write=lambda rng: rng.random() * 0.3)) as cluster:
+        with recording(cluster, file, "--count", str(burst + 1)) as process:
+            cluster.apply(*(pod(f"p{at}").asks(cpu="500m", memory=f"{at + 1}00Mi") for at in range(burst)))
+            cluster.apply(pod("huge").asks(cpu="99"))
+            process.communicate(timeout=_PATIENCE)
+        report = replayed(file)
+    assert (report["exit"], report["total"], report["differences"]) == (0, burst + 1, [])
+
+
+def _only_odd_nodes(request: dict[str, Any]) -> dict[str, Any]:
+    names = request["NodeNames"]
+    return {
+        "NodeNames": [n for n in names if n != "node-0"],
+        "FailedNodes": {n: "even" for n in names if n == "node-0"},
+    }
+
+
+def test_what_an_extender_answered_is_recorded_and_replays_without_it(tmp_path: Path) -> None:
+    file, count = tmp_path / "extended.jsonl", 9
+    server = ExtenderServer(
+        filter=_only_odd_nodes,
+        prioritize=lambda request: [{"Host": name, "Score": int(name[-1])} for name in request["NodeNames"]],
+    )
+
+    spec = ExtenderSpec(server.url, "filter", "prioritize", weight=5, node_cache_capable=True)
+
+    def scheduler(store: Any) -> Scheduler:
+        extender = HttpExtender(spec, store)
+        closing.callback(extender.close)
+        return Scheduler([replace(first_profile(), extenders=(extender,))])
+
+    with ExitStack() as closing:
+        closing.enter_context(server)
+        cluster = closing.enter_context(Harness(nodes=4, start=time.time(), schedulers=[scheduler]))
+        process = closing.enter_context(recording(cluster, file, "--count", str(count)))
+        cluster.apply(*(pod(f"p{at}").asks(cpu="1") for at in range(count - 1)))
+        cluster.apply(pod("elsewhere").asks(cpu="1").selects({"kubernetes.io/hostname": "node-0"}))
+        process.communicate(timeout=_PATIENCE)
+    report = replayed(file)
+    assert (report["exit"], report["total"], report["differences"]) == (0, count, [])
+    messages = [scenario.doc["decisions"][0]["message"] for scenario in scenarios_in(file)]
+    assert any("even" in (message or "") for message in messages)
 
 
 def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
     from fairlead.api.client.mirror import Follower
     from fairlead.errors import ApiError
     from fairlead.model.flow import Doc, Watch
+    from fairlead.sim.commit_order import CommitOrder
 
 _PATIENCE = 3
 """How many times in a row nobody may know of a pod before explanations are no longer asked for."""
+_LOOK = 0.2
+"""How often, in seconds, decisions that are held back are looked at."""
 
 
 @click.command("record")
@@ -36,7 +40,8 @@ def record_command(file: Path, kubeconfig: str | None, context: str | None, coun
     Each pod that gets a node, or is newly refused, becomes one line with the whole cluster as it
     stood, gzipped if FILE ends in .gz. `fairlead replay FILE` decides them again. Reading is all
     that this does to the cluster.
-    Scores are known only of fairlead's own decisions, and of the best two nodes.
+    Of fairlead's own decisions the order in which they were made, the answers of extenders and the
+    scores of the best two nodes are recorded too; of other schedulers these are not known.
     """
     from fairlead.api.client.credentials import connect
 
@@ -75,22 +80,32 @@ class Recording:
             await api.close()
 
     async def _write(self, connection: Connection, follower: Follower, awake: asyncio.Event) -> None:
+        from fairlead.sim.commit_order import CommitOrder
         from fairlead.sim.recorder import DecisionRecorder
 
-        recorder = DecisionRecorder()
+        recorder, order = DecisionRecorder(), CommitOrder()
         while not follower.ready:
             await awake.wait()
             awake.clear()
         recorder.begin(follower.drain())
         with self._opened() as file:
             click.echo(f"recording in {self._path}; Ctrl-C ends it", err=True)
-            while True:
-                for scenario in recorder.hear(follower.drain()):
-                    await self._add(scenario, connection, file)
-                    if self.made == self._count:
-                        return
-                await awake.wait()
-                awake.clear()
+            try:
+                while not self._is_enough(order):
+                    for scenario in recorder.hear(follower.drain()):
+                        await self._add(scenario, connection, order)
+                        if self._is_enough(order):
+                            break
+                    self._write_out(order.ready(_now()), file)
+                    await _woken(awake, at_most=_LOOK if len(order) else None)
+                while len(order):
+                    self._write_out(order.ready(_now()), file)
+                    await asyncio.sleep(_LOOK)
+            finally:
+                self._write_out(order.ready(_now(), everything=True), file)
+
+    def _is_enough(self, order: CommitOrder) -> bool:
+        return self._count is not None and self.made + len(order) >= self._count
 
     def _opened(self) -> IO[bytes]:
         try:
@@ -98,25 +113,30 @@ class Recording:
         except OSError as error:
             raise FairleadError(f"{self._path}: {error.strerror}") from error
 
-    async def _add(self, scenario: Doc, connection: Connection, file: IO[bytes]) -> None:
-        """Each line is compressed by itself: however the recording ends, what is there can be read."""
-        from fairlead.sim.recorder import with_scores
+    async def _add(self, scenario: Doc, connection: Connection, order: CommitOrder) -> None:
+        from fairlead.sim.recorder import explains, with_explanation
 
         (decision,) = scenario["decisions"]
-        explanation = await self._explanation(decision, connection)
-        if explanation is not None:
-            scenario = {**scenario, "decisions": [with_scores(decision, explanation)]}
-        line = orjson.dumps(scenario) + b"\n"
-        file.write(gzip.compress(line) if self._path.suffix == ".gz" else line)
-        file.flush()
-        self.made += 1
+        explanation, sequence = await self._explanation(decision, connection), None
+        if explanation is not None and explains(explanation, decision):
+            scenario, sequence = with_explanation(scenario, explanation), explanation.get("sequence")
+        order.add(scenario, sequence, _now())
+
+    def _write_out(self, scenarios: Sequence[Doc], file: IO[bytes]) -> None:
+        """Each line is compressed by itself: however the recording ends, what is there can be read."""
+        for scenario in scenarios:
+            line = orjson.dumps(scenario) + b"\n"
+            file.write(gzip.compress(line) if self._path.suffix == ".gz" else line)
+            self.made += 1
+        if scenarios:
+            file.flush()
 
     async def _explanation(self, decision: Doc, connection: Connection) -> Doc | None:
-        """What the scheduler says of a placement, if it is one of ours and answers."""
+        """What the scheduler says of a decision, if it is one of ours and answers."""
         from fairlead.api.client.credentials import Connection
         from fairlead.cli.explain.commands import OPS_PORT, ask
 
-        if decision["node"] is None or self._unknown >= _PATIENCE:
+        if self._unknown >= _PATIENCE:
             return None
         metadata = decision["pod"]["metadata"]
         try:
@@ -126,6 +146,18 @@ class Recording:
             return None
         self._unknown = 0
         return found
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def _woken(awake: asyncio.Event, *, at_most: float | None) -> None:
+    """Until something happened, or the time is over."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(at_most):
+            await awake.wait()
+    awake.clear()
 
 
 def _end_on_signals() -> None:

@@ -12,12 +12,13 @@ import orjson
 
 from fairlead.cli.terminal import bars
 from fairlead.config.assemble import profiles_of
+from fairlead.config.extenders import without_what_extenders_manage
 from fairlead.config.kube import default_kube_config
 from fairlead.config.loading import read_config
 from fairlead.config.registry import PluginRegistry
 from fairlead.config.volcano_build import recorded_rounds
 from fairlead.errors import FairleadError, ScenarioError
-from fairlead.sim.recording import Form, Scenario, scenarios_in
+from fairlead.sim.recording import Form, Scenario, scenarios_in, why_left_out
 from fairlead.sim.replay import DecisionDifference, KubeReplay, Report
 from fairlead.sim.volcano_replay import VolcanoReplay
 
@@ -51,7 +52,8 @@ def replay_command(
         sys.exit(2)
     if not report.total:
         chosen = " of the chosen families" if families or skipped else ""
-        click.echo(f"Error: {', '.join(map(str, files))}: no recorded decision{chosen} in there", err=True)
+        reasons = "".join(f"; {count} left out: {reason}" for reason, count in report.left_out.items())
+        click.echo(f"Error: {', '.join(map(str, files))}: no recorded decision{chosen} in there{reasons}", err=True)
         sys.exit(2)
     if output == "json":
         click.echo(orjson.dumps(report.to_document(), option=orjson.OPT_INDENT_2).decode())
@@ -67,7 +69,9 @@ def _replay(files: tuple[Path, ...], config: Path | None, *, wanted: frozenset[s
         if config is not None
         else default_kube_config(capabilities=registry.capabilities)
     )
-    profiles = profiles_of(loaded, registry, compatible=True)
+    extenders, loaded = bool(loaded.extenders), without_what_extenders_manage(loaded)
+    theirs, ours = (profiles_of(loaded, registry, compatible=compatible) for compatible in (True, False))
+    gangs = frozenset(profile.name for profile in ours if profile.gangs is not None)
     scenarios = [
         scenario
         for path in files
@@ -77,7 +81,11 @@ def _replay(files: tuple[Path, ...], config: Path | None, *, wanted: frozenset[s
     report = Report()
     with bars(scenarios=len(scenarios)) as shown:
         for done, scenario in enumerate(scenarios, start=1):
-            for differences in _decisions(scenario, profiles):
+            if reason := why_left_out(scenario, gangs, extenders=extenders):
+                report.left_out[reason] += 1
+                continue
+            by_us = scenario.doc.get("by") == "fairlead"
+            for differences in _decisions(scenario, ours if by_us else theirs):
                 report.add(scenario.family, differences)
             shown["scenarios"].reach(done)
     return report
@@ -110,4 +118,6 @@ def _print(report: Report) -> None:
     width = max((len(name) for name in report.families), default=0)
     for name, tally in sorted(report.families.items()):
         click.echo(f"{name:<{width}}  {tally.agree} of {tally.total}")
+    for reason, count in report.left_out.items():
+        click.echo(f"{count} left out: {reason}")
     click.echo(f"{report.agree} of {report.total} decisions agree")

@@ -5,7 +5,8 @@ as it stood becomes one scenario with one decision, complete in itself. What the
 so: `partial` means that besides the chosen node there may have been others, and that victims are not known.
 
 The API shows bindings in the order in which they were written. A scheduler that decides faster than it binds may have
-known more of the pods before, so a busy cluster's recording is less exact than a quiet one's.
+known more of the pods before, so a busy cluster's recording is less exact than a quiet one's; of our own decisions
+commit_order.py knows better.
 """
 
 from __future__ import annotations
@@ -109,6 +110,7 @@ class DecisionRecorder:
         self.made += 1
         tables = {**self._tables, **(before.storage if decision["node"] is not None else {})}
         return {
+            "recorded": True,
             "seed": self.made,
             "family": before.doc["spec"].get("schedulerName") or "default-scheduler",
             "nodes": sorted(tables.get(kinds.NODE, {}).values(), key=_version),
@@ -127,12 +129,29 @@ class _Waiting:
     storage: dict[Kind, dict[Key, Doc]]
 
 
+def explains(explanation: Doc, decision: Doc) -> bool:
+    """Whether an explanation is about this very decision: the scheduler may have tried the pod again since."""
+    if explanation["pod"]["uid"] != decision["pod"]["metadata"]["uid"]:
+        return False
+    if decision["node"] is None:
+        return bool(explanation.get("message") == decision["message"])
+    return bool(explanation.get("node") == decision["node"])
+
+
+def with_explanation(scenario: Doc, explanation: Doc) -> Doc:
+    """A scenario of one of our own decisions: with the scores that are known of it and what extenders answered."""
+    (decision,) = scenario["decisions"]
+    decision = with_scores(decision, explanation)
+    if explanation.get("extenders"):
+        decision = {**decision, "extenders": explanation["extenders"]}
+    return {**scenario, "by": "fairlead", "decisions": [decision]}
+
+
 def with_scores(decision: Doc, explanation: Doc) -> Doc:
     """A decision with what the scheduler that made it says of it: which is all, if no more than two nodes were
     feasible, and else the scores of the best two."""
     chosen, second = explanation.get("chosen"), explanation.get("runnerUp")
-    same_pod = explanation["pod"]["uid"] == decision["pod"]["metadata"]["uid"]
-    if chosen is None or not same_pod or explanation.get("node") != decision["node"]:
+    if chosen is None or decision["node"] is None or not explains(explanation, decision):
         return decision
     named = [scored for scored in (chosen, second) if scored is not None and scored["scores"]]
     known = {scored["node"]: scored["scores"] for scored in named}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fairlead.errors import ScenarioError
+from fairlead.model.pod import compile_pod
+from fairlead.model.shape import Shapes
 from fairlead.sim.wellformed import complaint_about, complaint_about_round, complaint_about_story
 
 if TYPE_CHECKING:
@@ -96,3 +98,19 @@ def _scenario(path: Path, number: int, text: bytes) -> Scenario:
     if complaint := _COMPLAINTS[form](doc):
         raise ScenarioError(f"{path}:{number}: {complaint}")
     return Scenario(str(path), number, form, doc.get("seed"), str(doc.get("family", "")), doc)
+
+
+def why_left_out(scenario: Scenario, gang_profiles: Collection[str], *, extenders: bool) -> str:
+    """Why a decision that `fairlead record` wrote cannot be made again; empty if it can. `gang_profiles` are the
+    configuration's schedulers that place groups as wholes, `extenders` whether the configuration names extenders."""
+    if not scenario.doc.get("recorded"):
+        return ""
+    (decision,) = scenario.doc["decisions"]
+    pod = compile_pod(decision["pod"], Shapes())
+    if pod.group_ref is not None and pod.scheduler_name in gang_profiles:
+        return "pods of a group are placed together, and a recording has decisions about single pods"
+    if pod.resource_claims and "allocations" not in decision:
+        return "resource claims are not part of a recording"
+    if extenders and "extenders" not in decision and scenario.doc.get("by") != "fairlead":
+        return "the configuration has extenders, whose answers are known only of fairlead's own decisions"
+    return ""

@@ -14,6 +14,7 @@ was given, and what went wrong when they were written down.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from random import Random
@@ -31,6 +32,7 @@ from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.sim.claim_replay import ClaimReplay, failed_in_filter, failed_in_prebind, same_error, same_gate
+from fairlead.sim.recorded_extender import RecordedExtender
 from fairlead.state.cluster import Cluster
 
 if TYPE_CHECKING:
@@ -71,6 +73,8 @@ class ReplayTally:
 @dataclass(slots=True)
 class Report:
     families: dict[str, ReplayTally] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Decisions that cannot be made again, by the reason."""
     differences: list[DecisionDifference] = field(default_factory=list)
 
     @property
@@ -91,6 +95,7 @@ class Report:
         return {
             "total": self.total,
             "agree": self.agree,
+            "leftOut": dict(self.left_out),
             "families": {name: {"total": t.total, "agree": t.agree} for name, t in sorted(self.families.items())},
             "differences": [asdict(difference) for difference in self.differences],
         }
@@ -154,12 +159,7 @@ class KubeReplay:
         pod = self._waiting(decision["pod"])
         if pod is None:
             raise ScenarioError(f"{self._scenario.file}:{self._scenario.line}: decision {index} has no usable pod")
-        evaluator = self._evaluators.get(pod.scheduler_name)
-        if evaluator is None:
-            raise ScenarioError(
-                f"{self._scenario.file}:{self._scenario.line}: the pod of decision {index} wants the scheduler"
-                f" {pod.scheduler_name!r}, which the configuration has no profile for"
-            )
+        evaluator = self._evaluator(index, pod, decision)
         gate = merge_admission(evaluator.profile.at("admit"), lambda plugin, pod: plugin.admit(pod, self._cluster), pod)
         if gate is not None or decision.get("gated"):
             if not same_gate(decision.get("gated"), gate.message if gate is not None else None):
@@ -180,6 +180,19 @@ class KubeReplay:
         elif failed_in_filter(found.message) and decision.get("message") in self._errors_of_rows(cycle, evaluator):
             found = replace(found, message=decision["message"])
         yield from self._compare(decision, found, outcome)
+
+    def _evaluator(self, index: int, pod: Pod, decision: Doc) -> Evaluator:
+        """The evaluator for a pod. Extenders are those that were asked then, and answer what they answered then."""
+        evaluator = self._evaluators.get(pod.scheduler_name)
+        if evaluator is None:
+            raise ScenarioError(
+                f"{self._scenario.file}:{self._scenario.line}: the pod of decision {index} wants the scheduler"
+                f" {pod.scheduler_name!r}, which the configuration has no profile for"
+            )
+        if not decision.get("extenders"):
+            return evaluator
+        extenders = tuple(RecordedExtender(answers) for answers in decision["extenders"])
+        return Evaluator(replace(evaluator.profile, extenders=extenders))
 
     def _errors_of_rows(self, cycle: Cycle, evaluator: Evaluator) -> set[str]:
         """What each node fails with if it alone is judged: which of them is reported is left to chance."""

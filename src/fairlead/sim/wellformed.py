@@ -81,6 +81,15 @@ _NAMED = _object({"name": _TEXT, "namespace": _optional(_TEXT), "uid": _optional
 _NODE = _object({"metadata": _NAMED})
 _TYPED = _object({"apiVersion": _TEXT, "kind": _TEXT, "metadata": _NAMED})
 _POD = _object({"metadata": _NAMED, "spec": _is(Mapping, "an object")})
+_EXTENDER = _object({
+    "name": _TEXT,
+    "filter": _optional(_object({
+        "kept": _list_of(_TEXT),
+        "refused": _optional(_map_of(_object({"message": _TEXT, "final": _is(bool, "true or false")}))),
+    })),
+    "scores": _optional(_map_of(_is(int, "a whole number"))),
+    "victims": _optional(_map_of(_object({"pods": _list_of(_TEXT), "violations": _is(int, "a whole number")}))),
+})  # fmt: skip
 _DECISION = _object({
     "pod": _POD,
     "node": _optional(_TEXT),
@@ -90,6 +99,7 @@ _DECISION = _object({
     "nominated": _optional(_TEXT),
     "victims": _optional(_list_of(_TEXT)),
     "claims": _optional(_map_of(_TEXT)),
+    "extenders": _optional(_list_of(_EXTENDER)),
 })  # fmt: skip
 _CLUSTER: Mapping[str, Check] = {
     "nodes": _list_of(_NODE),
