@@ -95,7 +95,7 @@ class Report:
         return {
             "total": self.total,
             "agree": self.agree,
-            "leftOut": dict(self.left_out),
+            **({"leftOut": dict(self.left_out)} if self.left_out else {}),
             "families": {name: {"total": t.total, "agree": t.agree} for name, t in sorted(self.families.items())},
             "differences": [asdict(difference) for difference in self.differences],
         }
