@@ -16,7 +16,7 @@ from fairlead.state.audit import Audit
 
 if TYPE_CHECKING:
     from collections import deque
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fairlead.engine.cycle.binding import Binding
     from fairlead.engine.queue.entry import Entry
@@ -44,14 +44,16 @@ class Guard:
             self.quarantine.raised[doing] += 1
             self._raised(f"{doing}: {type(error).__name__}: {error}")
 
-    def take_in(self, change: Change, now: float, take: Callable[[Change, float], None]) -> None:
-        try:
-            take(change, now)
-        except Exception as error:
-            metadata = change.doc.get("metadata") or {}
-            name = "/".join(filter(None, (change.kind.resource, metadata.get("namespace"), metadata.get("name"))))
-            reason = self.quarantine.put(name, "taking in changes", error, now=now)
-            self._raised(f"{name} is left out of account until it changes: {reason}")
+    def take_in(self, changes: Sequence[Change], now: float, take: Callable[[Change, float], None]) -> None:
+        """Take in each change; one that raises is left out."""
+        for change in changes:
+            try:
+                take(change, now)
+            except Exception as error:
+                metadata = change.doc.get("metadata") or {}
+                name = "/".join(filter(None, (change.kind.resource, metadata.get("namespace"), metadata.get("name"))))
+                reason = self.quarantine.put(name, "taking in changes", error, now=now)
+                self._raised(f"{name} is left out of account until it changes: {reason}")
 
     def attempt(self, entry: Entry, now: float, schedule: Callable[[Entry], None]) -> Failure | None:
         """One attempt. None if it came to an end; otherwise what to tell the pod instead."""
@@ -67,15 +69,18 @@ class Guard:
                 self._raised(f"{entry.key}: {reason}")
         return Failure(failed(reason), reason)
 
-    def follow(self, binding: Binding, now: float, work: Callable[[Binding], None]) -> None:
-        """One binding's next step. If that raises, the binding has failed, and the pod is quarantined."""
+    def follow(self, binding: Binding, now: float, work: Callable[..., None], *arguments: object) -> bool:
+        """One binding's next step. If that raises, the binding has failed, the pod is quarantined, and the answer is
+        False."""
         try:
-            work(binding)
+            work(binding, *arguments)
+            return True
         except Exception as error:
             looks = _looks(binding.entry)
             reason = self.quarantine.put(binding.pod.uid, "binding", error, now=now, fingerprint=looks)
             binding.give_up(failed(reason))
             self._raised(f"{binding.pod.key} was not bound: {reason}")
+            return False
 
     def _give_back(self, entry: Entry) -> None:
         """Places that an attempt took before it raised, and that no binding has."""

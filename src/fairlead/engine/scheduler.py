@@ -11,8 +11,7 @@ Nothing is logged; `decisions` is data for telemetry and whoever else reads it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Sized
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence, Sized
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -122,8 +121,7 @@ class Scheduler:
     def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
         """Whatever raises in here costs one object its turn; see guard.py."""
         self._now, self._writes = now, []
-        for change in changes:
-            self.guard.take_in(change, now, self.intake.take)
+        self.guard.take_in(changes, now, self.intake.take)
         self._hear(replies)
         if self._needs_owners():
             return self._writes
@@ -152,7 +150,8 @@ class Scheduler:
 
     def _is_held_up(self) -> bool:
         """Whether so many binds have no answer yet that more placements would only wait in line."""
-        return self.bindings.unanswered >= self.options.unanswered_binds
+        most = self.options.unanswered_binds
+        return len(self.bindings) >= most and self.bindings.unanswered >= most
 
     def _needs_owners(self) -> bool:
         """Whether pods came that are a gang because of an owner of a kind that nobody watches yet. Nobody is placed
@@ -425,8 +424,7 @@ class Scheduler:
                 heard.setdefault(binding, []).append(reply)
         for binding, own in heard.items():
             if binding.stage is not BindingStage.ENDED:
-                self.guard.follow(binding, self._now, partial(self._advance, replies=own))
-                self._end_if_failed(binding)
+                self._follow(binding, self._advance, own)
         self._writes += self.evictions.hear(replies, self._now)
         if self.drivers and any(_is_worth_another_look(reply) for reply in replies):
             for driver in self.drivers:
@@ -435,8 +433,7 @@ class Scheduler:
     def _look_after_bindings(self, bindings: Sequence[Binding]) -> None:
         for binding in bindings:
             if self.bindings.get(binding.pod.uid) is binding:  # otherwise it ended with another of its gang
-                self.guard.follow(binding, self._now, self._look_after)
-                self._end_if_failed(binding)
+                self._follow(binding, self._look_after)
 
     def _look_after(self, binding: Binding) -> None:
         if binding.stage is BindingStage.ENDED:
@@ -446,9 +443,12 @@ class Scheduler:
         else:
             self._advance(binding, ())
 
-    def _end_if_failed(self, binding: Binding) -> None:
-        """A binding that raised: it ends as one that was refused."""
-        if binding.stage is BindingStage.ENDED and self.bindings.get(binding.pod.uid) is binding:
+    def _follow(self, binding: Binding, work: Callable[..., None], *arguments: object) -> None:
+        """A binding's next step. If that raises, the binding ends as one that was refused."""
+        if (
+            not self.guard.follow(binding, self._now, work, *arguments)
+            and self.bindings.get(binding.pod.uid) is binding
+        ):
             self.bindings.end(binding)
             self.guard.do("ending a binding", self._binding_failed, binding)
 

@@ -126,6 +126,10 @@ class Plugin:
     frees_room: bool = True
     """Whether its `rescue` may name a node on which there is no room for the pod yet."""
 
+    idle_if_skipped: bool = False
+    """Whether a plugin that stepped aside in `prepare` has nothing to do at `reserve` and `prebind` either. They are
+    asked of every pod, so this saves two calls a pod."""
+
     gang_rules: GangRules | None = None
     """How the profile schedules groups as wholes; set by one plugin of the profile. None: members are scheduled
     singly."""

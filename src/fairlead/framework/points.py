@@ -115,6 +115,8 @@ def merge_rescues(answers: Iterable[tuple[str, Rescued]]) -> Rescued:
 def merge_reserved(cycle: Cycle, row: int) -> Status | None:
     """Reserve. The first failure ends it: a refusal keeps its code and its plugin, anything else is an error."""
     for plugin in cycle.profile.at("reserve"):
+        if plugin.idle_if_skipped and plugin.name in cycle.no_filter:
+            continue
         said: Status | None = asked(plugin, "reserve", cycle, row)
         if said is None or said.ok:
             continue

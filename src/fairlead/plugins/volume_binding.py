@@ -48,6 +48,7 @@ class VolumePlan:
 
 class VolumeBinding(Plugin):
     name = "VolumeBinding"
+    idle_if_skipped = True
     _OUT_OF_REACH = Reason(name, "node(s) didn't match PersistentVolume's node affinity", final=True)
     _NOTHING_TO_BIND = Reason(name, "node(s) didn't find available persistent volumes to bind", final=True)
     _NO_SPACE = Reason(name, "node(s) did not have enough free storage", final=True)

@@ -348,18 +348,21 @@ class Cluster:
 
     def assume(self, pod: Pod, row: int) -> None:
         """A committed placement: the pod counts as on its row until the API confirms or refuses."""
-        self.check_pending((pod,))
-        pod_state = self.pods[pod.uid]
+        pod_state = self._pending(pod)
         self._settle(pod_state, PodPlace.ASSUMED, row)
         pod_state.pod = pod
 
     def check_pending(self, pods: Iterable[Pod]) -> None:
         """An AssertionError if one of these has a place already, or is gone."""
         for pod in pods:
-            pod_state = self.pods.get(pod.uid)
-            if pod_state is None or pod_state.place is not PodPlace.PENDING:
-                place = "gone" if pod_state is None else pod_state.place.value
-                raise AssertionError(f"pod {pod.key} is {place}, so can't be assumed")
+            self._pending(pod)
+
+    def _pending(self, pod: Pod) -> PodState:
+        pod_state = self.pods.get(pod.uid)
+        if pod_state is None or pod_state.place is not PodPlace.PENDING:
+            place = "gone" if pod_state is None else pod_state.place.value
+            raise AssertionError(f"pod {pod.key} is {place}, so can't be assumed")
+        return pod_state
 
     def forget(self, uid: str) -> Pod | None:
         """Undo an assumed placement; the pod is pending again. Returns it as it was placed, for those who listen to

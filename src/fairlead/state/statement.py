@@ -82,16 +82,16 @@ class Statement:
         """Keep what was done: assigned pods become ASSUMED. Evictions are the API's to carry out, so the pods stay
         where they are until it says that they are gone."""
         done = tuple(self._operations)
+        assigned = [operation for operation in done if isinstance(operation, Assigned)]
         try:
-            self._cluster.check_pending([operation.pod for operation in done if isinstance(operation, Assigned)])
+            self._cluster.check_pending([operation.pod for operation in assigned])
         except AssertionError:
             self.rollback()
             raise
-        for operation in reversed(done):
+        for operation in reversed(done) if len(assigned) < len(done) else ():
             if isinstance(operation, Evicted):
                 self._cluster.undo_vacate(operation.pod, operation.removal)
-        for operation in done:
-            if isinstance(operation, Assigned):
-                self._cluster.assume(operation.pod, operation.row)
+        for operation in assigned:
+            self._cluster.assume(operation.pod, operation.row)
         self._operations.clear()
         return done

@@ -176,6 +176,8 @@ class Binding:
         """Ask the PreBind plugins for their errands. Returns whether the binding has to wait, for those or for
         permission."""
         for plugin in self.cycle.profile.at("prebind"):
+            if plugin.idle_if_skipped and plugin.name in self.cycle.no_filter:
+                continue
             errand = asked(plugin, "prebind", self.cycle, self.row)
             if isinstance(errand, Status):
                 if not errand.ok and errand.code is not Code.SKIP:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 class DynamicResources(CachedPlugin):
     name = "DynamicResources"
+    idle_if_skipped = True
     frees_room = False
     _NOTHING = {nothing: Reason("DynamicResources", nothing.value, final=True) for nothing in Nothing}
     _UNAVAILABLE = Reason(name, "resourceclaim not available on the node", final=True)
@@ -329,7 +330,7 @@ def _as_promised(claim: ResourceClaim, pod: Pod, devices: DeviceIndex) -> Resour
 
 def may_need_devices(pod: Pod) -> bool:
     """Whether a pod has claims, or asks for something that a device class may serve."""
-    return pod.shape.claims or bool(asked_for(pod))
+    return pod.shape.claims or (bool(pod.shape.scalars) and bool(asked_for(pod)))
 
 
 def _one_row(cycle: Cycle, row: int) -> Nodes:
