@@ -27,8 +27,7 @@ demo: $(READY)
 # warning, such as a link or an anchor that leads nowhere, fails.
 docs: $(SITE_READY)
 	$(BIN)/python tools/docs/parity_tables.py
-	$(BIN)/mkdocs build --quiet --strict
-	@echo "built build/site/index.html"
+	$(BIN)/mkdocs build --strict
 
 $(SITE_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
