@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ from fairlead.model.documents import FieldError
 from fairlead.model.kinds import JOB
 from fairlead.model.owner_sizes import owner_kind, owner_of, size_of
 from fairlead.model.pod import Shapes, compile_pod
+from tests.support.doc_blocks import REPOSITORY, blocks_of
 
 _V1 = "kubeflow.org/v1"
 
@@ -160,9 +159,8 @@ def test_a_job_is_a_job_and_others_are_not_read() -> None:
 
 
 def test_the_examples_in_the_documentation_count_as_it_says() -> None:
-    text = Path(__file__).parents[3].joinpath("docs/gangs.md").read_text()
-    blocks = re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)
-    examples = [yaml.safe_load(block) for block in blocks if block.strip().startswith("apiVersion:")]
+    blocks = blocks_of(REPOSITORY / "docs" / "gangs.md")
+    examples = [yaml.safe_load(block.text) for block in blocks if block.language == "yaml"]
     sizes = {
         doc["kind"]: size_of(kind, doc)
         for doc in examples
