@@ -151,6 +151,9 @@ class PageShell:
         code, _ = self._command(f"wait {lasting.process}")
         said = lasting.log.read_text()
         assert code == 0, f"{lasting.command} ended with {code}\n{said}"
+        if lasting.what == "up":
+            kept = (self.directory / "fairlead.kubeconfig").exists()
+            assert kept == ("--data" in lasting.command), "the kubeconfig goes at the end, unless data is kept"
         self.said.append((lasting.command, said))
 
     def check(self) -> None:

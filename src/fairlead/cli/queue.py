@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from fairlead.api.client.credentials import Connection
     from fairlead.model.flow import Doc
 
+_NO_QUEUES = (
+    "there are no queues, so nobody schedules in Volcano's manner here (fairlead up --volcano-conf default does)"
+)
+"""Every scheduler of that manner makes the queue `default` when it starts."""
 _COUNTS = ("inqueue", "pending", "running", "unknown", "completed")
 
 
@@ -46,6 +50,8 @@ def list_command(output: str, kubeconfig: Path | None, context: str | None) -> N
     """List all queues with their groups by phase."""
     connections, _ = _connections(kubeconfig, context, None, None)
     queues = asyncio.run(_queues(connections))
+    if not queues:
+        click.echo(_NO_QUEUES, err=True)
     _print(queues, output)
 
 
@@ -89,7 +95,10 @@ async def _explanation(connections: Sequence[Connection], name: str, *, objects:
     except FairleadError:
         if not objects:
             raise
-        found = [queue for queue in await _queues(connections) if queue["metadata"]["name"] == name]
+        queues = await _queues(connections)
+        if not queues:
+            raise FairleadError(f'queues.scheduling.volcano.sh "{name}" not found: {_NO_QUEUES}') from None
+        found = [queue for queue in queues if queue["metadata"]["name"] == name]
         if not found:
             raise
         return told_by_objects(found[0])

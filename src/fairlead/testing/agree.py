@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from fairlead.framework.plugin import Plugin
     from fairlead.model.pod import Pod
 
+__all__ = ["agree", "any_node", "any_pod"]
+
 MakeNode = Callable[[Random, str], NodeBuilder]
 MakePod = Callable[[Random, str], PodBuilder]
 

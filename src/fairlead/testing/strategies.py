@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from fairlead.model.flow import Doc
 
+__all__ = ["labels", "nodes", "pods", "quantities", "selectors"]
+
 KEYS = ("app", "tier", "zone", "disk")
 VALUES = ("a", "b", "c")
 TAINTS = ("gpu", "spot")
@@ -38,6 +40,7 @@ def quantities(*, most: int = 64_000) -> SearchStrategy[str]:
 
 
 def labels() -> SearchStrategy[dict[str, str]]:
+    """A few labels, of few keys and values."""
     from hypothesis import strategies as st
 
     return st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES), max_size=3)

@@ -14,6 +14,7 @@ from fairlead.cli.explain.commands import WAITS
 from fairlead.cli.main import cli
 from fairlead.config.volcano_presets import PRESETS
 from fairlead.testing.builders import nodes, queue
+from fairlead.testing.harness import Harness
 from fairlead.testing.serving import Served
 from tests.support.volcano import VolcanoHarness
 
@@ -161,3 +162,14 @@ def test_without_a_scheduler_the_object_is_shown() -> None:
         served.close()
     assert result.exit_code == 0
     assert "this is what the object says" in result.stdout
+
+
+def test_a_cluster_without_volcanos_manner_says_so() -> None:
+    with Harness(nodes=1) as cluster:
+        kubeconfig = cluster.serve()
+        listed = run(kubeconfig, "queue", "list")
+        explained = run(kubeconfig, "queue", "explain", "default")
+    assert listed.exit_code == 0
+    assert "nobody schedules in Volcano's manner here (fairlead up --volcano-conf default does)" in listed.stderr
+    assert explained.exit_code == 1
+    assert '"default" not found: there are no queues' in explained.stderr
