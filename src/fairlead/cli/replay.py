@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _SHOWN = 20
 
 
+_LOST = "steps that follow an action which the original lost"
+
+
 @click.command("replay")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="The configuration of the recording.")
@@ -85,8 +88,11 @@ def _replay(files: tuple[Path, ...], config: Path | None, *, wanted: frozenset[s
                 report.left_out[reason] += 1
                 continue
             by_us = scenario.doc.get("by") == "fairlead"
-            for differences in _decisions(scenario, ours if by_us else theirs):
+            decisions = list(_decisions(scenario, ours if by_us else theirs))
+            for differences in decisions:
                 report.add(scenario.family, differences)
+            if scenario.form is Form.STORY and len(decisions) < len(scenario.doc["steps"]):
+                report.left_out[_LOST] += len(scenario.doc["steps"]) - len(decisions)
             shown["scenarios"].reach(done)
     return report
 

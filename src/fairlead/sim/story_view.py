@@ -108,7 +108,7 @@ class StoryView:
             "pods": self._of(k.POD, self._pod),
             "made": self._of(k.POD, self._made),
             "podgroups": self._of(k.VC_POD_GROUP, self._group),
-            "secrets": self._of(k.SECRET, _secret),
+            "secrets": self._of(k.SECRET, self._secret),
             "queues": self._queues(),
             "jobflows": self._of(k.VC_JOB_FLOW, lambda doc: {"status": doc.get("status") or {}}),
             "jobtemplates": self._of(k.VC_JOB_TEMPLATE, lambda doc: {"status": doc.get("status") or {}}),
@@ -116,7 +116,7 @@ class StoryView:
             "events": self._events(),
         }
         for section, (kind, fields) in _SHOWN.items():
-            raw[section] = self._of(kind, lambda doc, fields=fields: _owned(doc, fields))
+            raw[section] = self._of(kind, lambda doc, kind=kind, fields=fields: self._owned(kind, doc, fields))
         state: Doc = self.tokenised({section: shown for section, shown in raw.items() if shown})
         return state
 
@@ -166,6 +166,14 @@ class StoryView:
         births = self.births("PodGroup", doc["metadata"]["name"])
         return {**_marks(doc), "spec": doc.get("spec") or {}, "try": births}
 
+    def _owned(self, kind: Kind, doc: Doc, fields: Iterable[str]) -> Doc:
+        shown = {field: doc[field] for field in fields if doc.get(field)}
+        return {**_marks(doc), **shown, "try": self.births(kind.kind, doc["metadata"]["name"])}
+
+    def _secret(self, doc: Doc) -> Doc:
+        data = {name: b64decode(value).decode() for name, value in (doc.get("data") or {}).items()}
+        return {**self._owned(k.SECRET, doc, ()), "type": doc.get("type"), "data": data}
+
     def _events(self) -> list[list[str]]:
         """Those that are new, or were counted up, since the last look."""
         shown = []
@@ -193,15 +201,6 @@ def _marks(doc: Doc, fields: Iterable[str] = ("labels", "annotations", "ownerRef
             {name: part for name, part in one.items() if name != "uid"} for one in shown["ownerReferences"]
         ]
     return shown
-
-
-def _owned(doc: Doc, fields: Iterable[str]) -> Doc:
-    return {**_marks(doc), **{field: doc[field] for field in fields if doc.get(field)}}
-
-
-def _secret(doc: Doc) -> Doc:
-    data = {name: b64decode(value).decode() for name, value in (doc.get("data") or {}).items()}
-    return {**_marks(doc), "type": doc.get("type"), "data": data}
 
 
 def _is_the_servers(kind: Kind, doc: Doc) -> bool:

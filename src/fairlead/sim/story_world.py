@@ -32,7 +32,7 @@ STORY_KINDS: Mapping[str, Kind] = {
     "Queue": k.VC_QUEUE, "JobFlow": k.VC_JOB_FLOW, "JobTemplate": k.VC_JOB_TEMPLATE, "HyperNode": k.VC_HYPER_NODE,
     "Pod": k.POD, "Deployment": k.DEPLOYMENT, "ReplicaSet": k.REPLICA_SET, "StatefulSet": k.STATEFUL_SET,
     "PersistentVolumeClaim": k.PERSISTENT_VOLUME_CLAIM, "Service": k.SERVICE, "ConfigMap": k.CONFIG_MAP,
-    "Secret": k.SECRET, "Namespace": k.NAMESPACE,
+    "Secret": k.SECRET, "Namespace": k.NAMESPACE, "NetworkPolicy": k.NETWORK_POLICY,
 }  # fmt: skip
 """What stories call kinds; a bare Job is Volcano's."""
 _NOT_THERE = ("node-lifecycle-controller", "taint-eviction-controller", "volume-provisioner", "job-controller")
