@@ -58,6 +58,8 @@ class ControlPlane:
     runtime_config: str = ""
     suffix: str = ""
     """`-next`: server and scheduler of the Kubernetes after the one that everything else is held to."""
+    users: tuple[str, ...] = ()
+    """Further administrators, each with a kubeconfig; what they write stands in `audit_log` under their names."""
     _running: list[tuple[str, subprocess.Popen[bytes]]] = field(default_factory=list)
 
     @property
@@ -69,10 +71,19 @@ class ControlPlane:
     def kubeconfig(self) -> Path:
         return self.directory / "kubeconfig"
 
+    @property
+    def audit_log(self) -> Path:
+        return self.directory / "audit.log"
+
+    def kubeconfig_of(self, user: str) -> Path:
+        return self.directory / f"{user}.kubeconfig"
+
     def start(self) -> None:
         self.etcd = self._start_etcd()
         self._start_api_server(self.etcd)
-        self._write_kubeconfig()
+        self._write_kubeconfig(self.kubeconfig, self.token)
+        for user in self.users:
+            self._write_kubeconfig(self.kubeconfig_of(user), f"{self.token}-{user}")
 
     def start_scheduler(self, *arguments: str) -> None:
         self._run(
@@ -132,7 +143,8 @@ class ControlPlane:
         if not key.exists():
             key.write_bytes(_private_key())
         tokens = self.directory / "tokens.csv"
-        tokens.write_text(f"{self.token},admin,1,system:masters\n")
+        known = {"admin": self.token, **{user: f"{self.token}-{user}" for user in self.users}}
+        tokens.write_text("".join(f"{token},{user},{user},system:masters\n" for user, token in known.items()))
         tokens.chmod(0o600)
         port = port or free_port()
         self.server = f"https://127.0.0.1:{port}"
@@ -147,8 +159,20 @@ class ControlPlane:
             # Old moments are read from etcd and not from a cache, so that a compaction shows at once.
             f"--feature-gates=ListFromCacheSnapshot=false{',' + self.gates if self.gates else ''}",
             *([f"--runtime-config={self.runtime_config}"] if self.runtime_config else []),
+            *(self._audit_flags() if self.users else []),
         )  # fmt: skip
         self._wait_for("kube-apiserver" + self.suffix, self.server + "/readyz")
+
+    def _audit_flags(self) -> list[str]:
+        policy = self.directory / "audit-policy.json"
+        rules = [
+            {"level": "Metadata", "verbs": ["create", "update", "patch", "delete", "deletecollection"]},
+            {"level": "None"},
+        ]  # fmt: skip
+        stages = ["RequestReceived", "ResponseStarted"]
+        body = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": stages, "rules": rules}
+        policy.write_text(json.dumps(body))
+        return [f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_log}"]
 
     def _run(self, name: str, *arguments: str) -> None:
         binary = real_binary(name)
@@ -170,16 +194,16 @@ class ControlPlane:
         tail = "\n".join((self.directory / f"{name}.log").read_text(errors="replace").splitlines()[-15:])
         pytest.fail(f"{name} did not become ready; the end of its log:\n{tail}", pytrace=False)
 
-    def _write_kubeconfig(self) -> None:
+    def _write_kubeconfig(self, path: Path, token: str) -> None:
         cluster = {"server": self.server, "certificate-authority": str(self.directory / "certs" / "apiserver.crt")}
         config = {
             "apiVersion": "v1", "kind": "Config", "current-context": "real",
             "clusters": [{"name": "real", "cluster": cluster}],
-            "users": [{"name": "admin", "user": {"token": self.token}}],
+            "users": [{"name": "admin", "user": {"token": token}}],
             "contexts": [{"name": "real", "context": {"cluster": "real", "user": "admin"}}],
         }  # fmt: skip
-        self.kubeconfig.write_text(json.dumps(config))
-        self.kubeconfig.chmod(0o600)
+        path.write_text(json.dumps(config))
+        path.chmod(0o600)
 
 
 def _private_key() -> bytes:

@@ -195,7 +195,7 @@ async def _open_queue(api: KubeApi, name: str) -> None:
     await api.perform(Write(Verb.PATCH, VC_QUEUE, "", name, state, subresource="status"))
 
 
-async def _served(api: KubeApi, kind: Kind) -> None:
+async def served(api: KubeApi, kind: Kind) -> None:
     """An established kind is announced a moment before the server answers for it."""
     for _ in range(300):
         try:
@@ -211,7 +211,7 @@ async def _furnish(kubeconfig: Path) -> None:
     api = KubeApi(load_kubeconfig(kubeconfig))
     try:
         for kind in (VC_QUEUE, VC_POD_GROUP):
-            await _served(api, kind)
+            await served(api, kind)
         await create(api, PRIORITY_CLASS, "", priority_classes())
         await create(api, VC_QUEUE, "", [StoryQueue(name, {"weight": 1}).document() for name in ("root", "default")])
         for name in ("root", "default"):
@@ -248,6 +248,11 @@ def prepare(plane: ControlPlane) -> None:
     """A control plane with Volcano's kinds and all that stories have in common."""
     plane.directory.mkdir()
     plane.start()
+    define_volcano_kinds(plane)
+    asyncio.run(_furnish(plane.kubeconfig))
+
+
+def define_volcano_kinds(plane: ControlPlane) -> None:
     definitions = Path(real_binary("vc-scheduler")).parent / "volcano-definitions"
     for words in (
         ["apply", "--server-side", "-f", str(definitions)],
@@ -255,4 +260,3 @@ def prepare(plane: ControlPlane) -> None:
     ):
         kubectl = [real_binary("kubectl"), "--kubeconfig", str(plane.kubeconfig), *words]
         subprocess.run(kubectl, check=True, capture_output=True)
-    asyncio.run(_furnish(plane.kubeconfig))

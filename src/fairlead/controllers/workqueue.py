@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
+from fairlead.controllers.fresh_view import FreshView
 from fairlead.controllers.writes import event_about
 from fairlead.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
@@ -130,7 +131,7 @@ class Reconciler(Generic[K]):
     watches: Sequence[Watch] = ()
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
-        self.view = view
+        self.view = FreshView(view)
         self._announce = announce
         self.now = 0.0  # of the step under way, for `observe`
         self.queue: Workqueue[K] = Workqueue()
@@ -198,6 +199,7 @@ class Reconciler(Generic[K]):
         return [write for reply in replies for write in self._settle(reply, now)]
 
     def see(self, change: Change) -> None:
+        self.view.seen(change.kind, change.doc, gone=change.happened is Happened.DELETED)
         if not ((self._ahead or self._gone_by_reply or self._under_way) and self._is_stale(change)):
             self._observe(change, self.now)
 
@@ -287,11 +289,13 @@ class Reconciler(Generic[K]):
             last = self._last_state(write.kind, write, doc)
             if last is not None:
                 self._gone_by_reply.add(_uid(last))
+                self.view.deleted(write.kind, last)
                 self._observe(Change(Happened.DELETED, write.kind, last), now)
         elif reply.error is None and doc is not None and _is_of(doc, write.kind):
             uid = _uid(doc)
             if uid not in self._gone_by_watch and uid not in self._gone_by_reply:
                 self._ahead[uid] = max(self._ahead.get(uid, 0), _version(doc))
+                self.view.told(write.kind, doc)
                 self._observe(Change(Happened.MODIFIED, write.kind, doc), now)
 
     def _last_state(self, kind: Kind, write: Write, doc: Doc | None) -> Doc | None:
