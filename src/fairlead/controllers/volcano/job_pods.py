@@ -7,7 +7,7 @@ still in the way of the new one. Invariant: a JobPod is as new as the newest cha
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fairlead.controllers.writes import controller_of
@@ -48,6 +48,8 @@ class JobPod:
     ready: bool
     restarts: int
     exit_code: int
+    retries: int = 0
+    """Of the Job when the pod was made."""
 
     @property
     def doc(self) -> Doc:
@@ -144,6 +146,7 @@ def read_job_pod(pod: Doc) -> JobPod | None:
         ready=all(one.get("ready") for one in statuses),
         restarts=sum(one.get("restartCount") or 0 for one in (*statuses, *(status.get("initContainerStatuses") or ()))),
         exit_code=_exit_code(statuses),
+        retries=_number(notes.get(RETRY_COUNT)) or 0,
     )
 
 
@@ -175,7 +178,7 @@ def request_for(
     elif new is None:
         event = POD_EVICTED
     elif old is None or old.uid != new.uid:
-        event = _first_event(new, quirks)
+        event = _first_event(new, task, siblings, quirks)
     else:
         event = _event_of_update(old, new, task, siblings)
     return JobRequest(
@@ -190,11 +193,11 @@ def request_for(
     )
 
 
-def _first_event(pod: JobPod, quirks: Quirks) -> str:
-    """Of a pod that was not known. The repaired controller, started anew, still hears that a pod has failed."""
-    if pod.phase == "Failed" and not quirks.commands_deleted_first:
-        return POD_FAILED
-    return POD_PENDING
+def _first_event(pod: JobPod, task: Doc, siblings: Iterable[JobPod], quirks: Quirks) -> str:
+    """Of a pod that was not known. The repaired controller, started anew, still hears what has happened to it."""
+    if quirks.commands_deleted_first or pod.phase == "Pending":
+        return POD_PENDING
+    return _event_of_update(replace(pod, phase=""), pod, task, siblings)
 
 
 def _event_of_update(old: JobPod, new: JobPod, task: Doc, siblings: Iterable[JobPod]) -> str:

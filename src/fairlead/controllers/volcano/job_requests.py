@@ -6,6 +6,7 @@ Work that failed is tried again, each time after twice as long; when it has fail
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,13 @@ class JobRequests:
             waiting.requests = {request: None, **waiting.requests}
         else:
             waiting.requests[request] = None
+
+    def put_back(self, key: Key, work: JobWork, *, without: Collection[str]) -> None:
+        """Put work back that something else has to come before. Requests about the pods `without` are dropped: what
+        they call for is being done."""
+        waiting = self._jobs.setdefault(key, _Waiting())
+        requests = (*work.requests, *waiting.requests)
+        waiting.requests = {one: None for one in requests if one.pod_uid not in without}
 
     def forget(self, key: Key) -> None:
         self._jobs.pop(key, None)

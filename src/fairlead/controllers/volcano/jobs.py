@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from fairlead.controllers.volcano.job_groups import build_group, find_group, group_changes
-from fairlead.controllers.volcano.job_plugins.catalogue import BUILT_IN, plugins_of
+from fairlead.controllers.volcano.job_plugins.catalogue import BUILT_IN
 from fairlead.controllers.volcano.job_plugins.job_plugin import JobPlugin, PluginMeans
 from fairlead.controllers.volcano.job_pod_builder import build_pod, waiting_tasks, wanted_names
 from fairlead.controllers.volcano.job_pods import (
@@ -29,15 +29,22 @@ from fairlead.controllers.volcano.job_pods import (
     request_for,
 )
 from fairlead.controllers.volcano.job_requests import JobRequests, JobWork
+from fairlead.controllers.volcano.job_restart import (
+    COMMAND_NOTE,
+    KILL_NOTE,
+    commands_noted,
+    first_requests,
+    is_target,
+    note_kill,
+    unfinished_kill,
+)
 from fairlead.controllers.volcano.job_status import controlled_of, killed_status, synced_status
-from fairlead.controllers.volcano.job_volumes import ClaimIsMissing, claim_writes, with_claim_names
+from fairlead.controllers.volcano.job_surroundings import JobSurroundings
+from fairlead.controllers.volcano.job_volumes import ClaimIsMissing, with_claim_names
 from fairlead.controllers.volcano.phases import (
     KEEP_FINISHED,
     PENDING,
     RESTART_PARTITION,
-    RESTART_POD,
-    RESTART_TASK,
-    RESTARTING,
     SYNC_JOB,
     JobState,
     Move,
@@ -69,8 +76,6 @@ Key = tuple[str, str]
 
 COMPONENT = "vc-controller-manager"
 _COMMAND_KEY = "command/"
-_COMMAND_NOTE = "fairlead-command"
-"""Where the status notes the uid of the last Command that was carried out."""
 
 
 class VolcanoJobs(Reconciler[Key]):
@@ -91,9 +96,9 @@ class VolcanoJobs(Reconciler[Key]):
         plugins: Mapping[str, type[JobPlugin]] = BUILT_IN,
     ) -> None:
         super().__init__(view, announce=announce)
-        self._means = means or PluginMeans()
-        self._quirks = self._means.quirks
-        self._known_plugins = plugins
+        means = means or PluginMeans()
+        self._quirks = means.quirks
+        self._beside = JobSurroundings(self.view, means, plugins)
         self._pods = JobPods()
         self._seen: dict[Key, tuple[str, Doc, str]] = {}  # Job -> uid, spec and phase
         self._group_phases: dict[str, str] = {}  # uid of a PodGroup -> phase
@@ -102,7 +107,6 @@ class VolcanoJobs(Reconciler[Key]):
         self._foreign: dict[Key, set[str]] = {}  # names of pods that somebody else's pods have
         self._refused_pods: dict[Key, str] = {}  # why pods were refused, to be told
         self._second_pass: set[Key] = set()
-        self._refreshed: dict[tuple[str, str], Doc] = {}  # uid of a Job and object -> its spec when last refreshed
         self._commands: dict[Key, Doc] = {}
 
     @classmethod
@@ -138,6 +142,9 @@ class VolcanoJobs(Reconciler[Key]):
             return
         now = (uid, job["spec"], phase_of(job))
         self._seen[key] = now
+        if known is None and not self._quirks.commands_deleted_first:
+            for request in first_requests(job, self._pods.of(key), self._quirks):
+                self._ask(key, request)
         if known is None or known != now:
             self._ask(key, JobRequest(job_uid=uid))
 
@@ -210,6 +217,10 @@ class VolcanoJobs(Reconciler[Key]):
         if work.action != SYNC_JOB and work.requests[0].delay is None:
             told = self._tell(job, "ExecuteAction", f"Start to execute action {work.action} ")
         self._requests.carried_out(key, work)
+        if leftover := unfinished_kill(job, self._pods.of(key).values()):
+            self._requests.put_back(key, work, without={pod.uid for pod in leftover})
+            self._sync_again(key)
+            return [write for pod in leftover for write in _dismissal(pod)]
         move = move_for(phase_of(job), work.action, self._quirks)
         if move.operation is MoveKind.SYNC:
             return told + self._sync(key, job, move, work, now)
@@ -229,7 +240,7 @@ class VolcanoJobs(Reconciler[Key]):
         job_key = (namespace, command["target"].get("name") or "")
         job = self.view.get(VC_JOB, *job_key)
         uid = command["metadata"]["uid"]
-        if self._quirks.commands_deleted_first or job is None or controlled_of(job).get(_COMMAND_NOTE) == uid:
+        if self._quirks.commands_deleted_first or job is None or uid in commands_noted(controlled_of(job)):
             self._commands[key] = command
             yield delete(VC_COMMAND, command)
         else:
@@ -265,12 +276,13 @@ class VolcanoJobs(Reconciler[Key]):
             self._sync_again(key)
             return [patch(VC_JOB, job, {"spec": {"volumes": volumes}})]
         state, controlled = JobState.of(job), controlled_of(job)
+        controlled.pop(KILL_NOTE, None)
         self._note_command(work, controlled)
         if not state.phase:
             state.phase, state.min_available = PENDING, int(spec.get("minAvailable") or 0)
         writes: list[Write] = []
         try:
-            writes += self._surroundings(job, state, controlled)
+            writes += self._beside.writes(job, state, controlled)
         except ClaimIsMissing as error:
             self._requests.try_later(key, work, now)
             told = self._tell(job, "PVCError", f"Failed to create PVC, err: {error}", warning=True)
@@ -283,7 +295,7 @@ class VolcanoJobs(Reconciler[Key]):
         if group is None or ((group.get("status") or {}).get("phase") or PENDING) == PENDING:
             move.rule(spec, state)
             return writes + self._status(job, state, controlled, now)
-        if refusal := self._refusal(job):
+        if refusal := self._beside.refusal(job):
             self._requests.try_later(key, work, now)
             return [*writes, *self._tell_refusal(job, refusal, now), *self._status(job, state, controlled, now)]
         pods = self._pod_writes(key, job, state, group["metadata"]["name"])
@@ -297,20 +309,20 @@ class VolcanoJobs(Reconciler[Key]):
         move.rule(spec, state)
         return writes + self._status(job, state, controlled, now)
 
-    def _refusal(self, job: Doc) -> str:
-        """Why a plugin cannot serve the Job."""
-        return next(filter(None, (plugin.refuses(job) for plugin in self._plugins(job))), "")
-
     def _tell_refusal(self, job: Doc, refusal: str, now: float) -> list[Write]:
         if self._quirks.refused_pods_stop_status:
             return []  # the original tells its log alone
         return self._tell(job, "PluginError", refusal, warning=True)
 
     def _note_command(self, work: JobWork, controlled: dict[str, str]) -> None:
+        """Have the status say which Commands were carried out, and these deleted once it does."""
         for request in work.requests:
             if request.command is not None:
-                controlled[_COMMAND_NOTE] = request.command[2]
-                self.queue.add((request.command[0], _COMMAND_KEY + request.command[1]))
+                namespace, name, uid = request.command
+                there = {one["metadata"]["uid"] for one in self.view.list(VC_COMMAND, namespace)}
+                known = [one for one in commands_noted(controlled) if one in there]
+                controlled[COMMAND_NOTE] = ",".join([*known, uid])
+                self.queue.add((namespace, _COMMAND_KEY + name))
 
     def _status(self, job: Doc, state: JobState, controlled: dict[str, str], now: float) -> list[Write]:
         write = synced_status(job, state, controlled, now, self._quirks)
@@ -320,45 +332,6 @@ class VolcanoJobs(Reconciler[Key]):
         """Sync once more when the writes of this visit are known."""
         self._second_pass.add(key)
         self._requests.add(key, JobRequest(), first=True)
-
-    def _surroundings(self, job: Doc, state: JobState, controlled: dict[str, str]) -> list[Write]:
-        """What stands beside the pods: objects of plugins, and claims."""
-        writes: list[Write] = []
-        is_new = state.phase == PENDING
-        told = {} if self._quirks.refused_pods_stop_status and self._refusal(job) else controlled
-        for plugin in self._plugins(job):
-            mark = f"plugin-{plugin.name}"
-            if is_new and mark not in controlled:
-                writes += [create(each.kind, each.doc) for each in plugin.objects(job)]
-                if plugin.marks_job:
-                    told[mark] = plugin.name
-            elif self._follows_spec(state.phase):
-                writes += self._refresh(job, plugin)
-        if is_new:
-            writes += claim_writes(self.view, job, controlled)
-        return writes
-
-    def _follows_spec(self, phase: str) -> bool:
-        """Whether objects beside a Job in this phase are brought up to date."""
-        if phase == RESTARTING:
-            return self._quirks.restart_leaves_hosts
-        return phase != PENDING or not self._quirks.hosts_stale_while_pending
-
-    def _refresh(self, job: Doc, plugin: JobPlugin) -> Iterator[Write]:
-        """What follows the spec, if the spec is not the one it was last made from."""
-        for each in plugin.refreshed(job):
-            name = each.doc["metadata"]["name"]
-            memory = (job["metadata"]["uid"], f"{each.kind.plural}/{name}")
-            if self._refreshed.get(memory) != each.doc:
-                if memory not in self._refreshed:
-                    yield create(each.kind, each.doc)  # it may be there already
-                self._refreshed[memory] = each.doc
-                namespace = job["metadata"]["namespace"]
-                body = {field: value for field, value in each.doc.items() if field not in ("metadata",)}
-                yield Write(Verb.PATCH, each.kind, namespace, name, body=body)
-
-    def _plugins(self, job: Doc) -> Iterator[JobPlugin]:
-        return plugins_of(job, self._known_plugins, self._means)
 
     def _pod_writes(self, key: Key, job: Doc, state: JobState, group: str) -> list[Write]:
         """Creations of missing pods and deletions of those that are too many or out of sync."""
@@ -370,7 +343,7 @@ class VolcanoJobs(Reconciler[Key]):
         taken = self._foreign.get(key, ())
         blocked = waiting_tasks(job, known.values())
         writes: list[Write] = []
-        plugins = list(self._plugins(job))
+        plugins = list(self._beside.plugins(job))
         for name, (task, index) in wanted.items():
             if name in known or name in taken or task.get("name") in blocked:
                 continue
@@ -410,9 +383,12 @@ class VolcanoJobs(Reconciler[Key]):
                 counts.add(pod.task, pod.phase)
         state.counts = counts
         self._note_command(work, controlled)
+        controlled.pop(KILL_NOTE, None)
+        if doomed and not self._quirks.commands_deleted_first:
+            note_kill(controlled, move, work, last_try=_is_last_try(job, state))
         writes: list[Write] = []
         if not targeted or self._quirks.target_kill_deletes_objects:
-            writes += self._clear_surroundings(job, controlled)
+            writes += self._beside.clear(job, controlled)
         move.rule(job["spec"], state)
         status = killed_status(job, state, controlled, now)
         marks = [write for pod in doomed for write in _dismissal(pod)]
@@ -427,23 +403,11 @@ class VolcanoJobs(Reconciler[Key]):
         """The pods that a kill deletes; None if it is about a partition that does not exist."""
         alive = [pod for pod in pods if not pod.deleting]
         if move.operation is MoveKind.KILL:
-            last_try = state.retries >= int(job["spec"].get("maxRetry") or 0) - 1
-            keep = KEEP_FINISHED if last_try else move.keep
+            keep = KEEP_FINISHED if _is_last_try(job, state) else move.keep
             return [pod for pod in alive if pod.phase not in keep]
         if work.action == RESTART_PARTITION and not any(request.partition for request in work.requests):
             return None
-        return [pod for pod in alive if any(_is_target(pod, work.action, request) for request in work.requests)]
-
-    def _clear_surroundings(self, job: Doc, controlled: dict[str, str]) -> list[Write]:
-        writes: list[Write] = []
-        for plugin in self._plugins(job):
-            mark = f"plugin-{plugin.name}"
-            if mark in controlled or not plugin.marks_job:
-                controlled.pop(mark, None)
-                for kind, name in plugin.names_beside(job):
-                    self._refreshed.pop((job["metadata"]["uid"], f"{kind.plural}/{name}"), None)
-                    writes.append(Write(Verb.DELETE, kind, job["metadata"]["namespace"], name))
-        return writes
+        return [pod for pod in alive if any(is_target(pod, work.action, request) for request in work.requests)]
 
     # What failed
 
@@ -482,13 +446,8 @@ def _request_of(command: Doc, *, noted: bool) -> JobRequest:
     return JobRequest(event=COMMAND_ISSUED, action=command.get("action") or "", command=told)
 
 
-def _is_target(pod: JobPod, action: str, request: JobRequest) -> bool:
-    match action:
-        case _ if action == RESTART_TASK:
-            return pod.task == request.task
-        case _ if action == RESTART_POD:
-            return pod.task == request.task and pod.name == request.pod
-    return pod.task == request.task and pod.partition == request.partition
+def _is_last_try(job: Doc, state: JobState) -> bool:
+    return state.retries >= int(job["spec"].get("maxRetry") or 0) - 1
 
 
 def _dismissal(pod: JobPod) -> tuple[Write, Write]:

@@ -23,6 +23,9 @@ PENDING, RUNNING, RESTARTING = "Pending", "Running", "Restarting"
 ABORTING, ABORTED = "Aborting", "Aborted"
 COMPLETING, COMPLETED = "Completing", "Completed"
 TERMINATING, TERMINATED, FAILED = "Terminating", "Terminated", "Failed"
+PHASES = (
+    PENDING, RUNNING, RESTARTING, ABORTING, ABORTED, COMPLETING, COMPLETED, TERMINATING, TERMINATED, FAILED,
+)  # fmt: skip
 FINISHED = frozenset({COMPLETED, FAILED, TERMINATED})
 """A finished Job stays as it is; an aborted one can be resumed."""
 

@@ -55,6 +55,7 @@ def on(event: str, action: str) -> list[Doc]:
 
 
 _LONG = task("long", run=FOR_EVER)
+"""Beside a task that fails: a Job all of whose pods have ended is over before Volcano has looked at its policies."""
 _BAD = task("bad", code=3)
 
 TWENTY = (
@@ -62,9 +63,9 @@ TWENTY = (
     Case("gang", spec(task("t", 4)), "Completed"),
     Case("two-tasks", spec(task("a", 2), task("b", 2)), "Completed"),
     Case("fails", spec(_BAD, task("good")), "Failed"),
-    Case("restart-job", spec(_BAD, policies=on("PodFailed", "RestartJob"), maxRetry=2), "Failed"),
-    Case("restart-task", spec(_BAD, policies=[{"exitCode": 3, "action": "RestartTask"}], maxRetry=2), "Failed"),
-    Case("restart-pod", spec(_BAD, policies=on("PodFailed", "RestartPod"), maxRetry=2), "Failed"),
+    Case("restart-job", spec(_BAD, _LONG, policies=on("PodFailed", "RestartJob"), maxRetry=2), "Failed"),
+    Case("restart-task", spec(_BAD, _LONG, policies=[{"exitCode": 3, "action": "RestartTask"}], maxRetry=2), "Failed"),
+    Case("restart-pod", spec(_BAD, _LONG, policies=on("PodFailed", "RestartPod"), maxRetry=2), "Failed"),
     Case("aborts", spec(_BAD, _LONG, policies=on("PodFailed", "AbortJob")), "Aborted"),
     Case("terminates", spec(_BAD, _LONG, policies=on("PodFailed", "TerminateJob")), "Terminated"),
     Case("completes", spec(_BAD, _LONG, policies=on("PodFailed", "CompleteJob")), "Completed"),
@@ -75,7 +76,12 @@ TWENTY = (
     Case("plugins", spec(task("t", 2), plugins={"svc": [], "env": [], "ssh": []}), "Completed"),
     Case("pytorch", spec(task("master"), task("worker", 2), plugins={"svc": [], "pytorch": []}), "Completed"),
     Case("suspended", spec(_LONG), "Aborted", (("Running", "AbortJob"),)),
-    Case("resumed", spec(task("t", run="4s")), "Completed", (("Running", "AbortJob"), ("Aborted", "ResumeJob"))),
+    Case(
+        "resumed",
+        spec(_LONG),
+        "Completed",
+        (("Running", "AbortJob"), ("Aborted", "ResumeJob"), ("Running", "CompleteJob")),
+    ),
     Case("ended", spec(_LONG, _LONG | {"name": "other"}), "Terminated", (("Running", "TerminateJob"),)),
     Case("forgotten", spec(task("t"), ttlSecondsAfterFinished=1), GONE),
 )
