@@ -25,15 +25,22 @@ def version_command(output: str) -> None:
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.option("--aliases", is_flag=True, help="Also define vsub, vjobs, vqueues, vcancel, vsuspend and vresume.")
 @click.pass_context
-def completion_command(context: click.Context, shell: str) -> None:
-    """Print the completion script of SHELL.
+def completion_command(context: click.Context, shell: str, aliases: bool) -> None:
+    """Print the completion script of SHELL, and on request short names for `fairlead vcctl`.
 
     \b
       bash   source <(fairlead completion bash)
       zsh    source <(fairlead completion zsh)
       fish   fairlead completion fish | source
+      bash   source <(fairlead completion bash --aliases)
     """
     made = get_completion_class(shell)
     assert made is not None
     click.echo(made(context.find_root().command, {}, "fairlead", "_FAIRLEAD_COMPLETE").source())
+    if aliases:
+        from fairlead.cli.vcctl.tree import SHORT_TOOLS
+
+        for name in SHORT_TOOLS:
+            click.echo(f"alias {name}='fairlead vcctl --as {name}'")

@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "controllers": CommandEntry(
         "fairlead.cli.controllers:controllers_command", "Run Volcano's controllers, in vc-controller-manager's place."
     ),
+    "job": CommandEntry("fairlead.cli.job.commands:job_group", "Run, view, follow, suspend and delete Volcano Jobs."),
     "vcctl": CommandEntry("fairlead.cli.vcctl.command:vcctl_command", "Take vcctl's arguments and print what it does."),
     "explain": CommandEntry(
         "fairlead.cli.explain.commands:explain_group", "Say why a pod is where it is, or why it waits."

@@ -98,3 +98,10 @@ def test_logs_carry_their_extras_as_keys_and_values() -> None:
         {"name": "fairlead.x", "levelname": "INFO", "msg": "listening on %s", "args": ("a",), "port": 1, "created": 0.0}
     )
     assert KeyValues().format(record).endswith(" info fairlead.x listening on a port=1")
+
+
+def test_completion_prints_the_short_names_of_vcctl_on_request() -> None:
+    assert "vsub" not in run("completion", "bash").stdout
+    lines = run("completion", "bash", "--aliases").stdout.splitlines()
+    assert "alias vsub='fairlead vcctl --as vsub'" in lines
+    assert sum(line.startswith("alias v") for line in lines) == 6

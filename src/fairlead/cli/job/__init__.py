@@ -1,0 +1,1 @@
+"""`fairlead job`: Volcano Jobs for people. commands (what can be typed) -> new_job, waiting, tables, progress."""
