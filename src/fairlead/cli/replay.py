@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from fairlead.framework.profile import Profile
 
 _SHOWN = 20
-
-
 _LOST = "steps that follow an action which the original lost"
 
 
