@@ -42,6 +42,10 @@ _MADE_IN_A_WORLD = (
 
 
 class Recorder:
+    made_in_a_world: tuple[Kind, ...] = _MADE_IN_A_WORLD
+    with_status: tuple[str, ...] = ("PodDisruptionBudget",)
+    """Kinds whose status a world gives too."""
+
     def __init__(self, api: KubeApi, log: Path) -> None:
         self._api = api
         self._log = log
@@ -96,7 +100,7 @@ class Recorder:
             return None
         provisioner = asyncio.create_task(self._provision(stored))
         try:
-            decided = await self._outcome(stored)
+            tried, decided = await self._outcome(stored)
         finally:
             provisioner.cancel()
         status = decided.get("status") or {}
@@ -111,10 +115,18 @@ class Recorder:
             decision["nominated"] = None
         if node and any("persistentVolumeClaim" in volume for volume in stored["spec"].get("volumes", ())):
             decision["claims"] = await self._bound_claims()
+        await self._say_more(decision, tried, decided)
         if not node:
             await self._delete(decided)
             await self._forgotten(decided, offset)
+        await self._settle_after(decision, decided)
         return decision
+
+    async def _say_more(self, decision: Doc, tried: Doc, decided: Doc) -> None:
+        """Add to a decision what only some worlds are about; the pod as it was tried, and once it was decided."""
+
+    async def _settle_after(self, decision: Doc, decided: Doc) -> None:
+        """Wait until everybody is done with a decision."""
 
     async def _victims(self, offset: int, preemptor: str) -> list[str]:
         """Whom the first attempt evicts: its beginning says how many, and each is told of when it is done."""
@@ -127,9 +139,9 @@ class Recorder:
                     return list(evicted[: int(begun[1])])
                 await asyncio.sleep(0.05)
 
-    async def _outcome(self, stored: Doc) -> Doc:
-        """The pod as of the first decision about it."""
-        metadata = stored["metadata"]
+    async def _outcome(self, stored: Doc) -> tuple[Doc, Doc]:
+        """The pod as it was when it was first tried, and as of the decision."""
+        metadata, tried = stored["metadata"], stored
         selector = f"metadata.name={metadata['name']}"
         async with asyncio.timeout(_PATIENCE):
             query = Query(
@@ -139,7 +151,9 @@ class Recorder:
                 if event.type == "BOOKMARK":
                     continue
                 if event.doc["spec"].get("nodeName") or _refusal(event.doc.get("status") or {}) is not None:
-                    return event.doc
+                    return tried, event.doc
+                if not (event.doc.get("status") or {}).get("nominatedNodeName"):  # it is there before a slow bind, too
+                    tried = event.doc
         raise AssertionError("the watch ended without a decision")
 
     async def _forgotten(self, pod: Doc, offset: int) -> None:
@@ -221,7 +235,7 @@ class Recorder:
     async def _make(self, doc: Doc) -> Doc:
         kind, namespace, name = _address(doc)
         stored = await self._api.perform(Write(Verb.CREATE, kind, namespace, name, doc))
-        if doc["kind"] == "PodDisruptionBudget":
+        if doc["kind"] in self.with_status and doc.get("status"):
             stored = await self._api.perform(
                 Write(Verb.PATCH, kind, namespace, name, {"status": doc["status"]}, subresource="status",
                       patch_type=PatchType.MERGE)
@@ -243,7 +257,7 @@ class Recorder:
 
     async def _clean_up(self) -> None:
         offset, gone = self._log.stat().st_size, {}
-        for kind in _MADE_IN_A_WORLD:
+        for kind in self.made_in_a_world:
             listed = [doc for doc in (await self._api.list(kind)).items if doc["metadata"]["name"] != "kubernetes"]
             await asyncio.gather(*(self._delete({**doc, "apiVersion": kind.api_version, "kind": kind.kind})
                                    for doc in listed))  # fmt: skip
@@ -251,7 +265,7 @@ class Recorder:
         scheduled = [doc for doc in gone[kinds.POD] if doc["spec"].get("nodeName")]
         await self._heard("Delete event for scheduled pod", scheduled, offset)
         await self._heard("Delete event for node", gone[kinds.NODE], offset)
-        if any(gone[kind] for kind in _MADE_IN_A_WORLD if kind not in (kinds.POD, kinds.NODE)):
+        if any(gone[kind] for kind in self.made_in_a_world if kind not in (kinds.POD, kinds.NODE)):
             await asyncio.sleep(_SETTLE)
 
     async def _delete(self, doc: Doc) -> None:
