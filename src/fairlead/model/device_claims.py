@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fairlead.model.devices import DeviceId
 from fairlead.model.documents import EMPTY, FieldError, compiler
 from fairlead.model.quantity import Quantity, QuantityError, read_quantity
+from fairlead.model.records import record
 from fairlead.model.selectors import NodeSelector, SelectorError, parse_node_selector
 from fairlead.model.taints import Toleration, parse_tolerations
 from fairlead.model.times import seconds_of
@@ -92,7 +93,7 @@ class ClaimSpec:
         return (request for slot in self.slots for request in slot.choices)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class AllocatedDevice:
     """One result of an allocation. `consumed` are amounts in nanos."""
 
@@ -105,7 +106,7 @@ class AllocatedDevice:
     failure_conditions: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Allocation:
     """What a claim was given; `document` is that as it stands in the API. `selector_error` says why the node selector
     cannot be read."""
@@ -129,7 +130,7 @@ class Consumer(NamedTuple):
     uid: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class ResourceClaim:
     """`conditions` are those of its devices: by device, the conditions that the driver reports."""
 
@@ -159,6 +160,18 @@ class ResourceClaim:
 
     def is_reserved_for(self, uid: str) -> bool:
         return any(consumer.uid == uid for consumer in self.reserved_for)
+
+    def as_written(self, document: Mapping[str, Any]) -> ResourceClaim:
+        """This claim after a write that named its version, as the API answered it: what such a write cannot change is
+        not read again."""
+        metadata, status = document["metadata"], document.get("status") or {}
+        allocation = status.get("allocation")
+        return ResourceClaim(
+            self.namespace, self.name, self.key, self.uid, self.owner_uid, self.annotations,
+            tuple(metadata.get("finalizers") or ()), bool(metadata.get("deletionTimestamp")), self.spec,
+            compile_allocation(allocation) if allocation is not None else None, _consumers(status),
+            self.conditions, metadata.get("resourceVersion") or "",
+        )  # fmt: skip
 
 
 class ClaimEntry(NamedTuple):
@@ -221,18 +234,26 @@ def compile_resource_claim(document: Mapping[str, Any]) -> ResourceClaim:
         terminating=bool(metadata.get("deletionTimestamp")),
         spec=claim_spec(document.get("spec") or {}),
         allocation=compile_allocation(allocation) if allocation is not None else None,
-        reserved_for=tuple(
-            Consumer(one.get("resource") or "", one.get("name") or "", one.get("uid") or "")
-            for one in status.get("reservedFor") or ()
-        ),
-        conditions={
-            DeviceId(one["driver"], one["pool"], one["device"]): {
-                condition["type"]: condition for condition in one.get("conditions") or ()
-            }
-            for one in status.get("devices") or ()
-        },
+        reserved_for=_consumers(status),
+        conditions=_conditions(status),
         resource_version=metadata.get("resourceVersion") or "",
     )
+
+
+def _consumers(status: Mapping[str, Any]) -> tuple[Consumer, ...]:
+    found = status.get("reservedFor")
+    if not found:
+        return ()
+    return tuple([Consumer(one.get("resource") or "", one.get("name") or "", one.get("uid") or "") for one in found])
+
+
+def _conditions(status: Mapping[str, Any]) -> Mapping[DeviceId, Mapping[str, Mapping[str, Any]]]:
+    return {
+        DeviceId(one["driver"], one["pool"], one["device"]): {
+            condition["type"]: condition for condition in one.get("conditions") or ()
+        }
+        for one in status.get("devices") or ()
+    }
 
 
 def claim_spec(document: Mapping[str, Any]) -> ClaimSpec:
@@ -292,27 +313,34 @@ def _amounts(document: Mapping[str, Any] | None, path: str) -> dict[str, Quantit
 
 
 def compile_allocation(document: Mapping[str, Any]) -> Allocation:
-    """The record of an allocation. A claim is seen several times with the same one, so the latest are kept."""
-    return _allocation(marshal.dumps(document, 2))  # type: ignore[arg-type]  # a dict, read only
+    """The record of an allocation. A claim is seen several times with the same devices, from the moment they are
+    reserved until the watch shows them, so what was found in the latest documents is kept: equal ones share `results`,
+    by which readers see at once that nothing changed."""
+    when = document.get("allocationTimestamp")
+    timeless = {name: value for name, value in document.items() if name != "allocationTimestamp"} if when else document
+    results, selector, error = _given(marshal.dumps(timeless, 2))  # type: ignore[arg-type]  # a dict, read only
+    return Allocation(results, selector, error, seconds_of(when) if when else None, document)
+
+
+_Given = tuple[tuple[AllocatedDevice, ...], NodeSelector | None, str]
 
 
 @lru_cache(maxsize=16384)
-def _allocation(encoding: bytes) -> Allocation:
+def _given(encoding: bytes) -> _Given:
+    """The results, the node selector, and why the selector cannot be read."""
     document = marshal.loads(encoding)
-    selector, error = None, ""
-    if document.get("nodeSelector") is not None:
-        try:
-            selector = parse_node_selector(document["nodeSelector"], strict=True)
-        except SelectorError as broken:
-            error = str(broken)
-    when = document.get("allocationTimestamp")
-    return Allocation(
-        results=tuple(_result(one) for one in (document.get("devices") or {}).get("results") or ()),
-        selector=selector,
-        selector_error=error,
-        allocated_at=seconds_of(when) if when else None,
-        document=document,
-    )
+    results = tuple([_result(one) for one in (document.get("devices") or {}).get("results") or ()])
+    selector = document.get("nodeSelector")
+    return (results, None, "") if selector is None else (results, *_node_selector(marshal.dumps(selector, 2)))
+
+
+@lru_cache(maxsize=16384)
+def _node_selector(encoding: bytes) -> tuple[NodeSelector | None, str]:
+    """Claims with devices of one node have equal selectors."""
+    try:
+        return parse_node_selector(marshal.loads(encoding), strict=True), ""
+    except SelectorError as broken:
+        return None, str(broken)
 
 
 def _result(one: Mapping[str, Any]) -> AllocatedDevice:

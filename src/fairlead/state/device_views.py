@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -39,13 +39,24 @@ class PoolView:
         return not (self.incomplete or self.invalid)
 
 
+class Place(NamedTuple):
+    """A device where a search finds it. `at` counts the devices of the node."""
+
+    at: int
+    device: Device
+    pool: PoolView
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeView:
+    """`places` are the devices of the usable pools, in the order of a search."""
+
     name: str
     pools: tuple[PoolView, ...]
+    places: tuple[Place, ...]
 
 
-EMPTY_VIEW = NodeView("", ())
+EMPTY_VIEW = NodeView("", (), ())
 
 
 def view_of(
@@ -59,7 +70,9 @@ def view_of(
     found = [_pool(pool, mine, pools[pool], node) for pool, mine in sorted(reaching.items())]
     views = [view for view in found if view is not None]
     early = [view for view in views if not _binds_late(view)]
-    return NodeView(node.name, (*early, *(view for view in views if _binds_late(view))))
+    ordered = (*early, *(view for view in views if _binds_late(view)))
+    usable = ((device, pool) for pool in ordered if pool.usable for one in pool.slices for device in one.devices)
+    return NodeView(node.name, ordered, tuple([Place(at, *found) for at, found in enumerate(usable)]))
 
 
 def _binds_late(view: PoolView) -> bool:

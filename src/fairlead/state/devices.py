@@ -20,6 +20,7 @@ import numpy as np
 from fairlead.model import kinds
 from fairlead.model.devices import IMPLICIT_PREFIX, DeviceClass, DeviceId, PoolId, ResourceSlice
 from fairlead.state.device_views import EMPTY_VIEW, NodeView, PoolView, view_of
+from fairlead.state.touchlog import TouchLog
 from fairlead.state.volumes import Assumed
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ class DeviceIndex:
         self._seen = (-1, -1, -1)
         """Up to where the slices, the claims and the table's log were followed."""
         self._dirty: set[int] = set()
-        self._column: NDArray[np.int32] = np.zeros(64, dtype=np.int32)
+        self._column: NDArray[np.int32] = np.full(64, -1, dtype=np.int32)
+        self.changed = TouchLog()
+        """Rows whose signature changed: what was found out about them before does not hold any more."""
         self._signature_ids: dict[Hashable, int] = {}
         self._next_signature = count()
         """Numbers are never used twice, so that nobody mistakes an old one."""
@@ -184,15 +187,19 @@ class DeviceIndex:
         """For each row of the table a number that stands for all that a search on it reads."""
         self.catch_up()
         if len(self._column) < self._table.high:
-            self._column = np.zeros(max(self._table.capacity, self._table.high), dtype=np.int32)
+            wider = np.full(max(self._table.capacity, self._table.high), -1, dtype=np.int32)
+            wider[: len(self._column)] = self._column
+            self._column = wider
             self._dirty |= set(range(self._table.high))
         if len(self._signature_ids) > _MOST_SIGNATURES:
             self._signature_ids.clear()
             self._dirty = set(range(self._table.high))
-        for row in self._dirty:
-            if row < self._table.high:
-                self._column[row] = self._signature(row)
-        self._dirty.clear()
+        if self._dirty:
+            for row in self._dirty:
+                if row < self._table.high and self._column[row] != (signature := self._signature(row)):
+                    self._column[row] = signature
+                    self.changed.touch(row)
+            self._dirty.clear()
         return self._column[: self._table.high]
 
     def _signature(self, row: int) -> int:
@@ -267,7 +274,8 @@ class _Uses:
     def replace(self, key: str, new: Allocation | None) -> set[PoolId]:
         """A claim has another allocation, or none; returns the pools whose devices that concerns."""
         old = self.held.get(key)
-        if old is new:
+        if old is not None and new is not None and old.results is new.results:
+            self.held[key] = new
             return set()
         touched: set[PoolId] = set()
         for allocation, sign in ((old, -1), (new, 1)):

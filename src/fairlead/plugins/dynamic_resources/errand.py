@@ -142,7 +142,7 @@ class AllocateClaims:
                 one.waits_for_newer = one.claim.resource_version
                 return ""
             return f"add reservation to claim {one.claim.key}: {reply.error.message}"
-        one.claim = compile_resource_claim(reply.doc or {})
+        one.claim = one.claim.as_written(reply.doc) if reply.doc else one.claim
         if reply.write.subresource:
             self._devices.assume(one.claim)
             if one.extended:

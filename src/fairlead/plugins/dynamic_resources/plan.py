@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fairlead.model.device_claims import EXTENDED_NAME
+from fairlead.model.records import record
 from fairlead.plugins.dynamic_resources.extended import asked_for, extended_spec
 from fairlead.plugins.dynamic_resources.search import Wanted
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from fairlead.state.nodes import Nodes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Reservation:
     """What a pod is about to get on a node: claims to allocate with their allocations, and all its claims.
     `extended` is the claim of its extended resources, if one must be made."""
@@ -63,6 +64,11 @@ class ClaimPlan:
     def allocates(self) -> bool:
         """Whether anything has to be allocated, on some node at least."""
         return self.extended or bool(self.unallocated)
+
+    @property
+    def prioritised(self) -> bool:
+        """Whether some request of its claims has alternatives. Extended resources have none."""
+        return any(slot.prioritised for claim in self.claims for slot in claim.spec.slots)
 
     def copy(self) -> ClaimPlan:
         """For a trial: what it finds out stays there."""

@@ -147,10 +147,12 @@ class DynamicResources(CachedPlugin):
                 for reject in self._search(cycle, nodes, wanted, here):
                     asked &= ~reject.rows
                     yield reject
-        unavailable = nodes.none()
-        for claim in plan.claims:
-            unavailable |= self._cannot_use(cycle, claim, nodes)
-        yield Reject(self._UNAVAILABLE, unavailable & asked)
+        allocated = [claim for claim in plan.claims if claim.allocation is not None]
+        if allocated:
+            unavailable = nodes.none()
+            for claim in allocated:
+                unavailable |= self._cannot_use(cycle, claim, nodes)
+            yield Reject(self._UNAVAILABLE, unavailable & asked)
 
     def _lacks_resource(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.bool_]:
         """Rows that neither have an extended resource of the pod nor a class that serves it."""
@@ -169,19 +171,15 @@ class DynamicResources(CachedPlugin):
         self, cycle: Cycle, nodes: Nodes, wanted: Sequence[Wanted], here: NDArray[np.bool_]
     ) -> Iterator[Reject]:
         """Rows without a solution, and rows whose search failed."""
-        devices = self._index(cycle.cluster)
         rows = nodes.positions()[here]
-        answers = self.solutions.of_rows(wanted, rows, devices, compatible=cycle.profile.compatible)
-        signatures = devices.signatures()[rows]
-        reasons: dict[Reason, list[int]] = {}
-        for signature, answer in answers.items():
-            if isinstance(answer, AllocationFailed):
-                reasons.setdefault(Reason(self.name, str(answer), error=True), []).append(signature)
-            elif isinstance(answer, Nothing):
-                reasons.setdefault(self._NOTHING[answer], []).append(signature)
-        for reason, refusing in reasons.items():
+        refused, failures = self.solutions.refusals(
+            wanted, rows, self._index(cycle.cluster), compatible=cycle.profile.compatible
+        )
+        reasons = [(self._NOTHING[nothing], rows) for nothing, rows in refused.items()]
+        reasons += [(Reason(self.name, text, error=True), rows) for text, rows in failures.items()]
+        for reason, found in reasons:
             mask = nodes.none()
-            mask[here] = np.isin(signatures, refusing)
+            mask[here] = found
             yield Reject(reason, mask)
 
     def _cannot_use(self, cycle: Cycle, claim: ResourceClaim, nodes: Nodes) -> NDArray[np.bool_]:
@@ -232,7 +230,7 @@ class DynamicResources(CachedPlugin):
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
         plan: ClaimPlan | None = cycle.notes.get(self.name)
-        if plan is None or not plan.allocates:
+        if plan is None or not plan.prioritised or not plan.allocates:
             return 0
         devices, compatible = self._index(cycle.cluster), cycle.profile.compatible
         scores = np.full(len(nodes), sum(map(priorities_given, plan.claims)), dtype=np.int64)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairlead.model.device_claims import ClaimSpec, DeviceRequest, compile_allocation
-from fairlead.plugins.dynamic_resources.search import AllocationFailed, Pick, Place, Solution, Wanted, places_of
+from fairlead.plugins.dynamic_resources.search import AllocationFailed, Pick, Solution, Wanted
 
 if TYPE_CHECKING:
     from fairlead.model.device_claims import Allocation
     from fairlead.model.devices import DeviceClass
     from fairlead.model.flow import Doc
-    from fairlead.state.device_views import NodeView
+    from fairlead.state.device_views import NodeView, Place
 
 
 def allocations(
@@ -23,7 +23,7 @@ def allocations(
     new_share: Callable[[], str],
 ) -> list[Allocation]:
     """What each claim gets on a node; raises AllocationFailed if that cannot be written down."""
-    places = places_of(view)
+    places = view.places
     found: list[Allocation] = []
     for claim, picks, choices in zip(wanted, solution.picks, solution.choices, strict=True):
         document: Doc = {"devices": {"results": [_result(pick, places[pick.position], new_share) for pick in picks]}}
@@ -39,7 +39,7 @@ def allocations(
 
 def check_selectors(solution: Solution, wanted: Sequence[Wanted], view: NodeView) -> None:
     """Raises AllocationFailed if the node selector of some claim cannot be written down."""
-    places = places_of(view)
+    places = view.places
     for claim, picks in zip(wanted, solution.picks, strict=True):
         node_selector(claim, picks, places, view.name)
 

@@ -18,6 +18,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.model.device_claims import MAX_RESULTS, ClaimSpec, DeviceRequest
+from fairlead.model.records import record
 from fairlead.model.taints import first_untolerated
 from fairlead.plugins.dynamic_resources.capacity import consumption, fits
 from fairlead.plugins.dynamic_resources.constraints import ConstraintFollower, followers
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from fairlead.model.devices import Device, DeviceClass, PoolId
     from fairlead.model.quantity import Quantity
     from fairlead.plugins.dynamic_resources.selecting import Selecting
-    from fairlead.state.device_views import NodeView, PoolView
+    from fairlead.state.device_views import NodeView, Place
     from fairlead.state.devices import DeviceIndex
 
 _LOOK_AHEAD_AFTER = 200
@@ -50,15 +51,7 @@ class Wanted(NamedTuple):
     spec: ClaimSpec
 
 
-class Place(NamedTuple):
-    """A device where the search finds it. `at` counts the devices of the node."""
-
-    at: int
-    device: Device
-    pool: PoolView
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Pick:
     """A device for a request. `position` says which device of the node it is; nodes that are alike have the same."""
 
@@ -67,7 +60,7 @@ class Pick:
     consumed: Mapping[str, Quantity]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Solution:
     """For each claim its picks, and for each of its requests which alternative was chosen."""
 
@@ -117,7 +110,7 @@ class DeviceSearch:
         self._compatible = compatible
         self._most_steps = most_steps
         self.steps = 0
-        self._places = places_of(view)
+        self._places = view.places
         self._tasks: list[list[list[_Task]]] = []
         self._followers: list[list[ConstraintFollower]] = []
         self._picks: list[list[Pick]] = [[] for _ in wanted]
@@ -437,14 +430,3 @@ class DeviceSearch:
 
 class _Impossible(Exception):
     """The search is over: there is no solution."""
-
-
-def places_of(view: NodeView) -> list[Place]:
-    """The devices of a node's usable pools in the order of the search."""
-    found: list[Place] = []
-    for pool in view.pools:
-        if pool.usable:
-            for one in pool.slices:
-                for device in one.devices:
-                    found.append(Place(len(found), device, pool))
-    return found
