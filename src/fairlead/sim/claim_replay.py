@@ -160,6 +160,11 @@ class ClaimReplay:
         if before is not None and after is not None and before != after:
             words = f'ResourceClaim.resource.k8s.io "{write.name}" is invalid: status.allocation: Invalid value: '
             return None, Invalid(words + "field is immutable")
+        users = [user["uid"] for user in write.body["status"].get("reservedFor") or ()]
+        for at, uid in enumerate(users):
+            if uid in users[:at]:
+                words = f'ResourceClaim.resource.k8s.io "{write.name}" is invalid: status.reservedFor[{at}]: '
+                return None, Invalid(words + f'Duplicate value: "{uid}"')
         return self._put({**doc, "status": {**(doc.get("status") or {}), **write.body["status"]}}), None
 
     def _report_conditions(self, decision: Doc) -> None:
