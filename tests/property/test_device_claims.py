@@ -1,7 +1,9 @@
-"""Devices of random gangs and pods that come and go: none is given twice, none is held by nobody."""
+"""Devices of random gangs and pods that come and go, while writes fail and the scheduler is killed: none is given
+twice, none is held by nobody."""
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 from hypothesis import given, settings
@@ -9,61 +11,80 @@ from hypothesis import strategies as st
 
 from fairlead.model import kinds as k
 from fairlead.testing.harness import Harness
-from tests.scenario.test_resource_claims import device_class, devices, gang, gpus, held, pod, template
+from tests.faults.faulty_port import Faults, FaultyWorld
+from tests.scenario.test_preemption_for_devices import priority
+from tests.scenario.test_resource_claims import claim, device_class, devices, gang, gpus, held, pod, template
 
 NODES, EACH, LABEL = 3, 3, "scheduling.x-k8s.io/pod-group"
 Step = tuple[str, int, int]
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["gang", "pod", "delete", "node"]), st.integers(1, 4), st.integers(1, 3)),
+    st.tuples(
+        st.sampled_from(["gang", "gang", "pod", "urgent", "team", "delete", "devices", "restart"]),
+        st.integers(1, 4), st.integers(1, 3),
+    ),
     min_size=1, max_size=7,
 )  # fmt: skip
 
 
-def _reserved(cluster: Harness) -> dict[str, list[str]]:
-    """Allocated claims and the pods that have them."""
-    return {
-        doc["metadata"]["name"]: [user["name"] for user in doc["status"].get("reservedFor") or ()]
-        for doc in cluster.store.list(k.RESOURCE_CLAIM)
-        if (doc.get("status") or {}).get("allocation")
-    }
-
-
-def _take(cluster: Harness, number: int, step: Step) -> None:
+def _take(cluster: FaultyWorld, number: int, step: Step) -> None:
     what, size, count = step
     bound = sorted(cluster.bindings())
+    name = f"{what}{number}"
     if what == "gang":
-        cluster.apply(gang(f"g{number}", size))
-        cluster.apply(*[pod(f"g{number}-{at}", of=f"t{count}", labels={LABEL: f"g{number}"}) for at in range(size)])
+        cluster.apply(gang(name, size))
+        cluster.apply(*[pod(f"{name}-{at}", of=f"t{count}", labels={LABEL: name}) for at in range(size)])
     elif what == "pod":
-        cluster.apply(*[pod(f"p{number}-{at}", of=f"t{count}") for at in range(size)])
+        cluster.apply(*[pod(f"{name}-{at}", of=f"t{count}") for at in range(size)])
+    elif what == "urgent":
+        cluster.apply(pod(name, of=f"t{count}", priorityClassName="high"))
+    elif what == "team":
+        cluster.apply(claim(name, devices(count)), *[pod(f"{name}-{at}", shared=name) for at in range(size)])
     elif what == "delete":
-        for name in bound[:size]:
-            cluster.delete(k.POD, name)
-    elif not any(doc["metadata"]["name"] == f"extra-{number}" for doc in cluster.store.list(k.RESOURCE_SLICE)):
-        cluster.apply(gpus("node-0", count) | {"metadata": {"name": f"extra-{number}"}} | _other_pool(number, count))
+        for one in bound[:size]:
+            cluster.delete(k.POD, one)
+    elif what == "devices":
+        cluster.apply(_more_devices(number, count))
+    else:
+        cluster.restart()
 
 
-def _other_pool(number: int, count: int) -> dict[str, Any]:
+def _more_devices(number: int, count: int) -> dict[str, Any]:
     document = gpus("node-0", count)
-    return {"spec": {**document["spec"], "pool": {"name": f"extra-{number}", "generation": 1, "resourceSliceCount": 1}}}
+    pool = {"name": f"extra-{number}", "generation": 1, "resourceSliceCount": 1}
+    return {**document, "metadata": {"name": f"extra-{number}"}, "spec": {**document["spec"], "pool": pool}}
 
 
-@given(STEPS)
+def _held_by_nobody(cluster: Harness) -> list[str]:
+    """Allocated claims that no pod has reserved, or only pods that are not there any more."""
+    pods = {doc["metadata"]["uid"]: doc["metadata"]["name"] for doc in cluster.list(k.POD)}
+    return [
+        doc["metadata"]["name"]
+        for doc in cluster.list(k.RESOURCE_CLAIM)
+        if (doc.get("status") or {}).get("allocation")
+        and not any(user["uid"] in pods for user in doc["status"].get("reservedFor") or ())
+    ]
+
+
+@given(STEPS, st.integers(0, 10**6))
 @settings(max_examples=12, deadline=None)
-def test_no_device_is_given_twice_and_none_leaks(steps: list[Step]) -> None:
-    cluster = Harness(nodes=NODES)
-    cluster.apply(device_class(), *[gpus(f"node-{at}", EACH) for at in range(NODES)])
+def test_no_device_is_given_twice_and_none_leaks(steps: list[Step], seed: int) -> None:
+    rng, faults = Random(seed), Faults()
+    cluster = FaultyWorld(faults, NODES, watch_delay=rng.choice((0.0, 0.3)), seed=seed)
+    cluster.apply(device_class(), *[gpus(f"node-{at}", EACH) for at in range(NODES)], priority("high", 1000))
     cluster.apply(*[template(f"t{count}", devices(count)) for count in (1, 2, 3)])
+    faults.at_random(rng, rng.choice((0.0, 0.1, 0.4)))
     for number, step in enumerate(steps):
         _take(cluster, number, step)
-        cluster.run(40)
-        given_out = held(cluster)
-        assert len(given_out) == len(set(given_out))
-        for claim, users in _reserved(cluster).items():
-            assert users, f"{claim} holds devices for nobody"
-            assert set(users) <= set(cluster.bindings())
-    for doc in list(cluster.store.list(k.POD)):
+        for _ in range(3):
+            cluster.run(rng.choice((0.2, 2.0, 15.0)))
+            given_out = held(cluster)
+            assert len(given_out) == len(set(given_out))
+    faults.stop()
+    cluster.run(400)
+    given_out = held(cluster)
+    assert len(given_out) == len(set(given_out))
+    assert _held_by_nobody(cluster) == []
+    for doc in list(cluster.list(k.POD)):
         cluster.delete(k.POD, doc["metadata"]["name"])
-    cluster.run(120)
+    cluster.run(200)
     assert held(cluster) == []
-    assert list(cluster.store.list(k.RESOURCE_CLAIM)) == []

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.model import kinds
+from fairlead.model.device_claims import extended_claim_of
 from fairlead.model.devices import IMPLICIT_PREFIX, DeviceClass, DeviceId, PoolId, ResourceSlice
 from fairlead.state.device_views import EMPTY_VIEW, NodeView, PoolView, view_of
 from fairlead.state.touchlog import TouchLog
@@ -44,6 +45,8 @@ class DeviceIndex:
         self.claims: Assumed[ResourceClaim] = Assumed(self._claim_shelf)
         self._in_flight: dict[str, tuple[Allocation, str]] = {}
         """Allocations on their way to the API, by the claim's key, each with the gang of the pod that they are for."""
+        self._claimants: dict[int, dict[str, int]] = {}
+        """Pods that may have devices, by row: their priorities."""
         self._uses = _Uses()
         self._slices = _Slices()
         self._views: dict[int, NodeView] = {}
@@ -104,6 +107,9 @@ class DeviceIndex:
         allocation = self._in_flight[key][0] if key in self._in_flight else None
         if allocation is None and claim is not None:
             allocation = claim.allocation
+        self._use(key, allocation)
+
+    def _use(self, key: str, allocation: Allocation | None) -> None:
         for pool in self._uses.replace(key, allocation):
             self._dirty |= self._rows_of_pool.get(pool, set())
 
@@ -136,6 +142,35 @@ class DeviceIndex:
     def restore(self, key: str) -> None:
         self.claims.restore(key)
         self._claim_changed(key)
+
+    def allocated(self) -> Iterator[ResourceClaim]:
+        """Claims that have devices."""
+        return (claim for key in list(self._uses.held) if (claim := self.claims.get(key)) and claim.allocation)
+
+    def without(self, keys: Iterable[str]) -> dict[str, Allocation]:
+        """Show the devices of some claims as free; returns what `put_back` needs."""
+        taken = {key: held for key in keys if (held := self._uses.held.get(key)) is not None}
+        for key in taken:
+            self._use(key, None)
+        return taken
+
+    def put_back(self, taken: Mapping[str, Allocation]) -> None:
+        """Show them as they are again."""
+        for key, allocation in taken.items():
+            self._use(key, allocation)
+
+    def extended_claim(self, pod: Pod) -> ResourceClaim | None:
+        """The claim that serves a pod's extended resources, if its status names one."""
+        name = extended_claim_of(pod)
+        return self.claims.get(f"{pod.namespace}/{name}") if name else None
+
+    def rows_with_less_important(self, priority: int) -> NDArray[np.bool_]:
+        """Rows with a pod that has claims and a priority below this one: evicting it may free devices."""
+        found = np.zeros(self._table.high, dtype=np.bool_)
+        for row, pods in self._claimants.items():
+            if row < len(found) and any(other < priority for other in pods.values()):
+                found[row] = True
+        return found
 
     def claims_owned_by(self, uid: str) -> Iterator[ResourceClaim]:
         """Claims that a pod controls."""
@@ -224,9 +259,16 @@ class DeviceIndex:
 
     # ---- Index ----
 
-    def occupied(self, pod: Pod, row: int) -> None: ...
+    def occupied(self, pod: Pod, row: int) -> None:
+        if pod.shape.claims or pod.claim_statuses:
+            self._claimants.setdefault(row, {})[pod.uid] = pod.priority
 
-    def vacated(self, pod: Pod, row: int) -> None: ...
+    def vacated(self, pod: Pod, row: int) -> None:
+        if pod.shape.claims or pod.claim_statuses:
+            pods = self._claimants.get(row, {})
+            pods.pop(pod.uid, None)
+            if not pods:
+                self._claimants.pop(row, None)
 
     def node_changed(self, row: int) -> None:
         self._forget_view(row)

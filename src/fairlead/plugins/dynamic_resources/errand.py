@@ -282,18 +282,24 @@ def deletion(claim: ResourceClaim) -> list[Write]:
 
 
 def give_up_reservations(cycle: Cycle, reserved: Reservation, devices: DeviceIndex) -> None:
-    """The pod does not go there after all: take it off the claims that were reserved for it by this attempt. An
-    allocation that was written stays, reserved for nobody; the claim of extended resources is deleted."""
+    """The pod does not go there after all: take it off the claims that were reserved for it by this attempt. What this
+    attempt allocated is given back with it, unless others count on it already; the original leaves it allocated for
+    nobody. The claim of extended resources is deleted."""
+    uid = cycle.pod.uid
+    allocated = {claim.key for claim, _ in reserved.allocations} if not cycle.profile.compatible else set[str]()
     for claim in reserved.claims:
         now = devices.claims.get(claim.key)
-        if now is None or claim.is_reserved_for(cycle.pod.uid) or not now.is_reserved_for(cycle.pod.uid):
+        if now is None or claim.is_reserved_for(uid) or not now.is_reserved_for(uid):
             continue
-        body = {"metadata": {"uid": now.uid}, "status": {"reservedFor": [{"$patch": "delete", "uid": cycle.pod.uid}]}}
+        if now.key in allocated and all(user.uid == uid for user in now.reserved_for):
+            cycle.cluster.to_write.append(deallocation(now))
+            continue
+        body = {"metadata": {"uid": now.uid}, "status": {"reservedFor": [{"$patch": "delete", "uid": uid}]}}
         cycle.cluster.to_write.append(Write(
             Verb.PATCH, kinds.RESOURCE_CLAIM, now.namespace, now.name, body=body, subresource="status",
             patch_type=PatchType.STRATEGIC,
         ))  # fmt: skip
     if reserved.extended is not None:
-        for claim in devices.claims_owned_by(cycle.pod.uid):
+        for claim in devices.claims_owned_by(uid):
             if claim.extended:
                 cycle.cluster.to_write += deletion(claim)

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from fairlead.framework.plugin import Hint, Interest
 from fairlead.model.device_claims import ResourceClaim
-from fairlead.model.events import DEVICE_CLASS, NODE, POD, RESOURCE_CLAIM, RESOURCE_SLICE, ActionType, ClusterEvent
+from fairlead.model.events import (
+    ASSIGNED_POD,
+    DEVICE_CLASS,
+    NODE,
+    POD,
+    RESOURCE_CLAIM,
+    RESOURCE_SLICE,
+    ActionType,
+    ClusterEvent,
+)
 from fairlead.model.pod import Pod
 from fairlead.plugins.dynamic_resources.pod_claims import ClaimMissing, claims_of
 
@@ -45,10 +54,17 @@ def claim_interests(devices: Callable[[], DeviceIndex | None]) -> Sequence[Inter
             return Hint.SKIP
         return Hint.QUEUE
 
+    def after_departure(pod: Pod, old: object, new: object) -> Hint:
+        """A pod that evicted others for their devices is gated until they go. It comes back then, so that it hears of
+        their claims."""
+        departs = isinstance(old, Pod) and old.shape.claims and old.priority < pod.priority
+        return Hint.QUEUE if departs and pod.shape.claims else Hint.SKIP
+
     return (
         Interest(ClusterEvent(NODE, _NODE_CHANGES)),
         Interest(ClusterEvent(RESOURCE_CLAIM, _ADD_OR_UPDATE), after_claim),
         Interest(ClusterEvent(POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM), after_pod),
+        Interest(ClusterEvent(ASSIGNED_POD, ActionType.DELETE), after_departure),
         Interest(ClusterEvent(DEVICE_CLASS, _ADD_OR_UPDATE)),
         Interest(ClusterEvent(RESOURCE_SLICE, _ADD_OR_UPDATE)),
     )

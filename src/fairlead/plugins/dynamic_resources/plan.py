@@ -44,12 +44,15 @@ class Reservation:
 @dataclass(slots=True, eq=False)
 class ClaimPlan:
     """`extended` says whether some of the pod's extended resources are served by a class; `stale` is a claim for them
-    that an earlier attempt left behind."""
+    that an earlier attempt left behind. In a trial, `gone` are the pods that are evicted, and `nominated` those that
+    the row must have devices for as well, by uid."""
 
     claims: tuple[ResourceClaim, ...] = ()
     extended: bool = False
     stale: ResourceClaim | None = None
     reserved: Reservation | None = None
+    gone: dict[str, Pod] = field(default_factory=dict)
+    nominated: dict[str, Pod] = field(default_factory=dict)
     _specs: dict[tuple[str, ...], ExtendedSpec] = field(default_factory=dict)
 
     @property
@@ -72,7 +75,9 @@ class ClaimPlan:
 
     def copy(self) -> ClaimPlan:
         """For a trial: what it finds out stays there."""
-        return ClaimPlan(self.claims, self.extended, self.stale, None, self._specs)
+        return ClaimPlan(
+            self.claims, self.extended, self.stale, None, dict(self.gone), dict(self.nominated), self._specs
+        )
 
     def variants(self, pod: Pod, nodes: Nodes, devices: DeviceIndex) -> list[tuple[tuple[str, ...], NDArray[np.bool_]]]:
         """The resources that devices must serve, with the rows of which that is true; and rows that have neither."""

@@ -25,9 +25,10 @@ from fairlead.plugins.dynamic_resources.hints import claim_interests
 from fairlead.plugins.dynamic_resources.plan import ClaimPlan, Reservation, priorities_given, priorities_of
 from fairlead.plugins.dynamic_resources.pod_claims import ClaimMissing, claims_of
 from fairlead.plugins.dynamic_resources.results import allocations
-from fairlead.plugins.dynamic_resources.search import AllocationFailed, Nothing, Solution
+from fairlead.plugins.dynamic_resources.search import AllocationFailed, Nothing, Solution, Wanted
 from fairlead.plugins.dynamic_resources.selecting import Selecting
 from fairlead.plugins.dynamic_resources.solutions import Solutions
+from fairlead.plugins.dynamic_resources.trials import being_released, freed_by, in_trial
 from fairlead.plugins.normalise import to_hundred
 from fairlead.state.devices import devices_of
 from fairlead.state.gangs import gang_key
@@ -39,10 +40,9 @@ if TYPE_CHECKING:
 
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.refusals import Refusals
-    from fairlead.model.device_claims import ResourceClaim
+    from fairlead.model.device_claims import Allocation, ResourceClaim
     from fairlead.model.devices import CompileSelector
     from fairlead.model.pod import Pod
-    from fairlead.plugins.dynamic_resources.search import Wanted
     from fairlead.state.cluster import Cluster
     from fairlead.state.devices import DeviceIndex
 
@@ -129,6 +129,47 @@ class DynamicResources(CachedPlugin):
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
         plan: ClaimPlan = cycle.notes[self.name]
+        if not (plan.gone or plan.nominated):
+            return self._filtered(cycle, nodes)
+        devices, row = self._index(cycle.cluster), int(nodes.positions()[0])
+        freed = list(freed_by(devices, plan.gone))
+        with in_trial(devices, freed, plan.nominated, lambda pod: self._would_get(cycle, pod, row)):
+            return list(self._filtered(cycle, nodes))
+
+    def removed(self, cycle: Cycle, pod: Pod, row: int) -> None:
+        plan: ClaimPlan | None = cycle.notes.get(self.name)
+        if plan is not None and not cycle.profile.compatible:
+            if pod.uid in plan.nominated:
+                del plan.nominated[pod.uid]
+            elif pod.shape.claims or pod.claim_statuses:
+                plan.gone[pod.uid] = pod
+
+    def added(self, cycle: Cycle, pod: Pod, row: int) -> None:
+        plan: ClaimPlan | None = cycle.notes.get(self.name)
+        if plan is not None and not cycle.profile.compatible:
+            if pod.uid in plan.gone:
+                del plan.gone[pod.uid]
+            elif pod.shape.claims:
+                plan.nominated[pod.uid] = pod
+
+    def _would_get(self, cycle: Cycle, pod: Pod, row: int) -> Sequence[Allocation]:
+        """The devices for the unallocated claims of another pod on a row; none if they are not to be had."""
+        devices = self._index(cycle.cluster)
+        try:
+            wanted = [
+                Wanted(claim.key, claim.spec)
+                for claim in claims_of(pod, devices)
+                if claim.allocation is None and not devices.in_flight(claim.key)
+            ]
+            answer = self.solutions.of_row(wanted, row, devices, compatible=cycle.profile.compatible)
+        except (ClaimMissing, AllocationFailed):
+            return ()
+        if not isinstance(answer, Solution):
+            return ()
+        return allocations(answer, wanted, devices.view(row), devices.classes, lambda: _share(cycle))
+
+    def _filtered(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        plan: ClaimPlan = cycle.notes[self.name]
         asked = nodes.all()
         if nodes.rows is None and cycle.results is not None:
             asked = cycle.results.ok[: len(nodes)].copy()  # what others refuse already need not be searched
@@ -180,7 +221,38 @@ class DynamicResources(CachedPlugin):
         for reason, found in reasons:
             mask = nodes.none()
             mask[here] = found
-            yield Reject(reason, mask)
+            yield Reject(reason, mask, None if reason.error else self._final(cycle, nodes))
+
+    def _final(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.bool_] | None:
+        """Rows on which no eviction frees devices; None if that is so on all, or if evicted pods are about to give back
+        what this one needs."""
+        plan: ClaimPlan = cycle.notes[self.name]
+        if cycle.profile.compatible:
+            return None
+        devices = self._index(cycle.cluster)
+        helpful = nodes.take(devices.rows_with_less_important(cycle.pod.priority))
+        if not helpful.any() or (not plan.gone and self._will_be_served(cycle, devices)):
+            return None
+        return ~helpful
+
+    def _will_be_served(self, cycle: Cycle, devices: DeviceIndex) -> bool:
+        """Whether the node that the pod is nominated to has devices for it once those are free that are being
+        released."""
+        row = cycle.cluster.table.row_of.get(cycle.pod.nominated_node) if cycle.pod.nominated_node else None
+        plan: ClaimPlan = cycle.notes[self.name]
+        if row is None:
+            return False
+        with in_trial(devices, list(being_released(devices, cycle.cluster)), {}, lambda _: ()):
+            wanted = self._wanted_on(cycle, plan, row)
+            try:
+                return isinstance(self.solutions.of_row(wanted, row, devices, compatible=False), Solution)
+            except AllocationFailed:
+                return False
+
+    def _wanted_on(self, cycle: Cycle, plan: ClaimPlan, row: int) -> list[Wanted]:
+        devices, alone = self._index(cycle.cluster), _one_row(cycle, row)
+        variant = next(variant for variant, rows in plan.variants(cycle.pod, alone, devices) if rows.any())
+        return plan.wanted(cycle.pod, variant, devices, compatible=cycle.profile.compatible)
 
     def _cannot_use(self, cycle: Cycle, claim: ResourceClaim, nodes: Nodes) -> NDArray[np.bool_]:
         allocation = claim.allocation

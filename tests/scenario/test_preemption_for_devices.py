@@ -1,0 +1,77 @@
+"""Pods that lack devices evict less important pods that have them; kube-scheduler's manner is to let them wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.config.gates import KUBE_COMPATIBLE, OWN_GATES
+from fairlead.config.schedulers import default_scheduler
+from fairlead.model import kinds as k
+from fairlead.testing.harness import Harness
+from tests.scenario.test_resource_claims import claim, device_class, devices, gpus, held, pod, template
+
+
+def priority(name: str, value: int) -> dict[str, Any]:
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+
+
+def full_cluster(**options: Any) -> Harness:
+    """Three nodes of two devices; every device is held by a pod of low priority."""
+    cluster = Harness(nodes=3, **options)
+    cluster.apply(device_class(), *[gpus(f"node-{at}") for at in range(3)])
+    cluster.apply(priority("low", 1), priority("high", 100), template("one", devices()), template("two", devices(2)))
+    cluster.apply(*[pod(f"low-{at}", of="one", priorityClassName="low") for at in range(6)])
+    cluster.run(30)
+    assert len(cluster.bindings()) == 6
+    return cluster
+
+
+def test_a_pod_gets_the_devices_of_less_important_pods() -> None:
+    cluster = full_cluster()
+    cluster.apply(pod("high", of="two", priorityClassName="high"))
+    cluster.run(60)
+    assert "high" in cluster.bindings()
+    left = [name for name in cluster.bindings() if name.startswith("low")]
+    assert len(left) == 4, "two devices of one node are two victims, not three"
+    assert len(held(cluster)) == len(set(held(cluster))) == 6
+
+
+def test_a_pod_of_equal_priority_waits() -> None:
+    cluster = full_cluster()
+    cluster.apply(pod("equal", of="one", priorityClassName="low"))
+    cluster.run(60)
+    assert "equal" not in cluster.bindings()
+    explanation = cluster.explain("equal")
+    assert explanation is not None
+    assert "Preemption is not helpful for scheduling" in explanation.message
+
+
+def test_what_is_freed_goes_to_the_pod_that_it_was_freed_for() -> None:
+    """New pods of low priority come while the victim leaves; none of them gets the device."""
+    cluster = full_cluster()
+    cluster.apply(pod("high", of="one", priorityClassName="high"))
+    cluster.apply(*[pod(f"next-{at}", of="one", priorityClassName="low") for at in range(3)])
+    cluster.run(90)
+    assert "high" in cluster.bindings()
+    assert not [name for name in cluster.bindings() if name.startswith("next")]
+    assert len(cluster.list(k.POD)) == 6 - 1 + 1 + 3
+
+
+def test_a_shared_claim_is_free_only_if_all_its_pods_go() -> None:
+    cluster = Harness(nodes=1)
+    cluster.apply(device_class(), gpus("node-0", 1), priority("low", 1), priority("high", 100))
+    cluster.apply(claim("ours", devices()), pod("a", shared="ours", priorityClassName="low"))
+    cluster.apply(pod("b", shared="ours", priorityClassName="high"))
+    cluster.run(30)
+    assert set(cluster.bindings()) == {"a", "b"}
+    cluster.apply(priority("middle", 50), template("one", devices()), pod("c", of="one", priorityClassName="middle"))
+    cluster.run(60)
+    assert set(cluster.bindings()) == {"a", "b"}, "the device stays with b, so evicting a would be for nothing"
+
+
+def test_compatible_with_kube_scheduler_nobody_is_evicted_for_devices() -> None:
+    gates = OWN_GATES | {KUBE_COMPATIBLE}
+    cluster = full_cluster(schedulers=[lambda _: default_scheduler(gates=gates)])
+    cluster.apply(pod("high", of="one", priorityClassName="high"))
+    cluster.run(60)
+    assert "high" not in cluster.bindings()
