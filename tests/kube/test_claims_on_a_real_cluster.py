@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -21,6 +23,7 @@ from tests.kube.test_volumes_on_a_real_cluster import Cluster, connected
 from tests.scenario.test_resource_claims import DRIVER, claim, device_class, devices, gpus, pod, template
 
 pytestmark = pytest.mark.kube
+MIG = "mig.example.com"
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +31,16 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     plane = ControlPlane(tmp_path_factory.mktemp("claims"))
     try:
         plane.start()
-        plane.start_controllers()
+        plane.start_controllers("--controllers=*,-node-lifecycle-controller")  # there are no kubelets to report
+        asyncio.run(make_class(plane))
         yield plane
     finally:
         plane.stop()
+
+
+async def make_class(plane: ControlPlane) -> None:
+    async with connected(plane) as cluster:
+        await cluster.make(kinds.DEVICE_CLASS, device_class())
 
 
 @asynccontextmanager
@@ -49,6 +58,10 @@ def has_node(doc: dict[str, Any]) -> bool:
     return bool(doc["spec"].get("nodeName"))
 
 
+def is_refused(doc: dict[str, Any]) -> bool:
+    return any(condition["status"] == "False" for condition in doc["status"].get("conditions") or ())
+
+
 async def remove(cluster: Cluster, *pods: str) -> None:
     for name in pods:
         with suppress(NotFound):
@@ -62,6 +75,15 @@ async def held(cluster: Cluster) -> list[str]:
     return sorted(
         result["device"] for allocation in allocations for result in allocation.get("devices", {}).get("results", ())
     )
+
+
+async def make_node(cluster: Cluster, name: str, *slices: dict[str, Any]) -> None:
+    capacity = {"cpu": "8", "memory": "8Gi", "pods": "110"}
+    await cluster.make(
+        kinds.NODE, {"metadata": {"name": name}, "status": {"capacity": capacity, "allocatable": capacity}}
+    )
+    for one in slices:
+        await cluster.make(kinds.RESOURCE_SLICE, one)
 
 
 async def until_free(cluster: Cluster) -> None:
@@ -78,11 +100,7 @@ async def test_upstreams_example_shapes_run_and_give_their_devices_back(plane: C
     }
     constraints = [{"matchAttribute": f"{DRIVER}/numa"}]
     async with connected(plane) as cluster, scheduling(cluster):
-        capacity = {"cpu": "8", "memory": "8Gi", "pods": "110"}
-        status = {"capacity": capacity, "allocatable": capacity}
-        await cluster.make(kinds.NODE, {"metadata": {"name": "n0"}, "status": status})
-        await cluster.make(kinds.DEVICE_CLASS, device_class())
-        await cluster.make(kinds.RESOURCE_SLICE, gpus("n0", 4))
+        await make_node(cluster, "n0", gpus("n0", 4))
         await cluster.make(kinds.RESOURCE_CLAIM_TEMPLATE, template("one", devices()))
         for name in ("each-0", "each-1"):
             await cluster.make(kinds.POD, pod(name, of="one"))
@@ -103,3 +121,83 @@ async def test_upstreams_example_shapes_run_and_give_their_devices_back(plane: C
             assert await held(cluster) == expected
             await remove(cluster, f"{name}-a", f"{name}-b")
             await until_free(cluster)
+
+
+def partitions(node: str) -> list[dict[str, Any]]:
+    """One card of which the whole or two halves can be had."""
+    pool = {"name": f"{node}-mig", "generation": 1, "resourceSliceCount": 2}
+    head = {"driver": MIG, "nodeName": node, "pool": pool}
+    counters = [{"name": "card", "counters": {"slices": {"value": "7"}}}]
+    devices = [
+        {
+            "name": name, "attributes": {"slices": {"int": slices}},
+            "consumesCounters": [{"counterSet": "card", "counters": {"slices": {"value": str(slices)}}}],
+        }
+        for name, slices in (("whole", 7), ("half-0", 3), ("half-1", 3))
+    ]  # fmt: skip
+    return [
+        {"metadata": {"name": f"{node}-counters"}, "spec": {**head, "sharedCounters": counters}},
+        {"metadata": {"name": f"{node}-partitions"}, "spec": {**head, "devices": devices}},
+    ]
+
+
+def partition(slices: int) -> dict[str, Any]:
+    selectors = [{"cel": {"expression": f'device.attributes["{MIG}"].slices == {slices}'}}]
+    exactly = {"deviceClassName": "mig", "count": 1, "selectors": selectors}
+    return {"devices": {"requests": [{"name": "a", "exactly": exactly}]}}
+
+
+async def test_a_card_is_given_whole_or_in_partitions_but_not_both(plane: ControlPlane) -> None:
+    async with connected(plane) as cluster, scheduling(cluster):
+        await make_node(cluster, "n1", *partitions("n1"))
+        selectors = [{"cel": {"expression": f'device.driver == "{MIG}"'}}]
+        await cluster.make(kinds.DEVICE_CLASS, {"metadata": {"name": "mig"}, "spec": {"selectors": selectors}})
+        for slices in (3, 7):
+            await cluster.make(kinds.RESOURCE_CLAIM_TEMPLATE, template(f"mig-{slices}", partition(slices)))
+        await cluster.make(kinds.POD, pod("half", of="mig-3"))
+        await cluster.until(kinds.POD, "half", has_node)
+        await cluster.make(kinds.POD, pod("whole", of="mig-7"))
+        await cluster.until(kinds.POD, "whole", is_refused)
+        assert await held(cluster) == ["half-0"]
+        await remove(cluster, "half")
+        await cluster.until(kinds.POD, "whole", has_node)
+        assert await held(cluster) == ["whole"]
+        await remove(cluster, "whole")
+        await until_free(cluster)
+
+
+async def killed_before_its_bind(plane: ControlPlane) -> None:
+    """Run a scheduler that is killed when it has written the claim of the next pod and is about to bind it."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.kube.doomed_scheduler", str(plane.kubeconfig)
+    )
+    try:
+        async with asyncio.timeout(60):
+            assert await process.wait() == -signal.SIGKILL
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+
+
+async def test_a_scheduler_killed_between_claim_and_bind_leaves_no_device_held_by_nobody(plane: ControlPlane) -> None:
+    async with connected(plane) as cluster:
+        await make_node(cluster, "n2", gpus("n2", 2))
+        on_n2 = {"nodeSelector": {"kubernetes.io/hostname": "n2"}}
+        await cluster.api.perform(
+            Write(Verb.PATCH, kinds.NODE, "", "n2", {"metadata": {"labels": {"kubernetes.io/hostname": "n2"}}})
+        )
+        await cluster.make(kinds.RESOURCE_CLAIM, claim("mine", devices()))
+        await cluster.make(kinds.POD, pod("survivor", shared="mine", **on_n2))
+        await killed_before_its_bind(plane)
+        assert not has_node(await cluster.read(kinds.POD, "survivor"))
+        status = (await cluster.read(kinds.RESOURCE_CLAIM, "mine"))["status"]
+        assert [user["name"] for user in status["reservedFor"]] == ["survivor"]
+        async with scheduling(cluster):  # another one takes over: the pod gets the device that is written down
+            await cluster.until(kinds.POD, "survivor", has_node)
+        assert (await cluster.read(kinds.RESOURCE_CLAIM, "mine"))["status"] == status
+        await cluster.make(kinds.RESOURCE_CLAIM, claim("orphan", devices()))
+        await cluster.make(kinds.POD, pod("never", shared="orphan", **on_n2))
+        await killed_before_its_bind(plane)
+        assert len(await held(cluster)) == 2
+        await remove(cluster, "never", "survivor")  # and here nobody takes over
+        await until_free(cluster)
