@@ -15,8 +15,9 @@ def timestamp(seconds: float) -> str:
     return _timestamp(int(seconds // 1))
 
 
+@lru_cache(maxsize=64)
 def micro_timestamp(seconds: float) -> str:
-    """A moment as a MicroTime, rounded to microseconds."""
+    """A moment as a MicroTime, rounded to microseconds. All events of one step have the same."""
     micros = round(seconds * 1_000_000)
     return f"{_timestamp(micros // 1_000_000)[:-1]}.{micros % 1_000_000:06d}Z"
 

@@ -28,19 +28,18 @@ class BindingsUnderWay(dict[str, Binding]):
 
     def attend(self, binding: Binding) -> None:
         """Its stage may have changed."""
-        uid = binding.pod.uid
-        if self.get(uid) is not binding:
-            return
+        uid = binding.entry.pod.uid
         if binding.stage is BindingStage.BINDING and binding.wake_at() is None:
-            self._attended.pop(uid, None)
-        else:
+            if self._attended and self._attended.get(uid) is binding:
+                del self._attended[uid]
+        elif self.get(uid) is binding:
             self._attended[uid] = binding
 
     def end(self, binding: Binding) -> None:
-        uid = binding.pod.uid
+        uid = binding.entry.pod.uid
         if self.get(uid) is binding:
             del self[uid]
-        if self._attended.get(uid) is binding:
+        if self._attended and self._attended.get(uid) is binding:
             del self._attended[uid]
 
     def wake_at(self) -> float | None:
