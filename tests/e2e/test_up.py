@@ -101,8 +101,9 @@ def test_data_is_there_the_next_time_and_only_missing_nodes_are_added(tmp_path: 
         up.signal(signal.SIGTERM)
         assert up.wait() == 0
         assert up.kubeconfig.exists(), "with --data the credentials live on"
-    with Up(tmp_path / "two", "--data", "../data") as up:
+    with Up(tmp_path / "two", "--shape", "4:cpu=64", "--data", "../data") as up:
         assert "2 nodes" in up.wait_ready(), "nobody asked for a number: what is there stays"
+        assert "--shape and --nodes-file add no nodes to the 2 that ../data has" in up.errors()
         up.signal(signal.SIGTERM)
         assert up.wait() == 0
     with Up(tmp_path / "three", "--nodes", "5", "--data", "../data") as up:

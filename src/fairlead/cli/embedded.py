@@ -189,9 +189,13 @@ class EmbeddedCluster:
                 f"--nodes {wanted} is fewer than the {len(known)} nodes that {self._origin()} has",
                 hint="leave --nodes away to keep them; `fairlead nodes remove` takes nodes out of a running cluster",
             )
-        missing = (
-            [] if known and self.options.fleet.nodes is None else self.options.fleet.documents(now=self._clock.now())
-        )
+        stays = bool(known) and wanted is None
+        if stays and (self.options.fleet.shapes or self.options.fleet.objects):
+            log.warning(
+                "--shape and --nodes-file add no nodes to the %d that %s has; --nodes N adds what is missing",
+                len(known), self._origin(),
+            )  # fmt: skip
+        missing = [] if stays else self.options.fleet.documents(now=self._clock.now())
         missing = [node for node in missing if node["metadata"]["name"] not in known]
         for start in range(0, len(missing), _AT_ONCE):
             with self.store.batch():

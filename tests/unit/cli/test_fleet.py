@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,33 @@ def test_a_wrong_file_is_told_by_file_and_field(tmp_path: Path, text: str, words
     path.write_text(text)
     with pytest.raises(ConfigError, match=words):
         read_fleet_file(path)
+
+
+def test_the_table_in_the_documentation_says_how_many_nodes_there_are() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "up.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (nothing|`--.*?) \| (.*) \|$", text.partition("## Data")[0], re.MULTILINE)
+    assert len(rows) == 9
+    for said, promised in rows:
+        for flags in re.findall(r"`(.*?)`", said) or [""]:
+            shapes = [
+                shape.replace("A", "cpu=64").replace("B", "cpu=2") for shape in re.findall(r"--shape (\S+)", flags)
+            ]
+            number = re.search(r"--nodes (\d+)", flags)
+            nodes = int(number[1]) if number else None
+            if promised.startswith("an error"):
+                with pytest.raises(ConfigError):
+                    fleet(*shapes, nodes=nodes)
+            else:
+                cpus = offered(fleet(*shapes, nodes=nodes), "cpu")
+                assert len(cpus) == int(promised.split()[0])
+                assert [cpus.count("64"), cpus.count("2")] == expected(promised, len(cpus), shapes)
+
+
+def expected(promised: str, total: int, shapes: list[str]) -> list[int]:
+    """How many nodes of shape A and of shape B a line of the table promises."""
+    if counted := re.search(r": (\d+) of A", promised):
+        return [int(counted[1]), total - int(counted[1])]
+    if "in turn" in promised:
+        return [total // 2, total // 2]
+    of_a = sum(int(shape.partition(":")[0]) for shape in shapes if ":cpu=64" in shape)
+    return [of_a, sum(int(shape.partition(":")[0]) for shape in shapes if ":cpu=2" in shape)]
