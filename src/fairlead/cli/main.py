@@ -53,6 +53,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "replay": CommandEntry(
         "fairlead.cli.replay:replay_command", "Decide recorded decisions again and show what differs."
     ),
+    "lab": CommandEntry(
+        "fairlead.cli.lab.command:lab_group", "Run experiments of the literature and compare with recorded runs."
+    ),
     "version": CommandEntry("fairlead.cli.about:version_command", "Print the version."),
     "completion": CommandEntry("fairlead.cli.about:completion_command", "Print the completion script of a shell."),
 }

@@ -71,7 +71,8 @@ class Audit:
         for pod in here:
             sums.update(pod.shape.request)
         for resource, column in table.requested.items():
-            if column[row] != sums.get(resource, 0):
+            claimed = table.claimed.get(resource)
+            if column[row] != sums.get(resource, 0) + (0 if claimed is None else claimed[row]):
                 return f"row {row} ({table.name(row)}) counts {column[row]} of {resource}, its pods {sums[resource]}"
         return ""
 
@@ -106,6 +107,8 @@ def _recount(cluster: Cluster, true: dict[int, dict[str, Pod]]) -> None:
     columns = [*table.requested.items()]
     for column in (*(column for _, column in columns), table.nonzero_cpu, table.nonzero_memory, table.pod_count):
         column[:] = np.zeros_like(column)
+    for resource, column in table.claimed.items():
+        table.requested_column(resource)[:] += column
     for row, pods in true.items():
         for pod in pods.values():
             for resource, column in columns:

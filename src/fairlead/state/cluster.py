@@ -307,6 +307,7 @@ class Cluster:
     def occupy(self, pod: Pod, row: int) -> tuple[HostPort, ...]:
         """Add a pod to a row: its requests, ports and claims, and its place at the end of the row's pods."""
         self._count(pod, row, 1)
+        self.table.version[row] += 1
         self.table.pods[row].append(pod)
         fresh = self.ports.add(row, pod.shape.host_ports) if pod.shape.host_ports else ()
         for index in self._indexes.values():
@@ -317,6 +318,7 @@ class Cluster:
         last = self.table.pods[row].pop()
         assert last is pod, "placements are undone in reverse order"
         self._count(pod, row, -1)
+        self.table.version[row] -= 1
         self.ports.remove(row, fresh_ports)
         for index in self._indexes.values():
             index.vacated(pod, row)
@@ -419,6 +421,7 @@ class Cluster:
             expected = np.zeros(table.capacity, dtype=np.int64)
             for row, pods in on_rows.items():
                 expected[row] = sum(pod.shape.request.get(resource, 0) for pod in pods)
+            expected += table.claimed.get(resource, 0)
             assert np.array_equal(column, expected), f"requested {resource} differs from the sum of the pods"
         for name, read in _SUMS:
             expected = np.zeros(table.capacity, dtype=np.int64)

@@ -18,8 +18,12 @@ from fairlead.model.records import record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster, Removal
+    from fairlead.state.table import ClaimAmounts
 
 
 @record(frozen=True, slots=True)
@@ -27,6 +31,14 @@ class Assigned:
     pod: Pod
     row: int
     fresh_ports: tuple[tuple[str, str, int], ...]
+
+
+@record(frozen=True, slots=True)
+class Claimed:
+    """Amounts taken on rows without a pod, once for every time that a row is named."""
+
+    rows: NDArray[np.int64]
+    amounts: ClaimAmounts
 
 
 @record(frozen=True, slots=True)
@@ -46,7 +58,7 @@ class Statement:
         self._cluster = cluster
         self._added = added
         self._removed = removed
-        self._operations: list[Assigned | Evicted] = []
+        self._operations: list[Assigned | Claimed | Evicted] = []
 
     def assign(self, pod: Pod, row: int) -> None:
         """Put a pod on a row."""
@@ -54,6 +66,11 @@ class Statement:
         self._operations.append(Assigned(pod, row, fresh))
         if self._added is not None:
             self._added(pod, row)
+
+    def claim(self, rows: NDArray[np.int64], amounts: ClaimAmounts) -> None:
+        """Take amounts on rows without a pod."""
+        self._cluster.table.claim(rows, amounts)
+        self._operations.append(Claimed(rows, amounts))
 
     def evict(self, pod: Pod, row: int) -> None:
         """Take a pod away from its row."""
@@ -73,14 +90,16 @@ class Statement:
                 self._cluster.undo_occupy(operation.pod, operation.row, operation.fresh_ports)
                 if self._removed is not None:
                     self._removed(operation.pod, operation.row)
+            elif isinstance(operation, Claimed):
+                self._cluster.table.undo_claim(operation.rows, operation.amounts)
             else:
                 self._cluster.undo_vacate(operation.pod, operation.removal)
                 if self._added is not None:
                     self._added(operation.pod, operation.removal.row)
 
-    def commit(self) -> tuple[Assigned | Evicted, ...]:
-        """Keep what was done: assigned pods become ASSUMED. Evictions are the API's to carry out, so the pods stay
-        where they are until it says that they are gone."""
+    def commit(self) -> tuple[Assigned | Claimed | Evicted, ...]:
+        """Keep what was done: assigned pods become ASSUMED, claims stay. Evictions are the API's to carry out, so the
+        pods stay where they are until it says that they are gone."""
         done = tuple(self._operations)
         assigned = [operation for operation in done if isinstance(operation, Assigned)]
         try:

@@ -6,14 +6,18 @@ rows asks the touch logs what changed since: `static` for what the Node object s
 `content` for what lies on the node (requests, ports, volumes), and `seen` for pods on it that the API showed again
 while nothing changed that plugins could count.
 
-Invariant: `requested[r][row]` is the sum of the requests of `pods[row]`, for every resource and row; `Cluster.check`
-recounts it. Rows at or above `high`, and rows whose `alive` is False, are never chosen.
+`version[row]` is raised with everything that takes room on a row, and by nothing else: it is what optimistic schedulers
+compare (state/optimistic.py). Room that comes free leaves it as it is.
+
+Invariant: `requested[r][row]` is the sum of the requests of `pods[row]`, for every resource and row, and of what is
+claimed there without a pod (`claimed`); `Cluster.check` recounts it. Rows at or above `high`, and rows whose `alive` is
+False, are never chosen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from fairlead.model.pod import Pod
     from fairlead.model.taints import Taint
 
+ClaimAmounts: TypeAlias = "Mapping[str, int] | Mapping[str, NDArray[np.int64]]"
 AnyNumber = TypeVar("AnyNumber", bound=np.generic)
 
 
@@ -46,8 +51,11 @@ class NodeTable:
         self.pod_count: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
         self.nonzero_cpu: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
         self.nonzero_memory: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        self.version: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
         self.allocatable: dict[str, NDArray[np.int64]] = {}
         self.requested: dict[str, NDArray[np.int64]] = {}
+        self.claimed: dict[str, NDArray[np.int64]] = {}
+        """The part of `requested` that no pod accounts for: claims of schedulers in an experiment."""
         self.labels = LabelColumns(capacity)
         self.taints: Interned[Taint] = Interned()
         self.features: Interned[str] = Interned()
@@ -170,6 +178,31 @@ class NodeTable:
         column = self.requested.get(resource)
         return self._resource(self.requested, resource) if column is None else column
 
+    def claim(self, rows: NDArray[np.int64], amounts: ClaimAmounts) -> None:
+        """Take amounts on rows without a pod, once for every time that a row is named. An amount is one number, or a
+        column with a number for each row up to the last that is named."""
+        times = self._count_claims(rows, amounts, 1)
+        self.version[: len(times)] += times
+
+    def release(self, rows: NDArray[np.int64], amounts: ClaimAmounts) -> None:
+        """Give claimed amounts back. Versions stay, because room that comes free harms no plan."""
+        self._count_claims(rows, amounts, -1)
+
+    def undo_claim(self, rows: NDArray[np.int64], amounts: ClaimAmounts) -> None:
+        """As if the claim had not been made."""
+        times = self._count_claims(rows, amounts, -1)
+        self.version[: len(times)] -= times
+
+    def _count_claims(self, rows: NDArray[np.int64], amounts: ClaimAmounts, sign: int) -> NDArray[np.int64]:
+        times = np.bincount(rows)
+        for resource, amount in amounts.items():
+            taken = times * (sign * amount)
+            self.requested_column(resource)[: len(times)] += taken
+            self._resource(self.claimed, resource)[: len(times)] += taken
+        for row in rows.tolist():
+            self.content.touch(row)
+        return times
+
     def _resource(self, columns: dict[str, NDArray[np.int64]], resource: str) -> NDArray[np.int64]:
         column = columns.get(resource)
         if column is None:
@@ -186,9 +219,10 @@ class NodeTable:
     def _grow(self, capacity: int) -> None:
         for name in (
             "alive", "unschedulable", "taint_code", "feature_code", "pod_count", "nonzero_cpu", "nonzero_memory",
+            "version",
         ):  # fmt: skip
             setattr(self, name, _grown(getattr(self, name), capacity))
-        for columns in (self.allocatable, self.requested):
+        for columns in (self.allocatable, self.requested, self.claimed):
             columns.update({resource: _grown(column, capacity) for resource, column in columns.items()})
         self.labels.grow(capacity)
         self.capacity = capacity

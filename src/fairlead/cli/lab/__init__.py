@@ -1,0 +1,1 @@
+"""`fairlead lab`: the laboratory's commands."""

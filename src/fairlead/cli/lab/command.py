@@ -1,0 +1,60 @@
+"""`fairlead lab reference DIR`: runs the experiments of a directory of recordings and compares."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from fairlead.lab.reference.checks import CheckOptions, CheckResult, run_checks
+from fairlead.lab.reference.directories import checks_of
+
+MOST_SHOWN = 5
+
+
+@click.group("lab")
+def lab_group() -> None:
+    """Experiments: other architectures and policies, held to recorded runs of the original programs."""
+
+
+@lab_group.command("reference")
+@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+@click.option("--only", multiple=True, metavar="PATTERN", help="Only what matches, or contains it; may be repeated.")
+@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="How many seeds are run.")
+@click.option("--all", "everything", is_flag=True, help="Everything that is recorded.")
+@click.option(
+    "--generator",
+    type=click.Choice(["recorded", "own"]),
+    default="recorded",
+    show_default=True,
+    help="Whose random numbers: those of the recording, to compare exactly, or our own, to compare means.",
+)
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes; one per core by default.")
+def reference_command(
+    directory: Path, only: tuple[str, ...], seeds: int | None, everything: bool, generator: str, workers: int | None
+) -> None:
+    """Play what a directory of recordings holds, and say how much of it agrees.
+
+    The exit code is 0 only if all of it does. Such a directory has the form of one of the four that docs/omega.md
+    describes.
+    """
+    options = CheckOptions(seeds, everything, generator == "own")
+    checks = checks_of(directory, options, only)
+    if not checks:
+        raise click.UsageError("nothing in the directory matches --only")
+    agreed = 0
+    for result in run_checks(checks, min(workers or os.cpu_count() or 1, len(checks))):
+        agreed += not result.differences
+        _show(result)
+    click.echo(f"{agreed} of {len(checks)} agree")
+    if agreed < len(checks):
+        raise SystemExit(1)
+
+
+def _show(result: CheckResult) -> None:
+    click.echo(f"{'differs' if result.differences else 'agrees '}  {result.name}")
+    for words in result.differences[:MOST_SHOWN]:
+        click.echo(f"         {words}")
+    if len(result.differences) > MOST_SHOWN:
+        click.echo(f"         and {len(result.differences) - MOST_SHOWN} more")

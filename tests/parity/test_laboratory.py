@@ -1,0 +1,18 @@
+"""Samples of the laboratory's reference runs: what the original programs recorded, run again by `fairlead lab`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairlead.lab.reference.checks import CheckOptions, ReferenceCheck
+from fairlead.lab.reference.directories import checks_of
+
+DATA = Path(__file__).parent / "data" / "lab"
+OMEGA = checks_of(DATA / "omega", CheckOptions())
+
+
+@pytest.mark.parametrize("check", OMEGA, ids=lambda check: check.name)
+def test_a_run_of_the_cluster_scheduler_simulator_is_repeated_exactly(check: ReferenceCheck) -> None:
+    assert check.differences() == []
