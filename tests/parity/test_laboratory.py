@@ -11,8 +11,14 @@ from fairlead.lab.reference.directories import checks_of
 
 DATA = Path(__file__).parent / "data" / "lab"
 OMEGA = checks_of(DATA / "omega", CheckOptions())
+POOL = checks_of(DATA / "gpu-policies", CheckOptions())
 
 
 @pytest.mark.parametrize("check", OMEGA, ids=lambda check: check.name)
 def test_a_run_of_the_cluster_scheduler_simulator_is_repeated_exactly(check: ReferenceCheck) -> None:
+    assert check.differences() == []
+
+
+@pytest.mark.parametrize("check", POOL, ids=lambda check: check.name)
+def test_every_job_of_a_batch_policy_starts_and_ends_as_recorded(check: ReferenceCheck) -> None:
     assert check.differences() == []

@@ -124,6 +124,12 @@ def _read_cell(path: Path) -> tuple[tuple[float, float], ...]:
     return tuple((float(row["cpus"]), float(row["mem"])) for row in read_rows(path, ("machine", "cpus", "mem")))
 
 
+def packed_or_not(path: Path) -> Path:
+    """A file, or the same packed if only that is there."""
+    packed = path.with_name(f"{path.name}.gz")
+    return packed if packed.is_file() and not path.is_file() else path
+
+
 def read_rows(path: Path, columns: tuple[str, ...] = ()) -> list[dict[str, str]]:
     """The lines of a CSV file, packed or not; an error names the file and the columns that it lacks."""
     try:

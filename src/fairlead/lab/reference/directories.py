@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.lab.omega.setup import ExperimentError
+from fairlead.lab.reference.gavel import gavel_checks, is_gavel
+from fairlead.lab.reference.gpu_policies import gpu_policy_checks, is_gpu_policies
 from fairlead.lab.reference.omega import is_omega, omega_checks
+from fairlead.lab.reference.openb import is_openb, openb_checks
 
 if TYPE_CHECKING:
     from fairlead.lab.reference.checks import CheckOptions, ReferenceCheck
 
 _KINDS: tuple[tuple[str, Callable[[Path], bool], Callable[[Path, CheckOptions], Iterator[ReferenceCheck]]], ...] = (
     ("omega: results.json and jobs_*.csv.gz", is_omega, omega_checks),
+    ("gpu-policies: results_per_job.csv.gz with list, policy and preemptions", is_gpu_policies, gpu_policy_checks),
+    ("openb: expected_allo.csv.gz", is_openb, openb_checks),
+    ("gavel: throughputs.csv and small.csv", is_gavel, gavel_checks),
 )
 
 

@@ -1,0 +1,44 @@
+"""The placement policies by the names of the reference files, each as a profile of scheduling plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from fairlead.framework.profile import Profile, profile_of
+from fairlead.plugins.gpu_share.fgd import FgdScore
+from fairlead.plugins.gpu_share.packing import BestFitScore, DotProductScore, GpuClusteringScore, GpuPackingScore
+from fairlead.plugins.gpu_share.share import GpuShare, any_fitting
+from fairlead.plugins.resources import NodeResourcesFit
+
+if TYPE_CHECKING:
+    from fairlead.framework.plugin import Plugin
+    from fairlead.plugins.gpu_share.fragmentation import TypicalPod
+
+PluginMaker: TypeAlias = "Callable[[Sequence[TypicalPod]], tuple[Plugin, ...]]"
+
+
+def _fgd(typical: Sequence[TypicalPod]) -> tuple[Plugin, ...]:
+    score = FgdScore(typical)
+    return GpuShare(score.choose), score
+
+
+_POLICIES: Mapping[str, PluginMaker] = {
+    "01-Random": lambda typical: (GpuShare(any_fitting),),
+    "02-DotProd": lambda typical: (GpuShare(), DotProductScore()),
+    "03-GpuClustering": lambda typical: (GpuShare(), GpuClusteringScore()),
+    "04-GpuPacking": lambda typical: (GpuShare(), GpuPackingScore()),
+    "05-BestFit": lambda typical: (GpuShare(), BestFitScore()),
+    "06-FGD": _fgd,
+}
+POLICY_NAMES = tuple(_POLICIES)
+RANDOM = "01-Random"
+
+
+def policy_profile(name: str, typical: Sequence[TypicalPod]) -> Profile:
+    """Filters by cpu, memory and GPUs, and the score of the policy alone."""
+    plugins = _POLICIES[name](typical)
+    fit = NodeResourcesFit()
+    profile = profile_of(name, (fit, *plugins))
+    points = {point: tuple(p for p in at if p is not fit or point != "score") for point, at in profile.points.items()}
+    return Profile(name=name, points=points)

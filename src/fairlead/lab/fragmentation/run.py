@@ -1,0 +1,164 @@
+"""One run: every arrival is tried once with the scheduler's own attempt, and what it does to the cluster is recorded.
+
+Ties go to the node with the smallest name, as in the original: nodes get their rows in the order of names, and the
+generator of the attempts always draws the first. The policy Random draws freely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairlead.engine.cycle.attempt import Committed, attempt
+from fairlead.engine.cycle.placement import Search
+from fairlead.framework.cycle import Cycle
+from fairlead.framework.evaluate import Evaluator
+from fairlead.lab.fragmentation.policies import RANDOM, policy_profile
+from fairlead.model import kinds
+from fairlead.model.flow import Change, Happened
+from fairlead.plugins.gpu_share.fragmentation import FragmentationMeasure, TypicalPod, typical_pods
+from fairlead.state.cluster import Cluster
+from fairlead.state.gpu_shares import MOST_GPUS, WHOLE, gpu_shares_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.profile import Profile
+    from fairlead.lab.fragmentation.trace import TraceNode, TracePod
+
+COLUMNS = 131
+"""Arrival ratios from 0 to 130 %."""
+
+
+class FirstOfEquals(Random):
+    """A generator for which the first of several equals is always the one drawn."""
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        return 0 if stop is None else start
+
+
+@dataclass(frozen=True)
+class FragmentationCurves:
+    """At each arrival ratio in whole percents: GPU allocated, and fragmented, in percents of all GPU, and fragmented in
+    percents of what is idle."""
+
+    allocated: NDArray[np.float64]
+    fragmented: NDArray[np.float64]
+    fragmented_idle: NDArray[np.float64]
+
+
+class _Recorder:
+    """The state of the one row that each placement changed, from which the curves are computed at the end."""
+
+    def __init__(self, cluster: Cluster, arrivals: int) -> None:
+        self.cluster = cluster
+        self.shares = gpu_shares_of(cluster)
+        self.arrived = np.zeros(arrivals + 1, dtype=np.int64)
+        self.row = np.full(arrivals + 1, -1, dtype=np.int64)
+        self.free = np.zeros((arrivals + 1, MOST_GPUS), dtype=np.int64)
+        self.cpu = np.zeros(arrivals + 1, dtype=np.int64)
+        self.first_free = self.shares.free[: cluster.table.high].copy()
+        self.first_cpu = self._cpu_left()
+
+    def _cpu_left(self) -> NDArray[np.int64]:
+        table = self.cluster.table
+        left: NDArray[np.int64] = table.allocatable_column("cpu") - table.requested_column("cpu")
+        return left[: table.high]
+
+    def note(self, number: int, asked: int, row: int) -> None:
+        self.arrived[number + 1] = self.arrived[number] + asked
+        if row >= 0:
+            table = self.cluster.table
+            self.row[number + 1] = row
+            self.free[number + 1] = self.shares.free[row]
+            self.cpu[number + 1] = table.allocatable_column("cpu")[row] - table.requested_column("cpu")[row]
+
+    def curves(self, measure: FragmentationMeasure) -> FragmentationCurves:
+        total = int(self.first_free.sum())
+        model = self.shares.model[: len(self.first_cpu)]
+        first = measure.of(self.first_free, self.first_cpu, model)
+        placed = np.flatnonzero(self.row >= 0)
+        after = np.concatenate(
+            [
+                measure.of(self.free[part], self.cpu[part], model[self.row[part]])
+                for part in np.array_split(placed, max(1, len(placed) // 1000))
+            ]
+        )
+        idle_now, waste_now = self.first_free.sum(axis=1), first.copy()
+        idle = np.full(len(self.row), total, dtype=np.float64)
+        waste = np.full(len(self.row), first.sum())
+        steps = np.zeros((2, len(self.row)))
+        for number, value in zip(placed.tolist(), after.tolist(), strict=True):
+            row = int(self.row[number])
+            left = int(self.free[number].sum())
+            steps[:, number] = left - idle_now[row], value - waste_now[row]
+            idle_now[row], waste_now[row] = left, value
+        idle += steps[0].cumsum()
+        waste += steps[1].cumsum()
+        ratio = np.rint(self.arrived / total * 100).astype(np.int64)
+        allocated = np.round((total - idle) / total * 100, 2)
+        fragmented = waste / total * 100
+        of_idle = np.divide(waste * 100, idle, out=np.zeros_like(waste), where=idle > 0)
+        return FragmentationCurves(*(_by_ratio(ratio, values) for values in (allocated, fragmented, of_idle)))
+
+
+def _by_ratio(ratio: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean of all records of a ratio; of its neighbours where there are none."""
+    counts = np.bincount(ratio, minlength=COLUMNS)[:COLUMNS]
+    sums = np.bincount(ratio, weights=values, minlength=COLUMNS)[:COLUMNS]
+    known = np.flatnonzero(counts)
+    return np.interp(np.arange(COLUMNS), known, sums[known] / counts[known])
+
+
+def place_all(
+    policy: str, nodes: Sequence[TraceNode], pods: Sequence[TracePod], coming: Sequence[TracePod], seed: int
+) -> FragmentationCurves:
+    """Try all arrivals with a policy. `pods` are the trace, from which the typical pods are taken."""
+    typical = typical_pods((pod.cpu, pod.gpu) for pod in pods)
+    return place_with(policy_profile(policy, typical), typical, nodes, coming, seed, by_name=policy != RANDOM)
+
+
+def place_with(
+    profile: Profile,
+    typical: Sequence[TypicalPod],
+    nodes: Sequence[TraceNode],
+    coming: Sequence[TracePod],
+    seed: int,
+    *,
+    by_name: bool = True,
+) -> FragmentationCurves:
+    """Try all arrivals with a profile; ties go to the smallest name, or are drawn."""
+    cluster = Cluster()
+    for node in sorted(nodes, key=lambda node: node.name):
+        _apply(cluster, kinds.NODE, node.document())
+    recorder = _Recorder(cluster, len(coming))
+    evaluator, search = Evaluator(profile), Search()
+    rng = FirstOfEquals() if by_name else Random(seed)
+    for number, pod in enumerate(coming):
+        document = pod.document(number)
+        compiled = _apply(cluster, kinds.POD, document)
+        cycle = Cycle(pod=compiled, cluster=cluster, profile=profile, now=0.0, rng=rng)
+        answer = attempt(cycle, evaluator, search)
+        placed = isinstance(answer, Committed)
+        recorder.note(number, pod.gpu.total, answer.placed.row if isinstance(answer, Committed) else -1)
+        if not placed:
+            cluster.apply(Change(Happened.DELETED, kinds.POD, document))
+    return recorder.curves(FragmentationMeasure(typical, gpu_shares_of(cluster)))
+
+
+def _apply(cluster: Cluster, kind: kinds.Kind, document: dict[str, Any]) -> Any:
+    applied = cluster.apply(Change(Happened.ADDED, kind, document))
+    assert applied is not None, cluster.refused[-1]
+    return applied.new
+
+
+def unallocated_at_full_arrival(curves: FragmentationCurves) -> float:
+    """GPU that nobody has, in percents, when as much has been asked for as there is."""
+    return 100 - float(curves.allocated[100])
+
+
+__all__ = ["WHOLE", "FirstOfEquals", "FragmentationCurves", "place_all", "place_with", "unallocated_at_full_arrival"]

@@ -1,0 +1,95 @@
+"""Nodes and pods of Alibaba's 2023 GPU trace, and the arrivals that the paper makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from fairlead.lab.omega.setup import read_rows
+from fairlead.state.gpu_shares import COUNT, MILLI, MODEL, NO_GPU, WHOLE, GpuRequest
+
+MIB = 1 << 20
+INFLATION = 1.3
+"""Arrivals ask for so many times the GPUs that there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceNode:
+    name: str
+    cpu: int
+    memory_mib: int
+    gpus: int
+    model: str
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "metadata": {"name": self.name, "uid": self.name, "labels": {MODEL: self.model} if self.model else {}},
+            "status": {
+                "allocatable": {
+                    "cpu": f"{self.cpu}m", "memory": f"{self.memory_mib}Mi", "pods": "10000", COUNT: str(self.gpus),
+                }
+            },
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TracePod:
+    name: str
+    cpu: int
+    memory_mib: int
+    gpu: GpuRequest
+
+    def document(self, number: int) -> dict[str, Any]:
+        """The pod as the `number`th arrival."""
+        gpu = self.gpu
+        annotations = {COUNT: str(gpu.count), MILLI: str(gpu.milli)} if gpu.count else {}
+        if gpu.models:
+            annotations[MODEL] = "|".join(sorted(gpu.models))
+        name = f"pod-{number}"
+        requests = {"cpu": f"{self.cpu}m", "memory": f"{self.memory_mib}Mi"}
+        return {
+            "metadata": {"name": name, "namespace": "default", "uid": name, "annotations": annotations},
+            "spec": {"containers": [{"name": "main", "resources": {"requests": requests}}]},
+        }
+
+
+def read_nodes(path: Path) -> list[TraceNode]:
+    return [
+        TraceNode(row["sn"], int(row["cpu_milli"]), int(row["memory_mib"]), int(row["gpu"]), row["model"])
+        for row in read_rows(path, ("sn", "cpu_milli", "memory_mib", "gpu", "model"))
+    ]
+
+
+def read_pods(path: Path) -> list[TracePod]:
+    columns = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec")
+    return [
+        TracePod(row["name"], int(row["cpu_milli"]), int(row["memory_mib"]), _request(row))
+        for row in read_rows(path, columns)
+    ]
+
+
+def _request(row: dict[str, str]) -> GpuRequest:
+    count = int(row["num_gpu"])
+    models = frozenset(filter(None, row["gpu_spec"].split("|")))
+    return GpuRequest(count, int(row["gpu_milli"]) if count == 1 else WHOLE, models) if count else NO_GPU
+
+
+def arrivals(pods: Sequence[TracePod], nodes: Sequence[TraceNode], rng: Random) -> list[TracePod]:
+    """The paper's inflation: all pods in random order, and random copies behind them until the next one would ask for
+    too much; or without random pods, if they ask for too much already."""
+    listed = sorted(pods, key=lambda pod: pod.name)
+    rng.shuffle(listed)
+    wanted = INFLATION * WHOLE * sum(node.gpus for node in nodes)
+    asked = sum(pod.gpu.total for pod in listed)
+    while asked > wanted:
+        asked -= listed.pop(rng.randrange(len(listed))).gpu.total
+    copies: list[TracePod] = []
+    while True:
+        pod = pods[rng.randrange(len(pods))]
+        if asked + pod.gpu.milli > wanted:  # the milli of one GPU, whatever the count, as in the original
+            return listed + copies
+        copies.append(pod)
+        asked += pod.gpu.total

@@ -1,0 +1,92 @@
+"""How much of the idle GPU of a node typical pods cannot use: the fragmentation measure of the FGD paper.
+
+For one typical pod, a node that could host it wastes the GPUs that are too small for it; any other node wastes all that
+is idle. The measure is the mean over the typical pods, weighted by how common they are. Everything is computed in
+columns over rows, GPUs and typical pods.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.state.gpu_shares import GpuRequest, GpuShares
+
+
+@dataclass(frozen=True, slots=True)
+class TypicalPod:
+    """A class of pods and its share of all pods."""
+
+    cpu: int
+    gpu: GpuRequest
+    weight: float
+
+
+def typical_pods(pods: Iterable[tuple[int, GpuRequest]], share: float = 0.95) -> tuple[TypicalPod, ...]:
+    """The most common classes of cpu and GPUs that together make up a share of all pods; their weights sum to 1."""
+    counts = Counter(pods)
+    wanted, found = share * counts.total(), 0
+    chosen: list[tuple[tuple[int, GpuRequest], int]] = []
+    for pod, count in counts.most_common():
+        if found >= wanted:
+            break
+        chosen.append((pod, count))
+        found += count
+    return tuple(TypicalPod(cpu, gpu, count / found) for (cpu, gpu), count in chosen)
+
+
+class FragmentationMeasure:
+    """The measure for one set of typical pods, on nodes whose models have the codes of a GpuShares."""
+
+    def __init__(self, pods: Sequence[TypicalPod], shares: GpuShares) -> None:
+        with_gpu = [pod for pod in pods if pod.gpu.count]
+        self._gpu = np.array([pod.gpu.milli for pod in with_gpu], dtype=np.int64)
+        self._count = np.array([pod.gpu.count for pod in with_gpu], dtype=np.int64)
+        self._cpu = np.array([pod.cpu for pod in with_gpu], dtype=np.int64)
+        self._weight = np.array([pod.weight for pod in with_gpu])
+        self._others = sum(pod.weight for pod in pods if not pod.gpu.count)
+        self._allowed = np.array([shares.allowed(pod.gpu) for pod in with_gpu]).T.reshape(-1, len(with_gpu))
+
+    def of(self, free: NDArray[np.int64], cpu: NDArray[np.int64], model: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The fragmentation of rows with so much free on each GPU, so much free cpu, and GPUs of a model."""
+        small, enough = self._too_small(free), self._large_enough(free)
+        return self._weighed(small.sum(axis=1), enough.sum(axis=1), free.sum(axis=1), cpu, model)
+
+    def after_sharing(
+        self, free: NDArray[np.int64], cpu: NDArray[np.int64], model: NDArray[np.int64], milli: int
+    ) -> NDArray[np.float64]:
+        """For each row and GPU, the fragmentation of the row when so much of that GPU is taken; `cpu` is what is left
+        then. Where the GPU has not so much, the number means nothing."""
+        small, enough = self._too_small(free), self._large_enough(free)
+        left = free - milli
+        smalls = small.sum(axis=1)[:, None, :] + (self._too_small(left) - small)
+        enoughs = enough.sum(axis=1)[:, None, :] + (self._large_enough(left) - enough)
+        idle = (free.sum(axis=1) - milli)[:, None]
+        return self._weighed(smalls, enoughs, idle, cpu[:, None], model[:, None])
+
+    def _too_small(self, free: NDArray[np.int64]) -> NDArray[np.int64]:
+        spread = free[..., None]
+        small: NDArray[np.int64] = spread * (spread < self._gpu)
+        return small
+
+    def _large_enough(self, free: NDArray[np.int64]) -> NDArray[np.int64]:
+        return (free[..., None] >= self._gpu).astype(np.int64)
+
+    def _weighed(
+        self,
+        small: NDArray[np.int64],
+        enough: NDArray[np.int64],
+        idle: NDArray[np.int64],
+        cpu: NDArray[np.int64],
+        model: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        hosts = (enough >= self._count) & ((cpu[..., None] >= self._cpu) & self._allowed[model])
+        wasted: NDArray[np.float64] = np.where(hosts, small, idle[..., None]) @ self._weight
+        return wasted + self._others * idle

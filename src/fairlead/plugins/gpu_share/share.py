@@ -1,0 +1,90 @@
+"""GpuShare: refuses nodes that lack GPUs for a pod, and gives it some when it is placed.
+
+Which GPU of the node a pod shares is the policy's to say: the one with least left that is enough, any, or the one that
+leaves the least fragmentation. Whole GPUs are the first that are free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from fairlead.framework.plugin import Scope
+from fairlead.framework.results.cached_plugin import CachedPlugin
+from fairlead.model.reasons import Code, Reason, Reject, Status
+from fairlead.state.gpu_shares import WHOLE, GpuRequest, GpuShares, gpu_request, gpu_request_error, gpu_shares_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.model.pod import Pod
+    from fairlead.state.nodes import Nodes
+
+GpuChoice: TypeAlias = "Callable[[Cycle, GpuShares, int, GpuRequest], int]"
+"""Which GPU of a row a pod shares; one of them fits."""
+
+
+def fullest(cycle: Cycle, shares: GpuShares, row: int, request: GpuRequest) -> int:
+    """The GPU with the least left that is enough."""
+    free = shares.free[row]
+    return int(np.where(free >= request.milli, free, WHOLE + 1).argmin())
+
+
+def any_fitting(cycle: Cycle, shares: GpuShares, row: int, request: GpuRequest) -> int:
+    fitting: list[int] = np.flatnonzero(shares.free[row] >= request.milli).tolist()
+    return fitting[cycle.rng.randrange(len(fitting))]
+
+
+def fitting_rows(shares: GpuShares, nodes: Nodes, request: GpuRequest) -> NDArray[np.bool_]:
+    """Which rows have GPUs for a request, of a model that will do."""
+    if not request.count:
+        return nodes.all()
+    free = shares.free[nodes.positions()]
+    enough: NDArray[np.bool_] = (free >= request.milli).sum(axis=1) >= request.count
+    return enough & shares.allowed(request)[shares.model[nodes.positions()]]
+
+
+def gpu_cache_key(pod: Pod) -> Hashable:
+    """What the answers of these plugins depend on of a pod."""
+    return (*pod.shape.request.items(), gpu_request(pod.annotations))
+
+
+class GpuShare(CachedPlugin):
+    name = "Open-Gpu-Share"
+    scope = Scope.ROW
+    reads = frozenset({"annotations"})
+    _REASON = Reason(name, "node(s) didn't have enough free GPU")
+
+    def __init__(self, choice: GpuChoice = fullest) -> None:
+        self._choice = choice
+
+    def cache_key(self, pod: Pod) -> Hashable:
+        return gpu_request(pod.annotations)
+
+    def prepare(self, cycle: Cycle) -> Status | None:
+        error = gpu_request_error(cycle.pod.annotations)
+        return Status(Code.UNRESOLVABLE, (error,)) if error else None
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        request = gpu_request(cycle.pod.annotations)
+        if request.count:
+            yield Reject(self._REASON, ~fitting_rows(gpu_shares_of(cycle.cluster), nodes, request))
+
+    def reserve(self, cycle: Cycle, row: int) -> Status | None:
+        request = gpu_request(cycle.pod.annotations)
+        if request.count:
+            shares = gpu_shares_of(cycle.cluster)
+            shares.take(cycle.pod.uid, row, self._gpus(cycle, shares, row, request), request.milli)
+        return None
+
+    def _gpus(self, cycle: Cycle, shares: GpuShares, row: int, request: GpuRequest) -> Sequence[int]:
+        if request.shared:
+            return (self._choice(cycle, shares, row, request),)
+        whole: list[int] = np.flatnonzero(shares.free[row] == WHOLE).tolist()
+        return whole[: request.count]
+
+    def unreserve(self, cycle: Cycle, row: int) -> None:
+        gpu_shares_of(cycle.cluster).give_back(cycle.pod.uid)

@@ -1,0 +1,208 @@
+"""Pods that share GPUs: who is refused, which GPU is given, and the scores of the FGD paper, against plain loops."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairlead.engine.cycle.attempt import Committed, attempt
+from fairlead.engine.cycle.placement import Search
+from fairlead.framework.cycle import Cycle
+from fairlead.framework.evaluate import Evaluator
+from fairlead.lab.fragmentation.policies import POLICY_NAMES, policy_profile
+from fairlead.lab.fragmentation.run import FirstOfEquals
+from fairlead.lab.fragmentation.trace import TraceNode, TracePod, arrivals
+from fairlead.model import kinds
+from fairlead.model.flow import Change, Happened
+from fairlead.plugins.gpu_share.fgd import FgdScore
+from fairlead.plugins.gpu_share.fragmentation import FragmentationMeasure, TypicalPod, typical_pods
+from fairlead.state.cluster import Cluster
+from fairlead.state.gpu_shares import COUNT, INDEX, MILLI, MODEL, NO_GPU, GpuRequest, gpu_shares_of
+from fairlead.state.nodes import Nodes
+
+ANY: frozenset[str] = frozenset()
+HALF, TWO = GpuRequest(1, 500, ANY), GpuRequest(2, 1000, ANY)
+TYPICAL = (
+    TypicalPod(8000, GpuRequest(1, 300, ANY), 0.4),
+    TypicalPod(4000, GpuRequest(1, 1000, frozenset({"T4"})), 0.2),
+    TypicalPod(16000, GpuRequest(2, 1000, ANY), 0.3),
+    TypicalPod(1000, NO_GPU, 0.1),
+)
+
+
+class GpuCluster:
+    """A cluster and a policy that places pods on it."""
+
+    def __init__(self, *nodes: TraceNode, policy: str = "06-FGD") -> None:
+        self.cluster = Cluster()
+        for node in nodes:
+            self.add(kinds.NODE, node.document())
+        self.profile = policy_profile(policy, TYPICAL)
+        self.evaluator = Evaluator(self.profile)
+        self.count = 0
+
+    def add(self, kind: kinds.Kind, document: dict[str, Any]) -> Any:
+        applied = self.cluster.apply(Change(Happened.ADDED, kind, document))
+        assert applied is not None
+        return applied.new
+
+    def place(self, gpu: GpuRequest, *, cpu: int = 1000, annotations: dict[str, str] | None = None) -> Any:
+        self.count += 1
+        document = TracePod("p", cpu, 1, gpu).document(self.count)
+        document["metadata"]["annotations"].update(annotations or {})
+        pod = self.add(kinds.POD, document)
+        cycle = Cycle(pod=pod, cluster=self.cluster, profile=self.profile, now=0.0, rng=FirstOfEquals())
+        return attempt(cycle, self.evaluator, Search())
+
+    def node_of(self, gpu: GpuRequest, **more: Any) -> str:
+        answer = self.place(gpu, **more)
+        return self.cluster.table.name(answer.placed.row) if isinstance(answer, Committed) else ""
+
+    def free(self, row: int = 0) -> list[int]:
+        shares = gpu_shares_of(self.cluster)
+        free: list[int] = shares.free[row, : shares.gpus[row]].tolist()
+        return free
+
+
+def node(name: str, *, gpus: int = 4, cpu: int = 64000, model: str = "T4") -> TraceNode:
+    return TraceNode(name, cpu, 1 << 18, gpus, model)
+
+
+def test_whole_gpus_are_the_first_that_are_free() -> None:
+    world = GpuCluster(node("a"))
+    world.node_of(HALF)
+    world.node_of(TWO)
+    assert world.free() == [500, 0, 0, 1000]
+
+
+@pytest.mark.parametrize(("policy", "free"), [("05-BestFit", [1000, 200, 1000]), ("06-FGD", [1000, 200, 1000])])
+def test_a_shared_gpu_is_used_up_before_another_is_begun(policy: str, free: list[int]) -> None:
+    world = GpuCluster(node("a", gpus=3), policy=policy)
+    bound = TracePod("p", 1000, 1, HALF).document(0)
+    bound["metadata"]["annotations"][INDEX] = "1"
+    bound["spec"]["nodeName"] = "a"
+    world.add(kinds.POD, bound)
+    world.node_of(GpuRequest(1, 300, ANY))
+    assert world.free() == free
+
+
+def test_gpus_of_a_pod_that_goes_are_free_again() -> None:
+    world = GpuCluster(node("a"))
+    world.node_of(TWO)
+    world.cluster.apply(Change(Happened.DELETED, kinds.POD, TracePod("p", 1000, 1, TWO).document(1)))
+    assert world.free() == [1000] * 4
+
+
+def test_a_node_of_another_model_is_refused() -> None:
+    world = GpuCluster(node("a", model="P100"), node("b", model="T4"))
+    assert world.node_of(GpuRequest(1, 1000, frozenset({"T4", "V100"}))) == "b"
+    assert world.node_of(GpuRequest(1, 1000, frozenset({"A100"}))) == ""
+
+
+def test_an_annotation_that_cannot_be_understood_is_named() -> None:
+    failure = GpuCluster(node("a")).place(NO_GPU, annotations={COUNT: "2", MILLI: "500"})
+    assert "parts can be had of one GPU only" in failure.message
+    failure = GpuCluster(node("a")).place(NO_GPU, annotations={COUNT: "many"})
+    assert f"annotation {COUNT}: 'many' is no number from 0 to 8" in failure.message
+
+
+def test_packing_prefers_used_gpus_then_used_nodes() -> None:
+    world = GpuCluster(node("a"), node("b"), policy="04-GpuPacking")
+    world.node_of(GpuRequest(1, 1000, frozenset({"T4"})))
+    world.add(kinds.NODE, node("0").document())
+    assert world.node_of(HALF) == "a"
+    assert world.node_of(HALF) == "a"
+    assert world.free() == [0, 0, 1000, 1000]
+
+
+def test_clustering_prefers_nodes_with_pods_of_the_same_kind() -> None:
+    world = GpuCluster(node("a"), node("b"), policy="03-GpuClustering")
+    assert world.node_of(TWO) == "a"
+    assert world.node_of(HALF) == "b"
+    assert world.node_of(TWO) == "a"
+    assert world.node_of(HALF) == "b"
+
+
+def test_typical_pods_are_the_most_common_ones() -> None:
+    pods = [(1, HALF)] * 60 + [(2, TWO)] * 36 + [(3, NO_GPU)] * 4
+    assert [(pod.cpu, pod.weight) for pod in typical_pods(pods)] == [(1, 60 / 96), (2, 36 / 96)]
+
+
+def test_arrivals_ask_for_1_3_times_the_gpus() -> None:
+    nodes, pods = [node("a"), node("b")], [TracePod(f"p{i}", 1, 1, HALF) for i in range(4)]
+    coming = arrivals(pods, nodes, Random(1))
+    assert sum(pod.gpu.total for pod in coming) == 10_000
+    assert {pod.name for pod in coming[:4]} == {pod.name for pod in pods}
+
+
+# ---- the measure and the score, against loops ----
+
+
+def plain_fragmentation(free: list[int], cpu: int, model: str) -> float:
+    waste = 0.0
+    for pod in TYPICAL:
+        fitting = sum(left >= pod.gpu.milli for left in free)
+        hosts = pod.gpu.count > 0 and cpu >= pod.cpu and fitting >= pod.gpu.count
+        if hosts and (not pod.gpu.models or model in pod.gpu.models):
+            waste += pod.weight * sum(left for left in free if left < pod.gpu.milli)
+        else:
+            waste += pod.weight * sum(free)
+    return waste
+
+
+def plain_score(free: list[int], cpu: int, model: str, request: GpuRequest) -> int:
+    before, best = plain_fragmentation(free, cpu + 1000, model), -1
+    whole = [gpu for gpu, left in enumerate(free) if left == 1000]
+    ways = (
+        [[gpu] for gpu, left in enumerate(free) if left >= request.milli]
+        if request.shared
+        else [whole[: request.count]]
+    )
+    for way in ways:
+        after = [left - request.milli * (gpu in way) for gpu, left in enumerate(free)]
+        fall = before - plain_fragmentation(after, cpu, model)
+        best = max(best, int(100 / (1 + np.exp(-fall / 1000))))
+    return best
+
+
+@pytest.mark.parametrize("request_", [HALF, TWO, GpuRequest(1, 1000, ANY), NO_GPU, GpuRequest(1, 70, ANY)])
+def test_scores_in_columns_are_those_of_a_plain_loop(request_: GpuRequest) -> None:
+    rng = Random(7)
+    models = ["T4", "P100"]
+    world = GpuCluster(*(node(f"n{i}", model=models[i % 2]) for i in range(60)))
+    shares = gpu_shares_of(world.cluster)
+    table = world.cluster.table
+    for row in range(60):
+        shares.free[row, :4] = [rng.choice([0, 70, 250, 300, 500, 999, 1000, 1000]) for _ in range(4)]
+        table.requested_column("cpu")[row] = rng.choice([0, 48000, 50000, 57000, 62000])
+    measure = FragmentationMeasure(TYPICAL, shares)
+    cpu = Nodes(table).free("cpu")
+    found = measure.of(shares.free[:60], cpu, shares.model[:60]).tolist()
+    plain = [plain_fragmentation(shares.free[row, :4].tolist(), int(cpu[row]), models[row % 2]) for row in range(60)]
+    assert found == pytest.approx(plain)
+    pod = world.add(kinds.POD, TracePod("p", 1000, 1, request_).document(1))
+    cycle = Cycle(pod=pod, cluster=world.cluster, profile=world.profile, now=0.0, rng=Random())
+    scores = FgdScore(TYPICAL).score(cycle, Nodes(table)).tolist()
+    for row in range(60):
+        free = shares.free[row, :4].tolist()
+        if sum(left >= request_.milli for left in free) >= request_.count:
+            assert scores[row] == plain_score(free, int(cpu[row]) - 1000, models[row % 2], request_)
+
+
+@pytest.mark.parametrize("policy", POLICY_NAMES)
+def test_no_gpu_is_given_twice(policy: str) -> None:
+    rng = Random(3)
+    world = GpuCluster(*(node(f"n{i}", gpus=rng.choice([1, 2, 4]), cpu=32000) for i in range(6)), policy=policy)
+    for _ in range(80):
+        world.node_of(rng.choice([HALF, TWO, GpuRequest(1, 1000, ANY), GpuRequest(1, 130, ANY), NO_GPU]))
+    shares = gpu_shares_of(world.cluster)
+    assert shares.free.min() >= 0
+    assert shares.free.sum() < shares.gpus.sum() * 1000 / 4
+    world.cluster.check()
+
+
+def test_the_model_of_a_node_is_its_label() -> None:
+    assert node("a", model="T4").document()["metadata"]["labels"] == {MODEL: "T4"}
