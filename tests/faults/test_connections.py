@@ -225,6 +225,22 @@ def test_a_leader_that_was_stopped_longer_than_its_lease_may_not_write_when_it_w
     elect(play)
 
 
+def test_a_leader_never_takes_back_a_lease_that_another_took_however_long_it_was_stopped() -> None:
+    """It stops in every place in which it could find the other's lease run out by its own clock."""
+
+    async def play(elector: Elector, line: Line, task: asyncio.Task[None], store: Store) -> None:
+        lease = store.read(LEASE, "kube-system", "l")
+        taken = {**lease, "spec": {**lease["spec"], "holderIdentity": "other", "leaseTransitions": 7}}
+        store.perform(Write(Verb.UPDATE, LEASE, "kube-system", "l", taken))
+        elector._valid = lambda: elector.leader == "me"  # type: ignore[method-assign]
+        with pytest.raises(LeadershipLost):
+            await task
+        assert store.read(LEASE, "kube-system", "l")["spec"]["holderIdentity"] == "other"
+        assert not elector.may_write
+
+    elect(play)
+
+
 def test_who_may_write_has_sent_its_renewal_before_another_could_take_over() -> None:
     async def play(elector: Elector, line: Line, task: asyncio.Task[None], store: Store) -> None:
         line.down = True

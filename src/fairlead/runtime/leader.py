@@ -93,7 +93,8 @@ class Elector:
     def may_write(self) -> bool:
         """Whether nobody else can hold the lease yet. To be asked before each write: a process that was stopped for a
         while wakes up with writes in hand and a lease that is another's."""
-        return self._monotonic() < self._renewed_at + self._election.renew
+        in_time = self._monotonic() < self._renewed_at + self._election.renew
+        return in_time and self.leader == self._election.identity
 
     @property
     def healthy(self) -> bool:
@@ -145,7 +146,7 @@ class Elector:
             await self._sleep(pause)
             began = self._monotonic()
             left = self._renewed_at + self._election.renew - began
-            if left > 0 and await self._attempt(within=left / 2):
+            if left > 0 and await self._attempt(within=left / 2, renewing=True):
                 pause = self._election.retry
             elif self.leader != self._election.identity or not self.may_write:
                 raise LeadershipLost(f"lost the lease {self._election.namespace}/{self._election.name}")
@@ -153,11 +154,12 @@ class Elector:
                 # The next attempt comes sooner the less time is left; one that hung has waited enough already.
                 pause = max(0.05, min(self._election.retry, left / 4) - (self._monotonic() - began))
 
-    async def _attempt(self, *, within: float | None = None) -> bool:
+    async def _attempt(self, *, within: float | None = None, renewing: bool = False) -> bool:
         """Take or renew the lease; False if it is another's, or the API would not have it. `within` bounds each
-        request, in seconds."""
+        request, in seconds. Who is `renewing` takes it from nobody, however long ago the holder was heard of: another
+        has written meanwhile, and work that went on would not know of it."""
         try:
-            return await self._take(within)
+            return await self._take(within, renewing=renewing)
         except TimeoutError:
             log.warning("lease %s: no answer within %.1f s", self._election.name, within)
             return False
@@ -165,7 +167,7 @@ class Elector:
             log.info("lease %s: %s", self._election.name, error)
             return False
 
-    async def _take(self, within: float | None) -> bool:
+    async def _take(self, within: float | None, *, renewing: bool) -> bool:
         election = self._election
         if self.leading:
             try:
@@ -177,9 +179,9 @@ class Elector:
             async with asyncio.timeout(within):
                 self._notice(await self._api.get(LEASE, election.namespace, election.name))
         except NotFound:
-            await self._put(self._record({}), create=True, within=within)
+            await self._put(self._record({}), create=True, within=within)  # AlreadyExists if another was quicker
             return True
-        if self.leader not in ("", election.identity) and self._valid():
+        if self.leader != election.identity and (renewing or (self.leader and self._valid())):
             return False
         await self._put(self._record(_spec(self._seen)), within=within)
         return True
