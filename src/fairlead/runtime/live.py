@@ -2,8 +2,8 @@
 
 Watches, writes, the lease and the API server are on the event loop. Each controller's `step` runs in a thread of its
 own, so a slow plugin delays scheduling only. Changes are collected in an inbox while a step runs and given to the next
-step, so a step sees a state that does not move. A controller sleeps until something is in its inbox or its `wake_at`
-has come. Questions (`ask`) are answered on its thread, between two steps.
+step, so a step sees a state that does not move. A controller sleeps until something is in its inbox, its `wake_at` has
+come, or it has been idle for a while. Questions (`ask`) are answered on its thread, between two steps.
 
     (standing by ─▶) waiting for first lists ─▶ step ─▶ writes ─▶ doze ─▶ step ...   ─stop▶ finish writes ─▶ ended
 
@@ -69,11 +69,14 @@ OnTurn = Callable[["Controller"], None]
 @dataclass(frozen=True, slots=True)
 class RuntimeLimits:
     """`in_flight` writes per controller; `stop_within` seconds for a step and its writes to end when stopped;
-    `list_within` seconds that a controller waits for the objects of a watch that it adds while running."""
+    `list_within` seconds that a controller waits for the objects of a watch that it adds while running; `idle` seconds
+    without anything to do until a controller steps all the same, for what it does now and then, as the scheduler's
+    audit of its table."""
 
     in_flight: int = 64
     stop_within: float = 5.0
     list_within: float = 5.0
+    idle: float = 2.0
 
 
 _LIMITS = RuntimeLimits()
@@ -207,7 +210,8 @@ class _Driver:
                 if len(self.controller.watches) > self._followed:
                     await self._follow_more()
                 else:
-                    await self._doze(wake_at)
+                    idle_until = self._clock.now() + self._limits.idle
+                    await self._doze(idle_until if wake_at is None else min(wake_at, idle_until))
             if left := await self.writer.finish(self._limits.stop_within):
                 log.warning("%d writes given up at the end", left, extra={"controller": self.name})
         finally:
