@@ -163,6 +163,48 @@ def test_a_patch_that_says_what_is_just_being_said_needs_no_request() -> None:
     run_virtually(play())
 
 
+def pod_that_says(message: str, version: str, uid: str = "p") -> Doc:
+    conditions = [{"type": "PodScheduled", "status": "False", "message": message, "lastTransitionTime": "then"}]
+    return {"metadata": {"name": "p", "uid": uid, "resourceVersion": version}, "status": {"conditions": conditions}}
+
+
+class Answering(Api):
+    """Answers each patch with the pod as it is then; `told` is what the watch has shown of it so far."""
+
+    version = 10
+    told: Doc | None = None
+
+    async def perform(self, write: Write) -> Doc:
+        await super().perform(write)
+        self.version += 1
+        return pod_that_says(write.body["status"]["conditions"][0]["message"], str(self.version))
+
+    def mirrored(self, kind: Kind, namespace: str, name: str) -> Doc | None:
+        return self.told
+
+
+def test_a_patch_that_has_become_true_while_it_waited_is_not_sent() -> None:
+    async def play() -> None:
+        api = Answering(1.0)
+        desk = Desk(api, mirrored=api.mirrored)
+        for message in ("no room", "no room", "room on one", "no room"):  # each before the watch shows the last
+            desk.writer.submit([status("p", message)])
+            await asyncio.sleep(2)
+        assert [write.body["status"]["conditions"][0]["message"] for _, write in api.done] == [
+            "no room", "room on one", "no room",
+        ]  # fmt: skip
+        assert [reply.error for reply in desk.replies] == [None] * 4
+        api.told = pod_that_says("by somebody else", "99")
+        desk.writer.submit([status("p", "no room")])
+        await asyncio.sleep(2)
+        api.told = pod_that_says("no room", "100", uid="another pod of the name")
+        desk.writer.submit([status("p", "no room")])
+        await asyncio.sleep(2)
+        assert len(api.done) == 5
+
+    run_virtually(play())
+
+
 def test_patches_are_joined_as_if_one_had_come_after_the_other() -> None:
     queue = WriteQueue()
     nominated = Write(Verb.PATCH, POD, "n", "p", {"metadata": {"uid": "p"}, "status": {"nominatedNodeName": "a"}},

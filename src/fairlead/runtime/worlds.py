@@ -87,7 +87,7 @@ class Remote:
         return self.view.follow(watches, wake)
 
     def writer(self, deliver: Deliver, *, in_flight: int) -> Writer:
-        return ConcurrentWriter(self._api, deliver, in_flight=in_flight, rules=self._rules)
+        return ConcurrentWriter(self._api, deliver, in_flight=in_flight, rules=self._rules, mirrored=self.view.known)
 
     async def run(self) -> None:
         await self.view.run()

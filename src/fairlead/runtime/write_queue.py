@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.errors import NotSent, TooManyRequests, Unreachable
 from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Reply, Verb, Write
+from fairlead.runtime.known_state import is_status_patch, without_times
 
 if TYPE_CHECKING:
     from fairlead.errors import ApiError
@@ -35,9 +36,6 @@ MOST_EVENTS = 1000
 """Events that may wait. More than that tell nobody anything, and client-go drops them too."""
 _SLOW_FACTOR, _SLOW_SECONDS = 5.0, 0.1
 """An answer is slow when it takes this many times as long as the quickest lately, and this much longer."""
-
-
-_TIMES = frozenset({"lastTransitionTime", "lastProbeTime", "transitionID"})
 
 
 class WriteClass(IntEnum):
@@ -176,7 +174,7 @@ class WriteQueue:
 
     def _drop_statuses(self, lane: _Lane) -> list[Reply]:
         """The pod has a node now: that it had none need not be said any more."""
-        dropped = [queued for queued in lane.waiting if _is_status_patch(queued.write)]
+        dropped = [queued for queued in lane.waiting if _is_pod_status(queued.write)]
         for queued in dropped:
             lane.waiting.remove(queued)
             self._waiting[queued.rank] -= 1
@@ -240,14 +238,14 @@ class WriteQueue:
             ready.popleft()
         return False
 
-    def done(self, queued: Queued, now: float, seconds: float, error: ApiError | None) -> None:
-        """It was answered after so many seconds. The next write to its object may go."""
+    def done(self, queued: Queued, now: float, seconds: float, error: ApiError | None, *, sent: bool = True) -> None:
+        """It was answered after so many seconds, or need not be `sent`. The next write to its object may go."""
         write = queued.write
         lane = self._lanes.get((write.kind.storage, write.namespace, write.name or f"?{id(write)}"))
         if lane is None:
             return  # given up meanwhile
         self._on_the_way[lane.rank] -= 1
-        if lane.rank is WriteClass.STATUS:
+        if lane.rank is WriteClass.STATUS and sent:
             self.statuses.answered(now, seconds, error)
         lane.current = None
         if lane.waiting:
@@ -281,7 +279,7 @@ def _shares(in_flight: int) -> tuple[int, int, int, int]:
     return max(1, in_flight - statuses - 2 * small), small, statuses, small
 
 
-def _is_status_patch(write: Write) -> bool:
+def _is_pod_status(write: Write) -> bool:
     return write.verb is Verb.PATCH and write.subresource == "status" and write.kind is kinds.POD
 
 
@@ -292,7 +290,7 @@ def merged_patch(old: Write, new: Write) -> Write | None:
         and old.kind is new.kind
         and (old.subresource, old.patch_type, old.params) == (new.subresource, new.patch_type, new.params)
     )
-    if not alike or not _only_status(old) or not _only_status(new):
+    if not alike or not is_status_patch(old) or not is_status_patch(new):
         return None
     if old.body.get("metadata") != new.body.get("metadata"):
         return None
@@ -307,21 +305,7 @@ def _says_the_same(old: Write, new: Write) -> bool:
     """Whether two patches differ in nothing but the moment at which they were made."""
     if merged_patch(old, new) is None:
         return False
-    return bool(_without_times(old.body) == _without_times(new.body))
-
-
-def _without_times(body: Any) -> Any:
-    if isinstance(body, dict):
-        return {name: _without_times(value) for name, value in body.items() if name not in _TIMES}
-    return [_without_times(each) for each in body] if isinstance(body, list) else body
-
-
-def _only_status(write: Write) -> bool:
-    return (
-        write.patch_type in (PatchType.STRATEGIC, PatchType.MERGE)
-        and isinstance(write.body, dict)
-        and set(write.body) <= {"metadata", "status"}
-    )
+    return bool(without_times(old.body) == without_times(new.body))
 
 
 def _merged(old: Mapping[str, Any], new: Mapping[str, Any], *, by_type: bool) -> dict[str, Any]:

@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fairlead.errors import ApiError, InternalError, NotSent
 from fairlead.model.flow import Doc, Reply, Write
+from fairlead.runtime.known_state import KnownState
 from fairlead.runtime.write_queue import Queued, WriteFigures, WriteQueue, class_of
 
 if TYPE_CHECKING:
     from fairlead.api.client.retry import Throttle
     from fairlead.api.port import ClusterApi
     from fairlead.api.store.store import Store
+    from fairlead.runtime.known_state import Mirrored
 
 log = logging.getLogger("fairlead.runtime")
 
@@ -79,7 +81,10 @@ class ConcurrentWriter:
         *,
         in_flight: int = 64,
         rules: SendingRules = _ANY_TIME,
+        mirrored: Mirrored = lambda kind, namespace, name: None,
     ) -> None:
+        """`mirrored` returns what a watch last told of an object."""
+        self._known = KnownState(mirrored)
         self._api = api
         self._deliver = deliver
         self._rules = rules
@@ -119,7 +124,7 @@ class ConcurrentWriter:
                 if throttle is not None:
                     self._tokens[events] += 1
                     self._start(self._send_with_token(throttle, events=events))
-                elif (queued := self._queue.take(events=events)) is not None:
+                elif (queued := self._take(events=events)) is not None:
                     self._start(self._send(queued))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -134,9 +139,19 @@ class ConcurrentWriter:
                 await asyncio.sleep(delay)
         finally:
             self._tokens[events] -= 1
-        queued = self._queue.take(events=events)
+        queued = self._take(events=events)
         if queued is not None:
             await self._send(queued)
+
+    def _take(self, *, events: bool) -> Queued | None:
+        """The next to send. Patches that have become true meanwhile are answered without a request."""
+        while (queued := self._queue.take(events=events)) is not None:
+            doc = self._known.says_already(queued.write)
+            if doc is None:
+                return queued
+            self._queue.done(queued, _now(), 0.0, None, sent=False)
+            self._deliver(queued.replies(doc, None))
+        return None
 
     async def _send(self, queued: Queued) -> None:
         began = _now()
@@ -145,6 +160,8 @@ class ConcurrentWriter:
         else:
             reply = Reply(queued.write, None, NotSent("this process does not lead (any more)"))
         ended = _now()
+        if reply.error is None:
+            self._known.answered(queued.write, reply.doc)
         self._queue.done(queued, ended, ended - began, reply.error)
         self._rules.answered(reply)
         self._deliver(queued.replies(reply.doc, reply.error))

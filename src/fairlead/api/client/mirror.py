@@ -81,6 +81,10 @@ class Mirror:
                 return doc
         return None
 
+    def known(self, kind: Kind, namespace: str, name: str) -> Doc | None:
+        """The same for a kind that perhaps nobody watches."""
+        return self.get(kind, namespace, name) if kind in self._by_kind else None
+
     def list(self, kind: Kind, namespace: str = "") -> Iterator[Doc]:
         widest, *others = self._of(kind)
         if not others or not _narrowed(widest.watch):
