@@ -47,8 +47,9 @@ class Quarantine:
             return ""
         return held.reason
 
-    def forget(self, key: str) -> None:
-        self.held.pop(key, None)
+    def next_end(self, after: float) -> float | None:
+        """When the time of the next object is over that ends later than this; None if there is none."""
+        return min((held.until for held in self.held.values() if held.until > after), default=None)
 
     def sweep(self, now: float) -> None:
         """Forget what has behaved for as long again as it was kept apart."""

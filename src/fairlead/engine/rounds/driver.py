@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from fairlead.engine.quarantine import Quarantine
 from fairlead.engine.rounds.action_table import run_actions
 from fairlead.engine.rounds.closing import close_round
+from fairlead.engine.rounds.narrowing import Narrowing
 from fairlead.engine.rounds.opening import CarriedOver, open_round
 from fairlead.engine.rounds.requests import TaskRequests
 from fairlead.engine.rounds.shards import NodeShards
@@ -74,9 +75,12 @@ class RoundDriver:
         self.counted = 0
         self._running: Iterator[None] | None = None
         self._broken_off = False
+        """Whether the next round comes at once, because this one went without somebody."""
+        self._narrowing = Narrowing(cluster, self.quarantine)
         self._cycles: dict[str, Cycle] = {}
         self._next_at: float | None = None
         self._changed = False
+        self._opened_at = float("-inf")
         self._first_row = 0
         self._promised: dict[str, str] | None = None
         self._tasks: dict[str, Task] = {}
@@ -101,7 +105,10 @@ class RoundDriver:
     def wake_at(self, now: float) -> float | None:
         if self._running is not None:
             return now
-        return self._next_at if self._changed or self._goes_by_the_clock() else None
+        if self._changed or self._goes_by_the_clock():
+            return self._next_at
+        ends = self.quarantine.next_end(self._opened_at)
+        return None if ends is None else max(ends, self._next_at or ends)
 
     def _goes_by_the_clock(self) -> bool:
         return any(enabled.plugin.timed for tier in self.rounds.tiers for enabled in tier)
@@ -145,8 +152,8 @@ class RoundDriver:
             self._count_time(self.meter, self.meter.clock() - began)
         round = self.round
         if round is None:
-            self._next_at = now + self.rounds.period
-            return [], []
+            self._set_next(now)
+            return [], writes
         binds, round.outcome.binds = round.outcome.binds, []
         if self.meter is not None:
             self.meter.lapses.extend(assumed((task for task, _ in binds), now))
@@ -158,9 +165,12 @@ class RoundDriver:
         self._cycles = round.cycles
         if self._running is None:
             self.round, self._closed = None, round
-            self._next_at = now if self._broken_off else now + self.rounds.period
-            self._broken_off = False
+            self._set_next(now)
         return binds, writes
+
+    def _set_next(self, now: float) -> None:
+        self._next_at = now if self._broken_off else now + self.rounds.period
+        self._broken_off = False
 
     def _count_time(self, meter: Meter, spent: float) -> None:
         """Add the time of a slice; a round takes as long as its slices together."""
@@ -174,7 +184,7 @@ class RoundDriver:
         return self._tally.figures(self._closed)
 
     def _open(self, now: float) -> None:
-        self._changed = False
+        self._changed, self._opened_at = False, now
         self.counted += 1
         began = self.meter.clock() if self.meter is not None else 0.0
         self.round = open_round(
@@ -183,7 +193,7 @@ class RoundDriver:
             uid=f"{self.profile.name}-{self.counted}-{self._rng.getrandbits(64):016x}",
             now=now,
             rng=self._rng,
-            carried=self._carried_over(),
+            carried=self._carried_over(now),
             witness=self._tally.begin(now, self.meter),
             meter=self.meter,
         )
@@ -194,17 +204,19 @@ class RoundDriver:
             self._leave_out_quarantined(self.round)
         self._running = run_actions(self.round)
 
-    def _carried_over(self) -> CarriedOver:
+    def _carried_over(self, now: float) -> CarriedOver:
         promised = {} if self.rounds.quirks.forgets_promised_hyper_nodes else self._promised
-        return CarriedOver(self._first_row, promised, self._tasks, self._shards.own())
+        left_out = self._narrowing.left_out(now)
+        return CarriedOver(self._first_row, promised, self._tasks, self._shards.own(), left_out)
 
     def _run_slice(self, interrupted_by: Sized) -> list[Write]:
         round = self.round
         assert round is not None
         assert self._running is not None
         for _ in range(self.rounds.slice):
+            round.attempting = None
             if next(self._running, _END) is _END:
-                return self._close(round)
+                return self._close(round) + self._search_on(round.now)
             if interrupted_by:
                 break
         self._suspend(round)
@@ -212,23 +224,38 @@ class RoundDriver:
 
     def _break_off(self, error: Exception, now: float) -> list[Write]:
         """A plugin or an action failed. What was committed stands, and the next round comes without the job that was
-        being tried, at once; the pods of other profiles never notice."""
+        being tried, at once; if nobody was, it comes without half of those who could be to blame. The pods of other
+        profiles never notice."""
         words = f"{type(error).__name__}: {error}"
         self._complaints.append(f"round {self.counted} of {self.profile.name}: {words}")
         self._running = None
         self._changed = True
         round = self.round
-        if round is None:
-            self.quarantine.raised["opening a round"] += 1
-            return []
-        round.overlay.hide()
-        task = round.attempting
+        task = None if round is None else round.attempting
+        if round is not None:
+            round.overlay.hide()
         if task is None or task.job is None:
-            self.quarantine.raised["a round"] += 1
+            self.quarantine.raised["opening a round" if round is None else "a round"] += 1
+            self._narrowing.failed(self.rounds.partition, error, now)
+            self._broken_off = self._narrowing.searching
             return []
         reason = self.quarantine.put(task.job.uid, "a job of a round", error, now=now, fingerprint=_looks(task.job))
         self._broken_off = True
-        return self._writer.raised(round, task.job, reason)
+        pods = self._cluster.pods
+        return self._writer.raised((pods[uid].seen for uid in task.job.tasks if uid in pods), reason, now)
+
+    def _search_on(self, now: float) -> list[Write]:
+        """A round came to its end: go on with the search for whom rounds fail over, if there is one. When the culprit
+        is found, its pods say why they wait."""
+        if not self._narrowing.searching:
+            return []
+        culprit = self._narrowing.succeeded(now)
+        self._broken_off = self._changed = True
+        if culprit is None:
+            return []
+        key, reason = culprit
+        self._complaints.append(f"rounds of {self.profile.name} failed over {key}: {reason}")
+        return self._writer.raised(self._narrowing.pods_of(key), reason, now)
 
     def _leave_out_quarantined(self, round: Round) -> None:
         for uid in [uid for uid in self.quarantine.held if uid in round.jobs]:

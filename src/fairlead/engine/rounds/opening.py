@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairlead.engine.rounds.narrowing import queue_key
 from fairlead.engine.rounds.requests import TaskRequests
 from fairlead.framework.job import Job, SubJob, Task
 from fairlead.framework.partition import Sharding
@@ -53,12 +54,14 @@ class CarriedOver:
     `promised` are the hypernodes in which room was made for sub-jobs, by the sub-jobs' uids; None if that is not known
     and has to be read from the pods. `known` are tasks of earlier rounds, to be used again; the round adds its own.
     `own_nodes` are the nodes of the scheduler's NodeShard, if it has one. `first_row` is where the next search begins.
+    `left_out` are the groups and queues without which the round is opened, because rounds fail with them.
     """
 
     first_row: int = 0
     promised: Mapping[str, str] | None = None
     known: dict[str, Task] = field(default_factory=dict)
     own_nodes: Collection[str] = ()
+    left_out: Collection[str] = ()
 
 
 def open_round(
@@ -93,7 +96,7 @@ def open_round(
         resources=resources,
         overlay=TrialOverlay(cluster),
         jobs={},
-        queues={queue.name: QueueState(queue) for queue in cluster.object_index.of(kinds.VC_QUEUE).values()},
+        queues=_queues(cluster, carried.left_out),
         rows=rows,
         total=_total(resources, rows),
         tiers=Tiers(rounds.tiers, disagreement_restarts=rounds.quirks.disagreement_restarts_tier),
@@ -104,7 +107,7 @@ def open_round(
         meter=meter,
     )
     round.tiers.witness = witness
-    _gather_jobs(round, rounds)
+    _gather_jobs(round, rounds, carried.left_out)
     requests.leave_out_uncounted(round.jobs.values())
     _gather_tasks(round, rounds, requests, carried.known)
     for job in round.jobs.values():
@@ -162,13 +165,18 @@ def _total(resources: RoundResources[Task], rows: NDArray[np.int32]) -> Amounts:
 # ---- jobs ----
 
 
-def _gather_jobs(round: Round, rounds: Rounds) -> None:
+def _queues(cluster: Cluster, left_out: Collection[str]) -> dict[str, QueueState]:
+    queues = cluster.object_index.of(kinds.VC_QUEUE).values()
+    return {queue.name: QueueState(queue) for queue in queues if queue_key(queue.name) not in left_out}
+
+
+def _gather_jobs(round: Round, rounds: Rounds, left_out: Collection[str]) -> None:
     object_index = round.cluster.object_index
     classes = object_index.of(kinds.PRIORITY_CLASS)
     default = next((known.value for known in classes.values() if known.global_default), 0)
     for group in object_index.of(kinds.VC_POD_GROUP).values():
         queue = group.queue or rounds.default_queue
-        if queue in round.queues and rounds.partition.has_group(group):
+        if queue in round.queues and rounds.partition.has_group(group) and group.key not in left_out:
             known = classes.get(group.priority_class)
             job = Job(group, queue=queue, priority=default if known is None else known.value)
             round.jobs[job.uid] = job

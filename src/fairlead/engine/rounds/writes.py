@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fairlead.model.flow import Change, Doc
     from fairlead.model.group import GroupCondition
     from fairlead.model.kinds import Kind
+    from fairlead.model.pod import Pod
 
 _WAITING_PHASES = ("Unknown", "Pending", "Inqueue")
 
@@ -88,18 +89,17 @@ class RoundWriter:
             ),
         ]
 
-    def raised(self, round: Round, job: Job, reason: str) -> list[Write]:
+    def raised(self, pods: Iterable[Pod], reason: str, now: float) -> list[Write]:
         """A job that raised is left alone for a while; its pods say why."""
         writes: list[Write] = []
-        for task in job.tasks.values():
-            pod_state = round.cluster.pods.get(task.uid)
-            if pod_state is None or pod_state.seen.node_name:
+        for pod in pods:
+            if pod.node_name:
                 continue
-            patch = status_patch(pod_state.seen, now=round.now, reason="SchedulerError", message=reason)
+            patch = status_patch(pod, now=now, reason="SchedulerError", message=reason)
             writes += [patch] if patch is not None else []
             writes += self._recorder.record(
-                pod_state.seen, now=round.now, controller=self._name, kind="Warning", reason="FailedScheduling",
-                action="Scheduling", note=reason,
+                pod, now=now, controller=self._name, kind="Warning", reason="FailedScheduling", action="Scheduling",
+                note=reason,
             )  # fmt: skip
         return writes
 

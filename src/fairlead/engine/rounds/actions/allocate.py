@@ -46,7 +46,9 @@ class _Allocation:
                 continue
             job = jobs.pop()
             before = len(round.outcome.binds)
-            if self._allocate(job):
+            wants_more = self._allocate(job)
+            round.attempting = None  # what raises from here on compares jobs
+            if wants_more:
                 jobs.push(job)
             if len(round.outcome.binds) > before or not self._in_strict_order(queue):
                 self._queues.push(queue)
