@@ -59,8 +59,8 @@ SEED ?=
 fuzz: $(READY)
 	FAIRLEAD_REAL=$$(tools/real/build.sh) FAIRLEAD_FUZZ=$(N) FAIRLEAD_FUZZ_SEED=$(SEED) $(BIN)/pytest -m kube tests/kube/fuzz $(ARGS)
 
-# Faults, overload and restarts on the real API server, for as long as is wanted: `make soak MINUTES=60`, and the same
-# with kube-scheduler: `make soak ARGS='--scheduler kube'`; `--only cuts,lost` chooses.
+# Faults, overload and restarts on the real API server, then pods that come and go for as long as is wanted: `make soak
+# MINUTES=60`, and the same with kube-scheduler: `make soak ARGS='--scheduler kube'`; `--only cuts,lost` chooses.
 MINUTES ?= 30
 soak: $(READY)
 	FAIRLEAD_KILLS=1000 $(BIN)/pytest tests/e2e/test_journal_kill.py tests/scenario/test_volcano_jobs_killed.py

@@ -1,4 +1,4 @@
-"""`make soak MINUTES=30`: every scenario in turn until the time is over, then a table of what was found.
+"""`make soak MINUTES=30`: every scenario once and then the churn for the rest of the time; a line for each.
 
 python -m soak --minutes 30 [--scheduler kube] [--only cuts,lost]
 """
@@ -9,33 +9,45 @@ import argparse
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 from soak.churn import churn
 from soak.overload import overload
-from soak.scenarios import SCENARIOS
+from soak.scenarios import SCENARIOS, Outcome
+from soak.stage import FAIRLEAD, KUBE
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--scheduler", choices=("fairlead", "kube"), default="fairlead")
+    parser.add_argument("--minutes", type=float, default=30.0, help="how long the churn takes")
+    parser.add_argument("--scheduler", choices=(FAIRLEAD, KUBE), default=FAIRLEAD)
     parser.add_argument("--only", default="", help="names of scenarios, separated by commas")
     chosen = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    scenarios = {**SCENARIOS, "overload": overload, "churn": lambda name: churn(name, minutes=chosen.minutes / 3)}
+    signal.signal(signal.SIGTERM, _end)
+    scenarios: dict[str, Callable[[str], Outcome]] = {
+        **SCENARIOS, "overload": overload, "churn": lambda name: churn(name, minutes=chosen.minutes),
+    }  # fmt: skip
     names = chosen.only.split(",") if chosen.only else list(scenarios)
-    ends, problems = time.monotonic() + 60 * chosen.minutes, 0
-    while True:
-        for name in names:
+    if unknown := [name for name in names if name not in scenarios]:
+        parser.error(f"there is no scenario {unknown[0]}; there are {', '.join(scenarios)}")
+    problems = 0
+    for name in names:
+        began = time.monotonic()
+        try:
             outcome = scenarios[name](chosen.scheduler)
-            print(f"{chosen.scheduler}: {outcome.line()}", flush=True)
-            for problem in outcome.verdict.problems:
-                print(f"  {problem}", flush=True)
-                problems += 1
-            if time.monotonic() > ends:
-                return min(1, problems)
-        if chosen.only:
-            return min(1, problems)
+        except TimeoutError as error:
+            print(f"{chosen.scheduler}: {name}: {error}", flush=True)
+            problems += 1
+            continue
+        print(f"{chosen.scheduler}: {outcome.line()} ({time.monotonic() - began:.0f} s)", flush=True)
+        for problem in outcome.verdict.problems:
+            print(f"  {problem}", flush=True)
+            problems += 1
+    return min(1, problems)
+
+
+def _end(number: int, frame: object) -> None:
+    sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,11 @@ from typing import Any
 
 Doc = dict[str, Any]
 PODS = "/api/v1/namespaces/default/pods"
+GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
+QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GROUP = "scheduling.k8s.io/group-name"
+Call = tuple[str, str, Any]
 
 
 @dataclass
@@ -58,7 +63,7 @@ class Cluster:
         doc: Doc = json.loads(content)
         return doc
 
-    def many(self, calls: list[tuple[str, str, Any]], *, at_once: int = 16) -> None:
+    def many(self, calls: list[Call], *, at_once: int = 16) -> None:
         with ThreadPoolExecutor(at_once) as pool:
             list(pool.map(lambda one: self.call(*one), calls))
 
@@ -82,6 +87,27 @@ class Cluster:
         items: list[Doc] = self.call("GET", "/api/v1/pods?resourceVersion=0")["items"]
         return items
 
+    def define(self, definitions: list[Doc]) -> None:
+        """Custom resources, served when this returns."""
+        for doc in definitions:
+            self.call("POST", DEFINITIONS, doc)
+        ends = time.monotonic() + 60
+        for doc in definitions:
+            while not self._is_established(doc["metadata"]["name"]):
+                if time.monotonic() > ends:
+                    raise TimeoutError(f"{doc['metadata']['name']} is not established")
+                time.sleep(0.1)
+
+    def _is_established(self, name: str) -> bool:
+        conditions = self.call("GET", f"{DEFINITIONS}/{name}").get("status", {}).get("conditions", [])
+        return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+
+    def make_queue(self, name: str) -> None:
+        """A queue that is open, which is otherwise the work of a controller that does not run here."""
+        kind = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"}
+        self.call("POST", QUEUES, {**kind, "metadata": {"name": name}, "spec": {"weight": 1}})
+        self.call("PATCH", f"{QUEUES}/{name}/status", {"status": {"state": "Open"}})
+
     def delete(self, name: str) -> None:
         try:
             self.call("DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0})
@@ -89,7 +115,7 @@ class Cluster:
             if error.code != 404:
                 raise
 
-    def wait_bound(self, names: list[str], seconds: float) -> float:
+    def wait_bound(self, names: list[str], seconds: float, *, pause: float = 0.25) -> float:
         """Until all of these have nodes; the answer is how long it took. A TimeoutError names who has none."""
         began = time.monotonic()
         wanted = set(names)
@@ -99,7 +125,7 @@ class Cluster:
                 return time.monotonic() - began
             if time.monotonic() - began > seconds:
                 raise TimeoutError(f"{len(wanted - bound)} pods have no node: {sorted(wanted - bound)[:5]}")
-            time.sleep(0.25)
+            time.sleep(pause)
 
 
 def node(name: str, cpu: str = "8", **more: Any) -> Doc:
@@ -118,9 +144,19 @@ def pod(
     if priority:
         spec["priorityClassName"] = priority
     if group:
-        metadata["annotations"] = {"scheduling.k8s.io/group-name": group}
+        metadata["annotations"] = {GROUP: group}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def priority_class(name: str, value: int) -> Doc:
     return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+
+
+def pod_group(name: str, minimum: int, *, priority: str = "") -> Doc:
+    spec = {"minMember": minimum, "queue": "default", **({"priorityClassName": priority} if priority else {})}
+    return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
+
+
+def gone_at_once(name: str) -> Call:
+    """The deletion of a pod without a grace period."""
+    return ("DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0})

@@ -33,6 +33,8 @@ class Passed:
     agent: str
     status: int
     lost: bool = False
+    sender: str = ""
+    """Who the scheduler said it was when it last took the lease."""
 
 
 @dataclass
@@ -63,6 +65,8 @@ class Proxy:
     log: list[Passed] = field(default_factory=list)
     port: int = 0
     seed: int = 1
+    passes_tokens: bool = False
+    """Whether requests keep the token that they came with; otherwise they get `token`."""
 
     def __post_init__(self) -> None:
         self._rng = random.Random(self.seed)
@@ -161,7 +165,8 @@ class Proxy:
 
     async def _forward(self, request: web.BaseRequest, transport: asyncio.Transport, body: bytes) -> web.StreamResponse:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP}
-        headers["Authorization"] = f"Bearer {self.token}"
+        if not self.passes_tokens:
+            headers["Authorization"] = f"Bearer {self.token}"
         url = self.upstream + request.raw_path
         try:
             async with self._session.request(request.method, url, headers=headers, data=body or None) as answer:
@@ -206,7 +211,8 @@ class Proxy:
         return response
 
     def _note(self, request: web.BaseRequest, status: int) -> Passed:
-        passed = Passed(time.time(), request.method, request.path, request.headers.get("User-Agent", ""), status)
+        agent = request.headers.get("User-Agent", "")
+        passed = Passed(time.time(), request.method, request.path, agent, status, sender=self.identity)
         self.log.append(passed)
         return passed
 

@@ -1,26 +1,31 @@
 """What happens in a soak: one function per kind of trouble, each on a control plane of its own and with a verdict.
 
-A scenario brings a load, lets the proxy misbehave while it is worked on, stops the trouble, gives the scheduler time,
-and asks the validator. `volcano` scenarios are fairlead's alone.
+A scenario brings a load in both manners, lets the proxy misbehave while it is worked on, stops the trouble, gives the
+scheduler time, and asks the validator. With kube-scheduler the load is as large, and has no gangs.
 """
 
 from __future__ import annotations
 
+import base64
+import os
 import random
 import signal
+import threading
 import time
 import urllib.error
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from soak.cluster import PODS, node, pod, priority_class
+from soak.cluster import GROUPS, PODS, Cluster, gone_at_once, pod, pod_group, priority_class
+from soak.load import Load
+from soak.odd import odd_objects
 from soak.stage import Instance, Stage, staged
 
 if TYPE_CHECKING:
-    from soak.validator import Verdict
+    from pathlib import Path
 
-PATIENCE = 120.0
+    from soak.validator import Verdict
 
 
 @dataclass
@@ -37,18 +42,6 @@ class Outcome:
 Trouble = Callable[[Stage, Instance], None]
 
 
-def _names(prefix: str, count: int) -> list[str]:
-    return [f"{prefix}-{at}" for at in range(count)]
-
-
-def _settle(stage: Stage, expected: list[str]) -> None:
-    try:
-        stage.cluster.wait_bound(expected, PATIENCE)
-    except TimeoutError as error:
-        stage.say(str(error))
-    time.sleep(2)
-
-
 def _quiet(stage: Stage) -> None:
     for instance in stage.instances:
         faults = instance.proxy.faults
@@ -57,24 +50,29 @@ def _quiet(stage: Stage) -> None:
         faults.cut_every = None
 
 
-def _through(scheduler: str, title: str, trouble: Trouble, *, pods: int = 300, seconds: float = 20.0) -> Outcome:
+def _judged(title: str, load: Load, figures: dict[str, float] | None = None, *, leading: bool = False) -> Outcome:
+    """The outcome of a load that had its time; `leading` if instances took turns."""
+    logs = [one.proxy.log for one in load.stage.instances] if leading else []
+    verdict = load.stage.validator.verdict(expected=load.expected, minimums=load.minimums, logs=logs)
+    return Outcome(title, verdict, figures or {})
+
+
+def _through(scheduler: str, title: str, trouble: Trouble, *, pods: int = 288, seconds: float = 20.0) -> Outcome:
     """Pods arrive while something is wrong."""
     with staged(scheduler, nodes=20) as stage:
-        instance = stage.start()
-        stage.cluster.make_pods(["first"])
-        stage.cluster.wait_bound(["first"], 60)
+        instance, load = stage.start(), Load(stage)
+        load.begin()
         began = time.time()
         trouble(stage, instance)
-        names = _names("p", pods)
         parts = max(1, int(seconds / 2))
         for at in range(parts):
-            stage.cluster.make_pods(names[at::parts], cpu="500m")
+            load.make(f"p{at}", pods // parts, cpu="500m")
             time.sleep(max(0.0, 2.0 - (time.time() - began - 2 * at)))
         _quiet(stage)
-        _settle(stage, names)
+        load.settle()
         requests = len([one for one in instance.proxy.log if one.at >= began])
         figures = {"requests per pod": requests / pods, "connections": float(instance.proxy.connections)}
-        return Outcome(title, stage.validator.verdict(expected=set(names)), figures)
+        return _judged(title, load, figures)
 
 
 def cuts(scheduler: str) -> Outcome:
@@ -113,26 +111,24 @@ def nonsense(scheduler: str) -> Outcome:
     def trouble(stage: Stage, instance: Instance) -> None:
         instance.proxy.faults.nonsense = True
 
-    return _through(scheduler, "a line that is no event", trouble, pods=50, seconds=4)
+    return _through(scheduler, "a line that is no event", trouble, pods=64, seconds=4)
 
 
 def silence(scheduler: str) -> Outcome:
     """All watches fall silent without a goodbye, as behind a proxy that died: how long is it blind?"""
     with staged(scheduler, nodes=5) as stage:
-        instance = stage.start()
-        stage.cluster.make_pods(["first"])
-        stage.cluster.wait_bound(["first"], 60)
+        instance, load = stage.start(), Load(stage)
+        load.begin()
         instance.proxy.faults.silent_before = time.time()
-        stage.cluster.make_pods(["unseen"])
+        load.make("unseen", 16)
         began = time.time()
-        _settle(stage, ["unseen"])
-        figures = {"blind seconds": time.time() - began - 2}
-        return Outcome("silent connections", stage.validator.verdict(expected={"unseen"}), figures)
+        load.settle(400)
+        return _judged("silent connections", load, {"blind seconds": time.time() - began - 2})
 
 
 def api_killed(scheduler: str) -> Outcome:
     def trouble(stage: Stage, instance: Instance) -> None:
-        stage.cluster.make_pods(_names("before", 100))
+        stage.cluster.make_pods([f"before-{at}" for at in range(100)], cpu="50m")
         stage.plane.restart_api_server()
 
     return _through(scheduler, "API server killed", trouble)
@@ -142,164 +138,210 @@ def etcd_stopped(scheduler: str) -> Outcome:
     """etcd does not answer for 20 s: writes hang, and some are done although they timed out."""
 
     def trouble(stage: Stage, instance: Instance) -> None:
-        etcd = next(process for name, process in stage.plane._running if name == "etcd")
-        stage.cluster.make_pods(_names("before", 100))
-        etcd.send_signal(signal.SIGSTOP)
+        stage.cluster.make_pods([f"before-{at}" for at in range(100)])
+        stage.plane.signal("etcd", signal.SIGSTOP)
         time.sleep(20)
-        etcd.send_signal(signal.SIGCONT)
+        stage.plane.signal("etcd", signal.SIGCONT)
 
-    return _through(scheduler, "etcd stopped for 20 s", trouble, pods=200, seconds=6)
+    return _through(scheduler, "etcd stopped for 20 s", trouble, pods=192, seconds=6)
 
 
 def leader_killed_and_stopped(scheduler: str) -> Outcome:
-    """Two candidates: the leader is stopped for longer than its lease in the middle of its work, then continued."""
+    """Two candidates. The leader is killed in the middle of its work, and starts again as a candidate; then the new
+    leader is stopped for longer than its lease, and goes on when the lease is another's."""
     with staged(scheduler, nodes=20) as stage:
-        first = stage.start("alpha", elect=True)
-        stage.cluster.make_pods(["first"])
-        stage.cluster.wait_bound(["first"], 90)
+        load, first = Load(stage), stage.start("alpha", elect=True)
+        load.begin()
         second = stage.start("beta", elect=True)
-        time.sleep(5)
-        names = _names("p", 400)
-        stage.cluster.make_pods(names[:300], cpu="100m")
-        first.kill(signal.SIGSTOP)
-        stage.cluster.make_pods(names[300:], cpu="100m")
-        time.sleep(25)
-        first.kill(signal.SIGCONT)
-        _settle(stage, names)
-        logs = {one.proxy.identity: one.proxy.log for one in (first, second)}
-        return Outcome("leader stopped", stage.validator.verdict(expected=set(names), logs=logs))
+        time.sleep(4)
+        load.make("killed", 320)
+        first.kill()
+        stage.restart(first)
+        load.make("meanwhile", 64)
+        load.settle()
+        load.make("stopped", 320)
+        second.kill(signal.SIGSTOP)
+        load.make("late", 64)
+        time.sleep(20)
+        second.kill(signal.SIGCONT)
+        load.settle()
+        return _judged("leader killed and stopped", load, leading=True)
 
 
-def kills(scheduler: str, *, times: int = 100) -> Outcome:
+def kills(scheduler: str, *, times: int = 20) -> Outcome:
     """The scheduler is killed at random moments, again and again, while pods arrive."""
     rng = random.Random(1)
     with staged(scheduler, nodes=20) as stage:
-        instance = stage.start()
-        stage.cluster.make_pods(["first"])
-        stage.cluster.wait_bound(["first"], 60)
-        names: list[str] = []
+        instance, load = stage.start(), Load(stage)
+        load.begin()
         for turn in range(times):
-            more = _names(f"k{turn}", 10)
-            names += more
-            stage.cluster.make_pods(more, cpu="100m")
-            time.sleep(rng.uniform(0.05, 1.5))
+            load.make(f"k{turn}", 16, cpu="50m")
+            time.sleep(rng.uniform(0.2, 3.0))
             instance.kill()
             stage.restart(instance)
-        _settle(stage, names)
-        return Outcome(f"{times} kills", stage.validator.verdict(expected=set(names)))
+        load.settle()
+        return _judged(f"{times} kills", load)
+
+
+def many_kills(scheduler: str) -> Outcome:
+    return kills(scheduler, times=100)
 
 
 def burst_deleted(scheduler: str, *, pods: int = 5000) -> Outcome:
-    """A burst of pods, of which most are deleted while they are being placed."""
+    """A burst of pods, all of which are deleted while they are made and placed; then pods that need all the room."""
     with staged(scheduler, nodes=50) as stage:
+        load, cluster = Load(stage), stage.cluster
         stage.start()
-        stage.cluster.make_pods(["first"])
-        stage.cluster.wait_bound(["first"], 60)
-        names = _names("b", pods)
-        stage.cluster.make_pods(names, cpu="10m")
-        stage.cluster.many([("DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0}) for name in names])
-        last = _names("after", 200)
-        stage.cluster.make_pods(last, cpu="2")
-        _settle(stage, last)
-        return Outcome("a burst deleted midway", stage.validator.verdict(expected=set(last)))
+        load.begin()
+        going = [*load.expected]
+        load.expected.clear()
+        calls = load.calls("b", pods, cpu="10m")
+        names, load.expected, load.minimums = [*load.expected], [], {}
+        making = threading.Thread(target=cluster.many, args=(calls,))
+        making.start()
+        while making.is_alive() and len(cluster.pods()) < pods / 3:
+            time.sleep(0.5)
+        for name in [*going, *(doc["metadata"]["name"] for doc in cluster.pods())]:
+            cluster.delete(name)
+        making.join()
+        there = [name for doc in cluster.pods() if (name := doc["metadata"]["name"]) in {*names, *going}]
+        cluster.many([gone_at_once(name) for name in there])
+        load.make("after", 200, cpu="2")
+        load.settle()
+        return _judged("a burst deleted midway", load)
 
 
 def preemption_through_faults(scheduler: str) -> Outcome:
     """Victims are deleted for somebody: every preemptor has a node in the end, and no more victims went than needed."""
     with staged(scheduler, nodes=10) as stage:
-        cluster = stage.cluster
+        cluster, victims, load = stage.cluster, Load(stage), Load(stage)
         cluster.call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", priority_class("high", 1000))
         instance = stage.start()
-        low, high = _names("low", 40), _names("high", 20)
-        cluster.make_pods(low, cpu="2")
-        cluster.wait_bound(low, 60)
+        low = victims.make("low", 40, cpu="2", alone=True)
+        cluster.wait_bound(low, 240)
+        # Volcano's manner evicts only what runs, and nobody runs anything here.
+        cluster.many([("PATCH", f"{PODS}/{name}/status", {"status": {"phase": "Running"}}) for name in low])
         instance.proxy.faults.lose_share = 0.2
         instance.proxy.faults.error_share = 0.05
         instance.proxy.faults.watch_delay = 0.3
-        cluster.many([("POST", PODS, pod(name, cpu="2", priority="high")) for name in high])
+        load.make("high", 20, cpu="2", priority="high")
         time.sleep(20)
         _quiet(stage)
-        _settle(stage, high)
-        gone = sum(1 for seen in stage.validator.pods.values() if seen.ended and seen.name.startswith("low"))
-        verdict = stage.validator.verdict(expected=set(high))
-        return Outcome("preemption through faults", verdict, {"victims per preemptor": gone / len(high)})
+        load.settle()
+        gone = [seen.name for seen in stage.validator.pods.values() if seen.ended and seen.name.startswith("low")]
+        outcome = _judged("preemption through faults", load, {"victims per preemptor": len(gone) / 20})
+        outcome.verdict.evicted_for_nobody = gone[20:]
+        return outcome
 
 
-ODD_NODES: list[dict[str, object]] = [
-    {"cpu": "9223372036854775807", "memory": "8191Pi", "pods": "9223372036854775807"},
-    {"cpu": "0", "memory": "0", "pods": "0"},
-    {"cpu": "1n", "memory": "1m", "pods": "1"},
-    {"cpu": "8", "memory": "64Gi", "pods": "110", "example.com/thing": "9223372036854775807"},
-]
+# ---- odd objects ----
 
 
-def odd_objects(scheduler: str) -> Outcome:
-    """Objects that the API server accepts and nobody expects, and after each a probe pod that must be placed."""
-    with staged(scheduler, nodes=3) as stage:
+def odd(scheduler: str) -> Outcome:
+    """Objects that the API server accepts and nobody expects, and after each a probe pod and probe gangs that must be
+    placed, in both manners."""
+    with staged(scheduler, nodes=8) as stage:
         stage.start()
-        stage.cluster.make_pods(["first"])
-        stage.cluster.wait_bound(["first"], 60)
-        accepted, probes = 0, []
-        for at, (path, doc) in enumerate(_odd_documents()):
+        Load(stage).begin()
+        accepted, unplaced = 0, []
+        for at, (path, doc) in enumerate(odd_objects(volcano=stage.volcano)):
             try:
                 stage.cluster.call("POST", path, doc)
-                accepted += 1
             except urllib.error.HTTPError:
                 continue
-            probes.append(f"probe-{at}")
-            stage.cluster.make_pods([probes[-1]], cpu="10m")
-            stage.cluster.wait_bound([probes[-1]], 60)
-        return Outcome("odd objects", stage.validator.verdict(expected=set(probes)), {"accepted": float(accepted)})
+            accepted += 1
+            try:
+                _probe(stage, at)
+            except TimeoutError as error:
+                unplaced.append(f"after {path.rpartition('/')[2]} {doc['metadata']['name']}: {error}")
+                if len(unplaced) == 3:
+                    break
+        verdict = stage.validator.verdict()
+        verdict.unbound = unplaced
+        return Outcome("odd objects", verdict, {"accepted": float(accepted)})
 
 
-def _odd_documents() -> list[tuple[str, dict[str, object]]]:
-    """Sizes, selectors, tolerations, affinities and names at the edges of what validation lets through."""
-    found: list[tuple[str, dict[str, object]]] = []
-    for at, room in enumerate(ODD_NODES):
-        doc = node(f"odd-{at}")
-        doc["status"]["capacity"] = doc["status"]["allocatable"] = room
-        found.append(("/api/v1/nodes", doc))
-    found.append(("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "bare"}}))
-    odd: list[dict[str, object]] = [
-        {"nodeName": "nobody"}, {"nodeSelector": {"a": ""}}, {"priority": None}, {"hostNetwork": True},
-        {"tolerations": [{"operator": "Exists"}]}, {"tolerations": [{"key": "k", "operator": "Exists", "effect": ""}]},
-        {"schedulingGates": [{"name": "a"}]}, {"overhead": {"cpu": "1"}}, {"topologySpreadConstraints": []},
-        {"affinity": {}}, {"affinity": {"nodeAffinity": {}}}, {"affinity": {"podAffinity": {}}},
-        {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}}},
-        {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
-            {"weight": 100, "preference": {"matchExpressions": []}}]}}},
-        {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-            {"matchExpressions": [{"key": "x", "operator": "Gt", "values": ["9223372036854775807"]}]}]}}}},
-        {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-            {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["none"]}]}]}}}},
-        {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
-            {"topologyKey": "none", "labelSelector": {}}]}}},
-        {"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
-            {"weight": 1, "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname"}}]}}},
-        {"topologySpreadConstraints": [{"maxSkew": 2147483647, "topologyKey": "x",
-                                        "whenUnsatisfiable": "ScheduleAnyway"}]},
-        {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "x", "whenUnsatisfiable": "DoNotSchedule",
-                                        "minDomains": 2147483647, "labelSelector": {}}]},
-        {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "none"}}]},
-        {"volumes": [{"name": "v", "csi": {"driver": "none"}}]},
-        {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {
-            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "8Ei"}}}}}}]},
-        {"resourceClaims": [{"name": "c", "resourceClaimName": "none"}]},
-    ]  # fmt: skip
-    for at, spec in enumerate(odd):
-        doc = pod(f"odd-{at}")
-        doc["spec"] = {**doc["spec"], **spec}
-        found.append((PODS, doc))
-    for at, asks in enumerate(("0", "1n", "9223372036854775807", "9223372036854775807m", "1e18", "0.0001")):
-        found.append((PODS, pod(f"odd-cpu-{at}", cpu=asks)))
-    ports = pod("odd-ports")
-    ports["spec"]["containers"][0]["ports"] = [{"containerPort": 65535, "hostPort": 65535, "hostIP": "::"}]
-    found.append((PODS, ports))
-    return found
+def _probe(stage: Stage, at: int) -> None:
+    """A pod and, with fairlead, a gang of two in each manner; they go when they have nodes."""
+    calls = [("POST", PODS, pod(f"probe-{at}", cpu="10m"))]
+    for scheduler in ("default-scheduler", "volcano") if stage.volcano else ():
+        group = f"probe-{at}-{scheduler[0]}"
+        calls.append(("POST", GROUPS, pod_group(group, 2)))
+        calls += [
+            ("POST", PODS, pod(f"{group}-{member}", cpu="10m", scheduler=scheduler, group=group)) for member in "ab"
+        ]
+    for call in calls:
+        stage.cluster.call(*call)
+    names = [doc["metadata"]["name"] for _, path, doc in calls if path == PODS]
+    stage.cluster.wait_bound(names, 90, pause=0.1)
+    stage.cluster.many([gone_at_once(name) for name in names], at_once=5)
+
+
+# ---- tokens ----
+
+
+def tokens_rotated(scheduler: str, *, times: int = 2) -> Outcome:
+    """The token file changes and the old token is revoked, as for a service account, with connections cut so that
+    every request has to show its token again."""
+    with staged(scheduler, nodes=20) as stage:
+        load, file = Load(stage), stage.directory / "token"
+        tokens = _Tokens(stage.cluster, file)
+        tokens.give("token-0")
+        instance = stage.start(token_file=file)
+        load.begin()
+        for turn in range(times):
+            old = tokens.current
+            tokens.give(f"token-{turn + 1}")
+            tokens.revoke(f"token-{turn}", old)
+            instance.proxy.cut_all()
+            load.make(f"t{turn}", 64)
+            load.settle()
+        return _judged("tokens rotated", load)
+
+
+class _Tokens:
+    """Tokens of a service account that may do everything, each bound to a Secret: it is valid as long as that is
+    there."""
+
+    def __init__(self, cluster: Cluster, file: Path) -> None:
+        self._cluster, self._file = cluster, file
+        self.current = ""
+        cluster.call("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "soak"}})
+        cluster.call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+            "metadata": {"name": "soak"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"kind": "ServiceAccount", "name": "soak", "namespace": "default"}],
+        })  # fmt: skip
+
+    def give(self, name: str) -> None:
+        """A new token into the file, in one step."""
+        content = {"metadata": {"name": name}, "data": {"none": base64.b64encode(b"none").decode()}}
+        secret = self._cluster.call("POST", "/api/v1/namespaces/default/secrets", content)
+        bound_to = {"apiVersion": "v1", "kind": "Secret", "name": name, "uid": secret["metadata"]["uid"]}
+        asked = {"spec": {"boundObjectRef": bound_to, "expirationSeconds": 3600}}
+        given = self._cluster.call("POST", "/api/v1/namespaces/default/serviceaccounts/soak/token", asked)
+        self.current = given["status"]["token"]
+        fresh = self._file.with_suffix(".fresh")
+        fresh.write_text(self.current)
+        os.replace(fresh, self._file)
+
+    def revoke(self, name: str, token: str) -> None:
+        """Until the API server knows the token no more; it remembers who somebody was for ten seconds."""
+        self._cluster.call("DELETE", f"/api/v1/namespaces/default/secrets/{name}")
+        old, ends = Cluster(self._cluster.server, token), time.monotonic() + 60
+        while time.monotonic() < ends:
+            try:
+                old.call("GET", "/api/v1/nodes?limit=1")
+            except urllib.error.HTTPError as error:
+                if error.code == 401:
+                    return
+            time.sleep(1)
+        raise TimeoutError(f"the token of {name} is still valid")
 
 
 SCENARIOS: dict[str, Callable[[str], Outcome]] = {
     "cuts": cuts, "errors": errors, "lost": lost_answers, "late": late_watches, "nonsense": nonsense,
     "silence": silence, "api-killed": api_killed, "etcd-stopped": etcd_stopped, "leader": leader_killed_and_stopped,
-    "kills": kills, "burst": burst_deleted, "preemption": preemption_through_faults, "odd": odd_objects,
+    "kills": kills, "many-kills": many_kills, "burst": burst_deleted, "preemption": preemption_through_faults,
+    "odd": odd, "tokens": tokens_rotated,
 }  # fmt: skip

@@ -1,4 +1,8 @@
-"""A real control plane with schedulers behind proxies, to be brought up and taken down by a scenario."""
+"""A real control plane with schedulers behind proxies, to be brought up and taken down by a scenario.
+
+One process of fairlead serves both manners: pods of `default-scheduler` as kube-scheduler does, pods of `volcano` in
+rounds. Volcano's PodGroups and Queues are defined on its control planes. kube-scheduler serves its own pods only.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import yaml
+
 from soak.cluster import Cluster
 from soak.proxy import Proxy
 from soak.validator import Validator
 from tests.kube.control_plane import ControlPlane, real_binary
+
+KUBE, FAIRLEAD = "kube", "fairlead"
+VOLCANO = """
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins:
+  - {name: priority}
+  - {name: gang}
+  - {name: conformance}
+- plugins:
+  - {name: drf}
+  - {name: predicates}
+  - {name: proportion}
+  - {name: nodeorder}
+"""
+DEFINED = ("scheduling.volcano.sh_podgroups.yaml", "scheduling.volcano.sh_queues.yaml")
 
 
 @dataclass
@@ -51,28 +73,42 @@ class Stage:
     directory: Path
     plane: ControlPlane
     scheduler: str
+    volcano: bool = True
+    """Whether Volcano's manner is served too, by whom can do it."""
     cluster: Cluster = field(init=False)
     validator: Validator = field(init=False)
     instances: list[Instance] = field(default_factory=list)
     say: Callable[[str], None] = print
 
+    def __post_init__(self) -> None:
+        self.volcano = self.volcano and self.scheduler != KUBE
+
     def open(self, nodes: int = 20, *, cpu: str = "8") -> None:
         """Nodes, priorities and the validator."""
         self.cluster = Cluster(self.plane.server, self.plane.token)
+        if self.volcano:
+            definitions = Path(real_binary("vc-scheduler")).parent / "volcano-definitions"
+            self.cluster.define([yaml.safe_load((definitions / name).read_text()) for name in DEFINED])
+            for name in ("root", "default"):
+                self.cluster.make_queue(name)
         self.cluster.make_nodes(nodes, cpu=cpu)
         self.validator = Validator(self.cluster)
         self.validator.start()
 
     def start(
-        self, name: str = "one", *, elect: bool = False, qps: float = 0.0, arguments: tuple[str, ...] = ()
+        self, name: str = "one", *, elect: bool = False, qps: float = 0.0, token_file: Path | None = None
     ) -> Instance:
-        proxy = Proxy(self.plane.server, self.plane.token, seed=len(self.instances) + 1)
+        """A scheduler, by default with the control plane's own token; a `token_file` it has to follow."""
+        proxy = Proxy(
+            self.plane.server, self.plane.token, seed=len(self.instances) + 1, passes_tokens=token_file is not None
+        )
         proxy.start()
         kubeconfig = self.directory / f"{name}.kubeconfig"
-        kubeconfig.write_text(json.dumps(_kubeconfig(proxy.url, self.plane.token)))
+        user = {"token": self.plane.token} if token_file is None else {"tokenFile": str(token_file)}
+        kubeconfig.write_text(json.dumps(_kubeconfig(proxy.url, user)))
         config = self.directory / f"{name}.config"
         config.write_text(json.dumps(_configuration(str(kubeconfig), elect=elect, qps=qps)))
-        command = [*self._command(), "--config", str(config), *arguments]
+        command = [*self._command(), "--config", str(config)]
         instance = Instance(name, proxy, self._run(name, command), self.directory / f"{name}.log", command)
         self.instances.append(instance)
         return instance
@@ -82,9 +118,14 @@ class Stage:
         instance.process = self._run(instance.name, instance.command)
 
     def _command(self) -> list[str]:
-        if self.scheduler == "kube":
+        if self.scheduler == KUBE:
             return [real_binary("kube-scheduler"), "--secure-port=0"]
-        return [sys.executable, "-m", "fairlead", "scheduler", "--secure-port=0"]
+        command = [sys.executable, "-m", "fairlead", "scheduler", "--secure-port=0"]
+        if self.volcano:
+            conf = self.directory / "volcano.conf"
+            conf.write_text(VOLCANO)
+            command += ["--volcano-conf", str(conf), "--schedule-period", "200ms"]
+        return command
 
     def _run(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         with (self.directory / f"{name}.log").open("ab") as log:
@@ -102,13 +143,13 @@ class Stage:
 
 
 @contextmanager
-def staged(scheduler: str, *, nodes: int = 20, cpu: str = "8") -> Iterator[Stage]:
+def staged(scheduler: str, *, nodes: int = 20, cpu: str = "8", volcano: bool = True) -> Iterator[Stage]:
     """A fresh control plane, taken down at the end whatever happens."""
     with tempfile.TemporaryDirectory(prefix="soak-") as name:
         directory = Path(name)
         (directory / "plane").mkdir()
         plane = ControlPlane(directory / "plane")
-        stage = Stage(directory, plane, scheduler)
+        stage = Stage(directory, plane, scheduler, volcano)
         try:
             plane.start()
             time.sleep(1)
@@ -119,11 +160,11 @@ def staged(scheduler: str, *, nodes: int = 20, cpu: str = "8") -> Iterator[Stage
             plane.stop()
 
 
-def _kubeconfig(server: str, token: str) -> dict[str, object]:
+def _kubeconfig(server: str, user: dict[str, str]) -> dict[str, object]:
     return {
         "apiVersion": "v1", "kind": "Config", "current-context": "soak",
         "clusters": [{"name": "soak", "cluster": {"server": server}}],
-        "users": [{"name": "admin", "user": {"token": token}}],
+        "users": [{"name": "admin", "user": user}],
         "contexts": [{"name": "soak", "context": {"cluster": "soak", "user": "admin"}}],
     }  # fmt: skip
 

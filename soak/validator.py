@@ -6,19 +6,26 @@ every change: a node that held too much for a moment is found too.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import urllib.error
 from collections import Counter, defaultdict
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from soak.cluster import GROUP
 from soak.proxy import Passed, about
 
 if TYPE_CHECKING:
     from soak.cluster import Cluster, Doc
 
-GROUP = "scheduling.k8s.io/group-name"
+_SUFFIXES: dict[str, Fraction | int] = {
+    "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "k": 10**3, "M": 10**6, "G": 10**9,
+    "T": 10**12, "P": 10**15, "E": 10**18, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60,
+}  # fmt: skip
 
 
 @dataclass
@@ -40,16 +47,20 @@ class Verdict:
     unbound: list[str] = field(default_factory=list)
     half_gangs: list[str] = field(default_factory=list)
     without_lease: list[str] = field(default_factory=list)
+    evicted_for_nobody: list[str] = field(default_factory=list)
+    too_much: list[str] = field(default_factory=list)
+    """Figures that are above their bar."""
 
     @property
     def problems(self) -> list[str]:
-        kinds = ("moved", "overcommitted", "unbound", "half_gangs", "without_lease")
+        kinds = ("moved", "overcommitted", "unbound", "half_gangs", "without_lease", "evicted_for_nobody", "too_much")
         return [f"{kind.replace('_', ' ')}: {one}" for kind in kinds for one in getattr(self, kind)[:5]]
 
     def line(self) -> str:
         return (
             f"lost {len(self.unbound)}, moved {len(self.moved)}, overcommitted {len(self.overcommitted)}, "
-            f"half gangs {len(self.half_gangs)}, writes without the lease {len(self.without_lease)}"
+            f"half gangs {len(self.half_gangs)}, writes without the lease {len(self.without_lease)}, "
+            f"evicted for nobody {len(self.evicted_for_nobody)}"
         )
 
 
@@ -78,8 +89,7 @@ class Validator:
     def stop(self) -> None:
         self._ending.set()
 
-    def _follow(self, path: str, take: object) -> None:
-        assert callable(take)
+    def _follow(self, path: str, take: Callable[[str, Doc], None]) -> None:
         version = ""
         while not self._ending.is_set():
             try:
@@ -127,20 +137,30 @@ class Validator:
         if not self._holders or self._holders[-1][1] != holder:
             self._holders.append((time.time(), holder))
 
+    def bound_at(self, name: str) -> float:
+        """When a pod was seen to have a node, which may be a moment later than a list shows it."""
+        ends = time.monotonic() + 10
+        while time.monotonic() < ends:
+            for seen in [*self.pods.values()]:
+                if seen.name == name and seen.bound:
+                    return seen.bound
+            time.sleep(0.02)
+        raise TimeoutError(f"no watch told of {name}'s node")
+
     # ---- at the end ----
 
     def verdict(
         self,
         *,
-        expected: set[str] = frozenset(),  # type: ignore[assignment]
+        expected: Collection[str] = (),
         minimums: dict[str, int] | None = None,
-        logs: dict[str, list[Passed]] | None = None,
+        logs: Collection[list[Passed]] = (),
     ) -> Verdict:
-        """`expected` pods must have nodes by now; of a gang at least its minimum, or nobody; `logs` are what each
-        instance sent, by the beginning of its identity."""
+        """`expected` pods must have nodes by now; of a gang at least its minimum, or nobody; `logs` are what instances
+        sent that took turns in leading."""
         alive = [seen for seen in self.pods.values() if not seen.ended]
         bound = {seen.name for seen in alive if seen.node}
-        self._verdict.unbound = sorted(expected - bound)
+        self._verdict.unbound = sorted(set(expected) - bound)
         gangs: dict[str, list[Seen]] = defaultdict(list)
         for seen in alive:
             gangs[seen.group].append(seen)
@@ -148,11 +168,11 @@ class Validator:
             started = sum(1 for seen in gangs.get(group, ()) if seen.node)
             if 0 < started < minimum:
                 self._verdict.half_gangs.append(f"{group}: {started} of {minimum}")
-        for identity, log in (logs or {}).items():
+        for log in logs:
             self._verdict.without_lease += [
-                f"{identity}: {one.method} {about(one.path)} at {one.at:.2f}" for one in log
+                f"{one.sender or 'a candidate'}: {one.method} {about(one.path)} at {one.at:.2f}" for one in log
                 if one.method != "GET" and one.status and about(one.path) != "leases"
-                and not self._held(identity, one.at)
+                and not self._held(one.sender, one.at)
             ]  # fmt: skip
         return self._verdict
 
@@ -162,7 +182,7 @@ class Validator:
         for since, who in self._holders:
             if since <= at + 0.1:
                 holder = who
-        return holder.startswith(identity)
+        return bool(identity) and holder == identity
 
 
 def _asked(doc: Doc) -> int:
@@ -171,4 +191,8 @@ def _asked(doc: Doc) -> int:
 
 
 def milli(text: str) -> int:
-    return int(text[:-1]) if text.endswith("m") else int(float(text) * 1000)
+    """Thousandths, rounded up, of a quantity as the API writes them: 2, 100m, 1e3, 0.5, 1Ki."""
+    for suffix, factor in sorted(_SUFFIXES.items(), key=lambda one: -len(one[0])):
+        if text.endswith(suffix):
+            return math.ceil(Fraction(text[: -len(suffix)]) * factor * 1000)
+    return math.ceil(Fraction(text) * 1000)

@@ -111,6 +111,10 @@ class ControlPlane:
         self._running.pop()
         self._start_api_server(self.etcd, int(self.server.rpartition(":")[2]))
 
+    def signal(self, name: str, number: int) -> None:
+        """Stop a program for a while (SIGSTOP), or let it go on (SIGCONT)."""
+        next(process for running, process in self._running if running == name).send_signal(number)
+
     def compact(self, revision: int) -> None:
         """Let etcd forget everything before a revision, as it does by itself every five minutes."""
         body = json.dumps({"revision": str(revision), "physical": True}).encode()
@@ -180,7 +184,7 @@ class ControlPlane:
             process = subprocess.Popen([binary, *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         self._running.append((name, process))
 
-    def _wait_for(self, name: str, url: str, *, patience: float = 60.0) -> None:
+    def _wait_for(self, name: str, url: str, *, patience: float = 180.0) -> None:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         request = urllib.request.Request(url, headers={"Authorization": f"Bearer {self.token}"})
