@@ -1,7 +1,9 @@
-"""Random faults over random loads, in both manners: gangs, preemption, evictions, nodes that come and go, restarts.
+"""Random faults over random loads, in both manners: gangs, volumes, preemption, evictions, nodes that come and go,
+restarts.
 
 After each step the table and the queue hold together and nothing raised. When the faults have ended and time has
-passed, nobody waits who fits, no gang is half bound and no room is held by nobody.
+passed, nobody waits who fits, no gang is half bound, no room is held by nobody, and every pod with a disk is where its
+disk is.
 """
 
 from __future__ import annotations
@@ -15,10 +17,16 @@ from hypothesis import strategies as st
 
 from fairlead.errors import ApiError
 from fairlead.model import kinds
+from fairlead.model.flow import Verb, Write
 from fairlead.testing.builders import node, priority_class
 from tests.faults.faulty_port import MANNERS, Faults, FaultyWorld
 
 GROUP = "scheduling.k8s.io/group-name"
+HOST = "kubernetes.io/hostname"
+DISKS = {
+    "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "disks"},
+    "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer",
+}  # fmt: skip
 
 
 class Load:
@@ -31,9 +39,10 @@ class Load:
 
     def do_something(self) -> None:
         deed = self._rng.choices(
-            (self._pod, self._gang, self._delete, self._urgent, self._node, self._drain, self._restart),
-            weights=(5, 4, 3, 3, 1, 1, 1),
-        )[0]
+            (self._pod, self._gang, self._delete, self._urgent, self._node, self._drain, self._restart, self._disk,
+             self._with_disk, self._evict),
+            weights=(5, 4, 3, 3, 1, 1, 1, 2, 3, 1),
+        )[0]  # fmt: skip
         deed()
 
     def _name(self, prefix: str) -> str:
@@ -80,6 +89,38 @@ class Load:
     def _restart(self) -> None:
         self._world.restart()
 
+    def _evict(self) -> None:
+        """Somebody else sends a pod away that belongs to no gang."""
+        alone = [doc for doc in self._world.list(kinds.POD) if not doc["metadata"].get("annotations", {}).get(GROUP)]
+        if alone:
+            metadata = self._rng.choice(alone)["metadata"]
+            body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": metadata["name"]}}
+            with suppress(ApiError):
+                self._world.store.perform(
+                    Write(Verb.CREATE, kinds.POD, "default", metadata["name"], body, subresource="eviction")
+                )
+
+    def _disk(self) -> None:
+        """A disk of one node, which waits for somebody's claim."""
+        host = self._rng.choice(self._world.list(kinds.NODE))["metadata"]["name"]
+        here = {"matchExpressions": [{"key": HOST, "operator": "In", "values": [host]}]}
+        spec = {
+            "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "disks",
+            "local": {"path": "/disk"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [here]}},
+        }  # fmt: skip
+        metadata = {"name": self._name("d"), "annotations": {"host": host}}
+        self._world.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec})
+
+    def _with_disk(self) -> None:
+        """A pod whose claim is given a disk of the node that is chosen for it."""
+        name = self._name("v")
+        spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "disks",
+                "resources": {"requests": {"storage": "1Gi"}}}  # fmt: skip
+        metadata = {"name": name, "namespace": "default"}
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
+        volume = {"name": "v", "persistentVolumeClaim": {"claimName": name}}
+        self._world.apply(claim, self._world.one(name, self._manner).having(volumes=[volume]))
+
 
 def settled(world: FaultyWorld, load: Load) -> list[str]:
     """What is wrong with a cluster that has had its time, computed from the Store alone."""
@@ -94,6 +135,23 @@ def settled(world: FaultyWorld, load: Load) -> list[str]:
     for group, minimum in load.minimums.items():
         if 0 < bound.get(group, 0) < minimum <= left.get(group, 0):
             problems.append(f"{group} is half bound: {bound[group]} of {minimum}")
+    return problems + _misplaced(world)
+
+
+def _misplaced(world: FaultyWorld) -> list[str]:
+    """Pods that are not where their disk is, and disks that were given twice."""
+    problems = []
+    given: dict[str, str] = {}
+    for claim in world.list(kinds.PERSISTENT_VOLUME_CLAIM):
+        name, disk = claim["metadata"]["name"], claim["spec"].get("volumeName", "")
+        owner = world.get(kinds.POD, name)
+        if disk and given.setdefault(disk, name) != name:
+            problems.append(f"{disk} was given to {name} and {given[disk]}")
+        if owner is None or not (host := owner["spec"].get("nodeName")):
+            continue
+        where = world.get(kinds.PERSISTENT_VOLUME, disk) if disk else None
+        if where is None or where["metadata"]["annotations"]["host"] != host:
+            problems.append(f"{name} is on {host}, and its disk {disk or 'nowhere'}")
     return problems
 
 
@@ -104,7 +162,7 @@ def test_random_faults_lose_nothing_and_leave_nothing_behind(manner: str, seed: 
     rng = Random(seed)
     faults = Faults()
     world = FaultyWorld(faults, rng.randint(2, 4), watch_delay=rng.choice((0.0, 0.3, 2.0)), seed=seed)
-    world.apply(priority_class("high", 1000))
+    world.apply(priority_class("high", 1000), DISKS)
     load = Load(world, rng, manner)
     faults.at_random(rng, rng.choice((0.05, 0.2, 0.5)))
     for _ in range(25):
@@ -133,6 +191,6 @@ def _nobody_waits_who_fits(world: FaultyWorld) -> None:
     room = {name: left for name, left in world.room().items() if name not in cordoned}
     for name in world.waiting():
         doc = world.pod(name)
-        if not doc["metadata"].get("annotations", {}).get(GROUP):
+        if not doc["metadata"].get("annotations", {}).get(GROUP) and not name.startswith("v"):
             wanted = 1000 * int(doc["spec"]["containers"][0]["resources"]["requests"]["cpu"])
             assert all(left < wanted for left in room.values()), (name, wanted, room)
