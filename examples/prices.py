@@ -26,9 +26,8 @@ class Prices(CachedPlugin):
         self._prices = {str(kind): round(float(price) * 1000) for kind, price in prices.items()}
 
     def score(self, cycle: Cycle, nodes: Nodes) -> "np.ndarray":
-        column = nodes.table.label(INSTANCE_TYPE)
         dearest = max(self._prices.values())
-        by_code = [self._prices.get(value, dearest) for value in column.values]
+        by_code = [self._prices.get(value, dearest) for value in nodes.label_values(INSTANCE_TYPE)]
         return np.array([*by_code, dearest], dtype=np.int64)[nodes.label(INSTANCE_TYPE)]
 
     def normalise(self, cycle: Cycle, nodes: Nodes, raw: "np.ndarray") -> "np.ndarray":

@@ -37,6 +37,5 @@ class Tiers(CachedPlugin):
 
     def _tiers(self, nodes: Nodes) -> "np.ndarray":
         """The tier of each node as a number: the label's codes, looked up in a table of a few entries."""
-        column = nodes.table.label(LABEL)
-        ranks = [TIERS.index(value) if value in TIERS else 0 for value in column.values]
+        ranks = [TIERS.index(value) if value in TIERS else 0 for value in nodes.label_values(LABEL)]
         return np.array([*ranks, 0], dtype=np.int64)[nodes.label(LABEL)]

@@ -7,7 +7,7 @@ need not care.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -76,6 +76,10 @@ class Nodes:
     def label(self, key: str) -> NDArray[np.int32]:
         """Codes of a label: equal codes are equal values, -1 is none."""
         return self.take(self.table.label(key).codes)
+
+    def label_values(self, key: str) -> Sequence[str]:
+        """The value that each code of a label stands for."""
+        return self.table.label(key).values
 
     def with_label(self, key: str, wanted: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
         """The mask of rows whose label has one of the values that are wanted, by code; None if there are none such.
