@@ -66,6 +66,8 @@ def test_it_serves_until_a_signal_and_leaves_nothing_behind(tmp_path: Path, endi
             nodes = (await api.list(NODE)).items
             await api.perform(Write(Verb.CREATE, DEPLOYMENT, "default", "web", deployment("web").replicas(6).doc()))
             assert len(await bound_pods(api, 6)) == 6
+            scraped = (await api.raw("/metrics")).decode()
+            assert 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 6.0' in scraped
             return nodes
 
         nodes = asyncio.run(in_cluster(up, look))

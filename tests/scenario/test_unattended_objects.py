@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.controllers.unattended import Unattended
 from fairlead.model import kinds
 from fairlead.model.attendance import Attendance
-from fairlead.testing.builders import pod
+from fairlead.testing.builders import pod, queue
 from fairlead.testing.harness import Harness
 
 
@@ -50,3 +50,17 @@ def test_an_autoscaler_says_that_nobody_scales() -> None:
     )
     cluster.run(5)
     assert told(cluster) == [("web", "Warning", "NobodyActs")]
+
+
+def test_a_queue_is_told_that_nobody_schedules_in_volcanos_manner() -> None:
+    cluster = Harness(nodes=1, controllers=[lambda view: Unattended(view, Attendance(volcano=False))])
+    cluster.apply(queue("team"))
+    cluster.run(5)
+    assert told(cluster) == [("team", "Warning", "NobodyActs")]
+
+
+def test_a_volcano_job_is_about_the_scheduler_that_it_names() -> None:
+    served = Attendance(frozenset({"default-scheduler"}), volcano=False)
+    (complaint,) = served.complaints(kinds.VC_JOB, {"spec": {}})
+    assert "start with --volcano-conf" in complaint
+    assert list(served.complaints(kinds.VC_JOB, {"spec": {"schedulerName": "default-scheduler"}})) == []

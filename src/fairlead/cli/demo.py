@@ -42,7 +42,8 @@ class DemoTally:
 
     created: int = 0
     placed: int = 0
-    running: int = 0
+    started: set[str] = field(default_factory=set)
+    """By name: a kubelet may write the status of a running pod more than once."""
     refused: set[str] = field(default_factory=set)
     first: float = 0.0
     last: float = 0.0
@@ -60,7 +61,11 @@ class DemoTally:
         elif controller == "scheduler":
             self.refused.add(write.name)
         elif doc["status"].get("phase") == "Running" and write.subresource == "status":
-            self.running += 1
+            self.started.add(write.name)
+
+    @property
+    def running(self) -> int:
+        return len(self.started)
 
     @property
     def complete(self) -> bool:
@@ -161,8 +166,10 @@ def _report(store: Store, scheduler: Scheduler, tally: DemoTally) -> None:
     console.print(placement_table(pods, nodes, title="Where the pods went"))
     console.print(utilisation_table(pods, nodes, title="What the zones hold"))
     console.print(pending_table(pods, scheduler.explain, title="Why the others wait"))
+    run = sum(one["status"].get("phase") == "Running" for one in pods)
+    wait = sum(not one["spec"].get("nodeName") for one in pods)
     console.print(
-        f"{tally.running} pods run, {len(tally.refused)} wait. {tally.placed} placed in "
+        f"{run} pods run, {wait} wait. {tally.placed} placed in "
         f"{tally.last - tally.first:.2f} s: [bold]{tally.per_second:,.0f} pods per second[/bold], "
         "their creation and start included."
     )

@@ -26,7 +26,9 @@ from fairlead.api.store.journal import Journal
 from fairlead.api.store.store import Store
 from fairlead.cli.first_objects import make_first_objects
 from fairlead.cli.kubeconfig_file import KeptPort
+from fairlead.cli.observation import SchedulerObservation
 from fairlead.cli.run import standalone
+from fairlead.config.registry import BUILT_IN
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS
 from fairlead.controllers.nodes.simulated_nodes import fails_from, is_simulated
 from fairlead.errors import ConfigError, FairleadError, NotFound
@@ -36,6 +38,7 @@ from fairlead.model.flow import Verb, Write
 from fairlead.model.quirks import Quirks
 from fairlead.runtime.collecting import collect_rarely, spare_what_lives
 from fairlead.runtime.live import Clock
+from fairlead.runtime.telemetry import Telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -136,11 +139,13 @@ class EmbeddedCluster:
         self._volcano = None if assembly is None else assembly.volcano
         self._scheduler = None if assembly is None else assembly.scheduler(self.store, cards=self._cards(assembly))
         first_queues = [] if self._volcano is None else [self._volcano.first_queues(self.store)]
+        self._observation = SchedulerObservation(self._scheduler, Telemetry(built_in=frozenset(BUILT_IN)))
         self._runtime = standalone(
             self.store, [*([] if self._scheduler is None else [self._scheduler]), *first_queues],
             clock=self._clock, names=self.options.controllers,
             volcano_names=("volcano",) if self._volcano is None else self._volcano.options.scheduler_names,
             attendance=self._attendance(),
+            on_step=self._observation.after_step, on_turn=self._observation.after_turn,
             quirks=Quirks.of(compatible=self._volcano is not None and self._volcano.compatible),
         )  # fmt: skip
 
@@ -159,7 +164,7 @@ class EmbeddedCluster:
             self._server = Server(
                 self.store, token=credentials.token, tls=credentials.tls(),
                 host=options.bind, port=port, ready=self._is_ready, explainers=self._explainers(),
-                attendance=self._attendance(),
+                attendance=self._attendance(), metrics=partial(self._observation.exposition, self._runtime),
             )  # fmt: skip
             try:
                 await self._server.start()
@@ -177,7 +182,7 @@ class EmbeddedCluster:
         if self._scheduler is None:
             return Attendance(None)
         more = () if self._volcano is None else self._volcano.options.scheduler_names
-        return Attendance(frozenset((*self._scheduler.profiles, *more)))
+        return Attendance(frozenset((*self._scheduler.profiles, *more)), volcano=self._volcano is not None)
 
     async def _add_nodes(self, on_node: Callable[[int], None]) -> None:
         """Those of the fleet that are not there yet; none if the data has nodes and nobody asked for a number."""
@@ -317,6 +322,8 @@ def _trouble_with_address(options: UpOptions, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         taken = f"port {options.port} on {options.bind} is in use"
         return f"{taken}; choose another with --port, or leave it away for a free one"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"cannot listen on {where}: {options.bind} is no address of this machine"
     return f"cannot listen on {where}: {os.strerror(error.errno) if error.errno else error}"
 
 

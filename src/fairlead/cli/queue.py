@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlead.cli.cluster_access import cluster_options
-from fairlead.cli.explain.commands import OPS_PORT, _connections, ask
+from fairlead.cli.explain.commands import OPS_PORT, UnknownToScheduler, _connections, ask
 from fairlead.errors import ApiError, FairleadError, NotFound
 from fairlead.model import kinds
 
@@ -27,6 +27,9 @@ _NO_QUEUES = (
     "there are no queues, so nobody schedules in Volcano's manner here (fairlead up --volcano-conf default does)"
 )
 """Every scheduler of that manner makes the queue `default` when it starts."""
+_NO_VOLCANO = (
+    "nobody schedules in Volcano's manner here; `fairlead up` and `fairlead scheduler` do with --volcano-conf FILE"
+)
 _COUNTS = ("inqueue", "pending", "running", "unknown", "completed")
 
 
@@ -53,6 +56,19 @@ def list_command(output: str, kubeconfig: Path | None, context: str | None) -> N
     if not queues:
         click.echo(_NO_QUEUES, err=True)
     _print(queues, output)
+    if queues and not asyncio.run(_are_accounted_for(connections, queues[0])):
+        click.echo(f"these queues wait: {_NO_VOLCANO}", err=True)
+
+
+async def _are_accounted_for(connections: Sequence[Connection], queue: Doc) -> bool:
+    """Whether the scheduler that answers knows a queue; also if none answers, because Volcano's own may be there."""
+    try:
+        await ask(connections, "", queue["metadata"]["name"], plural="queues")
+    except UnknownToScheduler:
+        return False
+    except FairleadError:
+        return True
+    return True
 
 
 @queue_group.command("get")
@@ -100,7 +116,7 @@ async def _explanation(connections: Sequence[Connection], name: str, *, objects:
             raise FairleadError(f'queues.scheduling.volcano.sh "{name}" not found: {_NO_QUEUES}') from None
         found = [queue for queue in queues if queue["metadata"]["name"] == name]
         if not found:
-            raise
+            raise FairleadError(f'queues.scheduling.volcano.sh "{name}" not found') from None
         return told_by_objects(found[0])
 
 
@@ -126,7 +142,7 @@ def told_by_objects(queue: Doc) -> dict[str, Any]:
         "sums": {name: {line: amounts.get(name) for line, amounts in lines.items()} for name in resources},
         "holders": [],
         "waiting": [],
-        "why": ["no scheduler that keeps its account answers: this is what the object says"],
+        "why": ["no scheduler that keeps its account answers: this is what the object says", _NO_VOLCANO],
     }
 
 

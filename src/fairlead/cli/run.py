@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fairlead.api.store.store import Store
     from fairlead.controllers.workqueue import Reconciler
     from fairlead.model.flow import Controller
-    from fairlead.runtime.live import Clock, OnStep, OnWrite
+    from fairlead.runtime.live import Clock, OnStep, OnTurn, OnWrite
     from fairlead.runtime.virtual import Latencies, VirtualClock, VirtualRuntime
 
 
@@ -38,6 +38,7 @@ def standalone(
     clock: Clock | None = None,
     on_step: OnStep | None = None,
     on_write: OnWrite | None = None,
+    on_turn: OnTurn | None = None,
     names: Collection[str] = ALL_CONTROLLERS,
     volcano_names: Sequence[str] = ("volcano",),
     attendance: Attendance | None = None,
@@ -49,7 +50,9 @@ def standalone(
         store, names=names, volcano_names=volcano_names, also=others, quirks=quirks, make_keys=make_ssh_keys,
         job_plugins=installed_job_plugins(),
     )  # fmt: skip
-    return LiveRuntime(Embedded(store), [*keepers, *schedulers], clock=clock, on_step=on_step, on_write=on_write)
+    return LiveRuntime(
+        Embedded(store), [*keepers, *schedulers], clock=clock, on_step=on_step, on_write=on_write, on_turn=on_turn
+    )
 
 
 def simulation(

@@ -24,6 +24,7 @@ from fairlead.api.server.ops_server import OpsServer, Vitals
 from fairlead.cli.dumping import Told, compare, dump
 from fairlead.cli.leading import lead, stop_on_signals
 from fairlead.cli.logs import DECISIONS
+from fairlead.cli.observation import SchedulerObservation
 from fairlead.cli.reloading import follow_files, tell_of_file
 from fairlead.cli.scheduler_config import connection_of, with_leader_flags
 from fairlead.cli.scheduler_port import tls_of, token_of
@@ -33,10 +34,8 @@ from fairlead.config.registry import BUILT_IN
 from fairlead.config.schedulers import Look, SchedulerAssembly
 from fairlead.config.watcher import ConfigWatcher
 from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, housekeepers
-from fairlead.engine.explain.figures import figures_of, take
 from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.errors import ApiError
-from fairlead.framework.meter import Meter
 from fairlead.model import kinds
 from fairlead.model.quirks import Quirks
 from fairlead.runtime.api_health import ApiHealth
@@ -81,15 +80,14 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         world = Remote(api, on_error=reporter.watch_failed, on_heard=reporter.watch_heard, rules=rules)
         assembly = SchedulerAssembly(config, volcano=flags.volcano, options=_options(flags))
         scheduler = assembly.scheduler(world.view, cards=await _cards(assembly, api))
-        scheduler.meter = Meter(time.monotonic)
         telemetry = Telemetry(
             requests=lambda: _requests(connection, api), leading=lambda: _leading(elector, config),
             also=lambda: health.metrics(), tell=flags.verbosity >= DECISIONS, built_in=frozenset(BUILT_IN),
         )  # fmt: skip
+        observation = SchedulerObservation(scheduler, telemetry)
         runtime = LiveRuntime(
             world, [scheduler, *_volcano_controllers(flags, world.view)],
-            limits=RuntimeLimits(in_flight=IN_FLIGHT), on_step=lambda stepped: telemetry.after_step(),
-            on_turn=_handing_over(telemetry, scheduler),
+            limits=RuntimeLimits(in_flight=IN_FLIGHT), on_step=observation.after_step, on_turn=observation.after_turn,
         )  # fmt: skip
         health = ApiHealth(reporter, world.view.silences, runtime.writing)
         reporter.waiting = lambda: sum(runtime.writing().waiting.values())
@@ -102,7 +100,7 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         waits = elector is not None and config.delay_cache_until_active
         server = OpsServer(
             vitals=_vitals(elector, runtime, stopping, health, standing_by=lambda: waits or world.view.listed),
-            metrics=partial(_metrics, runtime, scheduler, telemetry), reset=telemetry.reset,
+            metrics=partial(observation.exposition, runtime), reset=telemetry.reset,
             config=lambda: to_document(assembly.current), explainers=[partial(runtime.ask, scheduler)],
             host=flags.port.bind_address, port=flags.port.secure_port,
             token=token_of(flags.port), tls=tls_of(flags.port),
@@ -210,21 +208,6 @@ def _ask_for_dump(runtime: LiveRuntime, scheduler: Scheduler, view: Mirror) -> N
             log.exception("the dump failed")
 
     runtime.ask(scheduler, dumped)
-
-
-def _handing_over(telemetry: Telemetry, scheduler: Scheduler) -> Callable[[Controller], None]:
-    """After each step of the scheduler, hand what it left behind to telemetry."""
-    reader = scheduler.decisions.reader()
-
-    def after(controller: Controller) -> None:
-        if controller is scheduler:
-            telemetry.hand_over(take(scheduler, reader))
-
-    return after
-
-
-async def _metrics(runtime: LiveRuntime, scheduler: Scheduler, telemetry: Telemetry) -> bytes:
-    return telemetry.exposition(await asyncio.wrap_future(runtime.ask(scheduler, figures_of)))
 
 
 async def _serve(opened: AsyncExitStack, flags: PortFlags, server: OpsServer) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -57,6 +58,16 @@ def _not_the_users_own(context: click.Context, parameter: click.Parameter, path:
     return path
 
 
+def _an_address(context: click.Context, parameter: click.Parameter, address: str) -> str:
+    """An address, or a name that stands for one."""
+    try:
+        socket.getaddrinfo(address, None, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        text = f"{address!r} is neither an address nor the name of this machine; for example 127.0.0.1 or 0.0.0.0"
+        raise click.BadParameter(text, context, parameter) from None
+    return address
+
+
 @click.command("up")
 @click.option("--nodes", type=click.IntRange(min=0), metavar="N",
               help=f"How many simulated nodes.  [default: {DEFAULT_NODES}]")  # fmt: skip
@@ -76,7 +87,7 @@ def _not_the_users_own(context: click.Context, parameter: click.Parameter, path:
               help="Where to write the kubeconfig once the cluster is ready. Never over a file that is not this "
                    "cluster's; the default gives way to fairlead-2.kubeconfig and so on.")  # fmt: skip
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on.  [default: a free one]")
-@click.option("--bind", default="127.0.0.1", show_default=True, metavar="ADDRESS",
+@click.option("--bind", default="127.0.0.1", show_default=True, metavar="ADDRESS", callback=_an_address,
               help="Address to listen on. Anything but loopback lets others reach this cluster.")  # fmt: skip
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Keep objects, certificates and the token in DIR, and go on from there the next time.")  # fmt: skip

@@ -3,7 +3,8 @@
 A new controller is a `Reconciler` (controllers/workqueue.py) and one line in `_CONTROLLERS`:
 
 - The key is its name on the command line. It is the name in kube-controller-manager, so that a real one can take over;
-  controllers of Volcano have the prefix `volcano-`, by which `fairlead scheduler` finds them.
+  controllers of Volcano have the prefix `volcano-`, by which `fairlead scheduler` finds them, and that of
+  scheduler-plugins has its project's.
 - The value is its class. `Reconciler.from_context` makes it with a view and with Events on or off; a controller that
   needs more (the kinds that are served, the names of schedulers) overrides `from_context`. What it then takes from
   ControllerContext must have a default there, because tests make contexts of a view alone.
@@ -23,6 +24,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from fairlead.controllers.controller_group import ControllerGroup, Member
+from fairlead.controllers.coscheduling_groups import CoschedulingGroups
 from fairlead.controllers.disruption import Disruptions
 from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespaces import Namespaces, ServiceAccounts
@@ -74,6 +76,7 @@ _CONTROLLERS: Mapping[str, type[Member]] = {
     "persistentvolume-binder-controller": VolumeBinder,
     "volume-provisioner": VolumeProvisioner,
     "disruption-controller": Disruptions,
+    "scheduler-plugins-podgroup-controller": CoschedulingGroups,
     "volcano-podgroup-controller": PodGroups,
     "volcano-queue-controller": VolcanoQueues,
     "volcano-cronjob-controller": VolcanoCronJobs,

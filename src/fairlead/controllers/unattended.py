@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.model.attendance import NOBODY_ACTS, Attendance
 from fairlead.model.flow import Change, DocView, Happened, Watch, Write
-from fairlead.model.kinds import POD, Kind
+from fairlead.model.kinds import POD, VC_QUEUE, Kind
 
 Key = tuple[Kind, str, str]
 
 
 class Unattended(Reconciler[Key]):
     name = "unattended-objects"
-    watches: Sequence[Watch] = (Watch(POD), *(Watch(kind) for kind in NOBODY_ACTS))
+    watches: Sequence[Watch] = (Watch(POD), *(Watch(kind) for kind in (*NOBODY_ACTS, VC_QUEUE)))
 
     def __init__(self, view: DocView, attendance: Attendance) -> None:
         super().__init__(view)

@@ -42,15 +42,19 @@ NOBODY_ACTS: Mapping[Kind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Attendance:
-    """`scheduler_names` are those that pods may name; None if somebody outside this process schedules too."""
+    """`scheduler_names` are those that pods may name; None if somebody outside this process schedules too. `volcano`
+    says whether somebody schedules in Volcano's manner."""
 
     scheduler_names: frozenset[str] | None = None
+    volcano: bool = True
 
     def complaints(self, kind: Kind, doc: Doc) -> Iterator[str]:
         """Why an object, or the pods that it stands for, will wait for ever; nothing if somebody acts on it."""
         if kind in NOBODY_ACTS:
             yield f"{kind.resource} are stored, but nobody acts on them here: {NOBODY_ACTS[kind]}"
-        if kind in TEMPLATES and self.scheduler_names is not None:
+        if kind is k.VC_QUEUE and not self.volcano:
+            yield f"{kind.resource} are stored, but nobody schedules in Volcano's manner: start with --volcano-conf"
+        if (kind in TEMPLATES or kind is k.VC_JOB) and self.scheduler_names is not None:
             name = _scheduler_name(kind, doc)
             if name not in self.scheduler_names:
                 yield self.unserved(name)
@@ -63,6 +67,8 @@ class Attendance:
 
 
 def _scheduler_name(kind: Kind, doc: Doc) -> str:
+    if kind is k.VC_JOB:
+        return (doc.get("spec") or {}).get("schedulerName") or VOLCANO
     found: Any = doc
     for step in TEMPLATES[kind]:
         found = (found or {}).get(step)

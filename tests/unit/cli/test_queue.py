@@ -128,6 +128,18 @@ def test_queue_list_has_the_columns_of_vcctl(kubeconfig: Path) -> None:
     assert lines[3].split() == ["small", "1", "Open", "root", "1", "1", "1", "0", "0"]
 
 
+def test_queues_without_volcanos_manner_say_so() -> None:
+    with Harness(nodes=1) as plain:
+        kubeconfig = plain.serve()
+        listed, explained = run(kubeconfig, "queue", "list"), run(kubeconfig, "queue", "explain", "default")
+        assert (listed.exit_code, explained.exit_code) == (0, 1)
+        assert "there are no queues, so nobody schedules in Volcano's manner here" in listed.stderr
+        assert "there are no queues, so nobody schedules in Volcano's manner here" in explained.stderr
+        plain.apply(queue("team"))
+        assert "these queues wait: nobody schedules" in run(kubeconfig, "queue", "list").stderr
+        assert "with --volcano-conf FILE" in " ".join(run(kubeconfig, "queue", "explain", "team").stdout.split())
+
+
 def test_queue_get_shows_one_and_knows_what_is_not_there(kubeconfig: Path) -> None:
     assert len(run(kubeconfig, "queue", "get", "small").stdout.splitlines()) == 2
     missing = run(kubeconfig, "queue", "get", "nothing")

@@ -6,9 +6,10 @@ import asyncio
 from random import Random
 
 from fairlead.api.store.store import Store, StoreApi
+from fairlead.cli.demo import DemoTally
 from fairlead.cli.run import simulation, standalone
 from fairlead.config.schedulers import default_scheduler
-from fairlead.model.flow import Verb, Write
+from fairlead.model.flow import Reply, Verb, Write
 from fairlead.model.kinds import DEPLOYMENT, NODE, POD
 from fairlead.runtime.live import Clock, LiveRuntime
 from fairlead.runtime.virtual import VirtualClock
@@ -63,3 +64,11 @@ def test_simulation_does_the_same_without_waiting() -> None:
     create(store, DEPLOYMENT, deployment("web").replicas(3).doc())
     simulation(store, [default_scheduler()], clock=clock).run(until=clock.now + 5)
     assert _placed(store, "Running") == 3
+
+
+def test_a_pod_of_the_demo_runs_once_however_often_its_status_is_written() -> None:
+    tally, running = DemoTally(), {"status": {"phase": "Running"}}
+    write = Write(Verb.PATCH, POD, "default", "a", subresource="status")
+    for _ in range(2):
+        tally.note("kubelet", Reply(write, running))
+    assert tally.running == 1

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from aiohttp import web
 from multidict import CIMultiDict
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from fairlead.api.server import answers, negotiation
 from fairlead.api.server.discovery import aggregated_document, discovery_document, served_verbs, version_document
@@ -75,8 +76,10 @@ class Server:
         api: StoreApi | None = None,
         explainers: Sequence[AskExplainer] = (),
         attendance: Attendance | None = None,
+        metrics: Callable[[], Awaitable[bytes]] | None = None,
     ) -> None:
-        """`attendance` knows who acts on what; creators of objects that nobody acts on are warned."""
+        """`attendance` knows who acts on what; creators of objects that nobody acts on are warned. `metrics` gives what
+        /metrics answers, if there are any."""
         self.store = store
         self._attendance = attendance or Attendance()
         self.host, self.port = host, port
@@ -84,7 +87,7 @@ class Server:
         self._tokens = Tokens(token, lambda: store.now)
         self._openapi_of = OpenApi(store.registry)
         self._tls, self._ready, self._watch_buffer = tls, ready, watch_buffer
-        self._explainers = explainers
+        self._explainers, self._metrics = explainers, metrics
         self._watches: set[asyncio.Task[Any]] = set()
         self._listener: Listener | None = None
 
@@ -135,6 +138,8 @@ class Server:
             return await self._resource(request, target)
         if is_explanation(path) and request.method == "GET":
             return _json(await explanation_document(path, self._explainers))
+        if path == "/metrics" and request.method == "GET" and self._metrics is not None:
+            return web.Response(body=await self._metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
         return self._document(request, path)
 
     def _authenticate(self, request: web.BaseRequest) -> User:
@@ -159,8 +164,9 @@ class Server:
         if path.startswith("/openapi/"):
             return self._openapi(path, request.headers.get("Accept", ""))
         if path == "/":
-            return _json({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3",
-                                    "/readyz", "/version"]})  # fmt: skip
+            metrics = [] if self._metrics is None else ["/metrics"]
+            return _json({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", *metrics, "/openapi/v2",
+                                    "/openapi/v3", "/readyz", "/version"]})  # fmt: skip
         if "as=APIGroupDiscoveryList" in request.headers.get("Accept", ""):
             shape = negotiation.wanted_shape(request.headers["Accept"])
             document = aggregated_document(path, registry) if shape is AnswerForm.DISCOVERY else None

@@ -33,6 +33,10 @@ PLACED = ("Scheduled", "Binding", "Completed")
 KINDS = ("Explanation", "GangExplanation", "QueueExplanation")
 
 
+class UnknownToScheduler(FairleadError):
+    """A scheduler answers, and does not know what it was asked about."""
+
+
 class _KindAndName(click.Group):
     """Also takes `pod/NAME`, as kubectl does, and options alone, which ask for everything that waits."""
 
@@ -260,5 +264,5 @@ async def ask(
             await api.close()
     if unknown:
         where = f' in namespace "{namespace}"' if namespace else ""
-        raise FairleadError(f'the scheduler knows no {called or plural.removesuffix("s")} "{name}"{where}')
+        raise UnknownToScheduler(f'the scheduler knows no {called or plural.removesuffix("s")} "{name}"{where}')
     raise FairleadError(f"no scheduler answers: {'; '.join(troubles)}")

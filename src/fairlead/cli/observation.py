@@ -1,0 +1,46 @@
+"""SchedulerObservation: the metrics of a scheduler that runs in a live runtime, for `up` and `scheduler` alike.
+
+After each of its steps the scheduler hands over what the step left behind, on its own thread; the event loop adds it
+up, and a scrape asks the scheduler for its figures between two steps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from fairlead.engine.explain.figures import figures_of, take
+from fairlead.framework.meter import Meter
+from fairlead.model.figures import Figures
+
+if TYPE_CHECKING:
+    from fairlead.engine.scheduler import Scheduler
+    from fairlead.model.flow import Controller
+    from fairlead.runtime.live import LiveRuntime
+    from fairlead.runtime.telemetry import Telemetry
+
+
+class SchedulerObservation:
+    """`scheduler` is None where somebody outside schedules: then there are figures of the process only."""
+
+    def __init__(self, scheduler: Scheduler | None, telemetry: Telemetry) -> None:
+        self._scheduler, self._telemetry = scheduler, telemetry
+        if scheduler is not None:
+            scheduler.meter = Meter(time.monotonic)
+            self._reader = scheduler.decisions.reader()
+
+    def after_turn(self, controller: Controller) -> None:
+        """On the thread of a controller, after its step."""
+        if self._scheduler is not None and controller is self._scheduler:
+            self._telemetry.hand_over(take(self._scheduler, self._reader))
+
+    def after_step(self, stepped: object) -> None:
+        """On the event loop, some time after that."""
+        self._telemetry.after_step()
+
+    async def exposition(self, runtime: LiveRuntime) -> bytes:
+        """All metrics in Prometheus' text format."""
+        if self._scheduler is None:
+            return self._telemetry.exposition(Figures())
+        return self._telemetry.exposition(await asyncio.wrap_future(runtime.ask(self._scheduler, figures_of)))
