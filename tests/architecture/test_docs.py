@@ -52,6 +52,25 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     assert not missing
 
 
+def anchors(page: Path) -> set[str]:
+    """What links may name in a page, as GitHub and mkdocs derive it from headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
+
+
+@pytest.mark.parametrize("page", [*PAGES, *RECORDS], ids=lambda page: page.name)
+def test_anchors_of_links_are_headings(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]*\.md)?#([\w-]+)\)", page.read_text(encoding="utf-8"))
+    missing = [anchor for link, anchor in links if anchor not in anchors(page.parent / link if link else page)]
+    assert not missing
+
+
+def test_the_site_has_every_page() -> None:
+    site = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8")
+    missing = [page.name for page in DOCS.glob("*.md") if f": {page.name}\n" not in site]
+    assert not missing, "name the page under nav in mkdocs.yml"
+
+
 def test_every_walk_names_a_function() -> None:
     text = (DOCS / "architecture.md").read_text(encoding="utf-8")
     walks = [line for line in text.splitlines() if re.match(r"\| (where|what) .*\?", line)]

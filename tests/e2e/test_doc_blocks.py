@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,14 +20,10 @@ from fairlead.config.volcano_setup import VolcanoSetup
 from fairlead.testing import Harness
 from tests.support.doc_blocks import (
     COMMANDS,
-    LANGUAGES,
     PAGES,
     REPOSITORY,
     Block,
     blocks_of,
-    indented_blocks,
-    matches,
-    stray_marks,
 )
 from tests.support.doc_shell import PageShell, needs_kubectl
 
@@ -56,16 +51,6 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
             del sys.modules[name]
 
 
-def test_every_block_names_its_language() -> None:
-    nameless = [block.title for block in BLOCKS if block.language not in LANGUAGES]
-    assert not nameless, f"one of {', '.join(LANGUAGES)} is to stand after the fence"
-
-
-def test_no_block_is_hidden_by_indentation() -> None:
-    hidden = [f"{name_of(page)}:{line}" for page in PAGES for line in indented_blocks(page)]
-    assert not hidden, "write a fence with a language"
-
-
 def test_every_block_that_runs_is_run_by_a_test() -> None:
     """Not one is left out: each is of a page and a language that a test below, or the first hour, goes through."""
     in_process = set(pages_with(*IN_PROCESS))
@@ -73,23 +58,6 @@ def test_every_block_that_runs_is_run_by_a_test() -> None:
     for block in BLOCKS:
         if block.runs:
             assert block.page in (in_shells if block.language in COMMANDS else in_process), block.title
-
-
-def test_what_is_not_run_has_a_reason() -> None:
-    for block in BLOCKS:
-        if block.reason:
-            assert len(block.reason.split()) >= 4, f"{block.title}: say why it cannot run"
-
-
-def test_no_mark_stands_alone() -> None:
-    stray = {name_of(page): stray_marks(page) for page in PAGES if stray_marks(page)}
-    assert not stray, "a comment about a block stands directly before it"
-
-
-def test_text_holds_no_commands() -> None:
-    for block in BLOCKS:
-        if block.language == "text":
-            assert not re.search(r"^(\$ |fairlead |kubectl |make )", block.text, re.MULTILINE), block.title
 
 
 @pytest.mark.parametrize("page", pages_with(*IN_PROCESS), ids=name_of)
@@ -168,24 +136,3 @@ def test_commands_of_a_page(page: Path, tmp_path: Path) -> None:
             if not block.reason:
                 shell.run(block)
         shell.check()
-
-
-def test_shown_output_is_compared_but_for_what_varies() -> None:
-    printed = "\nNAME    AGE\nweb-x1  3s\nweb-x2  4s\n"
-    assert matches("NAME AGE\nweb-... ...\nweb-x2 4s\n", printed)
-    assert matches("NAME AGE\n...\n", printed)
-    assert matches("", printed)
-    assert not matches("NAME AGE\nweb-... ...\n", printed)
-    assert not matches("NAME AGE\ndb-... ...\n...\n", printed)
-
-
-def test_marks_and_commands_of_a_block_are_read(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(
-        "<!-- setup: first\nsecond -->\n<!-- exit code: 3 -->\n\n```bash\nls \\\n  -l   # all\n\n# alone\npwd\n```\n"
-        "```console\n$ pwd\n/tmp\n```\n<!-- not run: there is no such program -->\ntext\n"
-    )
-    one, two = blocks_of(page)
-    assert (one.setup, one.code, one.commands()) == (("first", "second"), 3, [("ls   -l", None), ("pwd", None)])
-    assert two.commands() == [("pwd", "/tmp\n")]
-    assert stray_marks(page) == 1
