@@ -31,6 +31,8 @@ def test_what_is_not_run_has_a_reason() -> None:
     for block in BLOCKS:
         if block.reason:
             assert len(block.reason.split()) >= 4, f"{block.title}: say why it cannot run"
+            for file in re.findall(r"\btests/\S+\.py\b", block.reason):
+                assert (REPOSITORY / file).exists(), f"{block.title}: there is no {file}"
 
 
 def test_no_mark_stands_alone() -> None:
