@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from fairlead.model.records import record
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fairlead.framework.gang import GangCase, GangDomain, GangRescued, GangRules, Proposal
     from fairlead.framework.refusals import Refusals
     from fairlead.model.events import ClusterEvent
-    from fairlead.model.flow import Reply, Write
+    from fairlead.model.flow import Doc, Reply, Write
     from fairlead.model.pod import Pod
     from fairlead.model.reasons import Reject, Status
     from fairlead.state.cluster import Cluster
@@ -64,6 +64,15 @@ class Hint(Enum):
 
     QUEUE = "Queue"
     SKIP = "QueueSkip"
+
+
+@runtime_checkable
+class DeviceExplainer(Protocol):
+    """A plugin that can say why a pod does not get its devices. It is asked when somebody wants an explanation."""
+
+    def details(self, pod: Pod, cluster: Cluster) -> Sequence[Doc]:
+        """One document for each request that is not served."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,8 @@ class Explanation:
     """Of a placement, the how manieth of the scheduler it is; of a refusal, how many placements came before it."""
     extenders: tuple[Doc, ...] = ()
     """What extenders answered, as documents."""
+    devices: tuple[Doc, ...] = ()
+    """Of each request for devices that is not served, what there is for it, as documents."""
 
     def to_document(self) -> Doc:
         """The JSON form; docs/explanation.md describes every field."""
@@ -138,6 +140,8 @@ class Explanation:
             doc["sequence"] = self.sequence
         if self.extenders:
             doc["extenders"] = list(self.extenders)
+        if self.devices:
+            doc["devices"] = list(self.devices)
         if self.considered:
             doc["considered"] = [pod.to_document() for pod in self.considered]
         if self.shortages:

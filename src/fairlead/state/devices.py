@@ -202,9 +202,13 @@ class DeviceIndex:
         """What shares of the device have taken of its capacities, in nanos; None if there are none."""
         return self._uses.consumed.get(device)
 
-    def holders(self, device: DeviceId) -> list[str]:
-        """The keys of the claims that have a device, for explanations."""
-        return [key for key, held in self._uses.held.items() if any(result.id == device for result in held.results)]
+    def holders_by_device(self) -> dict[DeviceId, list[str]]:
+        """The keys of the claims that have each device, for explanations."""
+        found: dict[DeviceId, list[str]] = {}
+        for key, held in self._uses.held.items():
+            for result in held.results:
+                found.setdefault(result.id, []).append(key)
+        return found
 
     def counters_left(self, pool: PoolView) -> dict[str, dict[str, int]]:
         """What allocated devices leave of a pool's counters; less than nothing is possible."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
+from fairlead.cli.explain.device_text import device_lines
 from fairlead.cli.explain.gang_text import considered_table, shortage_lines
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def show(console: Console, document: Document, *, limit: int = 5) -> None:
         console.print(line, soft_wrap=True)
     if document.get("blockers"):
         console.print(blockers_table(document["blockers"], limit=limit))
+    for line in device_lines(document):
+        console.print(line, soft_wrap=True)
     if document.get("chosen"):
         console.print(scores_table(document["chosen"], document.get("runnerUp")))
     if (considered := considered_table(document)) is not None:

@@ -16,6 +16,7 @@ from fairlead.engine.explain.pod import waiting_in
 from fairlead.engine.explain.queue import explain_queue
 from fairlead.engine.explain.shortages import names_amounts, of_members, shortages
 from fairlead.engine.explain.waiting_pod import explained_by_round
+from fairlead.framework.plugin import DeviceExplainer
 from fairlead.model.attendance import Attendance
 from fairlead.model.explanation import Explanation
 
@@ -36,10 +37,11 @@ def about_pod(scheduler: Scheduler, namespace: str, name: str) -> Explanation | 
     waiting = scheduler.backlog.where(pod.uid)
     known = scheduler.explanations.of(pod.uid, waiting)
     if known is not None:
-        return _with_amounts(known, pod, scheduler.cluster.table)
+        return _with_devices(_with_amounts(known, pod, scheduler.cluster.table), scheduler, pod)
     for driver in scheduler.drivers:
         if (report := driver.why(pod.uid)) is not None and not pod.node_name:
-            return _with_amounts(explained_by_round(driver, report), pod, scheduler.cluster.table)
+            explanation = _with_amounts(explained_by_round(driver, report), pod, scheduler.cluster.table)
+            return _with_devices(explanation, scheduler, pod)
     return Explanation(
         namespace, name, pod.uid, pod.scheduler_name, _verdict(pod, waiting),
         message=waiting.message if waiting else _unserved(scheduler, pod), node=pod.node_name,
@@ -51,6 +53,17 @@ def _with_amounts(explanation: Explanation, pod: Pod, table: NodeTable) -> Expla
     texts = [reason for blocker in explanation.blockers for reason in blocker.reasons]
     nodes = [name for one in explanation.blockers if any(map(names_amounts, one.reasons)) for name in one.nodes]
     return replace(explanation, shortages=shortages(pod.request, texts, table, nodes))
+
+
+def _with_devices(explanation: Explanation, scheduler: Scheduler, pod: Pod) -> Explanation:
+    """The same with what there is of devices, if a plugin of devices refused the pod."""
+    profile = scheduler.profiles.get(pod.scheduler_name)
+    if explanation.node or profile is None:
+        return explanation
+    asked = [plugin for plugin in profile.plugins() if isinstance(plugin, DeviceExplainer)]
+    refusing = {blocker.plugin for blocker in explanation.blockers}
+    found = [one for plugin in asked if plugin.name in refusing for one in plugin.details(pod, scheduler.cluster)]
+    return replace(explanation, devices=tuple(found)) if found else explanation
 
 
 def _unserved(scheduler: Scheduler, pod: Pod) -> str:

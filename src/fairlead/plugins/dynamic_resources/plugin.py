@@ -20,6 +20,7 @@ from fairlead.model.device_claims import EXTENDED_NAME
 from fairlead.model.reasons import SKIP, Reason, Reject, Status, Verdict, failed, unresolvable, unschedulable
 from fairlead.plugins.dynamic_resources.conditions import is_unusable
 from fairlead.plugins.dynamic_resources.errand import AllocateClaims, deallocation, deletion, give_up_reservations
+from fairlead.plugins.dynamic_resources.explaining import details
 from fairlead.plugins.dynamic_resources.extended import asked_for, served_by_classes
 from fairlead.plugins.dynamic_resources.hints import claim_interests
 from fairlead.plugins.dynamic_resources.plan import ClaimPlan, Reservation, priorities_given, priorities_of
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from fairlead.framework.refusals import Refusals
     from fairlead.model.device_claims import Allocation, ResourceClaim
     from fairlead.model.devices import CompileSelector
+    from fairlead.model.flow import Doc
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
     from fairlead.state.devices import DeviceIndex
@@ -330,6 +332,16 @@ class DynamicResources(CachedPlugin):
 
     def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         return to_hundred(raw)
+
+    # ---- explaining ----
+
+    def details(self, pod: Pod, cluster: Cluster) -> Sequence[Doc]:
+        """What an explanation says of each request of a pod that has no node: see docs/explanation.md."""
+        if not may_need_devices(pod):
+            return ()
+        table = cluster.table
+        names = [table.name(row) for row in range(table.high)]
+        return details(pod, self._index(cluster), self.selecting, names)
 
     # ---- after the choice ----
 
