@@ -212,15 +212,19 @@ class EmbeddedCluster:
         self._add_devices()
 
     def _add_devices(self) -> None:
-        """A class for each kind of device, and a slice of it for each simulated node, unless they are there already."""
+        """A class for each kind of device, and slices of them for the simulated nodes, unless they are there already. A
+        node whose shape gives it devices of a driver has those."""
         simulated = [node["metadata"]["name"] for node in self.store.list(kinds.NODE) if is_simulated(node)]
-        for devices in self.options.devices:
-            wanted = [(kinds.DEVICE_CLASS, devices.device_class())]
-            wanted += [(kinds.RESOURCE_SLICE, devices.slice_for(node)) for node in simulated]
-            with self.store.batch():
-                for kind, doc in wanted:
-                    if self.store.get(kind, "", doc["metadata"]["name"]) is None:
-                        self.store.perform(Write(Verb.CREATE, kind, "", doc["metadata"]["name"], body=doc))
+        present = set(simulated)
+        given = [(node, devices) for node, devices in self.options.fleet.devices() if node in present]
+        given += [(node, devices) for devices in self.options.devices for node in simulated]
+        kinds_of_device = [*self.options.devices, *(devices for _, devices in given)]
+        wanted = [(kinds.DEVICE_CLASS, devices.device_class()) for devices in kinds_of_device]
+        wanted += [(kinds.RESOURCE_SLICE, devices.slice_for(node)) for node, devices in given]
+        with self.store.batch():
+            for kind, doc in wanted:
+                if self.store.get(kind, "", doc["metadata"]["name"]) is None:
+                    self.store.perform(Write(Verb.CREATE, kind, "", doc["metadata"]["name"], body=doc))
 
     def _run_controllers(self) -> None:
         running = self._spawn(self._runtime.run_until_stopped(), "the runtime")

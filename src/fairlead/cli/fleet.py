@@ -23,6 +23,7 @@ from fairlead.model.quantity import is_extended, parse_quantity
 from fairlead.model.syntax import is_label_key, label_value_complaints
 
 if TYPE_CHECKING:
+    from fairlead.cli.device_flags import SimulatedDevices
     from fairlead.model.flow import Doc
 
 DEFAULT_NODES = 10
@@ -42,6 +43,7 @@ class NodeShape:
     name: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     taints: tuple[Doc, ...] = ()
+    devices: tuple[SimulatedDevices, ...] = ()
 
     def __post_init__(self) -> None:
         for resource, amount in self.resources.items():
@@ -173,14 +175,19 @@ class Fleet:
 
     def documents(self, *, now: float) -> list[Doc]:
         """All nodes, ready from the start."""
-        shapes = self._one_shape_each()
+        return [*(self._node(number, *one, now) for number, one in enumerate(self._named())), *self.objects]
+
+    def devices(self) -> list[tuple[str, SimulatedDevices]]:
+        """The devices that shapes give their nodes, each with the node's name."""
+        return [(name, devices) for name, shape in self._named() for devices in shape.devices]
+
+    def _named(self) -> list[tuple[str, NodeShape]]:
+        """The nodes that are made from shapes, by name."""
         of_name: defaultdict[str, Iterator[int]] = defaultdict(count)
-        names = [
-            f"{shape.name}-{next(of_name[shape.name])}" if shape.name else f"node-{number}"
-            for number, shape in enumerate(shapes)
+        return [
+            (f"{shape.name}-{next(of_name[shape.name])}" if shape.name else f"node-{number}", shape)
+            for number, shape in enumerate(self._one_shape_each())
         ]
-        made = zip(names, shapes, strict=True)
-        return [*(self._node(number, *one, now) for number, one in enumerate(made)), *self.objects]
 
     def _one_shape_each(self) -> list[NodeShape]:
         each = [shape for shape in self.shapes for _ in range(shape.count or 0)]

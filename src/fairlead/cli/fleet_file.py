@@ -7,6 +7,7 @@
       resources: {cpu: 96, memory: 1152Gi, nvidia.com/gpu: 8}
       labels: {team: ml}
       taints: [{key: nvidia.com/gpu, effect: NoSchedule}]
+      devices: ["gpu.example.com:8,model=H100"]   # as --device has them, for these nodes alone
 
 Node objects (one, several documents, or a List as `kubectl get nodes -o yaml` prints it) are taken as they are, but for
 what belongs to the cluster that they come from, and are simulated from then on.
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from fairlead.cli.device_flags import parse_device
 from fairlead.cli.fleet import INSTANCE_TYPE, NodeShape
 from fairlead.controllers.nodes.simulated_nodes import SIMULATED
 from fairlead.errors import ConfigError
@@ -27,7 +29,7 @@ from fairlead.errors import ConfigError
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
 
-_FIELDS = ("count", "name", "instanceType", "resources", "labels", "taints")
+_FIELDS = ("count", "name", "instanceType", "resources", "labels", "taints", "devices")
 _OF_THE_OTHER_CLUSTER = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink")
 
 
@@ -88,10 +90,14 @@ def _shape(path: Path, number: int, entry: Any) -> NodeShape:
     taints = entry.get("taints") or []
     if not isinstance(taints, list) or not all(isinstance(one, dict) for one in taints):
         raise ConfigError("is not a list of taints", file=str(path), path=f"{where}.taints")
+    devices = entry.get("devices") or []
+    if not isinstance(devices, list) or not all(isinstance(one, str) for one in devices):
+        example = "for example [gpu.example.com:8]"
+        raise ConfigError("is not a list of devices", file=str(path), path=f"{where}.devices", hint=example)
     try:
         return NodeShape(
             _texts(path, f"{where}.resources", entry.get("resources")), count, str(entry.get("name", "")), labels,
-            tuple(taints),
+            tuple(taints), tuple(parse_device(one) for one in devices),
         )  # fmt: skip
     except ConfigError as error:
         raise ConfigError(error.message, file=str(path), path=where, hint=error.hint) from None

@@ -7,7 +7,7 @@ answered as a real API server answers them, as far as recordings show it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import ApiError, Conflict, Invalid
@@ -32,9 +32,16 @@ _ROUNDS = 20
 class ClaimReplay:
     """The claims of one recorded cluster."""
 
-    def __init__(self, cluster: Cluster, objects: Sequence[Doc], existing: Sequence[Doc]) -> None:
+    def __init__(
+        self, cluster: Cluster, objects: Sequence[Doc], existing: Sequence[Doc], namespaces: Container[str]
+    ) -> None:
+        """`namespaces` are those of the pods that are decided."""
         self._cluster = cluster
-        self._claims = {doc["metadata"]["name"]: doc for doc in objects if doc["kind"] == kinds.RESOURCE_CLAIM.kind}
+        self._claims = {
+            doc["metadata"]["name"]: doc
+            for doc in objects
+            if doc["kind"] == kinds.RESOURCE_CLAIM.kind and doc["metadata"].get("namespace") in namespaces
+        }
         self._uids = {doc["metadata"]["name"]: doc["metadata"].get("uid") for doc in existing}
         self._version = 10**9
 

@@ -28,7 +28,8 @@ Key = tuple[str, str]
 OBJECTS: tuple[Kind, ...] = (
     kinds.NAMESPACE, kinds.SERVICE, kinds.POD_DISRUPTION_BUDGET, kinds.REPLICA_SET, kinds.STATEFUL_SET,
     kinds.REPLICATION_CONTROLLER, kinds.STORAGE_CLASS, kinds.CSI_DRIVER, kinds.CSI_NODE, kinds.CSI_STORAGE_CAPACITY,
-    kinds.VOLUME_ATTACHMENT, kinds.PERSISTENT_VOLUME, kinds.PERSISTENT_VOLUME_CLAIM,
+    kinds.VOLUME_ATTACHMENT, kinds.PERSISTENT_VOLUME, kinds.PERSISTENT_VOLUME_CLAIM, kinds.DEVICE_CLASS,
+    kinds.RESOURCE_SLICE, kinds.RESOURCE_CLAIM,
 )  # fmt: skip
 WATCHES = (
     Watch(kinds.NODE),
@@ -36,6 +37,7 @@ WATCHES = (
     *(Watch(kind, optional=True) for kind in OBJECTS),
 )
 _STORAGE = (kinds.PERSISTENT_VOLUME, kinds.PERSISTENT_VOLUME_CLAIM)
+_DEVICES = (kinds.RESOURCE_CLAIM,)
 
 
 @dataclass(slots=True)
@@ -79,7 +81,8 @@ class DecisionRecorder:
         elif doc["spec"].get("nodeName"):
             before = self._waiting.pop(uid, None)
             if before is not None:
-                yield self._scenario(before, {"node": doc["spec"]["nodeName"], "message": None, "partial": True})
+                decision: Doc = {"node": doc["spec"]["nodeName"], "message": None, "partial": True}
+                yield self._scenario(before, decision | self._allocations(doc))
             self._seated[uid] = doc
         else:
             yield from self._take_waiting(uid, doc)
@@ -95,9 +98,26 @@ class DecisionRecorder:
     def _storage_for(self, pod: Doc) -> dict[Kind, dict[Key, Doc]]:
         """Volumes and claims as they stand, if the pod has claims: binding them is part of scheduling it, so that they
         look different once it has its node."""
-        if not any("persistentVolumeClaim" in v or "ephemeral" in v for v in pod["spec"].get("volumes") or ()):
+        volumes = pod["spec"].get("volumes") or ()
+        taken = _STORAGE if any("persistentVolumeClaim" in v or "ephemeral" in v for v in volumes) else ()
+        if pod["spec"].get("resourceClaims"):
+            taken = (*taken, *_DEVICES)
+        return {kind: dict(self._tables.get(kind, {})) for kind in taken}
+
+    def _allocations(self, pod: Doc) -> Doc:
+        """What the resource claims of a pod were given, if the watch has shown all of it."""
+        namespace, claims = pod["metadata"].get("namespace") or "", self._tables.get(kinds.RESOURCE_CLAIM, {})
+        made = {one["name"]: one.get("resourceClaimName") for one in pod["status"].get("resourceClaimStatuses") or ()}
+        entries = pod["spec"].get("resourceClaims") or ()
+        names = [entry.get("resourceClaimName") or made.get(entry["name"]) for entry in entries]
+        found = {
+            name: doc["status"]["allocation"]
+            for name in names
+            if name and (doc := claims.get((namespace, name), {})).get("status", {}).get("allocation")
+        }
+        if not found or len(found) < len(set(filter(None, names))):
             return {}
-        return {kind: dict(self._tables.get(kind, {})) for kind in _STORAGE}
+        return {"allocations": {name: {"allocation": allocation} for name, allocation in found.items()}}
 
     def _promised(self, *, besides: str) -> list[Doc]:
         """Other pods that wait for the room that was made for them: schedulers keep it for them."""

@@ -112,7 +112,8 @@ class KubeReplay:
         self._independent = bool(self._doc.get("independent"))
         self._nominated: dict[int, list[Pod]] = {}
         self._build()
-        self._claims = ClaimReplay(self._cluster, self._doc.get("objects") or (), self._doc["existing"])
+        namespaces = {decision["pod"]["metadata"].get("namespace") for decision in self._doc["decisions"]}
+        self._claims = ClaimReplay(self._cluster, self._doc.get("objects") or (), self._doc["existing"], namespaces)
 
     def decisions(self) -> Iterator[list[DecisionDifference]]:
         """Decide each recorded pod again; for each, the differences."""

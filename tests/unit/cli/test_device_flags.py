@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from fairlead.cli.device_flags import parse_device
+from fairlead.cli.fleet import Fleet
+from fairlead.cli.fleet_file import read_fleet_file
 from fairlead.errors import ConfigError
 from fairlead.model.devices import compile_device_class, compile_slice
 
@@ -26,3 +30,16 @@ def test_what_is_no_device_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ConfigError) as refused:
         parse_device(text)
     assert "gpu.example.com:8" in (refused.value.hint or "")
+
+
+def test_a_nodes_file_gives_devices_to_the_nodes_of_a_shape(tmp_path: Path) -> None:
+    file = tmp_path / "nodes.yaml"
+    file.write_text('nodes:\n- {count: 2, name: gpu, devices: ["gpu.example.com:8,model=H100"]}\n- {count: 1}\n')
+    shapes, objects = read_fleet_file(file)
+    given = Fleet(shapes=shapes, objects=objects).devices()
+    assert [(node, devices.driver, devices.count) for node, devices in given] == [
+        ("gpu-0", "gpu.example.com", 8), ("gpu-1", "gpu.example.com", 8),
+    ]  # fmt: skip
+    file.write_text("nodes:\n- {count: 1, devices: [gpu]}\n")
+    with pytest.raises(ConfigError, match="not the name of a driver"):
+        read_fleet_file(file)

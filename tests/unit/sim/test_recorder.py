@@ -219,3 +219,39 @@ def test_room_that_was_made_for_a_pod_is_kept_for_it_in_the_replay_too() -> None
     assert [d.field for d in replayed({**scenario, "decisions": [{**scenario["decisions"][0], "node": "n0"}]})] == [
         "feasible"
     ]
+
+
+def test_a_recording_has_the_devices_that_a_pod_was_given() -> None:
+    camera = Camera()
+    selectors = {"selectors": [{"cel": {"expression": 'device.driver == "gpu.example.com"'}}]}
+    camera.sees({"metadata": {"name": "gpu"}, "spec": selectors}, Happened.ADDED, kinds.DEVICE_CLASS)
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    camera.sees({"metadata": {"name": "s"}, "spec": {
+        "driver": "gpu.example.com", "nodeName": "n1", "pool": pool, "devices": [{"name": "g0"}, {"name": "g1"}],
+    }}, Happened.ADDED, kinds.RESOURCE_SLICE)  # fmt: skip
+    requests = [{"name": "a", "exactly": {"deviceClassName": "gpu"}}]
+    claim: Doc = {
+        "metadata": {"name": "c", "namespace": "default", "uid": "c"}, "spec": {"devices": {"requests": requests}},
+    }  # fmt: skip
+    camera.sees(claim, Happened.ADDED, kinds.RESOURCE_CLAIM)
+    user = pod("a")
+    user["spec"]["resourceClaims"] = [{"name": "g", "resourceClaimName": "c"}]
+    camera.sees(user, Happened.ADDED)
+    only = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+
+    def bound(device: str) -> Doc:
+        result = {"request": "a", "driver": "gpu.example.com", "pool": "n1", "device": device}
+        allocation = {
+            "devices": {"results": [result]}, "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [only]}]},
+        }  # fmt: skip
+        camera.sees({**claim, "status": {"allocation": allocation}}, kind=kinds.RESOURCE_CLAIM)
+        (scenario,) = camera.sees({**user, "spec": {**user["spec"], "nodeName": "n1"}})
+        return scenario
+
+    scenario = bound("g0")
+    assert next(doc for doc in scenario["objects"] if doc["kind"] == "ResourceClaim").get("status") is None
+    assert replayed(scenario) == []
+    camera.sees(claim, kind=kinds.RESOURCE_CLAIM)
+    camera.sees(user, Happened.DELETED)
+    camera.sees(user, Happened.ADDED)
+    assert [difference.field for difference in replayed(bound("g1"))] == ["allocations.c"]
