@@ -1,7 +1,7 @@
 """capacity: each queue has what it deserves, may borrow beyond that, and gives back when other queues request theirs.
 
-Queues are flat, or with `hierarchy` a tree (state/quotas/tree.py) in which every ancestor's limit counts too. Quotas on
-device classes (`deviceclass/...`) are not counted: claims are placed without regard to queues.
+Queues are flat, or with `hierarchy` a tree (state/quotas/tree.py) in which every ancestor's limit counts too. Limits on
+device classes (`deviceclass/...`) are counted from resource claims (device_quotas.py).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from fairlead.framework.job import QUEUE_GATE
 from fairlead.framework.tiers import GangEvictionContext, TierPlugin, Vote
 from fairlead.model.amounts import INFINITY, Amounts, common_names, larger, total_of
 from fairlead.model.tasks import TaskStatus
+from fairlead.plugins.volcano.queues.device_quotas import DeviceQuotas
 from fairlead.plugins.volcano.queues.ledger import INSUFFICIENT, Endings, flat_accounts, sentence, tree_of
 from fairlead.state.quotas.account import share_of
 from fairlead.state.quotas.changes import SimulatedChanges
@@ -47,6 +48,8 @@ class Capacity(TierPlugin):
         for account in (self._accounts or {}).values():
             _set_share(account)
         self._endings = Endings(round, self._names_above)
+        self._devices = DeviceQuotas.of(round, (self._accounts or {}).values())
+        self._devices.count(round, {queue: self._names_above(queue) for queue in self._accounts or ()})
 
     def _open_accounts(self, round: Round) -> dict[str, QuotaAccount] | None:
         accounts = flat_accounts(round)
@@ -103,6 +106,8 @@ class Capacity(TierPlugin):
             return False
         quirks = self._round.quirks
         if not quirks.ignores_pods_capability and any(one.too_many_pods(task.request) for one in self._line(account)):
+            return False
+        if not self._devices.allows(task, self._line(account)):
             return False
         if self._gated and _waits_for_gate(task):
             self._reserved.setdefault(queue.name, {})[task.uid] = task
@@ -260,6 +265,7 @@ class Capacity(TierPlugin):
             return
         for one in self._line(account):
             one.allocated.add(task.request)
+        self._devices.take(task, self._names_above(account.name))
         self._refresh(account)
         for reserved in self._reserved.values():
             reserved.pop(task.uid, None)
@@ -271,6 +277,7 @@ class Capacity(TierPlugin):
             return
         for one in self._line(account):
             one.allocated.subtract(task.request)
+        self._devices.give_back(task, self._names_above(account.name))
         self._refresh(account)
         if self._gated and _waits_for_gate(task):
             self._reserved.setdefault(account.name, {})[task.uid] = task

@@ -1,0 +1,114 @@
+"""DeviceQuotas: how many devices of a class a queue may hold.
+
+A queue's capability may name device classes: `deviceclass/<class>` limits the number of devices, and
+`<dimension>.deviceclass/<class>` the capacity that is asked of them; 0 is no limit. What a pod asks for is read from
+its resource claims; a claim that pods of one queue share counts once for it. Without such a name in any capability
+nothing is counted.
+
+Invariant: `used` of a queue is the sum over the claims of its pods that have a place, each claim once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from fairlead.model.device_claims import claim_statuses_of
+from fairlead.model.tasks import ALLOCATED_CLASS
+from fairlead.state.devices import devices_of
+
+if TYPE_CHECKING:
+    from fairlead.framework.round import Round, Task
+    from fairlead.model.device_claims import ClaimSpec, ResourceClaim
+    from fairlead.state.quotas.account import QuotaAccount
+
+PREFIX = "deviceclass/"
+_NANO = 10**9
+
+
+def names_devices(resource: str) -> bool:
+    return resource.startswith(PREFIX) or f".{PREFIX}" in resource
+
+
+class DeviceQuotas:
+    """The sums of one round."""
+
+    def __init__(self, round: Round, limited: bool) -> None:
+        self._devices = devices_of(round.cluster) if limited else None
+        self._held: dict[str, Counter[str]] = {}
+        """By queue, how many pods with a place use each claim."""
+        self._used: dict[str, Counter[str]] = {}
+
+    @classmethod
+    def of(cls, round: Round, accounts: Iterable[QuotaAccount]) -> DeviceQuotas:
+        limited = any(names_devices(name) for one in accounts for name in one.rules.capability or ())
+        return cls(round, limited)
+
+    def count(self, round: Round, line: Mapping[str, list[str]]) -> None:
+        """Count the pods that have a place already. `line` names, for each queue, the queues that they count for."""
+        if self._devices is None:
+            return
+        for job in round.jobs.values():
+            for task in job.in_status(*ALLOCATED_CLASS):
+                self.take(task, line.get(job.queue, ()))
+
+    def allows(self, task: Task, line: Iterable[QuotaAccount]) -> bool:
+        """Whether each of the queues may have what the pod's claims ask for on top of what it has."""
+        if self._devices is None or not task.pod.resource_claims:
+            return True
+        claims = self._claims(task)
+        for account in line:
+            capability = account.rules.capability or {}
+            used, held = self._used.get(account.name, Counter()), self._held.get(account.name, Counter())
+            more: Counter[str] = Counter()
+            for claim in claims:
+                if not held[claim.key]:
+                    more.update(asked_by(claim.spec))
+            limits = ((used[name] + amount, capability.get(name, 0)) for name, amount in more.items())
+            if any(wanted > limit for wanted, limit in limits if limit):
+                return False
+        return True
+
+    def take(self, task: Task, line: Iterable[str]) -> None:
+        """A pod has got a place."""
+        for claim in self._claims(task):
+            for queue in line:
+                held = self._held.setdefault(queue, Counter())
+                held[claim.key] += 1
+                if held[claim.key] == 1:
+                    self._used.setdefault(queue, Counter()).update(asked_by(claim.spec))
+
+    def give_back(self, task: Task, line: Iterable[str]) -> None:
+        """It has lost it."""
+        for claim in self._claims(task):
+            for queue in line:
+                held = self._held.setdefault(queue, Counter())
+                held[claim.key] -= 1
+                if not held[claim.key]:
+                    del held[claim.key]
+                    self._used[queue].subtract(asked_by(claim.spec))
+
+    def _claims(self, task: Task) -> list[ResourceClaim]:
+        devices, pod = self._devices, task.pod
+        if devices is None or not pod.resource_claims:
+            return []
+        made = {status.entry: status.claim for status in claim_statuses_of(pod)}
+        names = {entry.claim or made.get(entry.name) for entry in pod.resource_claims}
+        found = (devices.claims.get(f"{pod.namespace}/{name}") for name in sorted(filter(None, names)))
+        return [claim for claim in found if claim is not None]
+
+
+def asked_by(spec: ClaimSpec) -> Counter[str]:
+    """What a claim asks for, under the names of quotas. Of alternatives the first counts; a request for all devices
+    of a node counts as one, because how many those are is known only on the node."""
+    asked: Counter[str] = Counter()
+    for slot in spec.slots:
+        request = slot.choices[0]
+        if request.admin:
+            continue
+        number = 1 if request.everything else request.count
+        asked[PREFIX + request.device_class] += number
+        for dimension, amount in request.capacity.items():
+            asked[f"{dimension}.{PREFIX}{request.device_class}"] += number * -(-amount.nanos // _NANO)
+    return asked

@@ -1,0 +1,68 @@
+"""Queues of Volcano with limits on device classes: pods of a queue hold no more devices than it may have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairlead.model import kinds
+from fairlead.testing.builders import nodes
+from tests.scenario.test_resource_claims import claim, device_class, devices, gpus, held, pod, template
+from tests.support.volcano import VolcanoHarness, conf
+
+
+def queue(name: str, capability: dict[str, str], **spec: Any) -> dict[str, Any]:
+    api = "scheduling.volcano.sh/v1beta1"
+    spec = {"weight": 1, "capability": capability, **spec}
+    return {"apiVersion": api, "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+def claimant(name: str, **more: Any) -> dict[str, Any]:
+    made = pod(name, schedulerName="volcano", **more)
+    made["metadata"]["annotations"] = {"scheduling.volcano.sh/queue-name": "q"}
+    made["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "100m"}
+    return made
+
+
+def cluster(tier: str, *queues: dict[str, Any]) -> VolcanoHarness:
+    text = conf("enqueue, allocate, backfill", "priority; gang", f"predicates; capacity{tier}; nodeorder")
+    world = VolcanoHarness(text, nodes(2, cpu="8", memory="8Gi", pods="110"))
+    world.apply(device_class(), *[gpus(f"n{at}", 4) for at in range(2)], template("one", devices()))
+    world.apply(*queues)
+    return world
+
+
+@pytest.mark.parametrize("capability", [{"deviceclass/gpu": "3"}, {"deviceclass/gpu": "3", "cpu": "6"}])
+def test_a_queue_holds_no_more_devices_of_a_class_than_it_may(capability: dict[str, str]) -> None:
+    world = cluster("", queue("q", capability))
+    world.apply(*[claimant(f"p{at}", of="one") for at in range(6)])
+    world.run(20)
+    assert len(held(world)) == len(world.bindings()) == 3
+    world.delete(kinds.POD, next(iter(world.bindings())))
+    world.run(20)
+    assert len(held(world)) == len(world.bindings()) == 3, "what is given back may be had by the next"
+
+
+def test_the_limit_of_a_queue_above_counts_too() -> None:
+    world = cluster(
+        " enableHierarchy: true", queue("root", {}), queue("top", {"deviceclass/gpu": "2"}, parent="root"),
+        queue("q", {}, parent="top"),
+    )  # fmt: skip
+    world.apply(*[claimant(f"p{at}", of="one") for at in range(6)])
+    world.run(20)
+    assert len(held(world)) == 2
+
+
+def test_a_shared_claim_counts_once() -> None:
+    world = cluster("", queue("q", {"deviceclass/gpu": "2"}))
+    world.apply(claim("ours", devices(2)), *[claimant(f"p{at}", shared="ours") for at in range(3)])
+    world.run(40)
+    assert len(world.bindings()) == 3
+
+
+def test_without_a_limit_nothing_is_counted() -> None:
+    world = cluster("", queue("q", {"cpu": "8"}))
+    world.apply(*[claimant(f"p{at}", of="one") for at in range(6)])
+    world.run(20)
+    assert len(held(world)) == 6
