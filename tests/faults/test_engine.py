@@ -70,6 +70,33 @@ def test_a_bind_that_is_refused_twice_for_the_same_reason_strands_nobody(manner:
 
 
 @pytest.mark.parametrize("manner", MANNERS)
+def test_the_place_of_a_gang_member_is_kept_while_the_api_fails_to_bind_it(manner: str) -> None:
+    faults = Faults()
+    faults.refuse(binds("g-1"), times=3)
+    world = FaultyWorld(faults, nodes=1)
+    world.gang("g", 2, manner, cpu="4")
+    world.run(1)
+    world.apply(world.one("p", cpu="4"))
+    world.run(60)
+    assert world.waiting() == ["p"]
+    world.check()
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_a_failure_of_the_api_after_a_lost_answer_does_not_give_the_place_away(manner: str) -> None:
+    faults = Faults()
+    faults.lose_answer(binds("a"), times=1)
+    faults.refuse(binds("a"), times=4)
+    world = FaultyWorld(faults, 1, watch_delay=5.0)
+    world.apply(world.one("a", manner, cpu="6"))
+    world.run(1)
+    world.apply(world.one("b", manner, cpu="6"))
+    for _ in range(60):
+        world.run(1)
+        world.check()
+
+
+@pytest.mark.parametrize("manner", MANNERS)
 def test_a_pod_that_somebody_else_has_bound_meanwhile_is_left_where_it_is(manner: str) -> None:
     faults = Faults()
     world = FaultyWorld(faults, 2, watch_delay=2.0)

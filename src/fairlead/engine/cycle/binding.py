@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from fairlead.errors import Conflict, InternalError, Unreachable
+from fairlead.errors import ApiError, Conflict, InternalError, Unreachable
 from fairlead.framework.calls import asked
 from fairlead.framework.plugin import Errand, takes_part
 from fairlead.framework.points import waited_too_long
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 FIRST_RESEND, LAST_RESEND = 0.5, 10.0
 """Seconds until a bind without an answer is sent again: at first, and at most."""
+GANG_PATIENCE = 60.0
+"""For how many seconds a round's placement of a gang member is kept while the API server fails to bind it."""
 
 
 class BindingStage(Enum):
@@ -69,12 +71,15 @@ class OneWrite:
 class BindWrite(OneWrite):
     """A bind, which is sent again while nobody knows whether the last one arrived. The API server binds a pod once: if
     the lost one had arrived it says so, and if not, the pod is bound now. Giving up the place instead, as
-    kube-scheduler does, would promise it to a second pod."""
+    kube-scheduler does, would promise it to a second pod. A bind at which the API server failed is sent again once, or
+    until `patience_until`; after a lost answer it is sent until there is one."""
 
-    def __init__(self, write: Write, failure: str, row: int, node_name: str) -> None:
+    def __init__(self, write: Write, failure: str, row: int, node_name: str, patience_until: float) -> None:
         super().__init__(write, failure)
+        self._patience_until = patience_until
         self._row, self._assigned = row, f'already assigned to node "{node_name}"'
-        self._lost = 0
+        self._sent_again = 0
+        self._is_lost = False
         self._again_at: float | None = None
 
     def progress(self, now: float, cluster: Cluster, replies: Sequence[Reply]) -> Status | None:
@@ -89,13 +94,19 @@ class BindWrite(OneWrite):
         error = answer.error
         if error is None:
             return SUCCESS
-        if self._lost and isinstance(error, Conflict) and self._assigned in error.message:
+        if self._sent_again and isinstance(error, Conflict) and self._assigned in error.message:
             return SUCCESS
-        if isinstance(error, Unreachable) or (isinstance(error, InternalError) and not self._lost):
-            self._again_at = now + min(LAST_RESEND, FIRST_RESEND * 2 ** min(self._lost, 10))
-            self._lost += 1
-            return None
-        return super().progress(now, cluster, replies)
+        if not self._is_worth_another(error, now):
+            return super().progress(now, cluster, replies)
+        self._again_at = now + min(LAST_RESEND, FIRST_RESEND * 2 ** min(self._sent_again, 10))
+        self._sent_again += 1
+        return None
+
+    def _is_worth_another(self, error: ApiError, now: float) -> bool:
+        if isinstance(error, Unreachable):
+            self._is_lost = True
+        patient = self._is_lost or not self._sent_again or now < self._patience_until
+        return isinstance(error, Unreachable | InternalError) and patient
 
     def again(self, now: float) -> list[Write]:
         """The same bind once more, if it is time."""
@@ -270,10 +281,17 @@ class Binding:
                 self._end(_wrapped("Bind", name, answer))
                 return []
             if isinstance(answer, Write):
-                answer = BindWrite(answer, "binding rejected", self.row, self.node_name)
+                until = now + GANG_PATIENCE if profile.rounds is not None and self._is_of_a_gang() else now
+                answer = BindWrite(answer, "binding rejected", self.row, self.node_name, until)
             return self._take_on(answer, name, now)
         self._end(failed("no Bind plugin took the pod"))
         return []
+
+    def _is_of_a_gang(self) -> bool:
+        """Whether others count on the pod. If its place went to somebody else they might wait for it for good, because
+        rounds do not prefer gangs that are half bound."""
+        gang = self.cycle.cluster.gangs.of(self.pod)
+        return gang is not None and len(gang.members) > 1
 
     def _take_on(self, errand: Errand, name: str, now: float) -> list[Write]:
         self._errands.append(errand)
