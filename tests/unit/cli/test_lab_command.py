@@ -67,3 +67,12 @@ def test_a_directory_of_no_known_form_is_refused(tmp_path: Path) -> None:
     code, lines = run(tmp_path)
     assert code == 1
     assert "no reference directory" in lines[-1]
+
+
+def test_findings_compare_runs_that_differ_in_one_thing(directory: Path) -> None:
+    """With two modes of commit, one task and no rival, nothing conflicts, and the order holds."""
+    setups = {tx: {"setup": {**SETUP, "nbatch": 2, "tx": tx}, "runs": {}} for tx in ("incremental", "all-or-nothing")}
+    (directory / "results.json").write_text(json.dumps({"experiments": setups}))
+    result = CliRunner().invoke(cli, ["lab", "findings", "--workers", "1", str(directory)])
+    assert result.exit_code == 0
+    assert result.output.splitlines()[-1] == "1 of 1 hold"

@@ -1,14 +1,18 @@
-"""`fairlead lab reference DIR`: runs the experiments of a directory of recordings and compares."""
+"""`fairlead lab`: runs the experiments of a directory of recordings, compares, and reports what they show."""
 
 from __future__ import annotations
 
 import os
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import click
 
+from fairlead.lab.omega.orderings import findings
 from fairlead.lab.reference.checks import CheckOptions, CheckResult, run_checks
-from fairlead.lab.reference.directories import checks_of
+from fairlead.lab.reference.directories import checks_of, matches
+from fairlead.lab.reference.omega import recorded_metrics, run_metrics, setups_of
 
 MOST_SHOWN = 5
 
@@ -49,6 +53,36 @@ def reference_command(
         _show(result)
     click.echo(f"{agreed} of {len(checks)} agree")
     if agreed < len(checks):
+        raise SystemExit(1)
+
+
+@lab_group.command("findings")
+@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+@click.option("--only", multiple=True, metavar="PATTERN", help="Only set-ups that match, or contain it.")
+@click.option("--recorded", is_flag=True, help="Take the figures from the recording instead of running anything.")
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes; one per core by default.")
+def findings_command(directory: Path, only: tuple[str, ...], recorded: bool, workers: int | None) -> None:
+    """Report the Omega paper's findings on the set-ups of a directory: which orderings hold, with the figures.
+
+    The exit code is 0 only if all of them hold.
+    """
+    setups = {name: setup for name, setup in setups_of(directory).items() if not only or matches(name, only)}
+    if not setups:
+        raise click.UsageError("nothing in the directory matches --only")
+    measured = partial(recorded_metrics if recorded else run_metrics, directory)
+    if recorded or workers == 1:
+        metrics = {name: measured(name) for name in setups}
+    else:
+        with ProcessPoolExecutor(workers) as pool:
+            metrics = dict(zip(setups, pool.map(measured, setups), strict=True))
+    found = findings(setups, metrics)
+    for finding in found:
+        click.echo(f"{'holds' if finding.holds else 'fails'}  {finding.claim}")
+        for label, value in finding.figures:
+            click.echo(f"         {value:10.4g}  {label}")
+    holding = sum(finding.holds for finding in found)
+    click.echo(f"{holding} of {len(found)} hold")
+    if holding < len(found):
         raise SystemExit(1)
 
 

@@ -32,12 +32,17 @@ class Cell:
             name = f"machine-{machine}"
             doc = {"metadata": {"name": name, "uid": name}, "status": {"allocatable": allocatable}}
             self.cluster.apply(Change(Happened.ADDED, kinds.NODE, doc))
-        self.total = {name: int(self.cluster.table.allocatable[name].sum()) for name in RESOURCES}
+        self.total = dict.fromkeys(RESOURCES, 0)
+        self.recount()
         self.occupied = dict.fromkeys(RESOURCES, 0)
         self.locked = dict.fromkeys(RESOURCES, 0)
         for machine, (cpus, mem) in enumerate(spec.taken):
             amounts = {"cpu": round(cpus * MILLI), "memory": round(mem * GIB)}
             self.claim(np.array([machine]), amounts)
+
+    def recount(self) -> None:
+        """Sum up what the nodes have, after some were added."""
+        self.total = {name: int(self.cluster.table.allocatable_column(name).sum()) for name in RESOURCES}
 
     def view(self) -> TableView:
         return TableView(self.cluster.table, RESOURCES)

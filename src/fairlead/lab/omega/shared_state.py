@@ -23,10 +23,10 @@ class SharedStateScheduler(OneJobAtATime):
         self._view = self.simulation.cell.view()
 
     def decide(self, job: JobRun, seconds: float) -> None:
-        simulation, counts = self.simulation, self.counts
+        simulation = self.simulation
         rows = self.plan(job, self._view)
         if not len(rows):
-            counts.no_resources += 1
+            self.counts.no_resources += 1
             return
         result = simulation.spec.commit.commit(simulation.cell.cluster, self._view.version, rows, job.amounts)
         placed = len(result.rows)
@@ -34,12 +34,4 @@ class SharedStateScheduler(OneJobAtATime):
             simulation.cell.count(placed, job.amounts)
             simulation.end_later(job, result.rows)
             job.unplaced -= placed
-        counts.task_ok += placed
-        counts.task_failed += result.conflicted
-        counts.tx_retried += job.attempts > 1
-        if result.conflicted:
-            counts.tx_failed += 1
-            self.count_wasted(job, seconds)
-        else:
-            counts.tx_ok += 1
-            self.count_useful(job, seconds)
+        self.count_commit(job, seconds, placed, result.conflicted)

@@ -193,6 +193,19 @@ class QueueingScheduler(ABC):
         else:
             self.simulation.agenda.after(RETRY_AFTER, lambda: self.add(job))
 
+    def count_commit(self, job: JobRun, seconds: float, placed: int, conflicted: int) -> None:
+        """Count a transaction; after a conflict the whole think time was wasted."""
+        counts = self.counts
+        counts.task_ok += placed
+        counts.task_failed += conflicted
+        counts.tx_retried += job.attempts > 1
+        if conflicted:
+            counts.tx_failed += 1
+            self.count_wasted(job, seconds)
+        else:
+            counts.tx_ok += 1
+            self.count_useful(job, seconds)
+
     def count_useful(self, job: JobRun, seconds: float) -> None:
         self.counts.useful += seconds
         job.useful += seconds

@@ -28,10 +28,11 @@ def checks_of(directory: Path, options: CheckOptions, only: tuple[str, ...] = ()
     """The checks of a directory whose name matches one of the patterns, or contains it; all without patterns."""
     for _, fits, checks in _KINDS:
         if fits(directory):
-            return [check for check in checks(directory, options) if not only or _matches(check.name, only)]
+            return [check for check in checks(directory, options) if not only or matches(check.name, only)]
     forms = "; ".join(form for form, _, _ in _KINDS)
     raise ExperimentError(f"{directory}: no reference directory of a form that is known ({forms})")
 
 
-def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+def matches(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a name matches one of the patterns, or contains it."""
     return any(fnmatchcase(name, pattern) or pattern in name for pattern in patterns)

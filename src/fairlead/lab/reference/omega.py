@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SHARED, INDEPENDENT = "shared", "independent"
 """All schedulers draw from the same seed, as in the original, or each from its own."""
 _PER_JOB = ("wait_first", "wait_full", "attempts", "task_attempts", "useful", "wasted", "unplaced")
+_ABOUT_THE_RUN = ("id", "variant", "rng", "seed")
 _STEADY = ("cpu_util",)
 """Metrics that may differ by 0.002 more, whatever their interval."""
 _FEW_TRANSACTIONS = 30
@@ -95,6 +96,21 @@ def run_setup(directory: Path, name: str, seed: int, *, independent: bool, own: 
     return run_experiment(read_experiment(name, setup, directory), jobs, streams)
 
 
+def setups_of(directory: Path) -> dict[str, Mapping[str, Any]]:
+    return {name: experiment["setup"] for name, experiment in _experiments(directory).items()}
+
+
+def run_metrics(directory: Path, name: str) -> Metrics:
+    """What a set-up comes to with seed 0."""
+    return measure(run_setup(directory, name, 0, independent=False))
+
+
+def recorded_metrics(directory: Path, name: str) -> Metrics:
+    """What the original recorded of a set-up with seed 0; empty if it recorded nothing."""
+    row = recorded_runs(directory, name, _variant(setups_of(directory)[name])).get((SHARED, 0), {})
+    return {key: float(text) if text else None for key, text in row.items() if key not in _ABOUT_THE_RUN}
+
+
 @dataclass(frozen=True)
 class OmegaRun:
     """One recorded run, repeated exactly."""
@@ -122,7 +138,7 @@ class OmegaRun:
 
 def _unequal(ours: Metrics, recorded: Mapping[str, str]) -> Iterator[str]:
     for name, text in recorded.items():
-        if name in ("id", "variant", "rng", "seed"):
+        if name in _ABOUT_THE_RUN:
             continue
         value = ours.get(name)
         if not text:
