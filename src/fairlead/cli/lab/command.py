@@ -9,10 +9,13 @@ from pathlib import Path
 
 import click
 
+from fairlead.lab.fragmentation.paired import gains, paired_run
 from fairlead.lab.omega.orderings import findings
-from fairlead.lab.reference.checks import CheckOptions, CheckResult, run_checks
+from fairlead.lab.omega.setup import packed_or_not
+from fairlead.lab.reference.checks import CheckOptions, CheckResult, mean_and_interval, run_checks
 from fairlead.lab.reference.directories import checks_of, matches
 from fairlead.lab.reference.omega import recorded_metrics, run_metrics, setups_of
+from fairlead.lab.reference.openb import FIRST_SEED
 
 MOST_SHOWN = 5
 
@@ -84,6 +87,27 @@ def findings_command(directory: Path, only: tuple[str, ...], recorded: bool, wor
     click.echo(f"{holding} of {len(found)} hold")
     if holding < len(found):
         raise SystemExit(1)
+
+
+@lab_group.command("paired")
+@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+@click.option("--workload", default="default", show_default=True, metavar="NAME", help="Of openb_pod_list_NAME.csv.")
+@click.option("--seeds", type=click.IntRange(min=2), default=10, show_default=True, metavar="N")
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes; one per core by default.")
+def paired_command(directory: Path, workload: str, seeds: int, workers: int | None) -> None:
+    """Compare our own placement of GPU pods with FGD on the same arrivals, with the interval of the difference."""
+    nodes = packed_or_not(directory / "openb_node_list_gpu_node.csv")
+    one = partial(paired_run, nodes, packed_or_not(directory / f"openb_pod_list_{workload}.csv"))
+    numbers = range(FIRST_SEED, FIRST_SEED + seeds)
+    if workers == 1:
+        runs = [one(seed) for seed in numbers]
+    else:
+        with ProcessPoolExecutor(workers) as pool:
+            runs = list(pool.map(one, numbers))
+    for run in runs:
+        click.echo(f"seed {run.seed}: FGD leaves {run.fgd:.2f} %, FGD-BestFit {run.own:.2f} %")
+    mean, interval = mean_and_interval(gains(runs))
+    click.echo(f"gain {mean:.3f} points, 95 % interval {mean - interval:.3f} to {mean + interval:.3f}")
 
 
 def _show(result: CheckResult) -> None:

@@ -32,13 +32,17 @@ _POLICIES: Mapping[str, PluginMaker] = {
     "06-FGD": _fgd,
 }
 POLICY_NAMES = tuple(_POLICIES)
-RANDOM = "01-Random"
+RANDOM, FGD = "01-Random", "06-FGD"
+FGD_BEST_FIT = "FGD-BestFit"
+"""Our own: FGD's whole numbers make many ties; the node that is left with the least takes them, not the first name."""
+_OWN: Mapping[str, PluginMaker] = {FGD_BEST_FIT: lambda typical: (*_fgd(typical), BestFitScore())}
+_WEIGHTS = {FGD_BEST_FIT: {"FGDScore": 1000, "BestFitScore": 1}}
 
 
 def policy_profile(name: str, typical: Sequence[TypicalPod]) -> Profile:
     """Filters by cpu, memory and GPUs, and the score of the policy alone."""
-    plugins = _POLICIES[name](typical)
+    plugins = {**_POLICIES, **_OWN}[name](typical)
     fit = NodeResourcesFit()
     profile = profile_of(name, (fit, *plugins))
     points = {point: tuple(p for p in at if p is not fit or point != "score") for point, at in profile.points.items()}
-    return Profile(name=name, points=points)
+    return Profile(name=name, points=points, weights=_WEIGHTS.get(name, {}))
