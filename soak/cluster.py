@@ -22,6 +22,8 @@ QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "scheduling.k8s.io/group-name"
 Call = tuple[str, str, Any]
+_DONE = {"POST": 409, "DELETE": 404}
+"""What the API server answers to a request that it has carried out before."""
 
 
 @dataclass
@@ -35,12 +37,16 @@ class Cluster:
         self._tls.check_hostname, self._tls.verify_mode = False, ssl.CERT_NONE
 
     def call(self, method: str, path: str, body: Any = None, *, patience: float = 60.0) -> Doc:
-        """One request, repeated while the server is away. A refusal is an HTTPError."""
-        ends = time.monotonic() + patience
+        """One request, repeated while the server is away. A refusal is an HTTPError, unless it says that an earlier try
+        had come through after all."""
+        ends, repeated = time.monotonic() + patience, False
         while True:
             try:
                 return self._once(method, path, body)
             except (OSError, http.client.HTTPException) as error:
+                if repeated and isinstance(error, urllib.error.HTTPError) and error.code == _DONE.get(method):
+                    return {}
+                repeated = True
                 again = not isinstance(error, urllib.error.HTTPError) or error.code in (429, 500, 503, 504)
                 if not again or time.monotonic() > ends:
                     raise
