@@ -36,7 +36,7 @@ class Cluster:
         self._tls = ssl.create_default_context()
         self._tls.check_hostname, self._tls.verify_mode = False, ssl.CERT_NONE
 
-    def call(self, method: str, path: str, body: Any = None, *, patience: float = 60.0) -> Doc:
+    def call(self, method: str, path: str, body: Any = None, *, patience: float = 180.0) -> Doc:
         """One request, repeated while the server is away. A refusal is an HTTPError, unless it says that an earlier try
         had come through after all."""
         ends, repeated = time.monotonic() + patience, False
@@ -57,7 +57,7 @@ class Cluster:
         connection = getattr(self._local, "connection", None)
         if connection is None:
             host = urllib.parse.urlsplit(self.server).netloc
-            connection = self._local.connection = http.client.HTTPSConnection(host, context=self._tls, timeout=30)
+            connection = self._local.connection = http.client.HTTPSConnection(host, context=self._tls, timeout=60)
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         if method == "PATCH":
             headers["Content-Type"] = "application/merge-patch+json"
@@ -105,8 +105,8 @@ class Cluster:
                 time.sleep(0.1)
 
     def _is_established(self, name: str) -> bool:
-        conditions = self.call("GET", f"{DEFINITIONS}/{name}").get("status", {}).get("conditions", [])
-        return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+        conditions = self.call("GET", f"{DEFINITIONS}/{name}").get("status", {}).get("conditions")
+        return any(one["type"] == "Established" and one["status"] == "True" for one in conditions or ())
 
     def make_queue(self, name: str) -> None:
         """A queue that is open, which is otherwise the work of a controller that does not run here."""

@@ -24,6 +24,8 @@ _MANNERS = ((False, False), (False, True), (True, True), (True, False))
 @dataclass
 class Load:
     stage: Stage
+    kube_only: bool = False
+    """Whether all pods and gangs are kube's."""
     expected: list[str] = field(default_factory=list)
     """Pods that must have nodes in the end."""
     minimums: dict[str, int] = field(default_factory=dict)
@@ -38,7 +40,7 @@ class Load:
         for first in range(0, count, GANG):
             names = [f"{prefix}-{at}" for at in range(first, min(count, first + GANG))]
             volcano, together = _MANNERS[first // GANG % len(_MANNERS)]
-            together = together and not alone
+            volcano, together = volcano and not self.kube_only, together and not alone
             self.expected += names
             if not self.stage.volcano or not (volcano or together):
                 pods += [("POST", PODS, pod(name, cpu=cpu, priority=priority)) for name in names]

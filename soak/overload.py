@@ -46,7 +46,7 @@ def behind_patches(scheduler: str, *, probes: int = 5) -> tuple[float, int]:
             time.sleep(1.0)
             name, appeared = f"fits-{at}", time.time()
             stage.cluster.make_pods([name])
-            stage.cluster.wait_bound([name], 120, pause=0.05)
+            stage.cluster.wait_bound([name], 600, pause=0.05)
             bound = stage.validator.bound_at(name)
             took.append(max(0.0, bound - appeared))
             patches += sum(1 for one in instance.proxy.log if one.method == "PATCH" and appeared <= one.at <= bound)

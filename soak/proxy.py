@@ -35,6 +35,8 @@ class Passed:
     lost: bool = False
     sender: str = ""
     """Who the scheduler said it was when it last took the lease."""
+    arrived: float = 0.0
+    """When the proxy had it; `at` is when the API server had answered."""
 
 
 @dataclass
@@ -151,7 +153,7 @@ class Proxy:
             transport.abort()
             return web.Response(status=500)
         body = await request.read()
-        method, path = request.method, request.path
+        method, path, arrived = request.method, request.path, time.time()
         if about(path) == "leases" and (named := re.search(rb"[\w.-]+_[0-9a-f-]{36}", body)):
             self.identity = named.group().decode()
         if faults.hang(method, path):
@@ -159,18 +161,20 @@ class Proxy:
         if faults.delay:
             await asyncio.sleep(faults.delay)
         if self._rng.random() < faults.error_share and "watch" not in request.query:
-            self._note(request, 0)
+            self._note(request, 0, arrived)
             return web.json_response(_status(500), status=500)
-        return await self._forward(request, transport, body)
+        return await self._forward(request, transport, body, arrived)
 
-    async def _forward(self, request: web.BaseRequest, transport: asyncio.Transport, body: bytes) -> web.StreamResponse:
+    async def _forward(
+        self, request: web.BaseRequest, transport: asyncio.Transport, body: bytes, arrived: float
+    ) -> web.StreamResponse:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP}
         if not self.passes_tokens:
             headers["Authorization"] = f"Bearer {self.token}"
         url = self.upstream + request.raw_path
         try:
             async with self._session.request(request.method, url, headers=headers, data=body or None) as answer:
-                passed = self._note(request, answer.status)
+                passed = self._note(request, answer.status, arrived)
                 if "watch" in request.query and answer.status == 200:
                     return await self._stream(request, answer)
                 content = await answer.read()
@@ -210,9 +214,10 @@ class Proxy:
                 request.transport.abort()
         return response
 
-    def _note(self, request: web.BaseRequest, status: int) -> Passed:
+    def _note(self, request: web.BaseRequest, status: int, arrived: float) -> Passed:
         agent = request.headers.get("User-Agent", "")
-        passed = Passed(time.time(), request.method, request.path, agent, status, sender=self.identity)
+        sender = self.identity
+        passed = Passed(time.time(), request.method, request.path, agent, status, sender=sender, arrived=arrived)
         self.log.append(passed)
         return passed
 

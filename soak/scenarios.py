@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from soak.cluster import GROUPS, PODS, Cluster, gone_at_once, pod, pod_group, priority_class
-from soak.load import Load
+from soak.load import PATIENCE, Load
 from soak.odd import odd_objects
 from soak.stage import Instance, Stage, staged
 
@@ -158,12 +158,16 @@ def leader_killed_and_stopped(scheduler: str) -> Outcome:
         first.kill()
         stage.restart(first)
         load.make("meanwhile", 64)
-        load.settle()
+        load.settle(PATIENCE / 2)
+        stage.restart_ended()
+        load.settle(PATIENCE / 2)
         load.make("stopped", 320)
         second.kill(signal.SIGSTOP)
         load.make("late", 64)
         time.sleep(20)
         second.kill(signal.SIGCONT)
+        time.sleep(5)
+        stage.restart_ended()
         load.settle()
         return _judged("leader killed and stopped", load, leading=True)
 
@@ -212,19 +216,19 @@ def burst_deleted(scheduler: str, *, pods: int = 5000) -> Outcome:
 
 
 def preemption_through_faults(scheduler: str) -> Outcome:
-    """Victims are deleted for somebody: every preemptor has a node in the end, and no more victims went than needed."""
+    """Victims are deleted for somebody: every preemptor has a node in the end, and no more victims went than needed.
+    Victims are of both manners. Preemptors are kube's and stand alone: what Volcano's manner evicts in a queue is for
+    its plugins to say, and a gang may evict for members that then find room elsewhere."""
     with staged(scheduler, nodes=10) as stage:
-        cluster, victims, load = stage.cluster, Load(stage), Load(stage)
+        cluster, victims, load = stage.cluster, Load(stage), Load(stage, kube_only=True)
         cluster.call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", priority_class("high", 1000))
         instance = stage.start()
         low = victims.make("low", 40, cpu="2", alone=True)
         cluster.wait_bound(low, 240)
-        # Volcano's manner evicts only what runs, and nobody runs anything here.
-        cluster.many([("PATCH", f"{PODS}/{name}/status", {"status": {"phase": "Running"}}) for name in low])
         instance.proxy.faults.lose_share = 0.2
         instance.proxy.faults.error_share = 0.05
         instance.proxy.faults.watch_delay = 0.3
-        load.make("high", 20, cpu="2", priority="high")
+        load.make("high", 20, cpu="2", priority="high", alone=True)
         time.sleep(20)
         _quiet(stage)
         load.settle()

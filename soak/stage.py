@@ -113,8 +113,14 @@ class Stage:
         self.instances.append(instance)
         return instance
 
+    def restart_ended(self) -> None:
+        """Those that lost the lease have ended, and are started again, as a kubelet would."""
+        for instance in self.instances:
+            if instance.process.poll() is not None:
+                instance.process = self._run(instance.name, instance.command)
+
     def restart(self, instance: Instance) -> None:
-        instance.process.wait(10)
+        instance.process.wait(60)
         instance.process = self._run(instance.name, instance.command)
 
     def _command(self) -> list[str]:

@@ -172,7 +172,7 @@ class Validator:
             self._verdict.without_lease += [
                 f"{one.sender or 'a candidate'}: {one.method} {about(one.path)} at {one.at:.2f}" for one in log
                 if one.method != "GET" and one.status and about(one.path) != "leases"
-                and not self._held(one.sender, one.at)
+                and not self._held(one.sender, one.arrived)
             ]  # fmt: skip
         return self._verdict
 
