@@ -7,7 +7,10 @@ selection of nodes at once, in columns; framework/lift.py turns a plain function
 |---|---|---|
 | `admit` | PreEnqueue | may this pod enter the active queue? |
 | `queue_key` | QueueSort | the order of the active queue, smallest first |
+| `begin`, `end` | BeforePreFilter (Koordinator) | before anybody is asked: refuse, or show the table otherwise |
+| `next_pod` | NextPod (Koordinator) | which waiting pod to try next, whatever the queue says |
 | `prepare` | PreFilter | look at the pod once; step aside, refuse, or narrow the nodes |
+| `prefer` | PreferNodes, FindOneNode (Koordinator) | nodes to try before all others |
 | `filter` | Filter | which rows are refused, and why |
 | `added`, `removed` | AddPod, RemovePod | what if this other pod were (not) on that row |
 | `rescue` | PostFilter | nothing fits: can room be made? |
@@ -104,6 +107,13 @@ class Rescued:
     alternatives: Callable[[], Sequence[tuple[str, tuple[Pod, ...]]]] = tuple
 
 
+class RowTrial(Protocol):
+    """Judges a row for the pod of the attempt, as if some pods were there too; the code of the refusal, 0 if it fits.
+    Nominations of the pods of `own` do not count."""
+
+    def __call__(self, row: int, there: Sequence[Pod], own: frozenset[str]) -> int: ...
+
+
 class Errand(Protocol):
     """Work of PreBind or Bind that takes more than one write. After `start`, `progress` is called when replies to its
     writes or changes of the cluster came in, and at `wake_at`, until it returns how the errand ended."""
@@ -163,6 +173,23 @@ class Plugin:
         raise NotImplementedError
 
     # ---- the cycle ----
+
+    def begin(self, cycle: Cycle) -> Status | None:
+        """Asked before PreFilter of any plugin. A refusal ends the attempt. What is changed here of the table, for the
+        sight of this one pod, `end` takes back."""
+        raise NotImplementedError
+
+    def end(self, cycle: Cycle) -> None:
+        """The search is over, however it ended; called if `begin` was."""
+
+    def prefer(self, cycle: Cycle, names: frozenset[str] | None, trial: RowTrial) -> Sequence[str] | Status:
+        """Names of nodes to be tried first, in order; the first that fits ends the search. `names` are the only nodes
+        that PreFilter left, None if it left all. A refusal ends the attempt."""
+        raise NotImplementedError
+
+    def next_pod(self, cluster: Cluster) -> str:
+        """The uid of the waiting pod that is to be tried next, whatever the queue says; empty if there is none."""
+        raise NotImplementedError
 
     def prepare(self, cycle: Cycle) -> Status | frozenset[str] | None:
         """None to go on, SKIP to step aside for this pod, a refusal, or the names of the only nodes in question."""
@@ -238,8 +265,9 @@ class Plugin:
 
 
 POINTS = (
-    "admit", "queue_key", "prepare", "filter", "rescue", "prepare_scores", "score", "normalise", "reserve", "permit",
-    "prebind", "bind", "postbind", "added", "removed", "placements", "score_placements", "rescue_gang",
+    "admit", "queue_key", "next_pod", "begin", "prepare", "prefer", "filter", "rescue", "prepare_scores", "score",
+    "normalise", "reserve", "permit", "prebind", "bind", "postbind", "added", "removed", "placements",
+    "score_placements", "rescue_gang",
 )  # fmt: skip
 
 

@@ -23,8 +23,9 @@ Labels = tuple[str, ...]
 AnyLabels = TypeVar("AnyLabels", bound=Labels)
 
 POINTS = {
-    "admit": "PreEnqueue", "prepare": "PreFilter", "filter": "Filter", "filter_row": "Filter", "rescue": "PostFilter",
-    "prepare_scores": "PreScore", "score": "Score", "score_row": "Score", "normalise": "ScoreExtensionNormalize",
+    "admit": "PreEnqueue", "begin": "BeforePreFilter", "prepare": "PreFilter", "prefer": "PreferNodes",
+    "filter": "Filter", "filter_row": "Filter", "rescue": "PostFilter", "prepare_scores": "PreScore",
+    "score": "Score", "score_row": "Score", "normalise": "ScoreExtensionNormalize",
     "reserve": "Reserve", "permit": "Permit", "prebind": "PreBind", "bind": "Bind", "postbind": "PostBind",
 }  # fmt: skip
 """Our methods as the original's extension points."""

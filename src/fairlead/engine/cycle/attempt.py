@@ -1,6 +1,6 @@
 """One attempt at one pod, from PreFilter to Permit: what schedule_one.go is in kube-scheduler. Read it top to bottom.
 
-    attempt ─▶ place:  PreFilter ─▶ Filter ─▶ the nominated node, if it fits
+    attempt ─▶ place:  begin ─▶ PreFilter ─▶ Filter ─▶ the nominated node, if it fits
                                           └─▶ sampling ─▶ extenders ─▶ PreScore, Score ─▶ the choice
             ─▶ no node:  PostFilter
             ─▶ a node:   assume ─▶ Reserve ─▶ Permit; the rest is engine/cycle/binding.py
@@ -12,6 +12,7 @@ attempt ends in a value: `Committed`, a placement that is ASSUMED and may begin 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,10 +28,11 @@ from fairlead.engine.cycle.run import EqualPodRun, next_of_run
 from fairlead.errors import ExtenderError, FairleadError
 from fairlead.framework.calls import asked
 from fairlead.framework.extender import PSEUDO_PLUGIN, answers_of, note_answers
-from fairlead.framework.points import Permission, merge_permits, merge_rescues, merge_reserved
-from fairlead.framework.refusals import UNJUDGED
+from fairlead.framework.points import Permission, Preparation, merge_permits, merge_rescues, merge_reserved
+from fairlead.framework.refusals import UNJUDGED, expected_on, judge_with
 from fairlead.framework.results.constant import Contribution
 from fairlead.framework.sampling import enough_nodes
+from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.reasons import Code, Diagnosis, Status, Verdict, failed, with_rescue
 from fairlead.model.records import record
 from fairlead.state.nodes import Feasible, Nodes
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.evaluate import Evaluator, Judgement
     from fairlead.framework.plugin import Rescued
-    from fairlead.framework.points import Preparation
     from fairlead.framework.refusals import Refusals
     from fairlead.model.pod import Pod
 
@@ -67,12 +68,21 @@ class Rescue:
 
 def attempt(cycle: Cycle, evaluator: Evaluator, search: Search) -> Committed | Failure | Rescue:
     """Find a node for the cycle's pod and assume it there; or make room; or say why not."""
-    answer = place(cycle, evaluator, search)
-    if isinstance(answer, Broken):
-        return Failure(answer.status, answer.status.message)
-    if isinstance(answer, Blocked):
-        return rescue(cycle, answer.refusals)
+    try:
+        answer = place(cycle, evaluator, search)
+        if isinstance(answer, Broken):
+            return Failure(answer.status, answer.status.message)
+        if isinstance(answer, Blocked):
+            return rescue(cycle, answer.refusals)
+    finally:
+        end_search(cycle)
     return _commit(cycle, answer)
+
+
+def end_search(cycle: Cycle) -> None:
+    """Tell those who were asked at the beginning that the search is over, the last of them first."""
+    for plugin in reversed(cycle.profile.at("begin")):
+        plugin.end(cycle)
 
 
 def place(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | Blocked | Broken:
@@ -103,6 +113,9 @@ class _NodeSearch:
 
     def run(self) -> Placed | Blocked | Broken:
         cycle, evaluator, search = self.cycle, self.evaluator, self.search
+        # Before PreFilter
+        if (refused := self._begin()) is not None:
+            return refused
         # PreFilter
         preparation = evaluator.prepare(cycle)
         if preparation.status is not None:
@@ -114,6 +127,12 @@ class _NodeSearch:
         nominated = self._fitting_nominated_row(judgement)
         if nominated is not None:
             return Placed(nominated, feasible=1, judged=1, chosen=ScoredRow(nominated, 0))
+        # Nodes that a plugin wants to be tried first
+        preferred = self._fitting_preferred_row(preparation, judgement)
+        if isinstance(preferred, (Blocked, Broken)):
+            return preferred
+        if preferred is not None:
+            return Placed(preferred, feasible=1, judged=1, chosen=ScoredRow(preferred, 0))
         errors = bool(evaluator.codes.errors) and self._first_error(judgement, None) is not None
         if not errors and (placed := self._choose_from_ranking(preparation, judgement)) is not None:
             return placed
@@ -132,6 +151,18 @@ class _NodeSearch:
             row = int(feasible[0])
             return Placed(row, feasible=1, judged=count, chosen=ScoredRow(row, 0))
         return self._score_and_choose(feasible, count)
+
+    # ---- before PreFilter ----
+
+    def _begin(self) -> Blocked | Broken | None:
+        """Ask those who look at the pod before anybody else; the first refusal ends the search."""
+        for plugin in self.cycle.profile.at("begin"):
+            said: Status | None = asked(plugin, "begin", self.cycle)
+            if said is not None and not said.ok:
+                self.evaluator.cache.results_for(self.cycle)
+                status = said.by(plugin.name)
+                return self._refused_by_prefilter(status, Preparation(rejectors=frozenset({plugin.name})))
+        return None
 
     # ---- PreFilter refused ----
 
@@ -159,6 +190,30 @@ class _NodeSearch:
             return None
         rows = np.array([row], dtype=np.int32)
         return row if len(self._ask_extenders(rows)) else None
+
+    # ---- preferred nodes ----
+
+    def _fitting_preferred_row(self, preparation: Preparation, judgement: Judgement) -> int | Blocked | Broken | None:
+        """The first of the nodes that a plugin prefers on which the pod fits."""
+        for plugin in self.cycle.profile.at("prefer"):
+            said: Sequence[str] | Status = asked(plugin, "prefer", self.cycle, preparation.names, self._try_row)
+            if isinstance(said, Status):
+                return self._refused_by_prefilter(said.by(plugin.name), Preparation(rejectors=frozenset({plugin.name})))
+            for name in said:
+                row = self.table.row_of.get(name)
+                if row is not None and judgement.ok[row] and row not in self.refusals:
+                    return row
+        return None
+
+    def _try_row(self, row: int, there: Sequence[Pod], own: frozenset[str]) -> int:
+        """The verdict on a row if some pods were there too, and those nominated to it, but for `own`."""
+        nominated = expected_on(self.search.nominated, self.cycle.pod, row)
+        others = [pod for pod in nominated if pod.uid not in own]
+        if others:
+            code = judge_with(self.cycle, self.evaluator, row, [*there, *others])
+            if code != FEASIBLE:
+                return code
+        return judge_with(self.cycle, self.evaluator, row, there)
 
     # ---- which rows are looked at ----
 
@@ -374,20 +429,25 @@ def _room_made(rescued: Rescued) -> RoomMade:
 
 
 def _commit(cycle: Cycle, placed: Placed) -> Committed | Failure:
-    """Assume the pod on the chosen row, then ask Reserve and Permit; if one refuses, take it back."""
+    said = commit_on(cycle, placed.row)
+    return said if isinstance(said, Failure) else Committed(placed, said)
+
+
+def commit_on(cycle: Cycle, row: int) -> Permission | Failure:
+    """Assume the pod on a row, then ask Reserve and Permit; if one refuses, take it back."""
     statement = Statement(cycle.cluster)
-    statement.assign(cycle.pod, placed.row)
+    statement.assign(cycle.pod, row)
     statement.commit()
     try:
-        refused = merge_reserved(cycle, placed.row)
+        refused = merge_reserved(cycle, row)
         if refused is None:
-            permission = merge_permits(cycle, placed.row)
+            permission = merge_permits(cycle, row)
             if permission.status is None:
-                return Committed(placed, permission)
+                return permission
             refused = permission.status
     except FairleadError as error:
         refused = failed(str(error))
-    undo(cycle, placed.row)
+    undo(cycle, row)
     return refused_on_node(refused)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.engine.cycle.attempt import Rescue, place, refused_on_node, rescue
+from fairlead.engine.cycle.attempt import Rescue, end_search, place, refused_on_node, rescue
 from fairlead.engine.cycle.outcome import Failure
 from fairlead.engine.cycle.placement import Blocked, Broken, Placed, ScoredRow, Search
 from fairlead.engine.gangs.domain_search import DomainSearch, none_of
@@ -176,6 +176,7 @@ class Assembly:
             member.failure = known[1]
             return member
         answer = place(member.cycle, self._evaluator, self._search)
+        end_search(member.cycle)
         if isinstance(answer, Broken):
             member.failure = Failure(answer.status, answer.status.message)
         elif isinstance(answer, Blocked):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.framework.profile import Profile
     from fairlead.model.pod import Pod
 
-REFUSING_POINTS = ("admit", "prepare", "filter", "reserve", "permit", "placements")
+REFUSING_POINTS = ("admit", "begin", "prepare", "prefer", "filter", "reserve", "permit", "placements")
 EXTENDER = "Extender"
 """The name under which refusals by extenders are recorded."""
 

@@ -65,12 +65,14 @@ class ResultCache:
         PreScore answers are valid; their columns are after `catch_up`."""
         signature = self.signature(cycle.pod)
         results = self._by_signature.get(signature)
+        begun, cycle.notes = cycle.notes, {}  # notes of this attempt alone are not to be cached
         if results is None:
             results = self._by_signature[signature] = self._new(cycle, signature)
             self._drop_oldest(results.capacity)
         else:
             self._by_signature.move_to_end(signature)
             cycle.notes.update(results.notes)
+        cycle.notes.update(begun)
         cycle.no_filter = set(results.no_filter)
         cycle.no_score = set(results.no_score)
         cycle.results = results
