@@ -23,7 +23,7 @@ $(READY): pyproject.toml
 demo: $(READY)
 	$(BIN)/fairlead demo $(ARGS)
 
-# The tables of docs/volcano-parity.md, from the fields of Quirks; then the documentation as a site, in build/site. A
+# The tables of the parity documents, from the fields of Quirks; then the documentation as a site, in build/site. A
 # warning, such as a link or an anchor that leads nowhere, fails.
 docs: $(SITE_READY)
 	$(BIN)/python tools/docs/parity_tables.py

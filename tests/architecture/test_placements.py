@@ -1,4 +1,4 @@
-"""Which pods the table shows is changed by statements and a round's overlay, and put right by a repair."""
+"""Which pods the table shows is changed by statements, a round's overlay, reservations, and put right by a repair."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ import ast
 from tests.architecture.sources import all_sources
 
 CHANGES = {"occupy", "vacate", "undo_occupy", "undo_vacate"}
-ALLOWED = {"state/cluster.py", "state/statement.py", "state/trial_overlay.py", "state/audit.py"}
+ALLOWED = {
+    "state/cluster.py",
+    "state/statement.py",
+    "state/trial_overlay.py",
+    "state/audit.py",
+    "state/reservations.py",
+}
 
 
-def test_only_statements_and_the_overlay_of_a_round_change_placements() -> None:
+def test_only_statements_reservations_and_the_overlay_of_a_round_change_placements() -> None:
     callers = {
         source.name
         for source in all_sources()

@@ -150,7 +150,7 @@ def _cluster(kubeconfig: Path | None, context: str | None, missing: list[str]) -
 async def _objects(api: KubeApi, facts: dict[str, Any], redaction: Any, missing: list[str]) -> dict[str, bytes]:
     from fairlead.engine.scheduler import LIVING_PODS
     from fairlead.model import kinds
-    from fairlead.state.object_index import COMPILERS
+    from fairlead.state.object_index import WATCHED
 
     files: dict[str, bytes] = {}
     try:
@@ -158,7 +158,7 @@ async def _objects(api: KubeApi, facts: dict[str, Any], redaction: Any, missing:
     except (ApiError, json.JSONDecodeError) as error:
         missing.append(f"the API server's version: {error}")
         return files
-    for kind in (kinds.NODE, LIVING_PODS.kind, *COMPILERS):
+    for kind in (kinds.NODE, LIVING_PODS.kind, *WATCHED):
         try:
             items = [redaction.document(item) for item in (await api.list(kind)).items]
         except ApiError as error:

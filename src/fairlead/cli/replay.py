@@ -13,11 +13,13 @@ import orjson
 from fairlead.cli.terminal import bars
 from fairlead.config.assemble import profiles_of
 from fairlead.config.extenders import without_what_extenders_manage
+from fairlead.config.koordinator.recorded import recorded_koordinator
 from fairlead.config.kube import default_kube_config
 from fairlead.config.loading import read_config
 from fairlead.config.registry import PluginRegistry
 from fairlead.config.volcano_build import recorded_rounds
 from fairlead.errors import FairleadError, ScenarioError
+from fairlead.sim.koordinator.replay import KoordinatorReplay
 from fairlead.sim.recording import Form, Scenario, scenarios_in, why_left_out
 from fairlead.sim.replay import DecisionDifference, KubeReplay, Report
 from fairlead.sim.volcano_replay import VolcanoReplay
@@ -43,7 +45,8 @@ def replay_command(
     \b
     FILE is JSON lines, plain or gzipped, as `fairlead record` writes them.
     Stories of Volcano Jobs are lived through again; a step counts as one decision.
-    Rounds of Volcano have their own configuration with them; a round counts as one decision.
+    Decisions of Koordinator's scheduler and rounds of Volcano have their own
+    configuration with them, which counts before --config; a round counts as one decision.
     Exit code: 0 all decisions agree, 1 some differ, 2 a file cannot be used.
     """
     try:
@@ -99,6 +102,8 @@ def _decisions(scenario: Scenario, profiles: list[Profile]) -> Iterator[list[Dec
     try:
         if scenario.form is Form.VOLCANO:
             yield VolcanoReplay(scenario, recorded_rounds).differences()
+        elif scenario.form is Form.KOORDINATOR:
+            yield from KoordinatorReplay(scenario, recorded_koordinator).decisions()
         elif scenario.form is Form.STORY:
             from fairlead.cli.stories import story_scheduler
             from fairlead.sim.story_replay import StoryReplay

@@ -7,12 +7,17 @@ is made once per profile, whichever points it takes part in.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fairlead.config.gates import DEFAULT_GATES, KUBE_COMPATIBLE
+from fairlead.config.gates import DEFAULT_GATES, KOORDINATOR_COMPATIBLE, KUBE_COMPATIBLE
+from fairlead.config.koordinator.shapes import KOORDINATOR_POINTS
+from fairlead.config.plugin_args import KoordinatorArgs, NodeResourcesBalancedAllocationArgs
 from fairlead.config.registry import METHOD_OF_POINT, PluginRegistry
+from fairlead.errors import ConfigError
 from fairlead.framework.plugin import takes_part
 from fairlead.framework.profile import Profile
+from fairlead.model.koordinator.quirks import KOORDINATOR_FIXED, KOORDINATOR_ORIGINAL
 
 if TYPE_CHECKING:
     from fairlead.config.gates import Gates
@@ -20,10 +25,14 @@ if TYPE_CHECKING:
     from fairlead.config.plugin_args import Args
     from fairlead.framework.extender import Extender
     from fairlead.framework.plugin import Plugin
+    from fairlead.model.koordinator.quirks import KoordinatorQuirks
 
-_FOLLOWERS = {"normalise": "score", "added": "prepare", "removed": "prepare", "rescue_gang": "rescue"}
-"""Points without a list of their own in a configuration: who scores may normalise, who prepares hears of trials, who
-rescues pods may rescue gangs."""
+_FOLLOWERS = {
+    "normalise": "score", "next_pod": "admit", "begin": "prepare", "prefer": "prepare", "added": "prepare",
+    "removed": "prepare", "rescue_gang": "rescue",
+}  # fmt: skip
+"""Points without a list of their own in a configuration: who scores may normalise, who admits pods may say which is
+next, who prepares may look before others do, prefer nodes and hear of trials, who rescues pods may rescue gangs."""
 
 
 def profiles_of(
@@ -35,11 +44,22 @@ def profiles_of(
 ) -> list[Profile]:
     """`compatible` keeps bugs of the original that are mended otherwise, and so does the gate for it."""
     registry = registry or PluginRegistry()
+    _refuse_koordinator(config)
     compatible = compatible or KUBE_COMPATIBLE in config.gates
     return [
         profile_from(profile, registry, extenders=extenders, gates=config.gates, compatible=compatible)
         for profile in config.profiles
     ]
+
+
+def _refuse_koordinator(config: KubeConfig) -> None:
+    """Koordinator's plugins decide recorded cases as the original does, but no scheduler drives its gangs and
+    reservations yet: one that ran with half of them would keep pods waiting for ever."""
+    for at, profile in enumerate(config.profiles):
+        used = {name for entries in profile.points.values() for name, _ in entries} & KOORDINATOR_POINTS.keys()
+        if used:
+            words = f"profiles[{at}]: plugin {min(used)} is Koordinator's, which `fairlead replay` alone knows so far"
+            raise ConfigError(words, hint="use the plugins of kube-scheduler, or a Volcano configuration")
 
 
 def profile_from(
@@ -51,7 +71,8 @@ def profile_from(
     compatible: bool = False,
 ) -> Profile:
     listed = {name for entries in config.points.values() for name, _ in entries}
-    made = {name: registry.create(name, _args(config, name, gates)) for name in sorted(listed)}
+    quirks = _koordinator_quirks(listed, gates, compatible=compatible)
+    made = {name: registry.create(name, _args(config, name, gates, quirks)) for name in sorted(listed)}
     points: dict[str, tuple[Plugin, ...]] = {}
     for point, method in METHOD_OF_POINT.items():
         plugins = (made[name] for name, _ in config.points.get(point, ()))
@@ -70,9 +91,20 @@ def profile_from(
     )
 
 
-def _args(config: KubeProfile, name: str, gates: Gates) -> Args:
-    """A plugin's args from the file, with defaults that depend on feature gates."""
+def _koordinator_quirks(listed: set[str], gates: Gates, *, compatible: bool) -> KoordinatorQuirks:
+    """The slips that are kept in a profile; none where no plugin is Koordinator's."""
+    kept = (compatible or KOORDINATOR_COMPATIBLE in gates) and not listed.isdisjoint(KOORDINATOR_POINTS)
+    return KOORDINATOR_ORIGINAL if kept else KOORDINATOR_FIXED
+
+
+def _args(config: KubeProfile, name: str, gates: Gates, quirks: KoordinatorQuirks) -> Args:
+    """A plugin's args from the file, with what depends on feature gates and on the slips that are kept."""
     args = config.args.get(name, {})
+    if name in KOORDINATOR_POINTS:
+        assert isinstance(args, Mapping), "they are read by the plugin's factory"
+        return KoordinatorArgs(args, gates, quirks)
+    if isinstance(args, NodeResourcesBalancedAllocationArgs) and quirks.balances_without_gain:
+        return replace(args, by_gain=False)
     if name == "GangScheduling" and isinstance(args, Mapping):
         return {"preemption": "PodGroup" if "WorkloadAwarePreemption" in gates else "Pod", **args}
     return args

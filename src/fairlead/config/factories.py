@@ -54,7 +54,9 @@ def node_resources_fit(args: Args) -> NodeResourcesFit:
 
 def balanced_allocation(args: Args) -> NodeResourcesBalancedAllocation:
     balanced = _typed(args, plugin_args.NodeResourcesBalancedAllocationArgs)
-    return NodeResourcesBalancedAllocation(resources=[(r.name, r.weight) for r in balanced.resources])
+    return NodeResourcesBalancedAllocation(
+        resources=[(r.name, r.weight) for r in balanced.resources], by_gain=balanced.by_gain
+    )
 
 
 def default_preemption(args: Args) -> DefaultPreemption:

@@ -17,6 +17,9 @@ KUBE_COMPATIBLE = "KubeCompatible"
 """On with `--kube-compatible`, which keeps bugs of kube-scheduler that are mended otherwise. It is no gate of the
 original, and `--feature-gates` does not know it."""
 
+KOORDINATOR_COMPATIBLE = "KoordinatorCompatible"
+"""On with `--koordinator-compatible`: the same for Koordinator's scheduler."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gate:
@@ -80,6 +83,12 @@ KNOWN_GATES: Mapping[str, Gate] = {
     "WorkloadAwarePreemption": _WORKLOAD,
     "WorkloadWithJob": _WORKLOAD,
 }
+KOORDINATOR_GATES = frozenset({
+    "MultiQuotaTree", "ElasticQuotaIgnorePodOverhead", "ElasticQuotaIgnoreTerminatingPod",
+    "ElasticQuotaImmediateIgnoreTerminatingPod", "ElasticQuotaGuaranteeUsage", "DisableDefaultQuota",
+    "SupportParentQuotaSubmitPod",
+})  # fmt: skip
+"""Gates of Koordinator's scheduler that are read; all are off unless they are asked for."""
 DEFAULT_GATES: Gates = frozenset(name for name, gate in KNOWN_GATES.items() if gate.on)
 OWN_GATES: Gates = DEFAULT_GATES | {
     "GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption"

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fairlead.config.gates import DEFAULT_GATES, Gates
+from fairlead.config.koordinator.shapes import KOORDINATOR_ARGS
 from fairlead.config.kube_build import Building, build_profiles
 from fairlead.config.kube_draft import draft_configuration
 from fairlead.config.kube_records import KubeConfig
@@ -28,6 +29,7 @@ from fairlead.errors import ConfigError
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
 
+_ARGS = {**PLUGIN_ARGS, **KOORDINATOR_ARGS}
 SCHEME = "pkg/runtime/scheme.go:111"
 _NO_TYPE_META = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct"
@@ -144,8 +146,11 @@ def _decode(source: Source, problems: ConfigProblems) -> Mapping[str, Any]:
     note_unknown_fields(decoder, problems)
     for at, profile in enumerate(decoded.get("profiles", ())):
         for number, entry in enumerate(profile.get("pluginConfig", ())):
+            path: Path = ("profiles", at, "pluginConfig", number)
             if entry.get("name") in PLUGIN_ARGS and "args" in entry:
-                entry["args"] = _decode_args(entry, ("profiles", at, "pluginConfig", number), problems)
+                entry["args"] = _decode_args(entry, path, problems)
+            elif entry.get("name") in KOORDINATOR_ARGS and "args" in entry:
+                _decode_args(entry, path, problems)  # read to be checked; the plugin's factory reads them for good
     return decoded
 
 
@@ -162,7 +167,7 @@ def _decode_args(entry: Mapping[str, Any], path: Path, problems: ConfigProblems)
         problems.note(CheckStage.TYPES, (*here, "kind"), wrong.removeprefix(context), hint=hint, original=place + wrong)
         return {}
     decoder = Decoder(problems, here, lambda words: place + context + words)
-    decoded = decoder.decode(PLUGIN_ARGS[name], args)
+    decoded = decoder.decode(_ARGS[name], args)
     fields = [f'unknown field "{dotted(inner)}"' for inner, _, _ in decoder.unknown]
     whole = f"{place}strict decoding error: {context}strict decoding error: {', '.join(fields)}"
     for (inner, _, hint), words in zip(decoder.unknown, fields, strict=True):
@@ -176,7 +181,7 @@ def _wrong_args_kind(name: str, args: Mapping[str, Any]) -> str:
     if words:
         return f"decoding args for plugin {name}: {words}"
     version, kind = args.get("apiVersion") or API_VERSION, args.get("kind") or f"{name}Args"
-    known = {f"{plugin}Args" for plugin in PLUGIN_ARGS}
+    known = {f"{plugin}Args" for plugin in _ARGS}
     if version != API_VERSION or kind not in known:
         unknown = f'no kind "{kind}" is registered for version "{version}" in scheme "{SCHEME}"'
         return f"decoding args for plugin {name}: {unknown}"

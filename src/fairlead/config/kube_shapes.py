@@ -130,21 +130,22 @@ _STRATEGY = ConfigStruct(
 )
 
 
-def _args(name: str, fields: Mapping[str, Shape]) -> ConfigStruct:
+def plugin_args(name: str, fields: Mapping[str, Shape]) -> ConfigStruct:
+    """The shape of a plugin's arguments."""
     return ConfigStruct(f"v1.{name}Args", {**_TYPE_META, **fields})
 
 
 PLUGIN_ARGS: Mapping[str, ConfigStruct] = {
-    "DefaultPreemption": _args(
+    "DefaultPreemption": plugin_args(
         "DefaultPreemption", {"minCandidateNodesPercentage": INT32, "minCandidateNodesAbsolute": INT32}
     ),
-    "DynamicResources": _args("DynamicResources", {"filterTimeout": DURATION, "bindingTimeout": DURATION}),
-    "InterPodAffinity": _args(
+    "DynamicResources": plugin_args("DynamicResources", {"filterTimeout": DURATION, "bindingTimeout": DURATION}),
+    "InterPodAffinity": plugin_args(
         "InterPodAffinity", {"hardPodAffinityWeight": INT32, "ignorePreferredTermsOfExistingPods": BOOL}
     ),
-    "NodeAffinity": _args("NodeAffinity", {"addedAffinity": _NODE_AFFINITY}),
-    "NodeResourcesBalancedAllocation": _args("NodeResourcesBalancedAllocation", {"resources": Listed(RESOURCE)}),
-    "NodeResourcesFit": _args(
+    "NodeAffinity": plugin_args("NodeAffinity", {"addedAffinity": _NODE_AFFINITY}),
+    "NodeResourcesBalancedAllocation": plugin_args("NodeResourcesBalancedAllocation", {"resources": Listed(RESOURCE)}),
+    "NodeResourcesFit": plugin_args(
         "NodeResourcesFit",
         {
             "ignoredResources": Listed(STRING),
@@ -152,13 +153,13 @@ PLUGIN_ARGS: Mapping[str, ConfigStruct] = {
             "scoringStrategy": _STRATEGY,
         },
     ),
-    "PodTopologySpread": _args(
+    "PodTopologySpread": plugin_args(
         "PodTopologySpread",
         {
             "defaultConstraints": Listed(_CONSTRAINT),
             "defaultingType": named_string("v1.PodTopologySpreadConstraintsDefaulting"),
         },
     ),
-    "VolumeBinding": _args("VolumeBinding", {"bindTimeoutSeconds": INT64, "shape": Listed(SHAPE_POINT)}),
+    "VolumeBinding": plugin_args("VolumeBinding", {"bindTimeoutSeconds": INT64, "shape": Listed(SHAPE_POINT)}),
 }
 """By plugin name; a plugin that is not here takes its args as they are."""

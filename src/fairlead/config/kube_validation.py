@@ -18,6 +18,7 @@ from fairlead.config.field_errors import (
     required,
 )
 from fairlead.config.kube_shapes import API_VERSION, PLUGIN_ARGS, POINTS
+from fairlead.config.plugin_args import KoordinatorArgs
 from fairlead.config.plugin_args_validation import args_errors
 from fairlead.config.problems import CheckStage, ConfigProblems, Path
 from fairlead.model.durations import format_duration
@@ -122,7 +123,7 @@ def _plugin_config(path: Path, profile: DraftProfile, gates: Gates) -> Found:
         if entry.name in REMOVED:
             yield _removed(here, entry.name)
         elif entry.name in PLUGIN_ARGS and entry.name != "NodeResourcesFit":
-            assert not isinstance(entry.args, Mapping), "args of an in-tree plugin are typed"
+            assert not isinstance(entry.args, Mapping | KoordinatorArgs), "args of an in-tree plugin are typed"
             yield from args_errors((*here, "args"), entry.args, gates)
 
 

@@ -17,6 +17,7 @@ from fairlead.model.durations import format_duration
 if TYPE_CHECKING:
     from fairlead.config.gates import Gates
     from fairlead.model.flow import Doc
+    from fairlead.model.koordinator.quirks import KoordinatorQuirks
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,10 @@ class NodeAffinityArgs:
 
 @dataclass(frozen=True, slots=True)
 class NodeResourcesBalancedAllocationArgs:
+    """`by_gain` is no field of the format: kube-scheduler 1.36 scores the gain, 1.35 does not."""
+
     resources: tuple[ResourceWeight, ...] = CPU_AND_MEMORY
+    by_gain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,19 @@ TypedArgs = (
     | PodTopologySpreadArgs
     | VolumeBindingArgs
 )
-Args = TypedArgs | Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class KoordinatorArgs:
+    """What a plugin of Koordinator is made of: the fields of the file, the gates that are on, and the slips that are
+    kept."""
+
+    written: Mapping[str, Any]
+    gates: Gates
+    quirks: KoordinatorQuirks
+
+
+Args = TypedArgs | KoordinatorArgs | Mapping[str, Any]
 Fields = Mapping[str, Any]
 
 
@@ -227,6 +243,8 @@ def args_document(plugin: str, args: Args) -> Any:
     """Args as the original writes them."""
     if isinstance(args, Mapping):
         return args
+    if isinstance(args, KoordinatorArgs):
+        return args.written
     body = {key: value for key, value in _written(args).items() if value is not None}
     return {"apiVersion": API_VERSION, "kind": f"{plugin}Args", **body}
 
@@ -241,7 +259,7 @@ def _written(args: TypedArgs) -> Doc:
             return {"hardPodAffinityWeight": weight, "ignorePreferredTermsOfExistingPods": ignore}
         case NodeAffinityArgs(added):
             return {"addedAffinity": added}
-        case NodeResourcesBalancedAllocationArgs(resources):
+        case NodeResourcesBalancedAllocationArgs(resources, _):
             return {"resources": _resources_written(resources)}
         case NodeResourcesFitArgs(resources, groups, strategy):
             return {

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
+from fairlead.config.koordinator.shapes import KOORDINATOR_FACTORIES, KOORDINATOR_POINTS
 from fairlead.config.plugin_sets import IN_TREE
 from fairlead.config.problems import suggestion
 from fairlead.errors import ConfigError
@@ -51,6 +52,7 @@ BUILT_IN: Mapping[str, str] = {
     "GangScheduling": "fairlead.config.factories:gang_scheduling",
     "TopologyPlacementGenerator": "fairlead.plugins.hypernodes:TopologyPlacementGenerator",
     "PodGroupPodsCount": "fairlead.plugins.hypernodes:PodGroupPodsCount",
+    **{name: f"fairlead.config.koordinator.factories:{factory}" for name, factory in KOORDINATOR_FACTORIES.items()},
 }
 
 METHOD_OF_POINT: Mapping[str, str] = {
@@ -130,6 +132,8 @@ class PluginRegistry:
         """The points of a plugin; only those that are not built in are imported for it."""
         if name in self._built_in and name in IN_TREE:
             return IN_TREE[name]
+        if name in self._built_in and name in KOORDINATOR_POINTS:
+            return KOORDINATOR_POINTS[name]
         found = self.find(name)
         if isinstance(found, Plugin) or (isinstance(found, type) and issubclass(found, Plugin)):
             return plugin_points(found)

@@ -46,7 +46,7 @@ from fairlead.model.events import ASSIGNED_POD_DELETE
 from fairlead.model.figures import Decision
 from fairlead.model.flow import Change, Reply, Watch, Write
 from fairlead.state.cluster import Cluster, PodPlace
-from fairlead.state.object_index import COMPILERS, OPTIONAL
+from fairlead.state.object_index import OPTIONAL, WATCHED
 
 if TYPE_CHECKING:
     from fairlead.framework.job import Task
@@ -69,7 +69,7 @@ class Scheduler:
         self.watches: Sequence[Watch] = (
             pods,
             Watch(kinds.NODE),
-            *(Watch(kind, optional=kind in OPTIONAL) for kind in COMPILERS),
+            *(Watch(kind, optional=kind in OPTIONAL) for kind in WATCHED),
         )
         self._owners = 0
         """How many kinds of owners are watched."""

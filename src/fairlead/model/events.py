@@ -26,6 +26,11 @@ RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
 DEVICE_CLASS = "resource.k8s.io/DeviceClass"
 POD_GROUP = "scheduling.k8s.io/PodGroup"
 HYPER_NODE = "topology.volcano.sh/HyperNode"
+NODE_METRIC = "slo.koordinator.sh/NodeMetric"
+RESERVATION = "scheduling.koordinator.sh/Reservation"
+KOORD_DEVICE = "scheduling.koordinator.sh/Device"
+NODE_TOPOLOGY = "topology.node.k8s.io/NodeResourceTopology"
+ELASTIC_QUOTA = "scheduling.sigs.k8s.io/ElasticQuota"
 ANY = "*"
 
 

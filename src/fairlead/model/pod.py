@@ -76,8 +76,8 @@ def group_ref(api: str, namespace: str, name: str) -> GroupRef:
 class Pod:
     """Times are seconds since the epoch. `group` is the native group's name; `group_ref` is the group in whatever API.
     `first_owner` is the name of the first owner, in control or not. `scheduled_since` is when its condition
-    PodScheduled became true. `claim_statuses` is an encoding that model/device_claims.py reads. Annotations leave out
-    what kubectl keeps there for itself."""
+    PodScheduled became true, `initialized_since` the same of Initialized. `claim_statuses` is an encoding that
+    model/device_claims.py reads. Annotations leave out what kubectl keeps there for itself."""
 
     uid: str
     namespace: str
@@ -105,6 +105,7 @@ class Pod:
     resource_version: str
     generation: int
     resource_claims: tuple[ClaimEntry, ...] = ()
+    initialized_since: float | None = None
 
     @property
     def terminating(self) -> bool:
@@ -174,11 +175,12 @@ def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
         group_ref=_group_ref(namespace, group, labels, annotations, owners),
         disruption_target=_is_preempted(conditions) if conditions else False,
         scheduled_condition=_scheduled(conditions) if conditions else None,
-        scheduled_since=_scheduled_since(conditions) if conditions else None,
+        scheduled_since=_true_since(conditions, "PodScheduled") if conditions else None,
         claim_statuses=_claim_statuses(status) if status else b"",
         resource_version=metadata.get("resourceVersion") or "",
         generation=metadata.get("generation") or 0,
         resource_claims=claim_entries(spec) if shape.claims else (),
+        initialized_since=_true_since(conditions, "Initialized") if conditions else None,
     )
 
 
@@ -247,9 +249,9 @@ def _scheduled(conditions: list[Mapping[str, Any]]) -> tuple[str, str, str] | No
     return None
 
 
-def _scheduled_since(conditions: list[Mapping[str, Any]]) -> float | None:
+def _true_since(conditions: list[Mapping[str, Any]], kind: str) -> float | None:
     for condition in conditions:
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
+        if condition.get("type") == kind and condition.get("status") == "True":
             since = condition.get("lastTransitionTime")
             return seconds_of(since) if since else None
     return None

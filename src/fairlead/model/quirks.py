@@ -14,6 +14,7 @@ Invariant: `FIXED` has every field False and `ORIGINAL` every field True.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 CONFIGURATION = "Configuration"
 QUEUES = "Queues"
@@ -373,10 +374,11 @@ FIXED = Quirks()
 ORIGINAL = Quirks(**{one.name: True for one in fields(Quirks)})
 
 
-def parity_table(section: str) -> str:
-    """The rows of one section of docs/volcano-parity.md, as a Markdown table."""
-    lines = ["| original, kept when compatible | default | field of `Quirks` |", "|---|---|---|"]
-    for one in fields(Quirks):
+def parity_table(section: str, of: type[Any] = Quirks) -> str:
+    """The rows of one section of docs/volcano-parity.md, or of another document with fields made by `quirk`, as a
+    Markdown table."""
+    lines = [f"| original, kept when compatible | default | field of `{of.__name__}` |", "|---|---|---|"]
+    for one in fields(of):
         said = one.metadata
         if said["section"] == section:
             lines.append(f"| {said['original']} | {said['default']} | `{one.name}` |")

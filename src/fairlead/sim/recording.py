@@ -1,7 +1,8 @@
 """Recordings: small clusters and what a real scheduler decided in them, one JSON object a line, plain or gzipped.
 
-Three formats are told apart line by line: decisions of kube-scheduler (`decisions`), rounds of Volcano (`steps` and
-`conf`), and stories of Volcano Jobs (`steps` and `namespace`). A file that cannot be used is a ScenarioError that names
+Four formats are told apart line by line: decisions of kube-scheduler (`decisions`), decisions of Koordinator's
+scheduler (`decisions` and `config`), rounds of Volcano (`steps` and `conf`), and stories of Volcano Jobs (`steps` and
+`namespace`). A file that cannot be used is a ScenarioError that names
 the file and the line.
 """
 
@@ -20,7 +21,12 @@ import orjson
 from fairlead.errors import ScenarioError
 from fairlead.model.pod import compile_pod
 from fairlead.model.shape import Shapes
-from fairlead.sim.wellformed import complaint_about, complaint_about_round, complaint_about_story
+from fairlead.sim.wellformed import (
+    complaint_about,
+    complaint_about_koordinator,
+    complaint_about_round,
+    complaint_about_story,
+)
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -30,6 +36,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 class Form(Enum):
     KUBE = "kube-scheduler"
+    KOORDINATOR = "Koordinator"
     VOLCANO = "Volcano"
     STORY = "Volcano Jobs"
 
@@ -48,11 +55,13 @@ class Scenario:
 
 _NEEDED = {
     Form.KUBE: ("nodes", "existing"),
+    Form.KOORDINATOR: ("nodes", "existing", "objects"),
     Form.VOLCANO: ("nodes", "pods", "conf", "after"),
     Form.STORY: ("namespace",),
 }
 _COMPLAINTS = {
     Form.KUBE: complaint_about,
+    Form.KOORDINATOR: complaint_about_koordinator,
     Form.VOLCANO: complaint_about_round,
     Form.STORY: complaint_about_story,
 }
@@ -60,7 +69,7 @@ _COMPLAINTS = {
 
 def _form_of(doc: Doc) -> Form | None:
     if "decisions" in doc:
-        return Form.KUBE
+        return Form.KOORDINATOR if "config" in doc else Form.KUBE
     if "steps" not in doc:
         return None
     return Form.VOLCANO if "conf" in doc or "nodes" in doc else Form.STORY

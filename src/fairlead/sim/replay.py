@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fairlead.model.pod import Pod
     from fairlead.sim.recording import Scenario
 
-_NAMESPACES: tuple[tuple[str, dict[str, str]], ...] = (
+NAMESPACES: tuple[tuple[str, dict[str, str]], ...] = (
     ("default", {}),
     ("team-a", {"team": "a"}),
     ("team-b", {"team": "b"}),
@@ -123,13 +123,13 @@ class KubeReplay:
     # ---- the cluster ----
 
     def _build(self) -> None:
-        for name, labels in _NAMESPACES:
+        for name, labels in NAMESPACES:
             metadata = {"name": name, "labels": {"kubernetes.io/metadata.name": name, **labels}}
             self._put(kinds.NAMESPACE, {"metadata": metadata})
         for doc in self._doc["nodes"]:
             self._put(kinds.NODE, doc)
         for doc in self._doc.get("objects") or ():
-            self._put(_kind_of(doc, self._scenario), doc)
+            self._put(kind_of(doc, self._scenario), doc)
         for doc in self._doc["existing"]:
             self._put(kinds.POD, doc)
         for doc in self._doc.get("waiting") or ():
@@ -174,7 +174,7 @@ class KubeReplay:
             sheet = outcome.placed.sheet
             if sheet is None and outcome.placed.feasible > 1:
                 sheet = score_sheet(cycle, evaluator)
-        found = _Found.of(outcome, sheet, self._cluster)
+        found = FoundDecision.of(outcome, sheet, self._cluster)
         if isinstance(outcome, Committed):
             said = yield from self._with_claims(decision, cycle, outcome)
             found = replace(found, message=said)
@@ -221,7 +221,7 @@ class KubeReplay:
         return replace(pod, node_name=wanted) if pod is not None else None
 
     def _compare(
-        self, decision: Doc, found: _Found, outcome: Committed | Failure | Rescue
+        self, decision: Doc, found: FoundDecision, outcome: Committed | Failure | Rescue
     ) -> Iterator[tuple[str, Any, Any]]:
         recorded_scores = decision.get("scores") or {}
         feasible = decision.get("feasible")
@@ -236,7 +236,7 @@ class KubeReplay:
         if not same_nodes:
             yield "feasible", sorted(feasible), sorted(found.feasible)
         elif recorded_scores:
-            yield from _score_differences(recorded_scores, found.scores)
+            yield from score_differences(recorded_scores, found.scores)
             node = decision.get("node")
             if node is not None and found.best and node not in found.best:
                 yield "node", node, sorted(found.best)
@@ -329,8 +329,8 @@ def bound_claim(document: Doc, volume: str) -> Doc:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """Our decision in the words of a recording."""
+class FoundDecision:
+    """Our decision in the words of a recording. `best` are the nodes with the highest total."""
 
     feasible: list[str]
     scores: dict[str, dict[str, int]]
@@ -339,7 +339,7 @@ class _Found:
     message: str | None
 
     @classmethod
-    def of(cls, outcome: Committed | Failure | Rescue, sheet: ScoreSheet | None, cluster: Cluster) -> _Found:
+    def of(cls, outcome: Committed | Failure | Rescue, sheet: ScoreSheet | None, cluster: Cluster) -> FoundDecision:
         table = cluster.table
         if isinstance(outcome, Committed):
             name = table.name(outcome.placed.row)
@@ -354,9 +354,10 @@ class _Found:
         return cls([], {}, set(), "", failure.message)
 
 
-def _score_differences(
+def score_differences(
     recorded: dict[str, dict[str, int]], ours: dict[str, dict[str, int]]
 ) -> Iterator[tuple[str, Any, Any]]:
+    """Plugins whose score of a node differs."""
     for node in sorted(recorded):
         mine = ours.get(node, {})
         for plugin in sorted({*recorded[node], *mine}):
@@ -365,13 +366,15 @@ def _score_differences(
                 yield f"scores.{node}.{plugin}", expected, got
 
 
-def _partial_differences(node: str, scores: dict[str, dict[str, int]], found: _Found) -> Iterator[tuple[str, Any, Any]]:
+def _partial_differences(
+    node: str, scores: dict[str, dict[str, int]], found: FoundDecision
+) -> Iterator[tuple[str, Any, Any]]:
     """Where only the chosen node is known, and the scores of some."""
     if node not in found.feasible:
         yield "feasible", [node], sorted(found.feasible)
     elif node not in found.best:
         yield "node", node, sorted(found.best)
-    yield from _score_differences({name: scores[name] for name in scores if name in found.feasible}, found.scores)
+    yield from score_differences({name: scores[name] for name in scores if name in found.feasible}, found.scores)
 
 
 def _preemption_differences(
@@ -398,8 +401,9 @@ def _preemption_differences(
         yield "victims", sorted(decision.get("victims") or ()), victims
 
 
-def _kind_of(doc: Doc, scenario: Scenario) -> Kind:
-    kind = kinds.Registry().by_kind(doc.get("apiVersion", ""), doc.get("kind", ""))
+def kind_of(doc: Doc, scenario: Scenario) -> Kind:
+    """The kind of a recorded object; raises if it is unknown."""
+    kind = kinds.Registry((*kinds.BUILT_IN, *kinds.KOORDINATOR)).by_kind(doc.get("apiVersion", ""), doc.get("kind", ""))
     if kind is None:
         raise ScenarioError(f"{scenario.file}:{scenario.line}: unknown kind {doc.get('apiVersion')} {doc.get('kind')}")
     return kind

@@ -18,6 +18,11 @@ def complaint_about(doc: Mapping[str, Any]) -> str:
     return _complaint(doc, _CLUSTER)
 
 
+def complaint_about_koordinator(doc: Mapping[str, Any]) -> str:
+    """The first thing that is wrong with a recorded cluster of Koordinator's scheduler; empty if nothing is."""
+    return _complaint(doc, _KOORDINATOR)
+
+
 def complaint_about_round(doc: Mapping[str, Any]) -> str:
     """The first thing that is wrong with a recorded round of Volcano; empty if nothing is."""
     return _complaint(doc, _ROUND)
@@ -108,6 +113,26 @@ _CLUSTER: Mapping[str, Check] = {
     "waiting": _optional(_list_of(_POD)),
     "decisions": _list_of(_DECISION),
 }
+
+_KOORDINATOR: Mapping[str, Check] = {
+    "config": _is(Mapping, "an object"),
+    "gates": _optional(_map_of(_is(bool, "true or false"))),
+    "nodes": _list_of(_NODE),
+    "objects": _list_of(_TYPED),
+    "existing": _list_of(_POD),
+    "decisions": _list_of(_object({
+        "step": _is(int, "a whole number"),
+        "deleted": _optional(_list_of(_optional(_TEXT))),
+        "object": _optional(_TYPED),
+        "pod": _optional(_POD),
+        "reservation": _optional(_TYPED),
+        "node": _optional(_TEXT),
+        "message": _optional(_TEXT),
+        "scores": _optional(_map_of(_map_of(_is(int, "a whole number")))),
+        "annotations": _optional(_is(Mapping, "an object")),
+        "victims": _optional(_list_of(_TEXT)),
+    })),
+}  # fmt: skip
 
 _LISTED = _optional(_list_of(_object({"metadata": _NAMED})))
 _STEP = _object({

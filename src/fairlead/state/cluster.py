@@ -25,15 +25,18 @@ import numpy as np
 from fairlead.model import kinds
 from fairlead.model.documents import ModelError, object_key
 from fairlead.model.flow import Change, Happened
+from fairlead.model.koordinator.reservations import compile_reservation
 from fairlead.model.node import Node, compile_node
 from fairlead.model.owners import as_namespace_says
 from fairlead.model.pod import VOLCANO_GROUP_API, Pod, Shapes, VolumeSource, compile_pod
 from fairlead.model.records import record
 from fairlead.state.gangs import Gangs
 from fairlead.state.object_index import COMPILERS, GROUP_KINDS, ObjectIndex
+from fairlead.state.pod_states import PodLog
 from fairlead.state.pod_states import PodPlace as PodPlace
 from fairlead.state.pod_states import PodState as PodState
 from fairlead.state.ports import HostPort, PortIndex
+from fairlead.state.reservations import Reservations
 from fairlead.state.table import NodeTable
 
 if TYPE_CHECKING:
@@ -69,6 +72,15 @@ class AppliedChange:
     regrouped: tuple[tuple[Pod, Pod], ...] = ()
 
 
+@record(frozen=True, slots=True)
+class PermitOrder:
+    """What a plugin says of a pod that waits for its permission: with a message it is refused, else it may go on."""
+
+    uid: str
+    plugin: str
+    message: str = ""
+
+
 class Index(Protocol):
     """Something kept up to date as pods come to rows and leave them, and as nodes change."""
 
@@ -88,6 +100,7 @@ class Cluster:
         self.pods: dict[str, PodState] = {}
         self.pods_by_key: dict[str, PodState] = {}
         """The same pods by `namespace/name`."""
+        self.pod_log = PodLog()
         self.ports = PortIndex()
         self.claims_in_use: dict[str, int] = {}
         """How many pods on nodes use a claim, by `namespace/name`."""
@@ -100,8 +113,11 @@ class Cluster:
         self.to_write: list[Write] = []
         """Writes that policies ask for besides those of an Errand: a claim that is given up, a reservation taken
         back. The scheduler sends them with its own."""
+        self.permit_orders: list[PermitOrder] = []
+        """What plugins say of pods that wait for permission; the scheduler carries it out after the attempt."""
         self.object_index = ObjectIndex()
         self.gangs = Gangs()
+        self.reservations = Reservations(self)
         self.shapes = Shapes()
         self.refused: list[str] = []
         self.applied = 0
@@ -150,6 +166,8 @@ class Cluster:
                 return self._apply_pod(change)
             if change.kind is kinds.NODE:
                 return self._apply_node(change)
+            if change.kind is kinds.KOORD_RESERVATION:
+                return self._apply_reservation(change)
             return self._apply_other(change)
         except ModelError as error:
             self.refused.append(str(error))
@@ -171,6 +189,21 @@ class Cluster:
     def _node_changed(self, row: int) -> None:
         for index in self._indexes.values():
             index.node_changed(row)
+
+    def _apply_reservation(self, change: Change) -> AppliedChange | None:
+        """A reservation is a pod for everybody else: its reserve pod, which holds the room."""
+        _, record = self.object_index.apply(change)
+        reserve_pod = (record or compile_reservation(change.doc)).reserve_pod
+        gone = change.happened is Happened.DELETED
+        if not gone:
+            self.reservations.put(record, self.shapes.of(reserve_pod))
+        applied = self._apply_pod(Change(change.happened, kinds.POD, reserve_pod))
+        uid = reserve_pod["metadata"]["uid"]
+        if gone:
+            self.reservations.drop(uid)
+        else:
+            self.reservations.reshape(uid)
+        return applied
 
     def _apply_other(self, change: Change) -> AppliedChange | None:
         if change.kind not in COMPILERS:
@@ -200,10 +233,16 @@ class Cluster:
                     yield old, new
 
     def _apply_pod(self, change: Change) -> AppliedChange | None:
+        applied = self._take_in_pod(change)
+        self.reservations.pod_changed(change.doc["metadata"].get("uid") or "")
+        return applied
+
+    def _take_in_pod(self, change: Change) -> AppliedChange | None:
         pod = compile_pod(change.doc, self.shapes)
         if pod.namespace in self.gangs.owned.namespaces:
             pod = as_namespace_says(pod, opted_in=True)
         pod_state = self.pods.get(pod.uid)
+        self.pod_log.touch(pod.uid)
         if change.happened is Happened.DELETED or pod.phase in ("Succeeded", "Failed"):
             self._note_finished(pod, deleted=change.happened is Happened.DELETED)
             return self._pod_gone(change.kind, pod, pod_state)
@@ -255,6 +294,7 @@ class Cluster:
         if pod_state.gang is not None and pod_state.place is not place:
             self.gangs.moved(pod_state.gang, pod_state.place, place)
         pod_state.place, pod_state.row = place, row
+        self.pod_log.touch(pod_state.seen.uid)
 
     def _as_placed(self, pod_state: PodState) -> Pod:
         """The pod as events show it: one that was assumed is shown on the node for which it was meant."""

@@ -26,6 +26,8 @@ from fairlead.model import (
 )
 from fairlead.model.documents import object_key
 from fairlead.model.flow import Happened
+from fairlead.model.koordinator import cards, cpu_topology, gangs, network, node_metrics, reservations
+from fairlead.model.koordinator import quotas as koord_quotas
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Change, Doc
@@ -58,13 +60,24 @@ COMPILERS: Mapping[Kind, Callable[[Doc], Any]] = {
     kinds.VC_HYPER_NODE: topology.compile_hyper_node,
     kinds.VC_NUMATOPOLOGY: topology.compile_numa_topology,
     kinds.VC_NODE_SHARD: topology.compile_node_shard,
+    kinds.KOORD_ELASTIC_QUOTA: koord_quotas.compile_elastic_quota,
+    kinds.KOORD_RESERVATION: reservations.compile_reservation,
+    kinds.KOORD_POD_GROUP: gangs.compile_gang,
+    kinds.KOORD_NETWORK_TOPOLOGY: network.compile_network,
+    kinds.KOORD_DEVICE: cards.compile_devices,
+    kinds.KOORD_NODE_METRIC: node_metrics.compile_node_metric,
+    kinds.KOORD_NODE_TOPOLOGY: cpu_topology.compile_node_topology,
 }
 OPTIONAL = frozenset(
     kind
     for kind in COMPILERS
-    if kind.kind == "PodGroup" or kind.group.endswith("volcano.sh") or kind.group == "resource.k8s.io"
+    if kind.kind == "PodGroup"
+    or kind.group.endswith(("volcano.sh", "koordinator.sh", "scheduling.sigs.k8s.io", "topology.node.k8s.io"))
+    or kind.group == "resource.k8s.io"
 )
 """Kinds that a server may not have, or that a scheduler of single pods may not be allowed to read."""
+WATCHED = tuple(kind for kind in COMPILERS if kind not in kinds.KOORDINATOR)
+"""Kinds that a scheduler is told of."""
 GROUP_KINDS = (kinds.POD_GROUP, kinds.POD_GROUP_BETA, kinds.X_POD_GROUP, kinds.VC_POD_GROUP)
 """The kinds that say that pods belong together. Few servers have all of them."""
 

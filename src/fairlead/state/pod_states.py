@@ -31,3 +31,31 @@ class PodState:
     place: PodPlace
     row: int = -1
     gang: Gang | None = None
+
+
+class PodLog:
+    """Which pods came, changed, moved or went, by uid, for those who count pods wherever they are. Only so many of the
+    latest entries are kept."""
+
+    __slots__ = ("_base", "_uids")
+    _KEPT = 1 << 15
+
+    def __init__(self) -> None:
+        self._base = 0
+        self._uids: list[str] = []
+
+    @property
+    def mark(self) -> int:
+        return self._base + len(self._uids)
+
+    def touch(self, uid: str) -> None:
+        self._uids.append(uid)
+        if len(self._uids) > self._KEPT:
+            dropped = self._KEPT // 2
+            del self._uids[:dropped]
+            self._base += dropped
+
+    def since(self, mark: int) -> list[str] | None:
+        """Pods touched after a mark, possibly with repetitions; None if that is too long ago to tell."""
+        start = mark - self._base
+        return self._uids[start:] if start >= 0 else None

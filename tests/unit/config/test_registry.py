@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.config.koordinator.shapes import KOORDINATOR_FACTORIES, KOORDINATOR_POINTS
 from fairlead.config.loading import load_config
 from fairlead.config.plugin_sets import IN_TREE
 from fairlead.config.problems import ConfigErrors
@@ -66,7 +67,8 @@ def registry() -> PluginRegistry:
 
 
 def test_every_plugin_of_the_original_has_a_place_in_the_table() -> None:
-    assert list(BUILT_IN) == list(IN_TREE)
+    assert list(BUILT_IN) == [*IN_TREE, *KOORDINATOR_FACTORIES]
+    assert KOORDINATOR_FACTORIES.keys() == KOORDINATOR_POINTS.keys()
 
 
 def test_a_built_in_plugin_says_its_points_without_being_imported() -> None:

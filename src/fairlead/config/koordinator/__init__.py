@@ -1,0 +1,4 @@
+"""Koordinator's part of a KubeSchedulerConfiguration: which plugins there are, their arguments, and how they are made.
+
+Reading order: `shapes` (fields that the file may have), `arguments` (defaults), `factories` (plugins).
+"""

@@ -1,0 +1,72 @@
+"""KoordinatorQuirks: the behaviours of Koordinator's scheduler that Fairlead repairs by default and keeps on request.
+
+Each field is one behaviour and one row of docs/koordinator-parity.md, as in model/quirks.py for Volcano. True does as
+the original does; False, the default, does what the row's second column says.
+
+Invariant: `KOORDINATOR_FIXED` has every field False and `KOORDINATOR_ORIGINAL` every field True.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from fairlead.model.quirks import quirk
+
+KUBE = "Plugins of Kubernetes"
+QUOTAS = "Quotas"
+RESERVATIONS = "Reservations"
+DEVICES = "NUMA and devices"
+
+
+@dataclass(frozen=True, slots=True)
+class KoordinatorQuirks:
+    """Which of Koordinator's behaviours are kept. What each field means stands beside it, original before default."""
+
+    balances_without_gain: bool = quirk(
+        KUBE,
+        "NodeResourcesBalancedAllocation scores how even a node is with the pod (kube-scheduler 1.35)",
+        "it scores how much the pod evens it out (kube-scheduler 1.36)",
+    )
+    quota_shares_round_up: bool = quirk(
+        QUOTAS,
+        "shares of quotas are rounded to the nearest unit, so that together they may exceed what there is by a few",
+        "the largest remainders are rounded up, and the shares sum to what there is",
+    )
+    default_quotas_share: bool = quirk(
+        QUOTAS,
+        "the default and the system quota take part in sharing out what is left of the root, with a cpu weight of -600"
+        " each (their maximum overflows), although their use is taken off before",
+        "they do not",
+    )
+    reservation_excess_uncounted: bool = quirk(
+        RESERVATIONS,
+        "pods that use more of a node than their reservation holds are counted with no more than it holds by pods that"
+        " do not match it, so that a node can be filled beyond what it has",
+        "they are counted with all that they ask for",
+    )
+    load_keeps_ended_reservations: bool = quirk(
+        RESERVATIONS,
+        "LoadAwareScheduling goes on counting the estimate of a reservation that has ended",
+        "it counts what is there",
+    )
+    numa_split_sorts_by_position: bool = quirk(
+        DEVICES,
+        "a request that is split over NUMA nodes is split in an order that compares the amounts left on the NUMA nodes"
+        " 0, 1 ... by position, whichever NUMA nodes stand there",
+        "NUMA nodes with the least left get their share first",
+    )
+    gpu_score_swaps_free_and_total: bool = quirk(
+        DEVICES,
+        "shared GPUs are scored with what is free as the total and the total as what is free: a GPU in use scores 0, or"
+        " 100 if used ones are preferred, whatever is left of it",
+        "by what is left of them",
+    )
+    gpu_partitions_ascend: bool = quirk(
+        DEVICES,
+        "GPU partitions with the lowest allocationScore are tried first",
+        "those with the highest",
+    )
+
+
+KOORDINATOR_FIXED = KoordinatorQuirks()
+KOORDINATOR_ORIGINAL = KoordinatorQuirks(**{field.name: True for field in fields(KoordinatorQuirks)})

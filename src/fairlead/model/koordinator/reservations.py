@@ -1,0 +1,214 @@
+"""Reservation: room that is held for pods which are to come. It is scheduled like a pod, by its *reserve pod*.
+
+The reserve pod is made from the reservation's template; its name and uid are the reservation's uid. What the pods that
+own a reservation use of it is taken off what the reserve pod holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fairlead.model.documents import EMPTY, compiler, created_at, moment, read_units
+from fairlead.model.durations import parse_duration
+from fairlead.model.koordinator.bands import SUB_PRIORITY_LABEL
+from fairlead.model.selectors import selector_from_document
+from fairlead.model.taints import Taint, parse_taints
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Doc
+    from fairlead.model.pod import Pod
+    from fairlead.model.requirements import LabelSelector
+
+PREFIX = "scheduling.koordinator.sh/"
+RESERVE_POD = PREFIX + "reserve-pod"
+RESERVATION_NAME = PREFIX + "reservation-name"
+RESERVATION_NODE = PREFIX + "reservation-node"
+ALLOCATED = PREFIX + "reservation-allocated"
+AFFINITY = PREFIX + "reservation-affinity"
+EXACT_MATCH = PREFIX + "exact-match-reservation"
+IGNORED_LABEL = PREFIX + "reservation-ignored"
+ORDER_LABEL = PREFIX + "reservation-order"
+RESTRICTED_OPTIONS = PREFIX + "reservation-restricted-options"
+PENDING, AVAILABLE, SUCCEEDED, FAILED = "Pending", "Available", "Succeeded", "Failed"
+ALIGNED, RESTRICTED, NO_POLICY = "Aligned", "Restricted", ""
+_HIGHEST_PRIORITY = 2**31 - 1
+_TTL = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnerMatcher:
+    """Pods that may use a reservation: all that is given must match."""
+
+    object: Mapping[str, Any] | None
+    controller: Mapping[str, Any] | None
+    selector: LabelSelector | None
+
+    def matches(self, pod: Pod) -> bool:
+        return self._is_object(pod) and self._is_controlled(pod) and self._is_selected(pod)
+
+    def _is_selected(self, pod: Pod) -> bool:
+        return self.selector is None or self.selector.matches(pod.labels)
+
+    def _is_object(self, pod: Pod) -> bool:
+        wanted = self.object
+        if wanted is None:
+            return True
+        facts = (("uid", pod.uid), ("name", pod.name), ("namespace", pod.namespace), ("apiVersion", "v1"))
+        return all(not wanted.get(key) or wanted[key] == value for key, value in facts)
+
+    def _is_controlled(self, pod: Pod) -> bool:
+        wanted = self.controller
+        if wanted is None:
+            return True
+        if wanted.get("namespace") and wanted["namespace"] != pod.namespace:
+            return False
+        owner = pod.owner
+        if owner is None:
+            return False
+        facts = (
+            ("uid", owner.uid), ("name", owner.name), ("kind", owner.kind), ("apiVersion", owner.api_version),
+        )  # fmt: skip
+        return all(not wanted.get(key) or wanted[key] == value for key, value in facts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KoordReservation:
+    """`held` are the amounts of the template, or those that the status tells once it is available. `names` are the
+    resources that owners are charged for. `reserve_pod` is the document of its reserve pod."""
+
+    name: str
+    uid: str
+    labels: Mapping[str, str]
+    phase: str
+    node: str
+    held: Mapping[str, int]
+    names: tuple[str, ...]
+    owners: tuple[OwnerMatcher, ...]
+    once: bool
+    policy: str
+    unschedulable: bool
+    taints: tuple[Taint, ...]
+    order: int
+    reserve_pod: Doc = field(repr=False)
+    created: float = 0.0
+    ttl: float = _TTL
+    expires: float | None = None
+    terminating: bool = False
+    pre_allocation: bool = False
+    inner: Mapping[str, int] = field(default_factory=dict)
+    """What is kept back inside of it."""
+
+    def matches(self, pod: Pod) -> bool:
+        return any(owner.matches(pod) for owner in self.owners)
+
+
+@compiler("Reservation")
+def compile_reservation(document: Mapping[str, Any]) -> KoordReservation:
+    metadata, spec, status = document["metadata"], document.get("spec") or {}, document.get("status") or {}
+    labels, annotations = metadata.get("labels") or EMPTY, metadata.get("annotations") or EMPTY
+    held = read_units(status.get("allocatable"), "status.allocatable")
+    held = held or _template_amounts(spec.get("template") or {})
+    order = labels.get(ORDER_LABEL, "")
+    policy = spec.get("allocatePolicy") or NO_POLICY
+    return KoordReservation(
+        name=metadata["name"],
+        uid=metadata.get("uid") or metadata["name"],
+        labels=labels,
+        phase=status.get("phase") or PENDING,
+        node=status.get("nodeName") or "",
+        held=held,
+        names=_names(held, annotations, policy),
+        owners=tuple(_owner(owner) for owner in spec.get("owners") or ()),
+        once=spec.get("allocateOnce") is not False,
+        policy=policy,
+        unschedulable=bool(spec.get("unschedulable")) or bool(metadata.get("deletionTimestamp")),
+        taints=parse_taints(spec.get("taints")),
+        order=int(order) if order.lstrip("-").isdecimal() else 0,
+        reserve_pod=reserve_pod(document, held),
+        created=created_at(metadata),
+        ttl=_TTL if spec.get("ttl") is None else parse_duration(str(spec["ttl"])),
+        expires=moment(spec, "expires"),
+        terminating=bool(metadata.get("deletionTimestamp")),
+        pre_allocation=bool(spec.get("preAllocation")),
+    )
+
+
+def _names(held: Mapping[str, int], annotations: Mapping[str, str], policy: str) -> tuple[str, ...]:
+    """The resources that owners are charged for; an annotation narrows those of a Restricted reservation."""
+    names = tuple(sorted(held))
+    text = annotations.get(RESTRICTED_OPTIONS)
+    if policy != RESTRICTED or not text:
+        return names
+    wanted = json.loads(text).get("resources") or ()
+    return tuple(name for name in names if name in wanted) if wanted else names
+
+
+def _owner(owner: Mapping[str, Any]) -> OwnerMatcher:
+    selector = owner.get("labelSelector")
+    return OwnerMatcher(
+        owner.get("object"),
+        owner.get("controller"),
+        None if selector is None else selector_from_document(selector),
+    )
+
+
+def _template_amounts(template: Mapping[str, Any]) -> dict[str, int]:
+    from fairlead.model.quantity import nanos_to_units
+    from fairlead.model.requests import pod_requests
+
+    exact = pod_requests(template.get("spec") or {}, {}).exact
+    return {name: nanos_to_units(name, nanos) for name, nanos in exact.items()}
+
+
+def reserve_pod(document: Mapping[str, Any], held: Mapping[str, int]) -> Doc:
+    """The document of a reservation's reserve pod. One that has ended is a pod that has ended."""
+    metadata, spec, status = document["metadata"], document.get("spec") or {}, document.get("status") or {}
+    template = spec.get("template") or {}
+    inner, pod_spec = template.get("metadata") or {}, dict(template.get("spec") or {})
+    uid = metadata.get("uid") or metadata["name"]
+    labels = {**(inner.get("labels") or {}), **(metadata.get("labels") or {})}
+    annotations = {**(inner.get("annotations") or {}), **(metadata.get("annotations") or {}), RESERVE_POD: "true"}
+    annotations[RESERVATION_NAME] = metadata["name"]
+    wanted_node = pod_spec.pop("nodeName", "")
+    if wanted_node:
+        annotations[RESERVATION_NODE] = wanted_node
+    if status.get("nodeName"):
+        pod_spec["nodeName"] = status["nodeName"]
+    if pod_spec.get("priority") is None:
+        own = labels.get(SUB_PRIORITY_LABEL, "")
+        pod_spec["priority"] = int(own) if own.lstrip("-").isdecimal() else _HIGHEST_PRIORITY
+    pod_spec.setdefault("schedulerName", "koord-scheduler")
+    pod_spec.setdefault("containers", [])
+    phase = {SUCCEEDED: "Succeeded", FAILED: "Failed"}.get(status.get("phase") or "", "Pending")
+    return {
+        "metadata": {
+            "name": uid,
+            "namespace": inner.get("namespace") or "default",
+            "uid": uid,
+            "labels": labels,
+            "annotations": annotations,
+            "creationTimestamp": metadata.get("creationTimestamp"),
+            "deletionTimestamp": metadata.get("deletionTimestamp"),
+            "resourceVersion": metadata.get("resourceVersion") or "",
+        },
+        "spec": pod_spec,
+        "status": {"phase": phase},
+    }
+
+
+def is_reserve_pod(pod: Pod) -> bool:
+    return RESERVE_POD in pod.annotations
+
+
+def reservation_of(pod: Pod) -> str:
+    """The uid of the reservation that a pod uses, as its annotation says; empty if none."""
+    text = pod.annotations.get(ALLOCATED)
+    if not text:
+        return ""
+    try:
+        return str(json.loads(text).get("uid") or "")
+    except (ValueError, AttributeError):
+        return ""

@@ -1,0 +1,2 @@
+"""Quotas that lend. Reading order: `sharing` (water-filling), `accounts` (one tree of quotas), `book` (which pods count
+where), `plugin` (the checks), `texts`."""

@@ -1,0 +1,184 @@
+"""QuotaBook: which pod counts in which quota, and the trees of all quotas, kept up to date with the cluster.
+
+Every pod that is there counts in the request of its quota, and in its use once it has a node. Changes of pods come from
+the cluster's log of pods; a change of the quotas themselves builds the trees anew and counts all pods again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlead.model import kinds
+from fairlead.model.koordinator.quotas import DEFAULT, NAME_LABEL, PREEMPTIBLE_LABEL
+from fairlead.model.koordinator.reservations import is_reserve_pod
+from fairlead.model.quantity import nanos_to_units
+from fairlead.plugins.koordinator.quotas.accounts import LendingTree, TreeRules
+from fairlead.state.pod_states import PodPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fairlead.model.koordinator.quotas import ElasticQuota
+    from fairlead.model.pod import Pod
+    from fairlead.plugins.koordinator.quotas.accounts import QuotaAccountState
+    from fairlead.state.cluster import Cluster
+    from fairlead.state.pod_states import PodState
+
+
+@dataclass(frozen=True, slots=True)
+class BookRules:
+    """`several_trees`, `no_default` and `ignores_terminating` are feature gates of the original."""
+
+    tree: TreeRules
+    several_trees: bool = False
+    no_default: bool = False
+    ignores_terminating: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How a pod is counted at the moment."""
+
+    tree: str
+    quota: str
+    amounts: Mapping[str, int]
+    fixed: bool
+    placed: bool
+
+
+def request_of(pod: Pod) -> dict[str, int]:
+    """A pod's requests, only of the resources that it names."""
+    return {name: nanos_to_units(name, nanos) for name, nanos in pod.shape.exact_request.items()}
+
+
+def is_fixed(pod: Pod) -> bool:
+    """Whether a pod may not be preempted."""
+    return pod.labels.get(PREEMPTIBLE_LABEL) == "false"
+
+
+class QuotaBook:
+    def __init__(self, cluster: Cluster, rules: BookRules) -> None:
+        self._cluster = cluster
+        self._rules = rules
+        self._shelf = cluster.object_index.of(kinds.KOORD_ELASTIC_QUOTA)
+        self._quotas: dict[str, ElasticQuota] = {}
+        self._version = self._static_mark = self._pod_mark = -1
+        self._counted: dict[str, Counted] = {}
+        self.trees: dict[str, LendingTree] = {}
+        self._tree_of: dict[str, str] = {}
+
+    # ---- which quota ----
+
+    def quota_of(self, pod: Pod) -> tuple[str, str]:
+        """The tree and the quota of a pod; empty names if it has none."""
+        name = self._named(pod)
+        if name in self._tree_of:
+            return self._tree_of[name], name
+        return ("", "") if self._rules.no_default else ("", DEFAULT)
+
+    def _named(self, pod: Pod) -> str:
+        named = pod.labels.get(NAME_LABEL, "")
+        if named or self._rules.no_default:
+            return named
+        if f"{pod.namespace}/{pod.namespace}" in self._shelf:
+            return pod.namespace
+        for quota in self._quotas.values():
+            if pod.namespace in quota.namespaces:
+                return quota.name
+        return DEFAULT
+
+    def account(self, tree: str, quota: str) -> QuotaAccountState | None:
+        return self.trees[tree].quotas.get(quota) if tree in self.trees else None
+
+    # ---- catching up ----
+
+    def catch_up(self) -> None:
+        cluster = self._cluster
+        if self._version != self._shelf.version or not self.trees:
+            self._version = self._shelf.version
+            quotas = {quota.name: quota for quota in self._shelf.values()}
+            if quotas != self._quotas or not self.trees:
+                self._rebuild(quotas)
+        if self._static_mark != cluster.table.static.mark:
+            self._static_mark = cluster.table.static.mark
+            self._set_totals()
+        changed = cluster.pod_log.since(self._pod_mark) if self._pod_mark >= 0 else None
+        self._pod_mark = cluster.pod_log.mark
+        self._count(cluster.pods if changed is None else changed)
+        if changed is None:
+            self._count([uid for uid in self._counted if uid not in cluster.pods])
+
+    def _rebuild(self, quotas: dict[str, ElasticQuota]) -> None:
+        self._quotas = quotas
+        self._counted.clear()
+        by_tree: dict[str, dict[str, ElasticQuota]] = {"": {}}
+        for quota in quotas.values():
+            tree = quota.tree if self._rules.several_trees else ""
+            by_tree.setdefault(tree, {})[quota.name] = quota
+        self.trees = {tree: LendingTree(tree, members, self._rules.tree) for tree, members in by_tree.items()}
+        self._tree_of = {name: tree for tree, members in self.trees.items() for name in members.quotas}
+        self._static_mark = self._pod_mark = -1
+
+    def _set_totals(self) -> None:
+        """The nodes' amounts belong to the default tree, less what other trees have."""
+        table = self._cluster.table
+        alive = table.alive[: table.high]
+        total = {name: int(column[: table.high][alive].sum()) for name, column in table.allocatable.items()}
+        for quota in self._quotas.values():
+            if not self._rules.several_trees or not quota.tree or not quota.is_tree_root or quota.total is None:
+                continue
+            self.trees[quota.tree].set_total(quota.total)
+            if not quota.ignores_default_tree:
+                total = {name: amount - quota.total.get(name, 0) for name, amount in {**quota.total, **total}.items()}
+        self.trees[""].set_total(total)
+
+    def _count(self, uids: Iterable[str]) -> None:
+        for uid in dict.fromkeys(uids):
+            self._recount(uid, self._cluster.pods.get(uid))
+
+    def _recount(self, uid: str, pod_state: PodState | None) -> None:
+        old, new = self._counted.get(uid), self._describe(pod_state)
+        if old == new:
+            return
+        if old is not None and (new is None or (old.tree, old.quota) != (new.tree, new.quota)):
+            self._change(old, -1, request=True, used=old.placed)
+            old = None
+        if new is not None:
+            if old is None or old.amounts != new.amounts or old.fixed != new.fixed:
+                if old is not None:
+                    self._change(old, -1, request=True, used=old.placed)
+                self._change(new, 1, request=True, used=new.placed)
+            elif old.placed != new.placed:
+                self._change(new, 1 if new.placed else -1, request=False, used=True)
+            self._counted[uid] = new
+        else:
+            self._counted.pop(uid, None)
+
+    def _describe(self, pod_state: PodState | None) -> Counted | None:
+        if pod_state is None or (self._rules.ignores_terminating and pod_state.seen.terminating):
+            return None
+        pod = pod_state.seen
+        if is_reserve_pod(pod):  # the pods that use a reservation are counted, not the reservation
+            return None
+        tree, quota = self.quota_of(pod)
+        account = self.account(tree, quota)
+        if account is None:
+            return None
+        amounts = {name: amount for name, amount in request_of(pod).items() if name in account.max}
+        return Counted(tree, quota, amounts, is_fixed(pod), pod_state.place is not PodPlace.PENDING)
+
+    def _change(self, counted: Counted, sign: int, *, request: bool, used: bool) -> None:
+        tree = self.trees[counted.tree]
+        delta = {name: sign * amount for name, amount in counted.amounts.items()}
+        fixed = delta if counted.fixed else {}
+        if request:
+            tree.change_request(counted.quota, delta, fixed)
+        if used:
+            tree.change_used(counted.quota, delta, fixed)
+
+    def counts_in(self, uid: str) -> tuple[str, str] | None:
+        """The tree and quota in which a pod is counted."""
+        counted = self._counted.get(uid)
+        return None if counted is None else (counted.tree, counted.quota)

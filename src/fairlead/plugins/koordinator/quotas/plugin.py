@@ -1,0 +1,136 @@
+"""ElasticQuota: refuses pods whose quota, or one above it, has not enough left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fairlead.framework.plugin import Interest, Plugin
+from fairlead.model.events import ELASTIC_QUOTA, POD, ActionType, ClusterEvent
+from fairlead.model.koordinator.quotas import ROOT
+from fairlead.model.quantity import format_quantity
+from fairlead.model.reasons import SKIP, Status, failed, unschedulable
+from fairlead.plugins.koordinator.quotas.accounts import TreeRules
+from fairlead.plugins.koordinator.quotas.book import BookRules, QuotaBook, is_fixed, request_of
+
+if TYPE_CHECKING:
+    from fairlead.framework.cycle import Cycle
+    from fairlead.plugins.koordinator.quotas.accounts import LendingTree, QuotaAccountState
+    from fairlead.state.cluster import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaSettings:
+    """`by_runtime` limits quotas by what they are granted, otherwise by their maximum. `checks_parents` asks the quotas
+    above too. `namespace` is where the built-in quotas live."""
+
+    book: BookRules = field(default_factory=lambda: BookRules(TreeRules()))
+    by_runtime: bool = True
+    checks_parents: bool = False
+    namespace: str = "koordinator-system"
+
+
+class ElasticQuotaPlugin(Plugin):
+    name = "ElasticQuota"
+
+    def __init__(self, settings: QuotaSettings) -> None:
+        self._settings = settings
+        self._book: tuple[Cluster, QuotaBook] | None = None
+        self.refreshed: dict[str, QuotaAccountState] = {}
+        """The quotas whose runtime the last check worked out anew."""
+
+    def events(self) -> Sequence[Interest]:
+        return (
+            Interest(ClusterEvent(POD, ActionType.DELETE)),
+            Interest(ClusterEvent(ELASTIC_QUOTA, ActionType.ALL)),
+        )
+
+    def book(self, cluster: Cluster) -> QuotaBook:
+        """The quotas of a cluster, up to date. When they are seen for the first time, every leaf is worked out."""
+        if self._book is None or self._book[0] is not cluster:
+            self._book = (cluster, QuotaBook(cluster, self._settings.book))
+            self._book[1].catch_up()
+            self.refresh_leaves(cluster)
+        self._book[1].catch_up()
+        return self._book[1]
+
+    def refresh_leaves(self, cluster: Cluster) -> None:
+        """Work out the runtime of every leaf, which is done now and then whether or not pods come."""
+        for tree in self.book(cluster).trees.values():
+            for leaf in sorted(tree.leaves(), key=lambda state: state.name):
+                list(tree.refresh(leaf.name))
+
+    def prepare(self, cycle: Cycle) -> Status | None:
+        book, pod = self.book(cycle.cluster), cycle.pod
+        tree_name, name = book.quota_of(pod)
+        self.refreshed = {}
+        if not name:
+            return SKIP
+        tree = book.trees[tree_name]
+        if self._settings.by_runtime:
+            self.refreshed = {state.name: state for state in tree.refresh(name)}
+        account = tree.quotas.get(name)
+        if account is None:
+            return failed("Could not find the specified ElasticQuota")
+        asked = {key: amount for key, amount in request_of(pod).items() if key in account.max}
+        return self._check(account, asked, fixed=is_fixed(pod)) or self._check_parents(tree, account, asked)
+
+    def limit(self, account: QuotaAccountState) -> Mapping[str, int]:
+        """What a quota may use at the moment."""
+        return account.runtime if self._settings.by_runtime else account.max
+
+    def _check(self, account: QuotaAccountState, asked: Mapping[str, int], *, fixed: bool) -> Status | None:
+        limit = self.limit(account)
+        exceeded = _exceeded(account.used, asked, limit)
+        if exceeded:
+            return unschedulable(
+                f"Insufficient quotas, quotaName: {account.name}, runtime: {amounts_text(limit)}, used:"
+                f" {amounts_text(account.used)}, pod's request: {amounts_text(asked)}, exceedDimensions:"
+                f" [{' '.join(exceeded)}]"
+            )
+        exceeded = _exceeded(account.fixed_used, asked, account.min) if fixed else []
+        if exceeded:
+            return unschedulable(
+                f"Insufficient non-preemptible quotas, quotaName: {account.name}, min: {amounts_text(account.min)},"
+                f" nonPreemptibleUsed: {amounts_text(account.fixed_used)}, pod's request: {amounts_text(asked)},"
+                f" exceedDimensions: [{' '.join(exceeded)}]"
+            )
+        return None
+
+    def _check_parents(self, tree: LendingTree, account: QuotaAccountState, asked: Mapping[str, int]) -> Status | None:
+        if not self._settings.checks_parents:
+            return None
+        names = [account.name]
+        parent = account.parent
+        while parent != ROOT:
+            names.insert(0, parent)
+            above = tree.quotas.get(parent)
+            if above is None:
+                return failed(f"Could not find the elasticQuota {parent}, quotaNameTopo: [{' '.join(names)}]")
+            limit = self.limit(above)
+            exceeded = [key for key in _exceeded(above.used, asked, limit) if key in asked]
+            if exceeded:
+                return unschedulable(
+                    f"Insufficient quotas, quotaNameTopo: [{' '.join(names)}], runtime: {amounts_text(limit)}, used:"
+                    f" {amounts_text(above.used)}, pod's request: {amounts_text(asked)}, exceedDimensions:"
+                    f" [{' '.join(exceeded)}]"
+                )
+            parent = above.parent
+        return None
+
+
+def _exceeded(used: Mapping[str, int], asked: Mapping[str, int], limit: Mapping[str, int]) -> list[str]:
+    """The resources of which more would be used than the limit says; what it does not name is not limited."""
+    return sorted(
+        key
+        for key, amount in limit.items()
+        if (key in used or key in asked) and used.get(key, 0) + asked.get(key, 0) > amount
+    )
+
+
+def amounts_text(amounts: Mapping[str, int]) -> str:
+    """`cpu:2,memory:4Gi` in the order of the texts."""
+    if not amounts:
+        return "<empty>"
+    return ",".join(sorted(f"{name}:{format_quantity(amount, name)}" for name, amount in amounts.items()))

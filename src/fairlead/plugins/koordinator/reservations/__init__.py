@@ -1,0 +1,2 @@
+"""Reservations. Reading order: `matching` (which reservations a pod may use), `fitting` (whether it fits into one),
+`plugin` (what a matching pod sees on a node, scores, and what is written)."""

@@ -1,0 +1,386 @@
+"""Reservation: shows a pod the room that reservations hold for it, chooses one, and writes down which.
+
+Before anybody else looks at the pod, the reserve pods of all reservations that match it are taken off their rows; when
+the search is over they are put back. A reserve pod itself is placed like any pod, with a binding of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlead.framework.plugin import Interest, Plugin, Rescued
+from fairlead.model import kinds
+from fairlead.model.events import POD, RESERVATION, ActionType, ClusterEvent
+from fairlead.model.flow import Verb, Write
+from fairlead.model.koordinator.reservations import (
+    ALLOCATED,
+    AVAILABLE,
+    NO_POLICY,
+    RESERVATION_NODE,
+    is_reserve_pod,
+)
+from fairlead.model.quantity import format_quantity
+from fairlead.model.reasons import SKIP, Reason, Reject, Status, failed, unresolvable, unschedulable
+from fairlead.model.times import timestamp
+from fairlead.plugins.koordinator.quotas.book import request_of
+from fairlead.plugins.koordinator.reservations.fitting import (
+    NodeRoom,
+    is_reservation_reason,
+    reservation_score,
+    shortages,
+)
+from fairlead.plugins.koordinator.reservations.matching import MatchCounts, ReservationWish, matches, reservation_wish
+from fairlead.plugins.koordinator.writing import write_annotation
+from fairlead.plugins.node_affinity import accepts
+from fairlead.plugins.normalise import to_hundred
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.refusals import Refusals
+    from fairlead.state.nodes import Nodes
+    from fairlead.state.reservations import ReservationState
+
+_PREFERRED = 1000
+_NO_MATCH = "node(s) no reservations match reservation affinity"
+
+
+@dataclass(slots=True)
+class MatchedRow:
+    """The reservations on one row that a pod matches, and the row as it was before they were taken off."""
+
+    states: list[ReservationState]
+    room: NodeRoom
+
+
+@dataclass(slots=True)
+class ReservationNote:
+    """What is known in this cycle. `touched` are rows that have reservations which count for this pod, matched or
+    not; `taken` while the reserve pods of matched ones are off their rows."""
+
+    wish: ReservationWish
+    asked: Mapping[str, int]
+    rows: dict[int, MatchedRow] = field(default_factory=dict)
+    touched: set[int] = field(default_factory=set)
+    counts: dict[int, MatchCounts] = field(default_factory=dict)
+    taken: bool = False
+    chosen: dict[int, ReservationState | None] = field(default_factory=dict)
+    preferred: int = -1
+    assumed: ReservationState | None = None
+
+
+class ReservationPlugin(Plugin):
+    name = "Reservation"
+
+    def __init__(self, *, counts_excess: bool = True) -> None:
+        self._counts_excess = counts_excess
+
+    def events(self) -> Sequence[Interest]:
+        return (
+            Interest(ClusterEvent(POD, ActionType.DELETE)),
+            Interest(ClusterEvent(RESERVATION, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE)),
+        )
+
+    def _note(self, cycle: Cycle) -> ReservationNote | None:
+        note: ReservationNote | None = cycle.notes.get(self.name)
+        return note
+
+    # ---- before PreFilter: what the pod sees ----
+
+    def begin(self, cycle: Cycle) -> Status | None:
+        cluster, pod = cycle.cluster, cycle.pod
+        cluster.reservations.count_excess(self._counts_excess)
+        if not cluster.reservations.by_uid:
+            return None
+        try:
+            wish = reservation_wish(pod)
+        except (ValueError, AttributeError, TypeError) as error:
+            return failed(f"reservation annotations cannot be read: {error}")
+        note = cycle.notes[self.name] = ReservationNote(wish, request_of(pod))
+        reserve = is_reserve_pod(pod)
+        found: dict[int, list[ReservationState]] = {}
+        for state, pod_state in cluster.reservations.matchable():
+            node = cluster.table.nodes[pod_state.row]
+            if node is None or not accepts(pod, node):
+                continue
+            row = pod_state.row
+            if reserve:
+                note.touched.add(row)
+                continue
+            counts = note.counts.setdefault(row, MatchCounts())
+            if matches(pod, note.asked, wish, state.record, node, counts):
+                found.setdefault(row, []).append(state)
+            elif state.owners:
+                note.touched.add(row)
+        if wish.required:
+            note.touched &= found.keys()
+        note.touched |= found.keys()
+        for row, states in found.items():
+            self._take_off(cycle, note, row, states)
+        return None
+
+    def _take_off(self, cycle: Cycle, note: ReservationNote, row: int, states: list[ReservationState]) -> None:
+        cluster, table = cycle.cluster, cycle.cluster.table
+        requested = {name: int(column[row]) for name, column in table.requested.items()}
+        cluster.reservations.take_off(states, row)
+        note.taken = True
+        node = table.nodes[row]
+        assert node is not None, "only nodes that are there are looked at"
+        room = NodeRoom(
+            node.allocatable, requested, int(table.pod_count[row]), node.allocatable.get("pods", 0), len(states)
+        )
+        note.rows[row] = MatchedRow(states, room)
+
+    def end(self, cycle: Cycle) -> None:
+        note = self._note(cycle)
+        if note is not None and note.taken:
+            note.taken = False
+            cycle.cluster.reservations.put_back()
+
+    # ---- PreFilter and Filter ----
+
+    def prepare(self, cycle: Cycle) -> Status | frozenset[str] | None:
+        note = self._note(cycle)
+        if is_reserve_pod(cycle.pod):
+            return None
+        wish = note.wish if note is not None else reservation_wish(cycle.pod)
+        if wish.required:
+            if note is None or not note.touched:
+                return unresolvable(_NO_MATCH)
+            return frozenset(cycle.cluster.table.name(row) for row in note.touched)
+        return None if note is not None and note.touched else SKIP
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        if is_reserve_pod(cycle.pod):
+            yield from self._reserve_pod_filter(cycle, nodes)
+            return
+        note = self._note(cycle)
+        if note is None:
+            return
+        place = {row: at for at, row in enumerate(nodes.row_numbers().tolist())}
+        refused: dict[tuple[str, ...], list[int]] = {}
+        for row, matched in note.rows.items():
+            if row in place and not note.wish.ignores:
+                reasons = self._refusal(note, matched)
+                if reasons:
+                    refused.setdefault(tuple(reasons), []).append(place[row])
+        for told, places in refused.items():
+            mask = nodes.none()
+            mask[places] = True
+            for reason in told:
+                yield Reject(Reason(self.name, reason), mask)
+
+    def _reserve_pod_filter(self, cycle: Cycle, nodes: Nodes) -> Iterator[Reject]:
+        """Where a reservation may be: on the node that it names, and not beside reservations of another kind."""
+        wanted = cycle.pod.annotations.get(RESERVATION_NODE)
+        if wanted:
+            elsewhere = ~nodes.mask_of([row] if (row := nodes.table.row_of.get(wanted)) is not None else [])
+            yield Reject(Reason(self.name, "node(s) didn't match the requested node name", final=True), elsewhere)
+        own = cycle.cluster.reservations.by_uid.get(cycle.pod.uid)
+        if own is None:
+            return
+        conflicting = [
+            pod_state.row
+            for state, pod_state in cycle.cluster.reservations.matchable()
+            if NO_POLICY in (own.record.policy, state.record.policy) and own.record.policy != state.record.policy
+        ]
+        if conflicting:
+            mask = nodes.mask_of(conflicting)
+            yield Reject(Reason(self.name, "node(s) reservation allocate policy conflict", final=True), mask)
+
+    def _refusal(self, note: ReservationNote, matched: MatchedRow) -> list[str]:
+        """Why a pod fits into none of the reservations of a row, nor beside them if it may; empty if it does."""
+        by_node: set[str] = set()
+        by_reservation: list[str] = []
+        for state in matched.states:
+            if not note.wish.required and not set(state.record.names) & set(note.asked):
+                continue
+            if note.wish.name and note.wish.name != state.record.name:
+                continue
+            node, own = shortages(state, note.asked, matched.room, detailed=bool(note.wish.name))
+            if not node and not own:
+                return []
+            by_node.update(node)
+            by_reservation += own
+        of_node = [f"Insufficient {name} by node" for name in sorted(by_node)]
+        if note.wish.required:
+            return [*of_node, *by_reservation] or ["node(s) no reservation(s) to meet the requirements"]
+        if of_node:
+            return of_node
+        return [f"Insufficient {name} by node" for name in matched.room.lacking(note.asked, {})]
+
+    # ---- PostFilter: what is said of reservations ----
+
+    def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
+        note = self._note(cycle)
+        return Rescued(unschedulable(*(self._said(cycle, note, refusals) if note is not None else ())))
+
+    def _said(self, cycle: Cycle, note: ReservationNote, refusals: Refusals) -> list[str]:
+        counts = note.counts.values()
+        owned = sum(count.owned for count in counts)
+        if not owned and not note.wish.required:
+            return []
+        tainted: Counter[str] = sum((count.tainted for count in counts), Counter[str]())
+        said = [
+            (sum(c.name_matched for c in counts), "exactly matches the requested reservation name"),
+            (sum(c.name_unmatched for c in counts), "didn't match the requested reservation name"),
+            (sum(c.affinity_unmatched for c in counts), "didn't match affinity rules"),
+            (sum(c.unschedulable for c in counts), "is unschedulable"),
+            (sum(c.not_exact for c in counts), "is not exact matched"),
+            *((number, f"had untolerated taint {taint}") for taint, number in sorted(tainted.items())),
+            *self._node_reasons(note, refusals),
+        ]
+        told = [f"{number} Reservation(s) {words}" for number, words in said if number]
+        return [*told, f"{owned} Reservation(s) matched owner total"]
+
+    def _node_reasons(self, note: ReservationNote, refusals: Refusals) -> list[tuple[int, str]]:
+        """For reservations that matched, why their nodes were refused."""
+        reasons: Counter[str] = Counter()
+        for row, count in note.counts.items():
+            left = count.owned - count.explained
+            if left <= 0:
+                continue
+            here = Counter(_reasons_of(refusals, row))
+            left -= sum(number for reason, number in here.items() if is_reservation_reason(reason))
+            if left > 0:
+                reasons.update({r: left * n for r, n in here.items() if not is_reservation_reason(r)})
+        return [(number, f"for node reason that {reason}") for reason, number in sorted(reasons.items())]
+
+    # ---- score ----
+
+    def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+        note = self._note(cycle)
+        if note is None or is_reserve_pod(cycle.pod) or note.wish.ignores or not note.touched:
+            return SKIP
+        smallest: tuple[int, int] | None = None
+        for row in nodes.row_numbers().tolist():
+            matched = note.rows.get(row)
+            if matched is None:
+                continue
+            orders = [state.record.order for state in matched.states if state.record.order]
+            if orders and (smallest is None or min(orders) < smallest[0]):
+                smallest = (min(orders), row)
+            self._nominate(cycle, note, row)
+        note.preferred = smallest[1] if smallest is not None else -1
+        return None
+
+    def _nominate(self, cycle: Cycle, note: ReservationNote, row: int) -> ReservationState | None:
+        """The reservation that the pod would use on a row; None if none."""
+        if row not in note.chosen:
+            note.chosen[row] = self._choose(cycle, note, row)
+        return note.chosen[row]
+
+    def _choose(self, cycle: Cycle, note: ReservationNote, row: int) -> ReservationState | None:
+        matched = note.rows.get(row)
+        if matched is None:
+            return None
+        if len(matched.states) == 1 and note.wish.required:
+            return matched.states[0]
+        fitting = [state for state in matched.states if self._fits(note, matched, state)]
+        if len(fitting) < 2:
+            return fitting[0] if fitting else None
+        ordered = [state for state in fitting if state.record.order]
+        if ordered:
+            return min(ordered, key=lambda state: state.record.order)
+        return max(fitting, key=lambda state: reservation_score(state, note.asked))
+
+    def _fits(self, note: ReservationNote, matched: MatchedRow, state: ReservationState) -> bool:
+        if state.record.once and state.owners:
+            return False
+        if note.wish.name and note.wish.name != state.record.name:
+            return False
+        if not note.wish.required and not set(state.record.names) & set(note.asked):
+            return False
+        node, own = shortages(state, note.asked, matched.room, detailed=False)
+        return not node and not own
+
+    def equals_of(self, cycle: Cycle, row: int) -> list[ReservationState]:
+        """All reservations of a row that would have been as good, for replays."""
+        note = self._note(cycle)
+        chosen = self._nominate(cycle, note, row) if note is not None else None
+        if note is None or chosen is None:
+            return []
+        fitting = [state for state in note.rows[row].states if self._fits(note, note.rows[row], state)]
+        if any(state.record.order for state in fitting):
+            return [state for state in fitting if state.record.order == chosen.record.order] or [chosen]
+        score = reservation_score(chosen, note.asked)
+        return [state for state in fitting if reservation_score(state, note.asked) == score] or [chosen]
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
+        note = self._note(cycle)
+        assert note is not None, "it stepped aside in prepare_scores otherwise"
+        scores = np.zeros(len(nodes), dtype=np.int64)
+        for at, row in enumerate(nodes.row_numbers().tolist()):
+            chosen = note.chosen.get(row)
+            if row == note.preferred:
+                scores[at] = _PREFERRED
+            elif chosen is not None:
+                scores[at] = reservation_score(chosen, note.asked)
+        return scores
+
+    def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+        return to_hundred(raw)
+
+    # ---- after the choice ----
+
+    def reserve(self, cycle: Cycle, row: int) -> Status | None:
+        note = self._note(cycle)
+        if is_reserve_pod(cycle.pod) or (note is not None and note.wish.ignores):
+            return None
+        chosen = self._nominate(cycle, note, row) if note is not None else None
+        if note is None or chosen is None:
+            required = note.wish.required if note is not None else reservation_wish(cycle.pod).required
+            return unschedulable(_NO_MATCH) if required else None
+        note.assumed = chosen
+        cycle.cluster.reservations.assume(cycle.pod, chosen.record.uid)
+        return None
+
+    def unreserve(self, cycle: Cycle, row: int) -> None:
+        note = self._note(cycle)
+        if note is not None and note.assumed is not None:
+            note.assumed = None
+            cycle.cluster.reservations.forget(cycle.pod)
+
+    def prebind(self, cycle: Cycle, row: int) -> None:
+        note = self._note(cycle)
+        if note is not None and note.assumed is not None:
+            record = note.assumed.record
+            text = json.dumps({"name": record.name, "uid": record.uid}, separators=(",", ":"))
+            write_annotation(cycle, ALLOCATED, text)
+
+    def bind(self, cycle: Cycle, row: int) -> Write | Status:
+        """A reserve pod is bound by its reservation's status: it is available, on this node."""
+        if not is_reserve_pod(cycle.pod):
+            return SKIP
+        own = cycle.cluster.reservations.by_uid[cycle.pod.uid].record
+        now = timestamp(cycle.now)
+        held = {name: format_quantity(amount, name) for name, amount in own.held.items()}
+        condition = {"lastProbeTime": now, "lastTransitionTime": now, "status": "True"}
+        body = {
+            "status": {
+                "phase": AVAILABLE,
+                "nodeName": cycle.cluster.table.name(row),
+                "allocatable": held,
+                "conditions": [
+                    {**condition, "type": "Scheduled", "reason": "Scheduled"},
+                    {**condition, "type": "Ready", "reason": "Available"},
+                ],
+            }
+        }
+        return Write(Verb.PATCH, kinds.KOORD_RESERVATION, "", own.name, body, subresource="status")
+
+
+def _reasons_of(refusals: Refusals, row: int) -> tuple[str, ...]:
+    """What a row was refused for."""
+    code = int(refusals.codes[row]) if row < len(refusals.codes) else -1
+    if code > 0:
+        return refusals.evaluator.codes.verdict(code).reasons
+    absent = refusals.diagnosis.absent
+    return absent.reasons if code < 0 and absent is not None else ()

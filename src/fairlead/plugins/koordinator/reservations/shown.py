@@ -1,0 +1,45 @@
+"""What other plugins ask about reservations in the middle of an attempt: which ones a row has for the pod.
+
+While nodes are searched, the reserve pods of all matching reservations are off their rows; afterwards they are back,
+and only the one that was chosen may be used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairlead.framework.cycle import Cycle
+    from fairlead.plugins.koordinator.reservations.plugin import ReservationNote
+    from fairlead.state.reservations import ReservationState
+
+NOTE = "Reservation"
+
+
+def _note(cycle: Cycle) -> ReservationNote | None:
+    note: ReservationNote | None = cycle.notes.get(NOTE)
+    return note
+
+
+def usable_on(cycle: Cycle, row: int) -> Sequence[ReservationState]:
+    """The reservations of a row that the pod may take from now."""
+    note = _note(cycle)
+    if note is None:
+        return ()
+    if note.assumed is not None:
+        return (note.assumed,)
+    return note.rows[row].states if row in note.rows and note.taken else ()
+
+
+def is_taken_off(cycle: Cycle) -> bool:
+    """Whether reserve pods are off their rows at the moment."""
+    note = _note(cycle)
+    return note is not None and note.taken
+
+
+def chosen_on(cycle: Cycle, row: int) -> ReservationState | None:
+    """The reservation that the pod would use on a row."""
+    note = _note(cycle)
+    return note.chosen.get(row) if note is not None else None

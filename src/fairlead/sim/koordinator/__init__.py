@@ -1,0 +1,1 @@
+"""Replays of recorded decisions of Koordinator's scheduler. Reading order: `replay`, `agreement`."""

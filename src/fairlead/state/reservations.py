@@ -1,0 +1,206 @@
+"""Reservations: who uses which reservation, and how much its reserve pod still holds.
+
+A reserve pod is a pod on its row like any other, so that everybody sees the room as taken. When a pod is placed that
+uses the reservation, the reserve pod shrinks by what that pod asks for, so that the room is not counted twice; when
+the pod goes, the reserve pod grows again.
+
+Invariant: what a reserve pod is counted with is what its reservation holds less what its owners on the row ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from fairlead.model.koordinator.reservations import AVAILABLE, is_reserve_pod, reservation_of
+from fairlead.model.quantity import nanos_to_units
+from fairlead.model.requests import DEFAULT_CONTAINER_REQUEST
+
+if TYPE_CHECKING:
+    from fairlead.model.koordinator.reservations import KoordReservation
+    from fairlead.model.pod import Pod
+    from fairlead.model.shape import PodShape
+    from fairlead.state.cluster import Cluster, Removal
+    from fairlead.state.pod_states import PodState
+
+_LEAST = {"cpu": nanos_to_units("cpu", DEFAULT_CONTAINER_REQUEST["cpu"]),
+          "memory": nanos_to_units("memory", DEFAULT_CONTAINER_REQUEST["memory"])}  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class ReservationState:
+    """A reservation, the shape of its whole reserve pod, and what its owners ask for, by uid."""
+
+    record: KoordReservation
+    whole: PodShape
+    owners: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @property
+    def allocated(self) -> dict[str, int]:
+        """What owners are charged for."""
+        total: dict[str, int] = {}
+        for amounts in self.owners.values():
+            for name, amount in amounts.items():
+                total[name] = total.get(name, 0) + amount
+        return total
+
+    def available(self) -> dict[str, int]:
+        """What is left of it."""
+        used = self.allocated
+        return {
+            name: max(0, amount - used.get(name, 0) - self.record.inner.get(name, 0))
+            for name, amount in self.record.held.items()
+        }
+
+
+class Reservations:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.by_uid: dict[str, ReservationState] = {}
+        self._uses: dict[str, str] = {}
+        """The reservation that a pod on a node uses, by uid of both."""
+        self._assumed: dict[str, str] = {}
+        """The same of pods whose annotation does not say it yet."""
+        self._counts_excess = True
+        self._removals: list[tuple[Pod, Removal]] = []
+        self.taken_off: dict[int, list[Pod]] = {}
+        """Reserve pods that are not on their rows while a pod is tried that may use their reservations, by row."""
+
+    def put(self, record: KoordReservation, whole: PodShape) -> None:
+        """A reservation comes or changes."""
+        state = self.by_uid.get(record.uid)
+        if state is None:
+            self.by_uid[record.uid] = ReservationState(record, whole)
+            for uid, reservation in self._uses.items():
+                if reservation == record.uid:
+                    self._charge(uid, self._cluster.pods.get(uid))
+        else:
+            state.record, state.whole = record, whole
+
+    def drop(self, uid: str) -> None:
+        self.by_uid.pop(uid, None)
+
+    def on_row(self, row: int) -> Iterator[ReservationState]:
+        """The reservations that hold room on a row."""
+        for pod in self._cluster.table.pods[row]:
+            if pod.uid in self.by_uid:
+                yield self.by_uid[pod.uid]
+
+    def matchable(self) -> Iterator[tuple[ReservationState, PodState]]:
+        """Reservations that pods may use, with their reserve pods, which have a row."""
+        for uid, state in self.by_uid.items():
+            pod_state = self._cluster.pods.get(uid)
+            if pod_state is not None and pod_state.row >= 0 and self._takes_part(state):
+                yield state, pod_state
+
+    def _takes_part(self, state: ReservationState) -> bool:
+        """Whether a reservation counts for pods: it is available, and if it serves one pod only, that one has not been
+        bound yet."""
+        if state.record.phase != AVAILABLE:
+            return False
+        return not state.record.once or all(owner in self._assumed for owner in state.owners)
+
+    def count_excess(self, counts: bool) -> None:
+        """Whether owners that use more than is held are counted with all of it. (Not to do so is a slip of the
+        original: KoordinatorQuirks.reservation_excess_uncounted.)"""
+        if counts is not self._counts_excess:
+            self._counts_excess = counts
+            for uid in self.by_uid:
+                self.reshape(uid)
+
+    # ---- what a pod sees that may use some of them ----
+
+    def take_off(self, states: Iterable[ReservationState], row: int) -> None:
+        """Take the reserve pods of some reservations off their row, until `put_back`: the room that they hold is shown
+        as free to the pod that is tried now. It is undone exactly, in reverse order, like a Statement."""
+        for state in states:
+            reserve_pod = self._cluster.pods[state.record.uid].pod
+            self._removals.append((reserve_pod, self._cluster.vacate(reserve_pod, row)))
+            self.taken_off.setdefault(row, []).append(reserve_pod)
+
+    def put_back(self) -> None:
+        while self._removals:
+            reserve_pod, removal = self._removals.pop()
+            self._cluster.undo_vacate(reserve_pod, removal)
+        self.taken_off.clear()
+
+    # ---- owners ----
+
+    def assume(self, pod: Pod, reservation: str) -> None:
+        """A pod that was just placed uses a reservation."""
+        self._assumed[pod.uid] = reservation
+        self.pod_changed(pod.uid)
+
+    def forget(self, pod: Pod) -> None:
+        """It does not after all."""
+        if self._assumed.pop(pod.uid, None) is not None:
+            self.pod_changed(pod.uid)
+
+    def used_by(self, uid: str) -> str:
+        """The uid of the reservation that a pod uses; empty if none."""
+        return self._uses.get(uid, "")
+
+    def pod_changed(self, uid: str) -> None:
+        """A pod came, moved, changed or went."""
+        if not self.by_uid and uid not in self._uses:
+            return
+        pod_state = self._cluster.pods.get(uid)
+        used = ""
+        if pod_state is None:
+            self._assumed.pop(uid, None)
+        elif pod_state.row >= 0 and not is_reserve_pod(pod_state.seen):
+            used = self._assumed.get(uid) or reservation_of(pod_state.seen)
+        before = self._uses.pop(uid, "")
+        if used:
+            self._uses[uid] = used
+        if before and before != used and before in self.by_uid:
+            self.by_uid[before].owners.pop(uid, None)
+            self.reshape(before)
+        if used:
+            self._charge(uid, pod_state)
+
+    def _charge(self, uid: str, pod_state: PodState | None) -> None:
+        state = self.by_uid.get(self._uses.get(uid, ""))
+        if state is None or pod_state is None:
+            return
+        exact = pod_state.pod.shape.exact_request
+        amounts = {name: nanos_to_units(name, exact[name]) for name in state.record.names if name in exact}
+        if state.owners.get(uid) != amounts:
+            state.owners[uid] = amounts
+            self.reshape(state.record.uid)
+
+    def reshape(self, uid: str) -> None:
+        """Count a reserve pod with what is left of its reservation."""
+        state, pod_state = self.by_uid.get(uid), self._cluster.pods.get(uid)
+        if state is None or pod_state is None or pod_state.row < 0:
+            return
+        shape = self.shape_left(state)
+        if _same(pod_state.pod.shape, shape):
+            return
+        row = pod_state.row
+        self._cluster.vacate(pod_state.pod, row)
+        pod_state.pod = replace(pod_state.pod, shape=shape)
+        self._cluster.occupy(pod_state.pod, row)
+
+    def shape_left(self, state: ReservationState) -> PodShape:
+        """The shape of a reserve pod with what its owners have left."""
+        if not state.owners:
+            return state.whole
+        used, whole = state.allocated, state.whole
+        request = {name: self._left(amount, used.get(name, 0)) for name, amount in whole.request.items()}
+        return replace(
+            whole,
+            request=request,
+            nonzero_cpu=self._left(whole.nonzero_cpu, used.get("cpu", _LEAST["cpu"])),
+            nonzero_memory=self._left(whole.nonzero_memory, used.get("memory", _LEAST["memory"])),
+        )
+
+    def _left(self, amount: int, used: int) -> int:
+        return max(0, amount - used) if self._counts_excess else amount - used
+
+
+def _same(one: PodShape, other: PodShape) -> bool:
+    return (one.request, one.nonzero_cpu, one.nonzero_memory) == (
+        other.request, other.nonzero_cpu, other.nonzero_memory,
+    )  # fmt: skip
