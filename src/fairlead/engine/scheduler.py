@@ -301,7 +301,7 @@ class Scheduler:
         self.backlog.nominator.clear(pod.uid)
         binding = Binding(entry, cycle, committed.placed, committed.permission, now=self._now)
         self.bindings[pod.uid] = binding
-        self.explanations.placed(pod, committed.placed, cycle, now=self._now, attempts=entry.attempts)
+        self.explanations.placed(entry, committed.placed, cycle, now=self._now)
         if binding.open():
             patch = status_patch(pod, now=self._now, nominated=binding.node_name)
             if patch is not None:
@@ -394,7 +394,7 @@ class Scheduler:
             self._writes.append(patch)
         rejected = failure.status.code.rejected
         nominated = self.backlog.nominator.node_of(pod.uid)
-        self.explanations.refused(pod, failure, now=self._now, attempts=entry.attempts, nominated=nominated)
+        self.explanations.refused(entry, pod, failure, now=self._now, nominated=nominated)
         self._decide(entry, pod, "unschedulable" if rejected else "error", message=failure.message)
 
     def _make_room(self, entry: Entry, rescue: Rescue) -> None:

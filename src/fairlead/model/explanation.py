@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fairlead.model.times import timestamp
+from fairlead.model.times import micro_timestamp
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -92,6 +92,8 @@ class Explanation:
     message: str = ""
     at: float | None = None
     attempts: int = 0
+    waited: float | None = None
+    """Seconds from when it could first be tried to the decision; None where that is not known."""
     node: str = ""
     nominated: str = ""
     total_nodes: int = 0
@@ -123,7 +125,9 @@ class Explanation:
             "nodes": {"total": self.total_nodes, "feasible": self.feasible_nodes},
         }
         if self.at is not None:
-            doc["at"] = timestamp(self.at)
+            doc["at"] = micro_timestamp(self.at)
+        if self.waited is not None:
+            doc["waitedSeconds"] = round(self.waited, 6)
         if self.node:
             doc["node"] = self.node
         if self.nominated:
@@ -167,11 +171,11 @@ def _scored(scored: ScoredNode) -> Doc:
 def _waiting(waiting: WaitingIn) -> Doc:
     doc: Doc = {
         "queue": waiting.queue,
-        "since": timestamp(waiting.since),
+        "since": micro_timestamp(waiting.since),
         "attempts": waiting.attempts,
         "plugins": list(waiting.plugins),
         "wakesOn": list(waiting.wakes_on),
     }
     if waiting.retried_at is not None:
-        doc["retriedAt"] = timestamp(waiting.retried_at)
+        doc["retriedAt"] = micro_timestamp(waiting.retried_at)
     return doc

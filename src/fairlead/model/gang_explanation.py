@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fairlead.model.explanation import SCHEMA, ProtectedPod, Shortage
-from fairlead.model.times import timestamp
+from fairlead.model.times import micro_timestamp
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -113,7 +113,7 @@ class GangExplanation:
             "where": dict(self.where),
         }  # fmt: skip
         if self.at is not None:
-            doc["at"] = timestamp(self.at)
+            doc["at"] = micro_timestamp(self.at)
         if self.domains:
             doc["topology"] = {
                 "level": self.domains[0].level, "tried": self.tried[0], "of": self.tried[1],

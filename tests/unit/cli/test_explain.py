@@ -43,9 +43,9 @@ def test_a_refusal_shows_reasons_nodes_queue_and_what_wakes_it() -> None:
     assert "0/7 nodes are available: 7 Insufficient cpu." in text
     assert "node-0, node-1, node-2, node-3, node-4 and 2 more" in text
     assert "cannot help" in text
-    assert "waits in unschedulable since 2026-01-01T00:00:00Z, because of NodeResourcesFit" in text
+    assert "waits in unschedulable since 2026-01-01T00:00:00.000000Z, because of NodeResourcesFit" in text
     assert "wakes on NodeAdd" in text
-    assert "looked at again at 2026-01-01T00:05:00Z at the latest" in text
+    assert "looked at again at 2026-01-01T00:05:00.000000Z at the latest" in text
 
 
 def test_a_placement_shows_scores_and_the_runner_up() -> None:

@@ -47,8 +47,9 @@ def headline(document: Document) -> str:
     nodes = document["nodes"]
     fits = f"; {nodes['feasible']} of {nodes['total']} nodes fit" if nodes["feasible"] else ""
     attempts = f" after {_count(document['attempts'], 'attempt')}" if document["attempts"] else ""
+    waited = f" in {document['waitedSeconds']:.3f} s" if "waitedSeconds" in document else ""
     colour = _COLOURS.get(verdict, "yellow")
-    words = f"{where}{promised}{attempts}{fits} ({document['scheduler']})"
+    words = f"{where}{promised}{attempts}{waited}{fits} ({document['scheduler']})"
     name = escape(f"{pod['namespace']}/{pod['name']}")
     return f"[bold]{name}[/bold] is [{colour}]{verdict}[/{colour}]{escape(words)}"
 

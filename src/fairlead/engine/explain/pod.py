@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fairlead.engine.cycle.outcome import Failure
     from fairlead.engine.cycle.placement import Placed, ScoredRow
-    from fairlead.engine.queue.entry import Waiting
+    from fairlead.engine.queue.entry import Entry, Waiting
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.extender import ExtenderAnswers
     from fairlead.framework.refusals import Refusals
@@ -54,6 +54,7 @@ class PlacedRecord:
     placed: Placed
     at: float
     attempts: int
+    waited: float | None
     node: str
     other: str
     total: int
@@ -77,6 +78,7 @@ class PlacedRecord:
             verdict="Scheduled" if self.bound else "Binding",
             at=self.at,
             attempts=self.attempts,
+            waited=self.waited,
             node=self.node,
             total_nodes=self.total,
             feasible_nodes=placed.feasible,
@@ -110,11 +112,11 @@ class Explanations:
     def forget(self, uid: str) -> None:
         self._kept.pop(uid, None)
 
-    def placed(self, pod: Pod, placed: Placed, cycle: Cycle, *, now: float, attempts: int) -> None:
-        other = placed.runner_up
+    def placed(self, entry: Entry, placed: Placed, cycle: Cycle, *, now: float) -> None:
+        pod, other = entry.pod, placed.runner_up
         self._placements += 1
         landed = PlacedRecord(
-            pod, placed, now, attempts,
+            pod, placed, now, entry.attempts, _waited(entry, now),
             node=self._table.name(placed.row), other=self._table.name(other.row) if other else "",
             total=len(self._table), sequence=self._placements, victims=self._victims_of(pod.uid),
             extended=answers_of(cycle),
@@ -134,7 +136,7 @@ class Explanations:
         if isinstance(found, PlacedRecord):
             found.bound = True
 
-    def refused(self, pod: Pod, failure: Failure, *, now: float, attempts: int, nominated: str = "") -> None:
+    def refused(self, entry: Entry, pod: Pod, failure: Failure, *, now: float, nominated: str = "") -> None:
         refusals = failure.refusals
         evicted = tuple(ProtectedPod(victim.key, victim.priority, "evicted") for victim in failure.victims[:_NAMED])
         explanation = Explanation(
@@ -145,7 +147,8 @@ class Explanations:
             verdict="Unschedulable" if failure.status.code.rejected else "Error",
             message=failure.message,
             at=now,
-            attempts=attempts,
+            attempts=entry.attempts,
+            waited=_waited(entry, now),
             nominated=nominated,
             total_nodes=len(self._table),
             blockers=_early_blockers(refusals) if refusals else (),
@@ -224,6 +227,10 @@ def waiting_in(waiting: Waiting) -> WaitingIn:
         wakes_on=waiting.wakes_on,
         retried_at=waiting.retried_at,
     )
+
+
+def _waited(entry: Entry, now: float) -> float | None:
+    return None if entry.first_attempt is None else now - entry.first_attempt
 
 
 def _scored(node: str, candidate: ScoredRow) -> ScoredNode:
