@@ -38,7 +38,7 @@ _MOST_EXPLAINED = 200
 @click.command("bug-report")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Where to write it.  [default: fairlead-bug-report-TIME.tar.gz]")  # fmt: skip
-@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+@click.option("--config", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE",
               help="The scheduler's configuration file.  [default: the running scheduler's configuration]")  # fmt: skip
 @click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="The cluster.  [default: KUBECONFIG, ./fairlead.kubeconfig, ~/.kube/config]")  # fmt: skip

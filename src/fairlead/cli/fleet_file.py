@@ -25,6 +25,7 @@ from fairlead.cli.device_flags import parse_device
 from fairlead.cli.fleet import INSTANCE_TYPE, NodeShape
 from fairlead.controllers.nodes.simulated_nodes import SIMULATED
 from fairlead.errors import ConfigError
+from fairlead.model.syntax import subdomain_complaints
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -64,10 +65,13 @@ def _items(document: Any) -> Iterator[Any]:
 
 
 def _node(path: Path, node: Any) -> Doc:
-    if not isinstance(node, dict) or node.get("kind") != "Node" or not (node.get("metadata") or {}).get("name"):
+    of_node = node.get("metadata") if isinstance(node, dict) and node.get("kind") == "Node" else None
+    if not isinstance(of_node, dict) or not of_node.get("name"):
         what = node.get("kind") if isinstance(node, dict) else type(node).__name__
         raise ConfigError(f"a Node with a name is expected here, not {what}", file=str(path))
-    metadata = {name: value for name, value in node["metadata"].items() if name not in _OF_THE_OTHER_CLUSTER}
+    if complaints := subdomain_complaints(str(of_node["name"])):
+        raise ConfigError(f'"{of_node["name"]}" is not the name of a node: {complaints[0]}', file=str(path))
+    metadata = {name: value for name, value in of_node.items() if name not in _OF_THE_OTHER_CLUSTER}
     metadata["annotations"] = {**(metadata.get("annotations") or {}), SIMULATED: "true"}
     return {"apiVersion": "v1", "spec": {}, **node, "metadata": metadata}
 

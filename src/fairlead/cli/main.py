@@ -17,7 +17,7 @@ from difflib import get_close_matches
 import click
 
 from fairlead import __version__
-from fairlead.errors import ConfigError, FairleadError
+from fairlead.errors import ConfigError, FairleadError, ScenarioError
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,8 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except FairleadError as error:
-            raise (_UnusableInput if isinstance(error, ConfigError) else click.ClickException)(str(error)) from error
+            unusable = isinstance(error, ConfigError | ScenarioError)
+            raise (_UnusableInput if unusable else click.ClickException)(str(error)) from error
 
 
 def _imported(target: str) -> click.Command:

@@ -8,7 +8,7 @@ Invariant: `to_document(name, args)` decodes again to equal args.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairlead.config.kube_shapes import API_VERSION
@@ -240,8 +240,8 @@ _READERS: Mapping[str, Callable[[Fields, Gates], TypedArgs]] = {
 
 
 def args_document(plugin: str, args: Args) -> Any:
-    """Args as the original writes them."""
-    if isinstance(args, Mapping):
+    """Args as the original writes them. Those of a plugin that takes none may be anything, and stay what they are."""
+    if not is_dataclass(args):
         return args
     if isinstance(args, KoordinatorArgs):
         return args.written

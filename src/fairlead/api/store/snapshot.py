@@ -24,7 +24,7 @@ import orjson
 
 from fairlead.api.port import Query
 from fairlead.api.store.snapshot_redaction import redacted
-from fairlead.errors import Forbidden, MethodNotAllowed, NotFound, ScenarioError
+from fairlead.errors import FairleadError, Forbidden, MethodNotAllowed, NotFound, ScenarioError
 from fairlead.model import kinds as k
 from fairlead.model.times import timestamp
 
@@ -88,7 +88,7 @@ async def collect(api: ClusterApi, redaction: RedactionOptions) -> list[Doc]:
         except (NotFound, MethodNotAllowed):
             continue
         except Forbidden as error:
-            raise ScenarioError(f"{kind.resource} cannot be read: {error.message}") from error
+            raise FairleadError(f"{kind.resource} cannot be read: {error.message}") from error
     return documents
 
 
@@ -135,7 +135,7 @@ def write_snapshot(path: Path, documents: Iterable[Doc], *, now: float, redactio
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise ScenarioError(f"the snapshot {path} cannot be written: {error.strerror}") from error
+        raise FairleadError(f"the snapshot {path} cannot be written: {error.strerror}") from error
     return len(documents)
 
 
