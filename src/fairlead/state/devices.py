@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from fairlead.state.object_index import Shelf
 
 _MOST_SIGNATURES = 1 << 16
+_NOBODY = 1 << 40
+"""Above all priorities."""
 
 
 class DeviceIndex:
@@ -47,6 +49,8 @@ class DeviceIndex:
         """Allocations on their way to the API, by the claim's key, each with the gang of the pod that they are for."""
         self._claimants: dict[int, dict[str, int]] = {}
         """Pods that may have devices, by row: their priorities."""
+        self._least: NDArray[np.int64] = np.full(64, _NOBODY, dtype=np.int64)
+        """The lowest of them of each row."""
         self._uses = _Uses()
         self._slices = _Slices()
         self._views: dict[int, NodeView] = {}
@@ -166,11 +170,9 @@ class DeviceIndex:
 
     def rows_with_less_important(self, priority: int) -> NDArray[np.bool_]:
         """Rows with a pod that has claims and a priority below this one: evicting it may free devices."""
-        found = np.zeros(self._table.high, dtype=np.bool_)
-        for row, pods in self._claimants.items():
-            if row < len(found) and any(other < priority for other in pods.values()):
-                found[row] = True
-        return found
+        if len(self._least) < self._table.high:
+            self._widen(self._table.high)
+        return self._least[: self._table.high] < priority
 
     def claims_owned_by(self, uid: str) -> Iterator[ResourceClaim]:
         """Claims that a pod controls."""
@@ -266,13 +268,22 @@ class DeviceIndex:
     def occupied(self, pod: Pod, row: int) -> None:
         if pod.shape.claims or pod.claim_statuses:
             self._claimants.setdefault(row, {})[pod.uid] = pod.priority
+            if row >= len(self._least):
+                self._widen(row + 1)
+            self._least[row] = min(self._least[row], pod.priority)
 
     def vacated(self, pod: Pod, row: int) -> None:
-        if pod.shape.claims or pod.claim_statuses:
-            pods = self._claimants.get(row, {})
-            pods.pop(pod.uid, None)
-            if not pods:
-                self._claimants.pop(row, None)
+        pods = self._claimants.get(row)
+        if pods is None or pods.pop(pod.uid, None) is None:
+            return
+        self._least[row] = min(pods.values(), default=_NOBODY)
+        if not pods:
+            del self._claimants[row]
+
+    def _widen(self, size: int) -> None:
+        wider = np.full(max(size, 2 * len(self._least)), _NOBODY, dtype=np.int64)
+        wider[: len(self._least)] = self._least
+        self._least = wider
 
     def node_changed(self, row: int) -> None:
         self._forget_view(row)
