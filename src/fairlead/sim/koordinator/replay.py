@@ -13,7 +13,7 @@ from itertools import groupby
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from fairlead.engine.cycle.attempt import Committed, Rescue, commit_on, end_search, place, rescue, score_sheet
+from fairlead.engine.cycle.attempt import Committed, Rescue, commit_on, end_search, place, rescue, score_sheet, undo
 from fairlead.engine.cycle.outcome import Failure
 from fairlead.engine.cycle.placement import Blocked, Broken, Placed, ScoreSheet, Search
 from fairlead.errors import ScenarioError
@@ -206,11 +206,11 @@ class KoordinatorReplay:
 
     def _commit(self, decision: Doc, cycle: Cycle, found: FoundDecision, step: GangStep) -> Found:
         """Take the recorded node if it is among the best, else ours, and compare what is written on the pod."""
-        recorded = decision.get("node") or decision.get("assumed")
-        name = recorded if recorded in found.best else found.chosen
-        row = self._cluster.table.row_of[name]
+        row = self._chosen_row(decision, cycle, found)
         committed = commit_on(cycle, row)
         if isinstance(committed, Failure):
+            if decision.get("assumed"):
+                step.tell(decision, committed.message)
             yield from decision_differences(decision, replace(found, message=committed.message))
             return
         step.placed(cycle, row)
@@ -219,6 +219,22 @@ class KoordinatorReplay:
         if not waits:
             for member, place in step.let_go():
                 yield from self._written(step.decision_of(member), member, place)
+
+    def _chosen_row(self, decision: Doc, cycle: Cycle, found: FoundDecision) -> int:
+        """The recorded node if it is among the best. If the pod lost its node again, which one that was is not
+        recorded: it is one of the best that refuses the pod in the recorded words."""
+        row_of = self._cluster.table.row_of
+        recorded = decision.get("node") or decision.get("assumed")
+        if recorded in found.best:
+            return row_of[recorded]
+        said = comparable(decision.get("message"))
+        for name in sorted(found.best) if said is not None and len(found.best) > 1 else ():
+            committed = commit_on(cycle, row_of[name])
+            if not isinstance(committed, Failure):
+                undo(cycle, row_of[name])
+            elif comparable(committed.message) == said:
+                return row_of[name]
+        return row_of[found.chosen]
 
     def _written(self, decision: Doc | None, cycle: Cycle, row: int) -> Found:
         """What is written on a pod that may be bound; then it gives its place back, to be bound as recorded."""
