@@ -4,6 +4,7 @@
 #
 #   tools/real/build.sh                  the parts that `make test-kube` needs
 #   tools/real/build.sh kubectl etcd     only these
+#   tools/real/build.sh koord-scheduler  Koordinator's scheduler, which no test needs yet
 #
 # Binaries are kept outside the checkout, in ${XDG_CACHE_HOME:-~/.cache}/fairlead/real/parts/MODULE-PINS, where PINS is
 # a hash of that module's go.mod and go.sum. A second run costs nothing, and a new pin builds anew what it pins and
@@ -30,12 +31,13 @@ module_of() {
         kube-apiserver-next | kube-scheduler-next) echo next ;;
         helm) echo helm ;;
         vc-scheduler | vc-controller-manager | vcctl) echo volcano ;;
+        koord-scheduler) echo koordinator ;;
         *) echo "tools/real/build.sh: no part is called '$1'" >&2; return 1 ;;
     esac
 }
 
 command -v go >/dev/null || { echo "tools/real/build.sh: Go is needed to build the real control plane (or set KUBEBUILDER_ASSETS)" >&2; exit 1; }
-all=$(for module in kubernetes next helm volcano; do pins "$module"; done; echo "${KUBEBUILDER_ASSETS:-}")
+all=$(for module in kubernetes next helm volcano koordinator; do pins "$module"; done; echo "${KUBEBUILDER_ASSETS:-}")
 links="$cache/links-$(sha256sum <<<"$all" | cut -c 1-12)"
 mkdir -p "$links"
 exec 9>"$cache/.lock"
@@ -63,6 +65,7 @@ for part in "${parts[@]}"; do
             helm)
                 package=helm.sh/helm/v3/cmd/helm
                 stamped="-s -w -X helm.sh/helm/v3/internal/version.version=$(pinned helm helm.sh/helm/v3)" ;;
+            koord*) package="github.com/koordinator-sh/koordinator/cmd/$part" stamped="-s -w" ;;
             vc*)
                 command=${part#vc-} package="volcano.sh/volcano/cmd/${command/vcctl/cli}"
                 stamped="-s -w -X volcano.sh/volcano/pkg/version.Version=$(pinned volcano volcano.sh/volcano)" ;;

@@ -1,0 +1,61 @@
+"""Koordinator's part of a configuration: read and checked like any other, refused where nobody schedules with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.config.assemble import profiles_of
+from fairlead.config.koordinator.recorded import recorded_koordinator
+from fairlead.config.kube import kube_config_from
+from fairlead.config.registry import PluginRegistry
+from fairlead.errors import ConfigError
+from fairlead.model.flow import Doc
+
+
+def configuration(plugin: str, point: str, args: Doc) -> Doc:
+    profile = {
+        "schedulerName": "koord-scheduler",
+        "plugins": {point: {"enabled": [{"name": plugin}]}},
+        "pluginConfig": [{"name": plugin, "args": args}],
+    }
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [profile],
+    }
+
+
+def test_a_scheduler_refuses_a_plugin_of_koordinator_by_name() -> None:
+    document = configuration("LoadAwareScheduling", "filter", {})
+    config = kube_config_from(document, capabilities=PluginRegistry().capabilities)
+    with pytest.raises(ConfigError, match=r"profiles\[0\]: plugin LoadAwareScheduling is Koordinator's"):
+        profiles_of(config)
+
+
+def test_a_misspelt_argument_of_koordinator_is_an_error_with_a_suggestion() -> None:
+    with pytest.raises(ConfigError) as found:
+        recorded_koordinator(
+            configuration("LoadAwareScheduling", "filter", {"usageThreshold": {"cpu": 65}}), frozenset()
+        )
+    assert "usageThreshold" in str(found.value)
+    assert "usageThresholds" in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "point", "args", "said"),
+    [
+        ("LoadAwareScheduling", "filter", {"usageThresholds": {"cpu": "65"}}, r"usageThresholds\[cpu\]"),
+        ("NodeNUMAResource", "filter", {"defaultCPUBindPolicy": "Half"}, "defaultCPUBindPolicy: 'Half'"),
+        ("NodeNUMAResource", "filter", {"scoringStrategy": {"type": "Other"}}, "scoringStrategy.type: 'Other'"),
+        ("NodeResourcesFitPlus", "score", {"resources": {"cpu": {"type": "No"}}}, r"resources\[cpu\].type: 'No'"),
+        ("Coscheduling", "permit", {"defaultMatchPolicy": "never"}, "defaultMatchPolicy: 'never'"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_named(plugin: str, point: str, args: Doc, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        recorded_koordinator(configuration(plugin, point, args), frozenset())
+
+
+def test_a_plugin_at_a_point_where_it_does_not_take_part_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="ElasticQuota"):
+        recorded_koordinator(configuration("ElasticQuota", "score", {}), frozenset())
