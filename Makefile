@@ -9,7 +9,7 @@ SITE_READY := $(VENV)/.site-ready
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: fuzz soak setup demo docs check test test-kube bench bench-kube wheel clean
+.PHONY: test-matrix release deploy fuzz soak setup demo docs check test test-kube bench bench-kube wheel clean
 
 setup: $(READY)
 
@@ -52,6 +52,22 @@ test: $(READY)
 # Against the real kube-apiserver, etcd, kube-scheduler and kubectl, built once into a cache directory.
 test-kube: $(READY)
 	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/pytest -m kube $(ARGS)
+
+# The same small cluster on every version of Kubernetes in tools/real/matrix; each is built once, in some ten minutes.
+# `make test-matrix VERSIONS='1.37'` chooses. Not part of what runs on every change.
+VERSIONS ?=
+test-matrix: $(READY)
+	tools/real/matrix.sh $(VERSIONS)
+
+# A release: version, changelog, sdist and wheel in dist/, each installed in an empty environment and used there.
+# Without VERSION what is there is built and checked.
+VERSION ?=
+release: $(READY)
+	$(BIN)/python tools/release/release.py $(or $(VERSION),--check)
+
+# The chart's roles, and from the chart the kustomize base and the one file. Needs Helm.
+deploy: $(READY)
+	FAIRLEAD_REAL=$$(tools/real/build.sh helm) $(BIN)/python tools/deploy/generate.py
 
 # Fresh random clusters through the real kube-scheduler and then through ours: `make fuzz N=300`, `make fuzz SEED=7`.
 N ?= 100

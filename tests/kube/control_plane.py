@@ -60,6 +60,10 @@ class ControlPlane:
     """`-next`: server and scheduler of the Kubernetes after the one that everything else is held to."""
     users: tuple[str, ...] = ()
     """Further administrators, each with a kubeconfig; what they write stands in `audit_log` under their names."""
+    accounts: tuple[str, ...] = ()
+    """Further users. Each has the token NAME-token and a kubeconfig of its own."""
+    audited: bool = False
+    """Whether the server writes every request to `audit_log`."""
     _running: list[tuple[str, subprocess.Popen[bytes]]] = field(default_factory=list)
 
     @property
@@ -84,6 +88,8 @@ class ControlPlane:
         self._write_kubeconfig(self.kubeconfig, self.token)
         for user in self.users:
             self._write_kubeconfig(self.kubeconfig_of(user), f"{self.token}-{user}")
+        for account in self.accounts:
+            self._write_kubeconfig(self.kubeconfig_of(account), f"{account}-token")
 
     def start_scheduler(self, *arguments: str) -> None:
         self._run(
@@ -149,6 +155,8 @@ class ControlPlane:
         tokens = self.directory / "tokens.csv"
         known = {"admin": self.token, **{user: f"{self.token}-{user}" for user in self.users}}
         tokens.write_text("".join(f"{token},{user},{user},system:masters\n" for user, token in known.items()))
+        with tokens.open("a") as file:
+            file.writelines(f"{name}-token,{name},{name}\n" for name in self.accounts)
         tokens.chmod(0o600)
         port = port or free_port()
         self.server = f"https://127.0.0.1:{port}"
@@ -163,16 +171,14 @@ class ControlPlane:
             # Old moments are read from etcd and not from a cache, so that a compaction shows at once.
             f"--feature-gates=ListFromCacheSnapshot=false{',' + self.gates if self.gates else ''}",
             *([f"--runtime-config={self.runtime_config}"] if self.runtime_config else []),
-            *(self._audit_flags() if self.users else []),
+            *(self._audit_flags() if self.users or self.audited else []),
         )  # fmt: skip
         self._wait_for("kube-apiserver" + self.suffix, self.server + "/readyz")
 
     def _audit_flags(self) -> list[str]:
         policy = self.directory / "audit-policy.json"
-        rules = [
-            {"level": "Metadata", "verbs": ["create", "update", "patch", "delete", "deletecollection"]},
-            {"level": "None"},
-        ]  # fmt: skip
+        writes = {"level": "Metadata", "verbs": ["create", "update", "patch", "delete", "deletecollection"]}
+        rules = [{"level": "Metadata"}] if self.audited else [writes, {"level": "None"}]
         stages = ["RequestReceived", "ResponseStarted"]
         body = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": stages, "rules": rules}
         policy.write_text(json.dumps(body))

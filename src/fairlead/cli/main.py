@@ -38,9 +38,14 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "fairlead.cli.controllers:controllers_command", "Run Volcano's controllers, in vc-controller-manager's place."
     ),
     "job": CommandEntry("fairlead.cli.job.commands:job_group", "Run, view, follow, suspend and delete Volcano Jobs."),
+    "roles": CommandEntry("fairlead.cli.roles.command:roles_command", "Print the roles that a way of running needs."),
     "vcctl": CommandEntry("fairlead.cli.vcctl.command:vcctl_command", "Take vcctl's arguments and print what it does."),
     "explain": CommandEntry(
         "fairlead.cli.explain.commands:explain_group", "Say why a pod is where it is, or why it waits."
+    ),
+    "status": CommandEntry(
+        "fairlead.cli.status.command:status_command",
+        "Show how a running scheduler is doing.",
     ),
     "queue": CommandEntry("fairlead.cli.queue:queue_group", "List queues; show what one holds, may hold, and why."),
     "nodes": CommandEntry("fairlead.cli.nodes:nodes_group", "Add, remove, fail and recover simulated nodes."),

@@ -11,29 +11,44 @@ import time
 from typing import TYPE_CHECKING
 
 from fairlead.engine.explain.figures import figures_of, take
-from fairlead.framework.meter import Meter
+from fairlead.framework.meter import EVERY, Meter
 from fairlead.model.figures import Figures
 
 if TYPE_CHECKING:
+    from fairlead.controllers.nodes.refused_pods import RefusedPods
     from fairlead.engine.scheduler import Scheduler
     from fairlead.model.flow import Controller
     from fairlead.runtime.live import LiveRuntime
     from fairlead.runtime.telemetry import Telemetry
+    from fairlead.runtime.tracing import CycleTracer
 
 
 class SchedulerObservation:
     """`scheduler` is None where somebody outside schedules: then there are figures of the process only."""
 
-    def __init__(self, scheduler: Scheduler | None, telemetry: Telemetry) -> None:
-        self._scheduler, self._telemetry = scheduler, telemetry
+    def __init__(
+        self,
+        scheduler: Scheduler | None,
+        telemetry: Telemetry,
+        *,
+        refused: RefusedPods | None = None,
+        tracer: CycleTracer | None = None,
+    ) -> None:
+        """`refused` watches pods that kubelets turned away; `tracer` gets every cycle, which is then measured."""
+        self._scheduler, self._telemetry, self._refused = scheduler, telemetry, refused
+        if tracer is not None:
+            telemetry.traced = tracer.take
         if scheduler is not None:
-            scheduler.meter = Meter(time.monotonic)
+            scheduler.meter = Meter(time.monotonic, every=EVERY if tracer is None else 1)
             self._reader = scheduler.decisions.reader()
 
     def after_turn(self, controller: Controller) -> None:
         """On the thread of a controller, after its step."""
         if self._scheduler is not None and controller is self._scheduler:
             self._telemetry.hand_over(take(self._scheduler, self._reader))
+        elif self._refused is not None and controller is self._refused and self._refused.complaints:
+            self._telemetry.refused(dict(self._refused.counts), tuple(self._refused.complaints))
+            self._refused.complaints.clear()
 
     def after_step(self, stepped: object) -> None:
         """On the event loop, some time after that."""

@@ -28,6 +28,14 @@ def _duration(context: click.Context, parameter: click.Parameter, value: str | N
         raise click.BadParameter(str(error), context, parameter) from None
 
 
+def _paths(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    paths = tuple(path.strip() for path in value.split(",") if path.strip())
+    for path in paths:
+        if not path.startswith("/"):
+            raise click.BadParameter(f"{path} does not begin with /", context, parameter)
+    return paths
+
+
 def _leader_flag(name: str, words: str) -> Callable[[Command], Command]:
     return click.option(f"--leader-elect-{name}", callback=_duration, metavar="DURATION", help=words)
 
@@ -54,7 +62,14 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--tls-cert-file", type=_FILE, metavar="FILE", help="Certificate of that port.")
 @click.option("--tls-private-key-file", type=_FILE, metavar="FILE", help="Key of that certificate.")
 @click.option("--authentication-token-file", type=_FILE, metavar="FILE",
-              help="Bearer token for that port; needed when it is not on loopback.")  # fmt: skip
+              help="Bearer token for that port, in the place of asking the API server who may use it.")  # fmt: skip
+@click.option("--authentication-kubeconfig", type=_FILE, metavar="FILE",
+              help="Where tokens are reviewed when the port is not on loopback.  [default: the cluster]")  # fmt: skip
+@click.option("--authorization-kubeconfig", type=_FILE, metavar="FILE",
+              help="Where access is reviewed then.  [default: the cluster]")  # fmt: skip
+@click.option("--authorization-always-allow-paths", "authorization_always_allow_paths", callback=_paths,
+              default="/healthz,/readyz,/livez", show_default=True, metavar="PATH,...",
+              help="Paths of that port that anybody may read; health always is one.")  # fmt: skip
 @click.option("--kube-api-qps", type=float, metavar="N", help="Requests a second; -1 is no limit. Without --config.")
 @click.option("--kube-api-burst", type=int, metavar="N", help="Requests at once. Without --config.")
 @click.option("--pod-max-in-unschedulable-pods-duration", "unschedulable_limit", default="5m", show_default=True,
@@ -71,6 +86,12 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @volcano_options
 @click.option("--volcano-controllers", is_flag=True,
               help="Make PodGroups for plain pods and keep Queues, where nobody else does.")  # fmt: skip
+@click.option("--replace-refused-pods", is_flag=True,
+              help="Replace pods that a kubelet refused as OutOfcpu and the like: delete them, and make bare pods "
+                   "again.")  # fmt: skip
+@click.option("--tracing-endpoint", metavar="URL",
+              help="Send a span for each scheduling cycle and plugin to this OpenTelemetry collector (OTLP over "
+                   "HTTP). Needs fairlead[tracing].")  # fmt: skip
 @click.option("--logging-format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("-v", "--v", "verbosity", type=int, default=0, show_default=True, metavar="N",
               help="2: every decision. 4: everything.")  # fmt: skip
@@ -106,8 +127,6 @@ def scheduler_command(**flags: Any) -> None:
                 f"{flags['write_config_to']} cannot be written: {error.strerror}", param_hint="'--write-config-to'"
             ) from None
         return
-    if not port.on_loopback and port.authentication_token_file is None and port.secure_port:
-        raise click.UsageError("--bind-address beyond loopback needs --authentication-token-file")
     try:
         asyncio.run(run(asked, config))
     except OSError as error:

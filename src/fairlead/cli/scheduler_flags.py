@@ -58,6 +58,9 @@ class PortFlags:
     tls_cert_file: Path | None
     tls_private_key_file: Path | None
     authentication_token_file: Path | None
+    authentication_kubeconfig: Path | None
+    authorization_kubeconfig: Path | None
+    authorization_always_allow_paths: tuple[str, ...]
 
     @property
     def on_loopback(self) -> bool:
@@ -65,6 +68,11 @@ class PortFlags:
             return ipaddress.ip_address(self.bind_address).is_loopback
         except ValueError:
             return self.bind_address == "localhost"
+
+    @property
+    def asks_who(self) -> bool:
+        """Whether the API server is asked who may use the port."""
+        return bool(self.secure_port) and not self.on_loopback and self.authentication_token_file is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,8 @@ class SchedulerFlags:
     port: PortFlags
     volcano: VolcanoSetup | None
     volcano_controllers: bool
+    replace_refused_pods: bool
+    tracing_endpoint: str | None
     unschedulable_limit: float
     verbosity: int
 
@@ -85,6 +95,7 @@ class SchedulerFlags:
         return cls(
             config=_group(ConfigFlags, flags), cluster=_group(ClusterFlags, flags), leader=_group(LeaderFlags, leader),
             port=_group(PortFlags, flags), volcano=volcano, volcano_controllers=flags["volcano_controllers"],
+            replace_refused_pods=flags["replace_refused_pods"], tracing_endpoint=flags["tracing_endpoint"],
             unschedulable_limit=flags["unschedulable_limit"], verbosity=flags["verbosity"],
         )  # fmt: skip
 

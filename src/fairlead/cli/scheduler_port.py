@@ -1,26 +1,51 @@
-"""Who may use the port of `fairlead scheduler`, and over what: its bearer token and its certificate."""
+"""Who may use the port of `fairlead scheduler`, and over what: its guard and its certificate."""
 
 from __future__ import annotations
 
 import socket
 import ssl
 import time
+from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlead.api.client.client import KubeApi
+from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.api.server.pki import Credentials
+from fairlead.api.server.port_guard import OneToken, Open, Reviews
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
+    from fairlead.api.client.credentials import Connection
+    from fairlead.api.server.port_guard import PortGuard
     from fairlead.cli.scheduler_flags import PortFlags
 
 
-def token_of(flags: PortFlags) -> str:
-    path = flags.authentication_token_file
+def guard_of(flags: PortFlags, cluster: Connection, opened: AsyncExitStack) -> PortGuard:
+    """A token if one is given; nobody in particular on loopback; elsewhere the API server says who may."""
+    if flags.authentication_token_file is not None:
+        return OneToken(_token(flags.authentication_token_file))
+    if not flags.asks_who:
+        return Open()
+    return Reviews(
+        _asked(flags.authentication_kubeconfig, cluster, opened),
+        _asked(flags.authorization_kubeconfig, cluster, opened),
+    )
+
+
+def _asked(kubeconfig: Path | None, cluster: Connection, opened: AsyncExitStack) -> KubeApi:
+    """An api of its own: a process that stands by may not write, and yet may ask."""
+    api = KubeApi(cluster if kubeconfig is None else load_kubeconfig(kubeconfig), attempts=2)
+    opened.push_async_callback(api.close)
+    return api
+
+
+def _token(path: Path) -> str:
     try:
-        token = path.read_text().strip() if path is not None else ""
+        token = path.read_text().strip()
     except OSError as error:
         raise FairleadError(f"{path}: {error.strerror}") from error
-    if path is not None and not token:
+    if not token:
         raise FairleadError(f"{path}: the token is empty")
     return token
 

@@ -26,16 +26,21 @@ from fairlead.cli.leading import lead, stop_on_signals
 from fairlead.cli.logs import DECISIONS
 from fairlead.cli.observation import SchedulerObservation
 from fairlead.cli.reloading import follow_files, tell_of_file
+from fairlead.cli.roles.review import tell_what_is_lacking
+from fairlead.cli.roles.ways import Tasks
 from fairlead.cli.scheduler_config import connection_of, with_leader_flags
-from fairlead.cli.scheduler_port import tls_of, token_of
+from fairlead.cli.scheduler_port import guard_of, tls_of
 from fairlead.config.job_plugins import installed_job_plugins
 from fairlead.config.kube_document import to_document
 from fairlead.config.registry import BUILT_IN
 from fairlead.config.schedulers import Look, SchedulerAssembly
 from fairlead.config.watcher import ConfigWatcher
 from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, housekeepers
+from fairlead.controllers.nodes.refused_pods import RefusedPods
+from fairlead.engine.explain.figures import figures_of
 from fairlead.engine.scheduler import Options, Scheduler
 from fairlead.errors import ApiError
+from fairlead.framework.partition import Sharding
 from fairlead.model import kinds
 from fairlead.model.quirks import Quirks
 from fairlead.runtime.api_health import ApiHealth
@@ -43,6 +48,7 @@ from fairlead.runtime.leader import Election, Elector
 from fairlead.runtime.live import LiveRuntime, RuntimeLimits
 from fairlead.runtime.reporting import ApiReporter
 from fairlead.runtime.ssh_keys import make_ssh_keys
+from fairlead.runtime.status import SchedulerStatus
 from fairlead.runtime.telemetry import Telemetry
 from fairlead.runtime.usage import UsageCollector
 from fairlead.runtime.worlds import Remote
@@ -55,6 +61,7 @@ if TYPE_CHECKING:
     from fairlead.config.kube_records import KubeConfig
     from fairlead.model.flow import Controller, Doc, DocView
     from fairlead.model.usage import UsageBoard
+    from fairlead.runtime.tracing import CycleTracer
 
 log = logging.getLogger("fairlead.scheduler")
 
@@ -84,12 +91,20 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
             requests=lambda: _requests(connection, api), leading=lambda: _leading(elector, config),
             also=lambda: health.metrics(), tell=flags.verbosity >= DECISIONS, built_in=frozenset(BUILT_IN),
         )  # fmt: skip
-        observation = SchedulerObservation(scheduler, telemetry)
+        refused = RefusedPods(world.view, scheduler.profiles, replace=flags.replace_refused_pods)
+        observation = SchedulerObservation(
+            scheduler, telemetry, refused=refused, tracer=_tracer(flags.tracing_endpoint, opened)
+        )
         runtime = LiveRuntime(
-            world, [scheduler, *_volcano_controllers(flags, world.view)],
+            world, [scheduler, refused, *_volcano_controllers(flags, world.view)],
             limits=RuntimeLimits(in_flight=IN_FLIGHT), on_step=observation.after_step, on_turn=observation.after_turn,
         )  # fmt: skip
         health = ApiHealth(reporter, world.view.silences, runtime.writing)
+        status = SchedulerStatus(
+            partial(runtime.ask, scheduler, figures_of), elector=elector, bound=telemetry.bound, reporter=reporter,
+            silences=world.view.silences, profiles=lambda: list(scheduler.profiles),
+        )  # fmt: skip
+        opened.enter_context(status.hearing_errors())
         reporter.waiting = lambda: sum(runtime.writing().waiting.values())
         stopping = stop_on_signals(runtime)
         dumping = partial(_ask_for_dump, runtime, scheduler, world.view)
@@ -101,12 +116,45 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         server = OpsServer(
             vitals=_vitals(elector, runtime, stopping, health, standing_by=lambda: waits or world.view.listed),
             metrics=partial(observation.exposition, runtime), reset=telemetry.reset,
-            config=lambda: to_document(assembly.current), explainers=[partial(runtime.ask, scheduler)],
+            config=lambda: to_document(assembly.current), status=status.document,
+            explainers=[partial(runtime.ask, scheduler)],
             host=flags.port.bind_address, port=flags.port.secure_port,
-            token=token_of(flags.port), tls=tls_of(flags.port),
+            guard=guard_of(flags.port, connection, opened), tls=tls_of(flags.port),
+            always_allowed=flags.port.authorization_always_allow_paths,
         )  # fmt: skip
         await _serve(opened, flags.port, server)
+        _in_background(opened, _review_rights(flags, connection, config, assembly, scheduler))
         await lead(elector, runtime, stopping, stands_by=not waits)
+
+
+async def _review_rights(
+    flags: SchedulerFlags, connection: Connection, config: KubeConfig, assembly: SchedulerAssembly, scheduler: Scheduler
+) -> None:
+    """Say which rights this process lacks."""
+    volcano, election = flags.volcano, config.leader_election
+    tasks = Tasks(
+        kube=volcano is None or not volcano.only, rounds=volcano is not None,
+        shards=volcano is not None and volcano.options.partition.sharding is not Sharding.NONE,
+        controllers=VOLCANO_CONTROLLERS if flags.volcano_controllers else (), elects=election.leader_elect,
+        asks_who=flags.port.asks_who, replaces=flags.replace_refused_pods, cards=assembly.card_config_map is not None,
+    )  # fmt: skip
+    api = KubeApi(connection)  # not the scheduler's own, with which a process that stands by may not write
+    try:
+        needs = tasks.needs(scheduler.watches)
+        await tell_what_is_lacking(api, needs, (election.resource_namespace, election.resource_name))
+    finally:
+        await api.close()
+
+
+def _tracer(endpoint: str | None, opened: AsyncExitStack) -> CycleTracer | None:
+    """What sends a span for each cycle, if that is asked for."""
+    if endpoint is None:
+        return None
+    from fairlead.runtime.tracing import tracer_to
+
+    tracer = tracer_to(endpoint)
+    opened.callback(tracer.close)
+    return tracer
 
 
 def _options(flags: SchedulerFlags) -> Options:

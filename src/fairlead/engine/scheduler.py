@@ -46,7 +46,7 @@ from fairlead.model.events import ASSIGNED_POD_DELETE
 from fairlead.model.figures import Decision
 from fairlead.model.flow import Change, Reply, Watch, Write
 from fairlead.state.cluster import Cluster, PodPlace
-from fairlead.state.object_index import OPTIONAL, WATCHED
+from fairlead.state.object_index import indexed_watches
 
 if TYPE_CHECKING:
     from fairlead.framework.job import Task
@@ -65,12 +65,9 @@ class Scheduler:
     def __init__(self, profiles: Sequence[Profile], options: Options | None = None) -> None:
         self.options = options or Options()
         self.name = self.options.name
-        pods = Watch(kinds.POD) if any(profile.rounds for profile in profiles) else LIVING_PODS
-        self.watches: Sequence[Watch] = (
-            pods,
-            Watch(kinds.NODE),
-            *(Watch(kind, optional=kind in OPTIONAL) for kind in WATCHED),
-        )
+        rounds = any(profile.rounds for profile in profiles)
+        pods = Watch(kinds.POD) if rounds else LIVING_PODS
+        self.watches: Sequence[Watch] = (pods, Watch(kinds.NODE), *indexed_watches(rounds=rounds))
         self._owners = 0
         """How many kinds of owners are watched."""
         self.cluster = Cluster()

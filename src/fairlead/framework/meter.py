@@ -62,7 +62,8 @@ class Meter:
             return answer
         finally:
             seconds = self.clock() - began
-            self.samples.append(Sample(self._cycles, cycle.profile.name, plugin, point, status, seconds))
+            sample = Sample(self._cycles, cycle.profile.name, plugin, point, status, seconds, cycle.pod.key, began)
+            self.samples.append(sample)
             self.totals[plugin] += int(seconds * 1e9)
 
     def lapsed(self, span: Span, *labels: str, since: float) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from fairlead.model.explanation import Explanation
     from fairlead.model.round_figures import Lapse, RoundFigures
 
 from fairlead.model.records import record
@@ -32,8 +33,17 @@ class Decision:
     """Seconds from the beginning of the attempt to the decision, if a meter measures them."""
 
 
+class LoudDecision(NamedTuple):
+    """A decision about a pod that wants to be told of: its annotation `scheduling.fairlead.io/verbosity` is 2 or more.
+    From 4 on `explanation` says what was looked at."""
+
+    decision: Decision
+    explanation: Explanation | None
+
+
 class Sample(NamedTuple):
-    """One measured call of a plugin. `point` is the name of the method; `cycle` tells calls of one cycle apart."""
+    """One measured call of a plugin. `point` is the name of the method; `cycle` tells calls of one cycle apart.
+    `began` is by the meter's clock."""
 
     cycle: int
     profile: str
@@ -41,6 +51,8 @@ class Sample(NamedTuple):
     point: str
     status: str
     seconds: float
+    pod: str = ""
+    began: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +89,7 @@ class Figures:
 @dataclass(frozen=True, slots=True)
 class Observed:
     decisions: tuple[Decision, ...] = ()
+    loud: tuple[LoudDecision, ...] = ()
     algorithm: tuple[float, ...] = ()
     """Seconds per attempt."""
     samples: tuple[Sample, ...] = ()
@@ -85,10 +98,5 @@ class Observed:
     complaints: tuple[str, ...] = ()
     lapses: tuple[Lapse, ...] = ()
     """What took how long in rounds."""
-    raised: Mapping[str, int] = field(default_factory=dict)
-    """By what was being done: exceptions that cost one object its turn."""
-    quarantined: int = 0
-    drift: int = 0
-    """How often the table differed from its pods."""
     costliest: tuple[str, float] | None = None
     """The plugin that took the most of the measured time since the start, and its share."""

@@ -186,3 +186,5 @@ _RULES: Mapping[tuple[str, str], Callable[[Document, Document], int]] = {
         )
     },
 }  # fmt: skip
+OWNERS: tuple[tuple[str, str], ...] = tuple(_RULES)
+"""Group and kind of every owner that is read."""

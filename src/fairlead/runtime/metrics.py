@@ -123,6 +123,7 @@ DOMAINS_TRIED = Name(
 RAISED = Name(
     "fairlead_exceptions_total", "[ALPHA] Exceptions that cost one object its turn, by what was being done.", ("doing",)
 )
+REFUSED_PODS = Name("fairlead_refused_pods_total", "[ALPHA] Pods that kubelets refused, by reason.", ("reason",))
 QUARANTINED = Name("fairlead_quarantined_objects", "[ALPHA] Objects that are left alone because they raised.")
 DRIFT = Name("fairlead_drift_found_total", "[ALPHA] How often the table differed from its pods, and was repaired.")
 ROWS_JUDGED = Name("fairlead_rows_judged_total", "[ALPHA] Nodes judged by the plugins that are remembered.")

@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
-from fairlead.model.figures import Figures
+from fairlead.model.figures import Figures, Observed
 from fairlead.runtime import metrics
 from fairlead.runtime.metrics import Histogram, counter, from_figures, gauge
 from fairlead.runtime.reporting import OncePerMinute
+from fairlead.runtime.status import Rate
 from fairlead.runtime.volcano_metrics import VolcanoMetrics, as_volcano_names_them
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-    from fairlead.model.figures import Decision, Observed, Sample
+    from fairlead.model.figures import Decision, Sample
 
 log = logging.getLogger("fairlead.scheduler")
 
@@ -65,6 +66,10 @@ class Telemetry:
         self._point_seconds = Histogram(metrics.POINT_SECONDS)
         self._plugin_seconds = Histogram(metrics.PLUGIN_SECONDS)
         self._volcano = VolcanoMetrics()
+        self.bound = Rate()
+        self._refused_pods: Mapping[str, int] = {}
+        self.traced: Callable[[tuple[Sample, ...]], None] = lambda samples: None
+        """Told of every measured call of a plugin, in cycles that are traced."""
         self._until_named = _NAMED_EVERY
         self._named = ""
         self._registry = CollectorRegistry()
@@ -77,6 +82,11 @@ class Telemetry:
         """What a step left behind, to be added up later. On the scheduler's thread."""
         self._unread.append(observed)
 
+    def refused(self, counts: Mapping[str, int], complaints: tuple[str, ...]) -> None:
+        """Pods that kubelets refused, by reason, and what is to be said of the latest."""
+        self._refused_pods = counts
+        self._unread.append(Observed(complaints=complaints))
+
     def after_step(self) -> None:
         """Add up what was handed over. On the event loop."""
         while self._unread:
@@ -85,6 +95,13 @@ class Telemetry:
     def _add(self, observed: Observed) -> None:
         for decision in observed.decisions:
             self._decided(decision)
+        for loud in observed.loud:
+            if not self._tell:
+                _log_decision(loud.decision)
+            if loud.explanation is not None:
+                about = {"pod": loud.decision.pod, "explanation": loud.explanation.to_document()}
+                log.info("What was looked at", extra=about)
+        self.traced(observed.samples)
         for seconds in observed.algorithm:
             self._algorithm_seconds.observe(seconds)
         for victims in observed.victims:
@@ -105,6 +122,7 @@ class Telemetry:
         if decision.took is not None:
             self._attempt_seconds.observe(decision.took, labels)
         if decision.result == "scheduled":
+            self.bound.add()
             self._pod_attempts.observe(decision.attempts)
             attempts = str(decision.attempts) if decision.attempts < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+"
             self._sli_seconds.observe(decision.waited, (attempts,))
@@ -158,6 +176,7 @@ class Telemetry:
         yield from from_figures(figures)
         if figures.rounds:
             yield from self._volcano.collect(figures.rounds)
+        yield counter(metrics.REFUSED_PODS, {(reason,): count for reason, count in self._refused_pods.items()})
         yield counter(metrics.REQUESTS, self._requests())
         yield from self._also()
         leading = self._leading()

@@ -25,7 +25,7 @@ from fairlead.model import (
     workload_selectors,
 )
 from fairlead.model.documents import object_key
-from fairlead.model.flow import Happened
+from fairlead.model.flow import Happened, Watch
 from fairlead.model.koordinator import cards, cpu_topology, gangs, network, node_metrics, reservations
 from fairlead.model.koordinator import quotas as koord_quotas
 
@@ -68,16 +68,28 @@ COMPILERS: Mapping[Kind, Callable[[Doc], Any]] = {
     kinds.KOORD_NODE_METRIC: node_metrics.compile_node_metric,
     kinds.KOORD_NODE_TOPOLOGY: cpu_topology.compile_node_topology,
 }
+_WORKLOADS = frozenset({kinds.SERVICE, kinds.REPLICATION_CONTROLLER, kinds.REPLICA_SET, kinds.STATEFUL_SET})
 OPTIONAL = frozenset(
     kind
     for kind in COMPILERS
-    if kind.kind == "PodGroup"
+    if kind.kind in ("PodGroup", "PriorityClass")
     or kind.group.endswith(("volcano.sh", "koordinator.sh", "scheduling.sigs.k8s.io", "topology.node.k8s.io"))
     or kind.group == "resource.k8s.io"
+    or kind in _WORKLOADS
 )
-"""Kinds that a server may not have, or that a scheduler of single pods may not be allowed to read."""
+"""Kinds that a server may not have, or that a scheduler of single pods may not be allowed to read. Without workloads
+only the default spreading is missing, without priority classes only those of groups."""
 WATCHED = tuple(kind for kind in COMPILERS if kind not in kinds.KOORDINATOR)
 """Kinds that a scheduler is told of."""
+READ_BY_ROUNDS = frozenset({kinds.VC_QUEUE, kinds.VC_NUMATOPOLOGY, kinds.VC_NODE_SHARD, kinds.RESOURCE_QUOTA})
+"""Kinds that only profiles in Volcano's manner read."""
+
+
+def indexed_watches(*, rounds: bool) -> list[Watch]:
+    """What a scheduler watches for its index; `rounds` tells whether a profile is in Volcano's manner."""
+    return [Watch(kind, optional=kind in OPTIONAL) for kind in WATCHED if rounds or kind not in READ_BY_ROUNDS]
+
+
 GROUP_KINDS = (kinds.POD_GROUP, kinds.POD_GROUP_BETA, kinds.X_POD_GROUP, kinds.VC_POD_GROUP)
 """The kinds that say that pods belong together. Few servers have all of them."""
 

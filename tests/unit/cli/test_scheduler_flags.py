@@ -55,9 +55,9 @@ def test_with_a_file_only_flags_about_leading_count(tmp_path: Path, file: Path) 
     assert election["leaderElect"] is True  # type: ignore[index]
 
 
-def test_beyond_loopback_a_token_is_needed() -> None:
-    result = run("--bind-address", "0.0.0.0")
-    assert (result.exit_code, "--authentication-token-file" in result.output) == (2, True)
+def test_an_open_path_begins_with_a_slash() -> None:
+    result = run("--authorization-always-allow-paths", "/healthz,metrics")
+    assert (result.exit_code, "metrics does not begin with /" in result.output) == (2, True)
 
 
 def test_a_wrong_file_is_told_with_a_suggestion(file: Path) -> None:

@@ -64,10 +64,7 @@ class Mirror:
 
     def silences(self, now: float) -> dict[str, float]:
         """Seconds since each kind's watch was last heard, by resource and API group."""
-        heard = {
-            f"{watch.kind.resource}.{watch.kind.group}".rstrip("."): reflector.heard_at
-            for watch, reflector in self._reflectors.items()
-        }
+        heard = {watch.kind.resource: reflector.heard_at for watch, reflector in self._reflectors.items()}
         return {resource: now - at for resource, at in heard.items() if at is not None}
 
     @property

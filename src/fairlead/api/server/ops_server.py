@@ -1,12 +1,11 @@
 """OpsServer: the port on which a running scheduler is watched. Health, metrics, its configuration, and explanations.
 
-Paths and answers are kube-scheduler's. On loopback it speaks plain HTTP unless there is a certificate; anywhere else it
-speaks TLS and wants a bearer token for everything but health, as the original wants somebody it can authenticate.
+Paths and answers are kube-scheduler's. Health is open to everybody; for everything else a PortGuard is asked, which on
+loopback lets everybody in.
 """
 
 from __future__ import annotations
 
-import hmac
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,16 +17,19 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from fairlead.api.server.explaining import explanation_document, is_explanation
 from fairlead.api.server.listening import Listener
+from fairlead.api.server.port_guard import Open
 from fairlead.errors import ApiError
 
 if TYPE_CHECKING:
     import ssl
 
     from fairlead.api.server.explaining import AskExplainer
+    from fairlead.api.server.port_guard import PortGuard
     from fairlead.model.flow import Doc
 
 Check = Callable[[], bool]
 _STOP_WITHIN = 5.0
+STATUS_PATH = "/apis/fairlead.io/v1/status"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,8 @@ class Vitals:
 
 
 class OpsServer:
-    """Serves until it is stopped. `metrics` gives the exposition, `reset` forgets it, `config` the current document."""
+    """Serves until it is stopped. `metrics` gives the exposition, `reset` forgets it, `config` the current document.
+    `always_allowed` are paths beside health for which the guard is not asked; one that ends in `*` is a prefix."""
 
     def __init__(
         self,
@@ -49,17 +52,21 @@ class OpsServer:
         metrics: Callable[[], Awaitable[bytes]],
         reset: Callable[[], None],
         config: Callable[[], Doc],
+        status: Callable[[], Awaitable[Doc]] | None = None,
         explainers: Sequence[AskExplainer] = (),
         host: str = "127.0.0.1",
         port: int = 0,
-        token: str = "",
+        guard: PortGuard | None = None,
+        always_allowed: Sequence[str] = (),
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.host, self.port = host, port
         self._vitals = {"healthz": vitals.healthz, "livez": vitals.livez, "readyz": vitals.readyz}
         self._metrics, self._reset, self._config = metrics, reset, config
+        self._status = status
         self._explainers = explainers
-        self._authorization = f"Bearer {token}".encode() if token else b""
+        self._guard = guard or Open()
+        self._always_allowed = always_allowed
         self._tls = tls
         self._listener: Listener | None = None
 
@@ -91,8 +98,8 @@ class OpsServer:
         first, _, rest = path.removeprefix("/").partition("/")
         if first in self._vitals:
             return self._health(first, rest, request)
-        if not self._is_known(request):
-            return web.Response(status=401, text="Unauthorized\n")
+        if not self._is_open(request.path):
+            await self._guard.check(request.headers.get("Authorization", ""), request.method.lower(), request.path)
         if path == "/metrics" and request.method == "DELETE":
             self._reset()
             return web.Response(text="metrics reset\n")
@@ -102,13 +109,16 @@ class OpsServer:
             return web.Response(body=await self._metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
         if path == "/configz":
             return _json({"componentconfig": self._config()})
+        if path == STATUS_PATH and self._status is not None:
+            return _json(await self._status())
         if is_explanation(path):
             return _json(await explanation_document(path, self._explainers))
         return web.Response(status=404, text="404 page not found\n")
 
-    def _is_known(self, request: web.BaseRequest) -> bool:
-        given = request.headers.get("Authorization", "").encode(errors="replace")
-        return not self._authorization or hmac.compare_digest(given, self._authorization)
+    def _is_open(self, path: str) -> bool:
+        return any(
+            path == known or (known.endswith("*") and path.startswith(known[:-1])) for known in self._always_allowed
+        )
 
     def _health(self, name: str, check: str, request: web.BaseRequest) -> web.Response:
         """`ok`, or the list of checks when one fails or `?verbose` asks for it; `/healthz/NAME` is one of them."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from fairlead.model.figures import Figures, Observed
+from fairlead.model.figures import Figures, LoudDecision, Observed
 from fairlead.state.cluster import PodPlace
 
 if TYPE_CHECKING:
@@ -13,8 +14,12 @@ if TYPE_CHECKING:
     from fairlead.engine.scheduler import Scheduler
     from fairlead.framework.meter import Evaluated
     from fairlead.framework.profile import Profile
+    from fairlead.model.figures import Decision
 
 T = TypeVar("T")
+VERBOSITY_ANNOTATION = "scheduling.fairlead.io/verbosity"
+"""On a pod: how much the log says of it, whatever the process' own verbosity is."""
+TELLS_DECISIONS, TELLS_EVERYTHING = 2, 4
 _FILTERING, _SCORING = ("prepare", "filter"), ("prepare_scores", "score")
 
 
@@ -36,6 +41,9 @@ def figures_of(scheduler: Scheduler) -> Figures:
         domains_tried=scheduler.gangs.domains_tried,
         rows_judged=sum(evaluator.rows_judged for evaluator in scheduler.evaluators.values()),
         rows_one_by_one={plugin.name: rows for plugin in plugins if (rows := getattr(plugin, "rows_one_by_one", 0))},
+        raised=dict(scheduler.guard.quarantine.raised),
+        quarantined=len(scheduler.guard.quarantine.held),
+        drift=scheduler.guard.audit.found,
         costliest=None if meter is None else meter.costliest(),
         rounds=tuple(driver.figures() for driver in scheduler.drivers),
     )
@@ -46,8 +54,10 @@ def take(scheduler: Scheduler, decisions: DecisionReader) -> Observed:
     there can be one caller only."""
     meter = scheduler.meter
     victims, scheduler.evictions.victims = tuple(scheduler.evictions.victims), []
+    decided = decisions.read()
     return Observed(
-        decisions=decisions.read(),
+        decisions=decided,
+        loud=loud_decisions(scheduler, decided),
         algorithm=_emptied(meter.algorithm) if meter is not None else (),
         samples=_emptied(meter.samples) if meter is not None else (),
         victims=victims,
@@ -55,6 +65,21 @@ def take(scheduler: Scheduler, decisions: DecisionReader) -> Observed:
         lapses=_emptied(meter.lapses) if meter is not None else (),
         costliest=None if meter is None else meter.costliest(),
     )
+
+
+def loud_decisions(scheduler: Scheduler, decisions: Iterable[Decision]) -> tuple[LoudDecision, ...]:
+    """Those about pods that ask to be told of."""
+    found = []
+    for decision in decisions:
+        pod_state = scheduler.cluster.pods_by_key.get(decision.pod)
+        if pod_state is None or VERBOSITY_ANNOTATION not in pod_state.seen.annotations:
+            continue
+        wish = pod_state.seen.annotations[VERBOSITY_ANNOTATION]
+        verbosity = int(wish) if wish.isdecimal() else 0
+        if verbosity >= TELLS_DECISIONS:
+            explained = scheduler.explain(*decision.pod.split("/", 1)) if verbosity >= TELLS_EVERYTHING else None
+            found.append(LoudDecision(decision, explained))
+    return tuple(found)
 
 
 def _emptied(waiting: deque[T]) -> tuple[T, ...]:

@@ -11,6 +11,7 @@ import aiohttp
 
 from fairlead.api.server.explaining import Explainer, explanation_path
 from fairlead.api.server.ops_server import OpsServer, Vitals
+from fairlead.api.server.port_guard import OneToken
 from fairlead.model.explanation import Explanation
 from fairlead.model.flow import Doc
 
@@ -112,7 +113,7 @@ async def test_an_explanation_is_served() -> None:
 
 
 async def test_with_a_token_only_health_is_open() -> None:
-    async with asked(token="secret") as ops:
+    async with asked(guard=OneToken("secret")) as ops:
         assert (await ops.get("/healthz"))[0] == 200
         for path in ("/metrics", "/configz", explanation_path("default", "known")):
             assert (await ops.get(path))[0] == 401

@@ -1,0 +1,148 @@
+"""The ways of running fairlead on a cluster, and what each of them needs there.
+
+    second       beside kube-scheduler, for pods that name it
+    default      in kube-scheduler's place
+    volcano      in Volcano's place: its scheduler and its controllers in one process
+    shards       several active replicas in Volcano's manner, each with nodes of its own
+    controllers  Volcano's controllers alone
+    reader       commands that only look: explain, status, queue, snapshot save, bug-report, record
+
+`extras` are rights that only some users of a way need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlead.cli.roles import grants
+from fairlead.cli.roles.grants import Grant, distinct, of_kinds, of_watches
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Watch
+
+LOOKED_AT = ("/metrics", "/configz", "/apis/fairlead.io/*")
+"""Paths of the scheduler's own port, which asks the API server who may read them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Rights on the whole cluster, rights in the namespace of the lease, and paths that may be read."""
+
+    cluster: tuple[Grant, ...]
+    lease: tuple[Grant, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """What a process does on a cluster, as far as it takes rights."""
+
+    kube: bool = False
+    rounds: bool = False
+    shards: bool = False
+    controllers: Collection[str] = ()
+    elects: bool = False
+    asks_who: bool = False
+    """Whether its port asks the API server who calls."""
+    cards: bool = False
+    replaces: bool = False
+
+    def needs(self, watches: Iterable[Watch]) -> Needs:
+        parts = [
+            (self.kube or self.rounds, grants.PLACING), (self.kube, grants.KUBE), (self.rounds, grants.VOLCANO),
+            (self.shards, grants.SHARDS), (self.asks_who, grants.PORT), (self.cards, grants.CARDS),
+            (self.replaces, grants.REPLACING),
+        ]  # fmt: skip
+        written = [grant for wanted, rows in parts if wanted for grant in rows]
+        written += [grant for name in self.controllers for grant in grants.CONTROLLERS[name]]
+        return Needs(distinct([*of_watches(watches), *written]), grants.LEASE if self.elects else ())
+
+
+def _kube_watches() -> Iterable[Watch]:
+    from fairlead.config.schedulers import default_scheduler
+
+    return default_scheduler().watches
+
+
+def _volcano_watches() -> Iterable[Watch]:
+    from fairlead.config.kube import default_kube_config
+    from fairlead.config.schedulers import SchedulerAssembly
+    from fairlead.config.volcano_setup import VolcanoSetup
+
+    return SchedulerAssembly(default_kube_config(), volcano=VolcanoSetup(only=True)).scheduler().watches
+
+
+def _controller_watches() -> Iterable[Watch]:
+    from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, housekeepers
+
+    nothing = _Nothing()
+    return [watch for one in housekeepers(nothing, names=VOLCANO_CONTROLLERS) for watch in one.watches]
+
+
+class _Nothing:
+    """A view of an empty cluster."""
+
+    def get(self, kind: object, namespace: str, name: str) -> None:
+        return None
+
+    def list(self, kind: object, namespace: str = "") -> tuple[()]:
+        return ()
+
+
+def _second() -> Needs:
+    return Tasks(kube=True, elects=True, asks_who=True).needs(_kube_watches())
+
+
+def _volcano() -> Needs:
+    tasks = Tasks(rounds=True, controllers=tuple(grants.CONTROLLERS), elects=True, asks_who=True)
+    return tasks.needs([*_volcano_watches(), *_controller_watches()])
+
+
+def _shards() -> Needs:
+    return Tasks(rounds=True, shards=True, asks_who=True).needs(_volcano_watches())
+
+
+def _controllers() -> Needs:
+    return Tasks(controllers=tuple(grants.CONTROLLERS), elects=True).needs(_controller_watches())
+
+
+def _reader() -> Needs:
+    from fairlead.api.store.snapshot import SAVED
+    from fairlead.sim.recorder import WATCHES
+    from fairlead.state.object_index import WATCHED
+
+    read = of_kinds([*SAVED, *WATCHED], ["list"]) + of_watches(WATCHES)
+    return Needs(distinct(grant.right for grant in read), paths=LOOKED_AT)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    title: str
+    needs: Callable[[], Needs]
+    extras: tuple[str, ...] = ()
+
+
+WAYS: Mapping[str, Way] = {
+    "second": Way("beside kube-scheduler, for pods that name it", _second, ("owners", "replacing")),
+    "default": Way("in kube-scheduler's place", _second, ("owners", "replacing")),
+    "volcano": Way("in Volcano's place, with its controllers", _volcano, ("cards",)),
+    "shards": Way("several active replicas in Volcano's manner", _shards, ("cards",)),
+    "controllers": Way("Volcano's controllers alone", _controllers),
+    "reader": Way("commands that only look", _reader),
+}
+
+
+def _owners() -> tuple[Grant, ...]:
+    from fairlead.model.owner_sizes import OWNERS
+
+    return tuple(Grant(group, f"{kind.lower()}s", verb) for group, kind in OWNERS for verb in ("list", "watch"))
+
+
+EXTRAS: Mapping[str, Callable[[], tuple[Grant, ...]]] = {
+    "owners": _owners,
+    "cards": lambda: grants.CARDS,
+    "replacing": lambda: grants.REPLACING,
+}
+"""Gangs by owner, shared accelerator cards, and replacing bare pods that a kubelet refused."""

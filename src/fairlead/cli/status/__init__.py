@@ -1,0 +1,1 @@
+"""`fairlead status`: how a running scheduler is."""

@@ -1,0 +1,73 @@
+"""Who is let in at the scheduler's port when the API server is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.server.port_guard import TOKEN_REVIEW, Reviews
+from fairlead.errors import ApiError, Forbidden, InternalError, Unauthorized, Unreachable
+from fairlead.model.flow import Doc, Write
+
+USERS = {"good": {"username": "prometheus", "groups": ["monitoring"]}, "other": {"username": "eve"}}
+
+
+class Server:
+    """Knows two tokens, and lets one user read one path."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.now = 0.0
+        self.down = ""
+
+    async def perform(self, write: Write) -> Doc:
+        spec = write.body["spec"]
+        self.asked.append(write.kind.plural)
+        if self.down == write.kind.plural:
+            raise Unreachable("no answer")
+        if write.kind is TOKEN_REVIEW:
+            user = USERS.get(spec["token"])
+            return {"status": {"authenticated": user is not None, "user": user or {}}}
+        wanted = {"verb": "get", "path": "/metrics"}
+        return {"status": {"allowed": spec["user"] == "prometheus" and spec["nonResourceAttributes"] == wanted}}
+
+    def guard(self) -> Reviews:
+        return Reviews(self, self, clock=lambda: self.now)  # type: ignore[arg-type]
+
+
+async def test_who_may_read_the_path_is_let_in_and_asked_about_once() -> None:
+    server = Server()
+    guard = server.guard()
+    for _ in range(3):
+        await guard.check("Bearer good", "get", "/metrics")
+    assert server.asked == ["tokenreviews", "subjectaccessreviews"]
+    server.now = 11.0
+    await guard.check("Bearer good", "get", "/metrics")
+    assert len(server.asked) == 4
+
+
+@pytest.mark.parametrize(
+    ("authorization", "verb", "error", "message"),
+    [
+        ("", "get", Forbidden, 'forbidden: User "system:anonymous" cannot get path "/metrics"'),
+        ("Bearer other", "get", Forbidden, 'forbidden: User "eve" cannot get path "/metrics"'),
+        ("Bearer good", "delete", Forbidden, 'forbidden: User "prometheus" cannot delete path "/metrics"'),
+        ("Bearer guess", "get", Unauthorized, "Unauthorized"),
+        ("Basic good", "get", Forbidden, 'forbidden: User "system:anonymous" cannot get path "/metrics"'),
+    ],
+)
+async def test_others_are_told_what_kube_scheduler_tells(
+    authorization: str, verb: str, error: type[ApiError], message: str
+) -> None:
+    with pytest.raises(error) as refused:
+        await Server().guard().check(authorization, verb, "/metrics")
+    assert refused.value.message == message
+
+
+async def test_nobody_is_let_in_while_the_server_cannot_be_asked() -> None:
+    server = Server()
+    server.down = "tokenreviews"
+    with pytest.raises(Unauthorized):
+        await server.guard().check("Bearer good", "get", "/metrics")
+    server.down = "subjectaccessreviews"
+    with pytest.raises(InternalError):
+        await server.guard().check("Bearer good", "get", "/metrics")

@@ -1,0 +1,106 @@
+"""Roles made from the table of grants, and what a process says that it lacks."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from fairlead.cli.main import cli
+from fairlead.cli.roles.documents import cluster_rules, rules_of
+from fairlead.cli.roles.grants import CONTROLLERS, Grant
+from fairlead.cli.roles.review import ACCESS_REVIEW, lacking, tell_what_is_lacking
+from fairlead.cli.roles.ways import WAYS, Needs, Tasks
+from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS
+from fairlead.errors import Unreachable
+from fairlead.model.flow import Doc, Watch, Write
+from fairlead.model.kinds import POD, SERVICE
+
+BINDING = Grant("", "pods/binding", "create", "no pod can be bound")
+LEASE = Grant("coordination.k8s.io", "leases", "update", "this process never leads")
+
+
+class Reviewer:
+    """Answers reviews: `shown` are the rules that it lists, `also` what it allows besides."""
+
+    def __init__(self, shown: list[Doc], *, also: frozenset[str] = frozenset()) -> None:
+        self.shown, self.also = shown, also
+        self.asked: list[Doc] = []
+
+    async def perform(self, write: Write) -> Doc:
+        spec = write.body["spec"]
+        if write.kind is not ACCESS_REVIEW:
+            return {"status": {"resourceRules": self.shown}}
+        self.asked.append(spec["resourceAttributes"])
+        return {"status": {"allowed": spec["resourceAttributes"]["resource"] in self.also}}
+
+
+def rule(group: str, resource: str, *verbs: str, **more: Any) -> Doc:
+    return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs), **more}
+
+
+def test_resources_with_the_same_verbs_share_a_rule() -> None:
+    grants = [Grant("", "nodes", "list"), Grant("", "pods", "list"), Grant("apps", "replicasets", "list")]
+    assert rules_of(grants) == [
+        {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list"]},
+        {"apiGroups": ["apps"], "resources": ["replicasets"], "verbs": ["list"]},
+    ]
+
+
+def test_no_way_of_running_asks_for_everything_or_for_secrets_to_read() -> None:
+    for way in WAYS:
+        for found in cluster_rules(way):
+            assert "*" not in [*found.get("resources", ()), *found["verbs"], *found.get("apiGroups", ())]
+            assert "secrets" not in found.get("resources", ()) or set(found["verbs"]) == {"create", "delete"}
+
+
+def test_the_reader_writes_nothing() -> None:
+    verbs = {verb for found in cluster_rules("reader") for verb in found["verbs"]}
+    assert verbs == {"get", "list", "watch"}
+
+
+def test_every_controller_has_a_row() -> None:
+    assert set(CONTROLLERS) == set(VOLCANO_CONTROLLERS)
+
+
+async def test_rights_that_rules_do_not_show_are_asked_for_one_by_one() -> None:
+    needs = Needs((BINDING, Grant("", "pods", "delete", "nobody can be preempted")), (LEASE,))
+    api = Reviewer(
+        [rule("", "pods/binding", "create"), rule("coordination.k8s.io", "leases", "update", resourceNames=["other"])],
+        also=frozenset({"leases"}),
+    )
+    missing = await lacking(api, needs, ("kube-system", "ours"))  # type: ignore[arg-type]
+    assert [grant.shown for grant in missing] == ["delete pods"]
+    assert [(asked["verb"], asked["resource"], asked.get("name")) for asked in api.asked] == [
+        ("delete", "pods", None),
+        ("update", "leases", "ours"),
+    ]
+
+
+async def test_what_is_lacking_is_said_with_what_does_not_work(caplog: pytest.LogCaptureFixture) -> None:
+    watches = [Watch(POD), Watch(SERVICE, optional=True)]
+    with caplog.at_level(logging.INFO, logger="fairlead.scheduler"):
+        logging.getLogger("fairlead").propagate = True
+        await tell_what_is_lacking(Reviewer([]), Tasks().needs(watches), ("", ""))  # type: ignore[arg-type]
+    assert "this account may not list pods, watch pods: the scheduler waits until it may" in caplog.text
+    assert "this account may not list services, watch services: it counts as empty" in caplog.text
+
+
+async def test_a_server_without_reviews_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    class Silent:
+        async def perform(self, write: Write) -> Doc:
+            raise Unreachable("no answer")
+
+    with caplog.at_level(logging.INFO, logger="fairlead.scheduler"):
+        await tell_what_is_lacking(Silent(), Needs((BINDING,)), ("", ""))  # type: ignore[arg-type]
+
+
+def test_the_command_prints_roles_and_bindings() -> None:
+    words = ["roles", "second", "--for", "fairlead-system:fairlead", "--lease-name", "fairlead"]
+    documents = list(yaml.safe_load_all(CliRunner().invoke(cli, words).output))
+    assert [doc["kind"] for doc in documents] == ["ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding"]
+    assert documents[2]["subjects"] == [{"kind": "ServiceAccount", "namespace": "fairlead-system", "name": "fairlead"}]
+    assert CliRunner().invoke(cli, ["roles", "second", "--for", "me"]).exit_code == 2

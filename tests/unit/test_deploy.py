@@ -1,0 +1,86 @@
+"""What ships under deploy/: roles in step with the table, a clean Dockerfile, and queries about metrics that exist."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import promql_parser
+import pytest
+import yaml
+
+from fairlead import __version__
+from fairlead.runtime import api_health, metrics
+from fairlead.runtime.metrics import Name
+
+HOUSE = Path(__file__).resolve().parents[2]
+CHART = HOUSE / "deploy" / "chart"
+PROCESS = {"process_cpu_seconds_total", "process_resident_memory_bytes"}
+PARTS = re.compile(r"_(bucket|sum|count)$")
+
+
+def queries() -> Iterator[str]:
+    board = json.loads((CHART / "files" / "dashboard.json").read_text())
+    for panel in board["panels"]:
+        for target in panel["targets"]:
+            yield target["expr"]
+    for group in yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())["groups"]:
+        for rule in group["rules"]:
+            yield rule["expr"]
+
+
+def selectors(node: Any) -> Iterator[Any]:
+    """The vector selectors of a parsed query."""
+    if isinstance(node, promql_parser.VectorSelector):
+        yield node
+    for part in ("expr", "lhs", "rhs", "vector_selector", "vs", "param"):
+        child = getattr(node, part, None)
+        if child is not None and not isinstance(child, str):
+            yield from selectors(child)
+    for child in getattr(node, "args", None) or ():
+        yield from selectors(child)
+
+
+def served() -> dict[str, tuple[str, ...]]:
+    """The labels of every metric that a scheduler serves, by name."""
+    names = [value for module in (metrics, api_health) for value in vars(module).values() if isinstance(value, Name)]
+    return {name.name: name.labels for name in names} | dict.fromkeys(PROCESS, ())
+
+
+@pytest.mark.parametrize("query", list(queries()))
+def test_a_query_is_about_metrics_and_labels_that_are_served(query: str) -> None:
+    known = served()
+    found = list(selectors(promql_parser.parse(query)))
+    assert found
+    for selector in found:
+        name = selector.name if selector.name in known else PARTS.sub("", selector.name)
+        assert name in known, f"{selector.name} is not served"
+        for matcher in selector.matchers.matchers:
+            assert matcher.name in known[name], f"{name} has no label {matcher.name}"
+    for words in re.findall(r"by \(([^)]*)\)", query):
+        labels = {label.strip() for label in words.split(",")}
+        assert any(labels <= {*known[PARTS.sub("", one.name)], "le"} for one in found), f"{query}: {labels}"
+
+
+def test_roles_of_the_chart_are_those_of_the_table() -> None:
+    command = [sys.executable, str(HOUSE / "tools" / "deploy" / "generate.py"), "--check", "--roles"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_dockerfile_is_clean() -> None:
+    hadolint = Path(sys.executable).parent / "hadolint"
+    done = subprocess.run([hadolint, HOUSE / "deploy" / "Dockerfile"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_chart_has_the_version_of_the_package() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
+    base = yaml.safe_load((HOUSE / "deploy" / "kustomize" / "base" / "kustomization.yaml").read_text())
+    assert base["images"][0]["newTag"] == __version__
