@@ -20,7 +20,7 @@ from fairlead.model.flow import Doc, Verb, Write
 from fairlead.model.kinds import CUSTOM_RESOURCE_DEFINITION, Kind, Registry
 from tests.kube.control_plane import ControlPlane, real_binary
 
-PATIENCE = 150.0
+PATIENCE = 200.0
 EVERYBODY = ("selfsubjectaccessreviews", "selfsubjectrulesreviews")
 """What every authenticated user may ask, by the role system:basic-user."""
 Right = tuple[str, str, str]

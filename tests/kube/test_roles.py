@@ -31,7 +31,7 @@ OURS, LESSER = "fairlead", "lesser"
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-leaderElection: {leaderElect: true, resourceName: fairlead, resourceNamespace: default}
+leaderElection: {resourceName: fairlead, resourceNamespace: default, leaseDuration: 120s, renewDeadline: 100s}
 clientConnection: {qps: 5000, burst: 5000}
 podMaxBackoffSeconds: 1
 profiles: [{schedulerName: fairlead}]

@@ -1,0 +1,168 @@
+"""In Volcano's place: the API server's audit log against the roles, right by right."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.model import kinds as k
+from fairlead.model.kinds import Kind
+from tests.e2e.scheduler_process import GANG_GATES
+from tests.kube.audited import Lab, fairlead, laboratory, refused, used_rights
+from tests.kube.contenders import node_document, pod_document
+from tests.kube.control_plane import ControlPlane, free_port
+from tests.kube.test_roles import (
+    CHECKED_WITHIN,
+    devices_are_given,
+    has_node,
+    installed_definitions,
+    ours,
+    the_port_asks,
+    volumes_are_chosen,
+)
+
+pytestmark = pytest.mark.kube
+
+VOLCANO = "volcano"
+
+CONF = """\
+actions: "enqueue, allocate, backfill, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+  - name: conformance
+- plugins:
+  - name: predicates
+    arguments:
+      predicate.DynamicResourceAllocationEnable: true
+  - name: capacity
+  - name: nodeorder
+"""
+
+
+def batch_job(name: str, replicas: int = 1, **spec: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "100m"}}}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    task = {"name": "w", "replicas": replicas, "template": template}
+    queue = {"schedulerName": VOLCANO, "queue": "default", "minAvailable": replicas}
+    return {"metadata": {"name": name}, "spec": {"tasks": [task], **queue, **spec}}
+
+
+async def finish(lab: Lab, *pods: str) -> None:
+    """What a kubelet does when all has gone well."""
+    for name in pods:
+        await lab.until(k.POD, name, has_node)
+        await lab.patch(k.POD, name, {"status": {"phase": "Succeeded"}}, subresource="status")
+
+
+async def command(lab: Lab, kind: Kind, name: str, action: str) -> None:
+    found = await lab.api.get(kind, "default" if kind.namespaced else "", name)
+    target = {"apiVersion": kind.api_version, "kind": kind.kind, "name": name, "uid": found["metadata"]["uid"]}
+    await lab.make(k.VC_COMMAND, {"metadata": {"name": f"{name}-{action.lower()}"}, "action": action, "target": target})
+
+
+async def batch_work_is_placed_and_preempted(lab: Lab) -> None:
+    for name, cpu in (("n0", "4"), ("n1", "4"), ("n2", "2")):  # there is room for three, and no node has it
+        await lab.make(k.NODE, node_document(name, cpu=cpu))
+    await lab.make(k.PRIORITY_CLASS, {"metadata": {"name": "high"}, "value": 1000})
+    await lab.make(k.PRIORITY_CLASS, {"metadata": {"name": "low"}, "value": 10})
+    replaceable = {"volcano.sh/preemptable": "true"}
+    for number in range(2):
+        low = ours(pod_document(f"low-{number}", cpu="3"), scheduler=VOLCANO, priorityClassName="low")
+        low["metadata"]["annotations"] = dict(replaceable)
+        await lab.make(k.POD, low)
+        await lab.until(k.POD, low["metadata"]["name"], has_node)
+        await lab.patch(k.POD, low["metadata"]["name"], {"status": {"phase": "Running"}}, subresource="status")
+    await lab.make(k.POD, ours(pod_document("urgent", cpu="3"), scheduler=VOLCANO, priorityClassName="high"))
+    await lab.until(k.POD, "urgent", has_node)
+
+
+async def gates_open_and_layouts_go(lab: Lab) -> None:
+    spec = {"minMember": 1, "queue": "default"}
+    await lab.make(k.VC_POD_GROUP, {"metadata": {"name": "gated"}, "spec": spec})
+    gate = "scheduling.volcano.sh/queue-allocation-gate"
+    pod = ours(pod_document("gated", cpu="1m"), scheduler=VOLCANO, schedulingGates=[{"name": gate}])
+    pod["metadata"]["annotations"] = {gate: "true", "scheduling.k8s.io/group-name": "gated"}
+    await lab.make(k.POD, pod)
+    await lab.until(k.POD, "gated", has_node)
+    await lab.make(k.NODE, node_document("numa", cpu="1"))
+    policies = {"CPUManagerPolicy": "static", "TopologyManagerPolicy": "none"}
+    layout = {"policies": policies, "numares": {"cpu": {"allocatable": "0", "capacity": 1}}, "cpuDetail": {}}
+    await lab.make(k.VC_NUMATOPOLOGY, {"metadata": {"name": "numa"}, "spec": layout})
+    await asyncio.sleep(1)
+    await lab.delete(k.NODE, "numa")
+    await lab.until_used(VOLCANO, ("nodeinfo.volcano.sh", "numatopologies", "delete"))
+
+
+async def jobs_run_and_are_cleared_away(lab: Lab) -> None:
+    claim = {
+        "mountPath": "/data",
+        "volumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    plugins = {"svc": [], "ssh": [], "env": []}
+    await lab.make(k.VC_JOB, batch_job("train", 2, plugins=plugins, volumes=[claim], ttlSecondsAfterFinished=1))
+    await lab.until(k.VC_POD_GROUP, (await group_of(lab, "train")), lambda doc: True)
+    resized = batch_job("train", 3)["spec"]["tasks"]
+    await lab.patch(k.VC_JOB, "train", {"spec": {"tasks": resized, "minAvailable": 2}})
+    await lab.until_used(VOLCANO, ("", "configmaps", "patch"), ("", "pods", "create"))
+    await command(lab, k.VC_JOB, "train", "AbortJob")
+    await lab.until_used(VOLCANO, ("", "secrets", "delete"), ("bus.volcano.sh", "commands", "delete"))
+    await lab.make(k.VC_JOB, batch_job("short", ttlSecondsAfterFinished=0))
+    await finish(lab, "short-w-0")
+    await lab.until_used(VOLCANO, ("batch.volcano.sh", "jobs", "delete"))
+
+
+async def group_of(lab: Lab, job: str) -> str:
+    found = await lab.api.get(k.VC_JOB, "default", job)
+    return f"{job}-{found['metadata']['uid']}"
+
+
+async def flows_and_timetables_make_jobs(lab: Lab) -> None:
+    await lab.make(k.VC_JOB_TEMPLATE, {"metadata": {"name": "step"}, "spec": batch_job("step")["spec"]})
+    flow = {"flows": [{"name": "step"}], "jobRetainPolicy": "delete"}
+    await lab.make(k.VC_JOB_FLOW, {"metadata": {"name": "flow"}, "spec": flow})
+    await finish(lab, "flow-step-w-0")
+    cron = {"schedule": "* * * * *", "jobTemplate": {"spec": batch_job("tick")["spec"]}}
+    await lab.make(k.VC_CRON_JOB, {"metadata": {"name": "tick"}, "spec": cron})
+    await lab.make(k.VC_QUEUE, {"metadata": {"name": "closing"}, "spec": {"weight": 1}})
+    await lab.until(k.VC_QUEUE, "closing", lambda doc: (doc.get("status") or {}).get("state") == "Open")
+    await command(lab, k.VC_QUEUE, "closing", "CloseQueue")
+    await lab.until(k.VC_QUEUE, "closing", lambda doc: doc["status"]["state"] == "Closed")
+    wanted = [("flow.volcano.sh", "jobtemplates/status"), ("flow.volcano.sh", "jobflows/status")]
+    wanted += [("batch.volcano.sh", "cronjobs/status")]
+    await lab.until_used(VOLCANO, *((group, resource, "patch") for group, resource in wanted))
+
+
+async def test_in_volcanos_place_all_that_is_granted_is_used(tmp_path: Path) -> None:
+    plane = ControlPlane(
+        tmp_path, gates=GANG_GATES, runtime_config="scheduling.k8s.io/v1alpha2=true", accounts=(VOLCANO,), audited=True
+    )
+    conf, port = tmp_path / "volcano-scheduler.conf", free_port()
+    conf.write_text(CONF)
+    async with laboratory(plane) as lab:
+        await asyncio.to_thread(installed_definitions, lab)
+        await lab.define(k.X_POD_GROUP)
+        granted = await lab.bind_roles("volcano", VOLCANO, lease=("default", "fairlead"))
+        flags = (
+            "--volcano-only", "--volcano-conf", str(conf), "--volcano-controllers", "--schedule-period", "200ms",
+            "--feature-gates", "SchedulingGatesQueueAdmission=true", "--bind-address", "0.0.0.0",
+            "--secure-port", str(port), "--leader-elect-resource-name", "fairlead",
+            "--leader-elect-resource-namespace", "default", "--kube-api-qps=-1",
+            "--leader-elect-lease-duration", "120s", "--leader-elect-renew-deadline", "100s",
+        )  # fmt: skip
+        with fairlead(lab, VOLCANO, "scheduler", *flags) as log:
+            await batch_work_is_placed_and_preempted(lab)
+            await gates_open_and_layouts_go(lab)
+            await jobs_run_and_are_cleared_away(lab)
+            await flows_and_timetables_make_jobs(lab)
+            await volumes_are_chosen(lab, VOLCANO)
+            await devices_are_given(lab, VOLCANO)
+            await the_port_asks(lab, port, VOLCANO)
+        assert refused(plane, VOLCANO) == set()
+        assert "this account may do all that is needed" in log.read_text()
+        assert used_rights(plane, VOLCANO) | CHECKED_WITHIN == granted
