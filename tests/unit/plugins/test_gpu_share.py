@@ -12,7 +12,7 @@ from fairlead.engine.cycle.attempt import Committed, attempt
 from fairlead.engine.cycle.placement import Search
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
-from fairlead.lab.fragmentation.policies import FGD_BEST_FIT, POLICY_NAMES, policy_profile
+from fairlead.lab.fragmentation.policies import FGD_CPU_FIT, POLICY_NAMES, policy_profile
 from fairlead.lab.fragmentation.run import FirstOfEquals
 from fairlead.lab.fragmentation.trace import TraceNode, TracePod, arrivals
 from fairlead.model import kinds
@@ -192,7 +192,7 @@ def test_scores_in_columns_are_those_of_a_plain_loop(request_: GpuRequest) -> No
             assert scores[row] == plain_score(free, int(cpu[row]) - 1000, models[row % 2], request_)
 
 
-@pytest.mark.parametrize("policy", [*POLICY_NAMES, FGD_BEST_FIT])
+@pytest.mark.parametrize("policy", [*POLICY_NAMES, FGD_CPU_FIT])
 def test_no_gpu_is_given_twice(policy: str) -> None:
     rng = Random(3)
     world = GpuCluster(*(node(f"n{i}", gpus=rng.choice([1, 2, 4]), cpu=32000) for i in range(6)), policy=policy)
@@ -204,10 +204,10 @@ def test_no_gpu_is_given_twice(policy: str) -> None:
     world.cluster.check()
 
 
-def test_ties_of_fgd_go_to_the_node_that_is_left_with_the_least() -> None:
+def test_ties_of_pods_without_gpus_go_to_the_node_that_is_left_with_the_least() -> None:
     """Two nodes without GPUs are equal to FGD; the smaller one takes a pod without GPUs."""
     by_name = GpuCluster(node("a", gpus=0, cpu=64000), node("b", gpus=0, cpu=8000))
-    by_fit = GpuCluster(node("a", gpus=0, cpu=64000), node("b", gpus=0, cpu=8000), policy=FGD_BEST_FIT)
+    by_fit = GpuCluster(node("a", gpus=0, cpu=64000), node("b", gpus=0, cpu=8000), policy=FGD_CPU_FIT)
     assert (by_name.node_of(NO_GPU), by_fit.node_of(NO_GPU)) == ("a", "b")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from fairlead.lab.fragmentation.policies import FGD, FGD_BEST_FIT
+from fairlead.lab.fragmentation.policies import FGD, FGD_CPU_FIT
 from fairlead.lab.fragmentation.run import place_all, unallocated_at_full_arrival
 from fairlead.lab.fragmentation.trace import arrivals, read_nodes, read_pods
 
@@ -27,9 +27,9 @@ def paired_run(nodes: Path, pods: Path, seed: int) -> PairedRun:
     coming = arrivals(trace, listed, Random(seed))
     left = {
         policy: unallocated_at_full_arrival(place_all(policy, listed, trace, coming, seed))
-        for policy in (FGD, FGD_BEST_FIT)
+        for policy in (FGD, FGD_CPU_FIT)
     }
-    return PairedRun(seed, left[FGD], left[FGD_BEST_FIT])
+    return PairedRun(seed, left[FGD], left[FGD_CPU_FIT])
 
 
 def gains(runs: Sequence[PairedRun]) -> list[float]:

@@ -33,10 +33,11 @@ _POLICIES: Mapping[str, PluginMaker] = {
 }
 POLICY_NAMES = tuple(_POLICIES)
 RANDOM, FGD = "01-Random", "06-FGD"
-FGD_BEST_FIT = "FGD-BestFit"
-"""Our own: FGD's whole numbers make many ties; the node that is left with the least takes them, not the first name."""
-_OWN: Mapping[str, PluginMaker] = {FGD_BEST_FIT: lambda typical: (*_fgd(typical), BestFitScore())}
-_WEIGHTS = {FGD_BEST_FIT: {"FGDScore": 1000, "BestFitScore": 1}}
+FGD_CPU_FIT = "FGD-CpuFit"
+"""Our own: FGD's whole numbers make many ties. Of pods without GPUs, the node that is left with the least takes them;
+of others the first by name, which keeps GPUs of a model together."""
+_OWN: Mapping[str, PluginMaker] = {FGD_CPU_FIT: lambda typical: (*_fgd(typical), BestFitScore(only_without_gpu=True))}
+_WEIGHTS = {FGD_CPU_FIT: {"FGDScore": 1000, "BestFitScore": 1}}
 
 
 def policy_profile(name: str, typical: Sequence[TypicalPod]) -> Profile:
