@@ -127,7 +127,7 @@ class EmbeddedCluster:
             credentials = Credentials.kept_in(options.data, now=self._clock.now(), hosts=hosts)
         else:
             credentials = Credentials.generate(now=self._clock.now(), hosts=hosts)
-        self.store = Store(clock=self._clock.now, rng=Random(), journal=journal)
+        self.store = Store(clock=self._clock.now, rng=Random(), journal=journal, quirks=self._quirks())
         if options.snapshot is not None:
             from fairlead.cli.snapshot import restored_into
 
@@ -145,9 +145,12 @@ class EmbeddedCluster:
             clock=self._clock, names=self.options.controllers,
             volcano_names=("volcano",) if self._volcano is None else self._volcano.options.scheduler_names,
             attendance=self._attendance(),
-            on_step=self._observation.after_step, on_turn=self._observation.after_turn,
-            quirks=Quirks.of(compatible=self._volcano is not None and self._volcano.compatible),
+            on_step=self._observation.after_step, on_turn=self._observation.after_turn, quirks=self._quirks(),
         )  # fmt: skip
+
+    def _quirks(self) -> Quirks:
+        volcano = None if self.options.assembly is None else self.options.assembly.volcano
+        return Quirks.of(compatible=volcano is not None and volcano.compatible)
 
     def _cards(self, assembly: SchedulerAssembly) -> Doc | None:
         where = assembly.card_config_map

@@ -363,6 +363,36 @@ class Quirks:
         "terminated runs of a CronJob are never cleaned up",
         "they count as failed runs",
     )
+    refuses_unlimited_restarts: bool = quirk(
+        JOBS,
+        "a task's `maxRetry: -1` (no limit) is understood by the controller and refused by the API",
+        "accepted",
+    )
+    exit_code_actions_unchecked: bool = quirk(
+        JOBS,
+        "the action of an exitCode policy is not checked; an unknown word acts as a sync, or as a kill",
+        "refused, as it is beside an event",
+    )
+    groups_in_inner_queues: bool = quirk(
+        JOBS,
+        "PodGroups are accepted in root and in queues with children, where Jobs are refused",
+        "refused",
+    )
+    templates_unchecked: bool = quirk(
+        JOBS,
+        "a CronJob or JobTemplate whose Job would be refused is stored, and every run of it fails",
+        "refused with the words that its Job would be refused with",
+    )
+    queue_goes_under_its_jobs: bool = quirk(
+        JOBS,
+        "a queue can be deleted while PodGroups are in it; every sync of their Jobs fails until the Job is terminated",
+        "refused",
+    )
+    flow_probes_ignored_silently: bool = quirk(
+        JOBS,
+        "probes and patches of a JobFlow are stored and never looked at",
+        "the same, with a warning to whoever sends them",
+    )
 
     @classmethod
     def of(cls, *, compatible: bool) -> Quirks:

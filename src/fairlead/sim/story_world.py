@@ -18,7 +18,7 @@ from fairlead.controllers.writes import delete, namespaced_name
 from fairlead.model import kinds as k
 from fairlead.model.flow import Change, Doc, DocView, Happened, PatchType, Reply, Verb, Watch, Write
 from fairlead.model.keys import KeyPair
-from fairlead.model.quirks import ORIGINAL
+from fairlead.model.quirks import ORIGINAL, Quirks
 from fairlead.model.times import timestamp
 from fairlead.runtime.virtual import VirtualClock, VirtualRuntime
 
@@ -106,13 +106,13 @@ def _keys() -> KeyPair:
 
 
 class StoryWorld:
-    def __init__(self, namespace: str, make_scheduler: MakeScheduler) -> None:
+    def __init__(self, namespace: str, make_scheduler: MakeScheduler, *, quirks: Quirks = ORIGINAL) -> None:
         self.namespace = namespace
         clock = VirtualClock(_START)
-        self.store = Store(clock=clock, rng=Random(0), all_webhooks=True)
+        self.store = Store(clock=clock, rng=Random(0), all_webhooks=True, quirks=quirks)
         self._kubelet = _StoryKubelet(self.store)
         names = [name for name in ALL_CONTROLLERS if name not in _NOT_THERE] + ["job-controller"]
-        keepers = housekeepers(self.store, names=names, quirks=ORIGINAL, make_keys=_keys)
+        keepers = housekeepers(self.store, names=names, quirks=quirks, make_keys=_keys)
         self._runtime = VirtualRuntime(
             self.store, [*keepers, _Sessions(make_scheduler(self.store)), self._kubelet], clock=clock, seed=1
         )

@@ -31,6 +31,12 @@ from fairlead.api.admission.pod_updates import check_pod_update
 from fairlead.api.admission.pods import check_pod_spec
 from fairlead.api.admission.problems import ValidationProblems
 from fairlead.api.admission.volcano_flows import admit_queue_of_group
+from fairlead.api.admission.volcano_repairs import (
+    admit_queue_going,
+    admit_repaired,
+    warnings_about,
+    with_allowed_limits,
+)
 from fairlead.api.admission.workload_defaults import WORKLOAD_DEFAULTS
 from fairlead.api.admission.workloads import WORKLOAD_RULES, WORKLOAD_STEPS
 from fairlead.api.custom.definitions import check_definition, check_definition_step, default_definition
@@ -39,6 +45,7 @@ from fairlead.api.custom.structural import default_defined
 from fairlead.api.store.conversion import convert
 from fairlead.api.store.schema import is_custom, struct_of
 from fairlead.model import kinds as k
+from fairlead.model.quirks import FIXED, Quirks
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc, DocView
@@ -60,9 +67,10 @@ _STEPS: dict[Kind, Callable[[ValidationProblems, Doc, Doc], None]] = {
 class Admission:
     """Defaults and rules for every kind; kinds without any pass as they are."""
 
-    def __init__(self, view: DocView, *, all_webhooks: bool = False) -> None:
-        """`all_webhooks` are those of Volcano that it leaves off unless asked: the queue of a PodGroup must be open."""
-        self._view = view
+    def __init__(self, view: DocView, *, all_webhooks: bool = False, quirks: Quirks = FIXED) -> None:
+        """`all_webhooks` are those of Volcano that it leaves off unless asked: the queue of a PodGroup must be open.
+        `quirks` are what its webhooks let pass though they should not."""
+        self._view, self._quirks = view, quirks
         self._all_webhooks = all_webhooks
         self._pods = PodAdmission(view)
 
@@ -76,9 +84,10 @@ class Admission:
         prepared = default(kind, strategy.prepare_create(kind, doc))
         if hooks.mutate is not None:
             prepared = hooks.mutate(self._view, prepared, None)
-        check(spoken, prepared)
+        check(spoken, with_allowed_limits(kind, prepared, self._quirks))
         if self._all_webhooks and kind is k.VC_POD_GROUP:
             admit_queue_of_group(self._view, prepared)
+        admit_repaired(self._view, kind, prepared, None, self._quirks)
         if hooks.admit is not None:
             hooks.admit(self._view, spoken, prepared, None)
         return prepared
@@ -97,9 +106,10 @@ class Admission:
         if hooks.mutate is not None:
             prepared = hooks.mutate(self._view, prepared, old)
         prepared = strategy.prepare_update(kind, prepared, old)
-        _check_update(spoken, prepared, old)
+        _check_update(spoken, with_allowed_limits(kind, prepared, self._quirks), old)
         if hooks.admit is not None:
             hooks.admit(self._view, spoken, prepared, old)
+        admit_repaired(self._view, kind, prepared, old, self._quirks)
         return prepared
 
     def delete(self, kind: Kind, name: str) -> None:
@@ -107,6 +117,12 @@ class Admission:
         release = HOOKS.get(kind, NO_HOOKS).release
         if release is not None:
             release(self._view, name)
+        if kind is k.VC_QUEUE:
+            admit_queue_going(self._view, name, self._quirks)
+
+    def warnings(self, kind: Kind, doc: Doc) -> list[str]:
+        """What whoever sends a document should know, though it is accepted."""
+        return list(warnings_about(kind, doc, self._quirks))
 
     def _update_status(self, kind: Kind, new: Doc, old: Doc) -> Doc:
         prepared = strategy.prepare_status(kind, new, old)

@@ -11,4 +11,5 @@ class Denied(BadRequest):
     reason = ""
 
     def __init__(self, webhook: str, why: str) -> None:
+        self.why = why
         super().__init__(f'admission webhook "{webhook}" denied the request: {why}')

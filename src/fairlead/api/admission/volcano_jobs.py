@@ -32,7 +32,7 @@ _DEFAULT_RETRIES = 3
 _EVENTS = (
     "*", "PodFailed", "PodEvicted", "PodPending", "Unknown", "TaskCompleted", "TaskFailed", "JobUpdated",
 )  # fmt: skip
-_ACTIONS = (
+ACTIONS = (
     "AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "TerminateJob", "CompleteJob",
     "ResumeJob",
 )  # fmt: skip
@@ -274,7 +274,7 @@ def _policy_complaint(policies: Any, path: str) -> str:
         return ""
     head = f"{len(faults)} error{'s' if len(faults) > 1 else ''} occurred:\n"
     body = "".join(f"\t* {fault}\n" for fault in faults)
-    return f"{head}{body}\n valid events are {_listed(_EVENTS)}, valid actions are {_listed(_ACTIONS)};"
+    return f"{head}{body}\n valid events are {_listed(_EVENTS)}, valid actions are {_listed(ACTIONS)};"
 
 
 def _policy_faults(policies: Any, path: str) -> Iterator[str]:
@@ -303,7 +303,7 @@ def _policy_fault(policy: Doc, path: str, events: set[str], codes: set[int]) -> 
         if event not in _EVENTS:
             return f"{path}: Invalid value: {worded(event)}: invalid policy event"
         action = policy.get("action") or ""
-        if action not in _ACTIONS:
+        if action not in ACTIONS:
             return f"{path}: Invalid value: {worded(action)}: invalid policy action"
         if event in events:
             return f"duplicate event {event}  across different policy"

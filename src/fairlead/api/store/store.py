@@ -33,6 +33,7 @@ from fairlead.api.store.verbs import VerbOutcome, Verbs
 from fairlead.errors import Gone, NotFound
 from fairlead.model.flow import Doc, Verb, Watch, Write
 from fairlead.model.kinds import Kind, Registry
+from fairlead.model.quirks import FIXED, Quirks
 
 if TYPE_CHECKING:
     from fairlead.api.store.journal import Journal
@@ -66,6 +67,7 @@ class Store:
         limits: RetentionLimits | None = None,
         decoded: int = DECODED_DOCUMENTS,
         all_webhooks: bool = False,
+        quirks: Quirks = FIXED,
     ) -> None:
         self.registry = registry or Registry()
         self._clock, self._journal = clock, journal
@@ -81,7 +83,7 @@ class Store:
         if journal is not None:
             self._commits.version = load(journal, self.registry, catalog, self._loaded)
         self._history.begin(self._commits.version)
-        self._verbs = Verbs(self, clock=clock, rng=rng, all_webhooks=all_webhooks)
+        self._verbs = Verbs(self, clock=clock, rng=rng, all_webhooks=all_webhooks, quirks=quirks)
         self._definitions = DefinitionCleanup(self._table, catalog, delete=self._delete, change=self._decided)
         with self.batch():
             for write in first_objects():

@@ -46,6 +46,7 @@ from fairlead.api.store.subresources import SCALE, bound, scale_of, scaled
 from fairlead.errors import BadRequest, Forbidden, Invalid, MethodNotAllowed, NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Verb
+from fairlead.model.quirks import FIXED, Quirks
 from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
@@ -85,10 +86,16 @@ class VerbOutcome:
 
 class Verbs:
     def __init__(
-        self, store: Store, *, clock: Callable[[], float], rng: Random, all_webhooks: bool = False
-    ) -> None:  # fmt: skip
+        self,
+        store: Store,
+        *,
+        clock: Callable[[], float],
+        rng: Random,
+        all_webhooks: bool = False,
+        quirks: Quirks = FIXED,
+    ) -> None:
         self._store, self._clock, self._rng = store, clock, rng
-        self._admission = Admission(store, all_webhooks=all_webhooks)
+        self._admission = Admission(store, all_webhooks=all_webhooks, quirks=quirks)
         self._owners = Owners(clock, store.registry.by_kind)
 
     def decide(self, write: Write, warnings: list[str] | None = None) -> VerbOutcome:
@@ -354,6 +361,8 @@ class Verbs:
                 raise schema.strict_error(kind, unknown)
             if validation == "Warn" and warnings is not None:
                 warnings += [f'unknown field "{path}"' for path in unknown]
+        if warnings is not None:
+            warnings += self._admission.warnings(kind, doc)
         if kind.stored_as is None:
             return doc
         stored = convert(doc, kind, kind.storage)

@@ -1,0 +1,104 @@
+"""What Volcano's webhooks let pass: refused here by default, kept with the original's quirks."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from fairlead.api.admission.volcano_denial import Denied
+from fairlead.api.store.store import Store
+from fairlead.errors import Invalid
+from fairlead.model import kinds as k
+from fairlead.model.flow import Doc, PatchType, Verb, Write
+from fairlead.model.quirks import FIXED, ORIGINAL, Quirks
+
+
+def store(quirks: Quirks = FIXED) -> Store:
+    made = Store(clock=lambda: 0.0, rng=Random(1), quirks=quirks)
+    for name, parent in (("root", ""), ("default", "root"), ("inner", "root"), ("leaf", "inner")):
+        create(
+            made,
+            k.VC_QUEUE,
+            {"metadata": {"name": name}, "spec": {"weight": 1, **({"parent": parent} if parent else {})}},
+        )
+        state(made, name, "Open")
+    return made
+
+
+def create(target: Store, kind: Any, doc: Doc, warnings: list[str] | None = None) -> Doc:
+    namespace = "default" if kind.namespaced else ""
+    body = {"apiVersion": kind.api_version, "kind": kind.kind, **doc}
+    return target.perform(Write(Verb.CREATE, kind, namespace, doc["metadata"]["name"], body=body), warnings=warnings)
+
+
+def state(target: Store, name: str, word: str) -> None:
+    body = {"status": {"state": word}}
+    target.perform(Write(Verb.PATCH, k.VC_QUEUE, "", name, body=body, subresource="status", patch_type=PatchType.MERGE))
+
+
+def spec(**task: Any) -> Doc:
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "x"}]}}
+    return {"tasks": [{"name": "w", "replicas": 1, "template": template, **task}]}
+
+
+def job(**task: Any) -> Doc:
+    return {"metadata": {"name": "job"}, "spec": spec(**task)}
+
+
+def test_a_task_may_restart_without_limit() -> None:
+    assert create(store(), k.VC_JOB, job(maxRetry=-1))["spec"]["tasks"][0]["maxRetry"] == -1
+    with pytest.raises(Invalid, match="should be greater than or equal to 0"):
+        create(store(ORIGINAL), k.VC_JOB, job(maxRetry=-1))
+    with pytest.raises(Invalid, match="should be greater than or equal to 0"):
+        create(store(), k.VC_JOB, job(maxRetry=-2))
+
+
+def test_the_action_of_an_exit_code_must_be_one() -> None:
+    odd = job(policies=[{"exitCode": 3, "action": "Dance"}])
+    with pytest.raises(Denied, match=r'spec.tasks.policies: Invalid value: "Dance": invalid policy action'):
+        create(store(), k.VC_JOB, odd)
+    create(store(ORIGINAL), k.VC_JOB, odd)
+
+
+@pytest.mark.parametrize("queue", ["root", "inner"])
+def test_only_queues_without_children_take_pod_groups(queue: str) -> None:
+    group = {"metadata": {"name": "g"}, "spec": {"minMember": 1, "queue": queue}}
+    with pytest.raises(Denied, match="only a queue without children takes PodGroups"):
+        create(store(), k.VC_POD_GROUP, group)
+    create(store(ORIGINAL), k.VC_POD_GROUP, group)
+
+
+def test_a_queue_stays_while_groups_are_in_it() -> None:
+    for quirks in (FIXED, ORIGINAL):
+        target = store(quirks)
+        create(target, k.VC_POD_GROUP, {"metadata": {"name": "g"}, "spec": {"minMember": 1, "queue": "leaf"}})
+        going = Write(Verb.DELETE, k.VC_QUEUE, "", "leaf")
+        if quirks is FIXED:
+            with pytest.raises(Denied, match="it has 1 PodGroups: default/g"):
+                target.perform(going)
+            target.perform(Write(Verb.DELETE, k.VC_POD_GROUP, "default", "g"))
+        target.perform(going)
+
+
+@pytest.mark.parametrize("kind", [k.VC_CRON_JOB, k.VC_JOB_TEMPLATE])
+def test_a_template_whose_job_would_be_refused_is(kind: Any) -> None:
+    bad = {**spec(), "minAvailable": 9, "queue": "not-there-yet"}
+    body = {"schedule": "* * * * *", "jobTemplate": {"spec": bad}} if kind is k.VC_CRON_JOB else bad
+    doc = {"metadata": {"name": "t"}, "spec": body}
+    with pytest.raises(Denied, match="its Job would be refused: job 'minAvailable' should not be greater"):
+        create(store(), kind, doc)
+    create(store(ORIGINAL), kind, doc)
+    bad.pop("minAvailable")
+    create(store(), kind, doc)
+
+
+def test_probes_and_patches_of_flows_are_warned_about() -> None:
+    probe = {"taskStatusList": [{"taskName": "t", "phase": "Running"}]}
+    flows = [{"name": "a", "patch": {"spec": {}}}, {"name": "b", "dependsOn": {"targets": ["a"], "probe": probe}}]
+    doc = {"metadata": {"name": "f"}, "spec": {"flows": flows, "jobRetainPolicy": "retain"}}
+    for quirks, count in ((FIXED, 2), (ORIGINAL, 0)):
+        warnings: list[str] = []
+        create(store(quirks), k.VC_JOB_FLOW, doc, warnings)
+        assert len([one for one in warnings if "not acted on" in one]) == count
