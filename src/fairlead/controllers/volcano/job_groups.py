@@ -28,32 +28,62 @@ def find_group(view: DocView, job: Doc) -> Doc | None:
     return view.get(VC_POD_GROUP, namespace, group_name(job)) or view.get(VC_POD_GROUP, namespace, name)
 
 
-def build_group(view: DocView, job: Doc, quirks: Quirks) -> Doc:
-    metadata: Doc = {
-        "namespace": job["metadata"]["namespace"],
-        "name": group_name(job),
-        "ownerReferences": [owner_reference(VC_JOB, job)],
-    }
-    for field in ("annotations", "labels"):
-        if job["metadata"].get(field):
-            metadata[field] = dict(job["metadata"][field])
-    return {
-        "apiVersion": VC_POD_GROUP.api_version,
-        "kind": VC_POD_GROUP.kind,
-        "metadata": metadata,
-        "spec": _group_spec(view, job, quirks),
-        "status": {"phase": "Pending"},
-    }
+def pending_text(job: Doc, group: Doc | None) -> str:
+    """What the latest true condition of a PodGroup says against its start; empty if nothing does."""
+    conditions = ((group or {}).get("status") or {}).get("conditions") or ()
+    latest = next((one for one in reversed(conditions) if one.get("status") == "True"), None)
+    if latest is None or latest.get("type") == "Scheduled":
+        return ""
+    place = f"{job['metadata']['namespace']}:{job['metadata']['name']}"
+    return f"PodGroup {place} {str(latest.get('type')).lower()}, reason: {latest.get('message') or ''}"
 
 
-def group_changes(view: DocView, job: Doc, group: Doc, quirks: Quirks) -> Doc:
-    """What an existing PodGroup's spec has to follow of the Job's, as a merge patch; empty if nothing."""
-    wanted, known = _group_spec(view, job, quirks), group.get("spec") or {}
-    changed = {}
-    for field in _FOLLOWED:
-        if wanted.get(field) != known.get(field):
-            changed[field] = _replacing(known.get(field), wanted.get(field))
-    return changed
+class JobGroups:
+    """PodGroups as Jobs want them. A spec is worked out once for each spec of a Job, because every sync asks for it."""
+
+    def __init__(self, view: DocView, quirks: Quirks) -> None:
+        self._view, self._quirks = view, quirks
+        self._known: dict[str, tuple[Doc, Doc]] = {}  # uid of a Job -> its spec, and that of its PodGroup
+
+    def forget(self, uid: str | None = None) -> None:
+        """A Job is gone; without a uid: the values of priority classes have changed."""
+        if uid is None:
+            self._known.clear()
+        else:
+            self._known.pop(uid, None)
+
+    def build(self, job: Doc) -> Doc:
+        metadata: Doc = {
+            "namespace": job["metadata"]["namespace"],
+            "name": group_name(job),
+            "ownerReferences": [owner_reference(VC_JOB, job)],
+        }
+        for field in ("annotations", "labels"):
+            if job["metadata"].get(field):
+                metadata[field] = dict(job["metadata"][field])
+        return {
+            "apiVersion": VC_POD_GROUP.api_version,
+            "kind": VC_POD_GROUP.kind,
+            "metadata": metadata,
+            "spec": self._spec(job),
+            "status": {"phase": "Pending"},
+        }
+
+    def changes(self, job: Doc, group: Doc) -> Doc:
+        """What an existing PodGroup's spec has to follow of the Job's, as a merge patch; empty if nothing."""
+        wanted, known = self._spec(job), group.get("spec") or {}
+        changed = {}
+        for field in _FOLLOWED:
+            if wanted.get(field) != known.get(field):
+                changed[field] = _replacing(known.get(field), wanted.get(field))
+        return changed
+
+    def _spec(self, job: Doc) -> Doc:
+        uid, spec = job["metadata"]["uid"], job["spec"]
+        known = self._known.get(uid)
+        if known is None or (known[0] is not spec and known[0] != spec):
+            known = self._known[uid] = (spec, _group_spec(self._view, job, self._quirks))
+        return known[1]
 
 
 def _replacing(known: object, wanted: object) -> object:

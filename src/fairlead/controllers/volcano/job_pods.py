@@ -6,7 +6,6 @@ still in the way of the new one. Invariant: a JobPod is as new as the newest cha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -77,11 +76,32 @@ class JobRequest:
     """The action was put off for so many seconds, which are over."""
 
 
+@dataclass(slots=True)
+class TaskTally:
+    """Of the pods of one task: how many have succeeded, and how often those restarted that have not ended. It is kept
+    up to date pod by pod, because every change of a pod asks for it."""
+
+    succeeded: int = 0
+    restarts: int = 0
+
+    def count(self, pod: JobPod, sign: int) -> None:
+        self.succeeded += sign * (pod.phase == "Succeeded")
+        self.restarts += sign * (pod.restarts if pod.phase in ("Running", "Pending") else 0)
+
+
 class JobPods:
     """JobPods by Job and name."""
 
     def __init__(self) -> None:
         self._pods: dict[Key, dict[str, JobPod]] = {}
+        self._tallies: dict[Key, dict[str, TaskTally]] = {}
+
+    def tally(self, pod: JobPod) -> TaskTally:
+        """That of the pod's task."""
+        return self._tallies.get(pod.job, {}).get(pod.task) or TaskTally()
+
+    def _count(self, pod: JobPod, sign: int) -> None:
+        self._tallies.setdefault(pod.job, {}).setdefault(pod.task, TaskTally()).count(pod, sign)
 
     def of(self, job: Key) -> dict[str, JobPod]:
         return self._pods.get(job, {})
@@ -99,10 +119,14 @@ class JobPods:
         old = siblings.get(metadata["name"])
         if new is not None:
             siblings[new.name] = new
+            self._count(new, 1)
         elif old is not None and old.uid == metadata["uid"]:
             del siblings[old.name]
+        if old is not None and siblings.get(old.name) is not old:
+            self._count(old, -1)
         if not siblings:
             del self._pods[job]
+            self._tallies.pop(job, None)
         return old, new
 
     def _knows(self, doc: Doc) -> bool:
@@ -167,7 +191,7 @@ def _number(text: str | None) -> int | None:
 
 
 def request_for(
-    old: JobPod | None, new: JobPod | None, task: Doc, siblings: Iterable[JobPod], quirks: Quirks
+    old: JobPod | None, new: JobPod | None, task: Doc, tally: TaskTally, quirks: Quirks
 ) -> JobRequest | None:  # fmt: skip
     """What a change of a pod tells its Job. `task` is the pod's task in the Job's spec, empty if there is none."""
     pod = new or old
@@ -178,9 +202,9 @@ def request_for(
     elif new is None:
         event = POD_EVICTED
     elif old is None or old.uid != new.uid:
-        event = _first_event(new, task, siblings, quirks)
+        event = _first_event(new, task, tally, quirks)
     else:
-        event = _event_of_update(old, new, task, siblings)
+        event = _event_of_update(old, new, task, tally)
     return JobRequest(
         event=event,
         task=pod.task,
@@ -193,29 +217,26 @@ def request_for(
     )
 
 
-def _first_event(pod: JobPod, task: Doc, siblings: Iterable[JobPod], quirks: Quirks) -> str:
+def _first_event(pod: JobPod, task: Doc, tally: TaskTally, quirks: Quirks) -> str:
     """Of a pod that was not known. The repaired controller, started anew, still hears what has happened to it."""
     if quirks.commands_deleted_first or pod.phase == "Pending":
         return POD_PENDING
-    return _event_of_update(replace(pod, phase=""), pod, task, siblings)
+    return _event_of_update(replace(pod, phase=""), pod, task, tally)
 
 
-def _event_of_update(old: JobPod, new: JobPod, task: Doc, siblings: Iterable[JobPod]) -> str:
+def _event_of_update(old: JobPod, new: JobPod, task: Doc, tally: TaskTally) -> str:
     if new.phase == "Failed" and old.phase != "Failed":
         return POD_FAILED
     if new.phase == "Succeeded" and old.phase != "Succeeded":
-        succeeded = sum(pod.task == new.task and pod.phase == "Succeeded" for pod in siblings)
-        return TASK_COMPLETED if task and succeeded >= int(task.get("replicas") or 0) else OUT_OF_SYNC_EVENT
+        return TASK_COMPLETED if task and tally.succeeded >= int(task.get("replicas") or 0) else OUT_OF_SYNC_EVENT
     if new.phase in ("Running", "Pending"):
         if old.phase != new.phase:
             return POD_RUNNING if new.phase == "Running" else POD_PENDING
-        if task and _restarted_too_often(new.task, task, siblings):
+        if task and _restarted_too_often(task, tally):
             return TASK_FAILED
     return OUT_OF_SYNC_EVENT
 
 
-def _restarted_too_often(name: str, task: Doc, siblings: Iterable[JobPod]) -> bool:
+def _restarted_too_often(task: Doc, tally: TaskTally) -> bool:
     limit = int(task.get("maxRetry") or _DEFAULT_RESTARTS)
-    if limit < 0:
-        return False
-    return sum(pod.restarts for pod in siblings if pod.task == name and pod.phase in ("Running", "Pending")) >= limit
+    return tally.restarts >= limit if limit >= 0 else False

@@ -32,6 +32,8 @@ class JobWork:
     requests: list[JobRequest]
     tries: int = 0
     due: float = 0.0
+    gave_up: str = ""
+    """The action that failed too often, if this is what comes of it."""
 
 
 @dataclass(slots=True)
@@ -116,7 +118,7 @@ class JobRequests:
         delay = min(_FIRST_RETRY * 2.0**work.tries, _LONGEST_RETRY)
         again = replace(work, tries=work.tries + 1, due=now + delay)
         if again.tries > _MOST_TRIES:
-            again = JobWork(TERMINATE_JOB, [JobRequest(action=TERMINATE_JOB)], due=again.due)
+            again = JobWork(TERMINATE_JOB, [JobRequest(action=TERMINATE_JOB)], due=again.due, gave_up=work.action)
         waiting = self._jobs.setdefault(key, _Waiting())
         waiting.failed = again
         waiting.requests.pop(JobRequest(), None)  # the second pass of a sync that failed: the retry is its first

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from fairlead.controllers.volcano.job_pod_builder import wanted_names
-from fairlead.controllers.volcano.job_pods import POD_EVICTED, TASK_COMPLETED, JobPod, JobRequest, request_for
+from fairlead.controllers.volcano.job_pods import POD_EVICTED, TASK_COMPLETED, JobPod, JobPods, JobRequest, request_for
 from fairlead.controllers.volcano.job_status import controlled_of
 from fairlead.controllers.volcano.phases import (
     KEEP_FINISHED,
@@ -28,6 +28,7 @@ from fairlead.controllers.volcano.phases import (
     MoveKind,
     phase_of,
 )
+from fairlead.controllers.writes import namespaced_name
 
 if TYPE_CHECKING:
     from fairlead.controllers.volcano.job_requests import JobWork
@@ -86,14 +87,15 @@ def _target(text: str) -> tuple[str, JobRequest]:
 # ---- what happened meanwhile ----
 
 
-def first_requests(job: Doc, pods: Mapping[str, JobPod], quirks: Quirks) -> Iterator[JobRequest]:
+def first_requests(job: Doc, known: JobPods, quirks: Quirks) -> Iterator[JobRequest]:
     """What the pods of a Job that was not known tell it, as far as it may not have heard of it."""
     if phase_of(job) not in ("", PENDING, RUNNING, RESTARTING):
         return
+    pods = known.of(namespaced_name(job))
     tasks = {task.get("name") or "": task for task in job["spec"].get("tasks") or ()}
     completed: set[str] = set()
     for pod in sorted(pods.values(), key=lambda one: one.name):
-        request = request_for(None, pod, tasks.get(pod.task, {}), pods.values(), quirks)
+        request = request_for(None, pod, tasks.get(pod.task, {}), known.tally(pod), quirks)
         if request is None or (request.event == TASK_COMPLETED and pod.task in completed):
             continue
         if request.event == TASK_COMPLETED:

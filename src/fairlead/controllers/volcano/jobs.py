@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from fairlead.controllers.volcano.job_groups import build_group, find_group, group_changes
+from fairlead.controllers.volcano.job_groups import JobGroups, find_group, pending_text
 from fairlead.controllers.volcano.job_plugins.catalogue import BUILT_IN
 from fairlead.controllers.volcano.job_plugins.job_plugin import JobPlugin, PluginMeans
 from fairlead.controllers.volcano.job_pod_builder import build_pod, waiting_tasks, wanted_names
@@ -99,6 +99,7 @@ class VolcanoJobs(Reconciler[Key]):
         means = means or PluginMeans()
         self._quirks = means.quirks
         self._beside = JobSurroundings(self.view, means, plugins)
+        self._groups = JobGroups(self.view, self._quirks)
         self._pods = JobPods()
         self._seen: dict[Key, tuple[str, Doc, str]] = {}  # Job -> uid, spec and phase
         self._group_phases: dict[str, str] = {}  # uid of a PodGroup -> phase
@@ -108,6 +109,7 @@ class VolcanoJobs(Reconciler[Key]):
         self._refused_pods: dict[Key, str] = {}  # why pods were refused, to be told
         self._second_pass: set[Key] = set()
         self._commands: dict[Key, Doc] = {}
+        self._told_pending: dict[Key, str] = {}
 
     @classmethod
     def from_context(cls, context: ControllerContext) -> Self:
@@ -125,6 +127,8 @@ class VolcanoJobs(Reconciler[Key]):
             self._observe_job(doc, gone=gone)
         elif change.kind is VC_POD_GROUP:
             self._observe_group(doc, gone=gone)
+        elif change.kind is PRIORITY_CLASS:
+            self._groups.forget()
         elif change.kind is VC_COMMAND and not gone and _is_for_job(doc):
             namespace, name = namespaced_name(doc)
             self.queue.add((namespace, _COMMAND_KEY + name))
@@ -139,17 +143,18 @@ class VolcanoJobs(Reconciler[Key]):
         if gone:
             if known is not None and known[0] == uid:
                 self._forget(key)
+                self._groups.forget(uid)
             return
         now = (uid, job["spec"], phase_of(job))
         self._seen[key] = now
         if known is None and not self._quirks.commands_deleted_first:
-            for request in first_requests(job, self._pods.of(key), self._quirks):
+            for request in first_requests(job, self._pods, self._quirks):
                 self._ask(key, request)
         if known is None or known != now:
             self._ask(key, JobRequest(job_uid=uid))
 
     def _forget(self, key: Key) -> None:
-        memories: tuple[dict[Key, Any], ...] = (self._seen, self._foreign, self._current)
+        memories: tuple[dict[Key, Any], ...] = (self._seen, self._foreign, self._current, self._told_pending)
         for memory in memories:
             memory.pop(key, None)
         self._requests.forget(key)
@@ -164,7 +169,7 @@ class VolcanoJobs(Reconciler[Key]):
         task: Doc = next((one for one in spec.get("tasks") or () if one.get("name") == pod.task), {})
         if old is not None and new is None and change.doc["metadata"].get("uid") != old.uid:
             return
-        request = request_for(old, new, task, self._pods.of(pod.job).values(), self._quirks)
+        request = request_for(old, new, task, self._pods.tally(pod), self._quirks)
         if request is not None:
             self._ask(pod.job, request)
 
@@ -214,7 +219,9 @@ class VolcanoJobs(Reconciler[Key]):
         if job["metadata"].get("deletionTimestamp"):
             return []
         told: list[Write] = []
-        if work.action != SYNC_JOB and work.requests[0].delay is None:
+        if work.gave_up:
+            told = self._tell(job, "ExecuteAction", f"Job failed on action {work.gave_up} for retry limit reached")
+        elif work.action != SYNC_JOB and work.requests[0].delay is None:
             told = self._tell(job, "ExecuteAction", f"Start to execute action {work.action} ")
         self._requests.carried_out(key, work)
         if leftover := unfinished_kill(job, self._pods.of(key).values()):
@@ -289,9 +296,10 @@ class VolcanoJobs(Reconciler[Key]):
             return told + self._status(job, state, controlled, now)
         group = find_group(self.view, job)
         if group is None:
-            writes.append(create(VC_POD_GROUP, build_group(self.view, job, self._quirks)))
-        elif changes := group_changes(self.view, job, group, self._quirks):
+            writes.append(create(VC_POD_GROUP, self._groups.build(job)))
+        elif changes := self._groups.changes(job, group):
             writes.append(patch(VC_POD_GROUP, group, {"spec": changes}))
+        writes += self._tell_pending(key, job, group)
         if group is None or ((group.get("status") or {}).get("phase") or PENDING) == PENDING:
             move.rule(spec, state)
             return writes + self._status(job, state, controlled, now)
@@ -308,6 +316,14 @@ class VolcanoJobs(Reconciler[Key]):
         state.counts, state.min_available = self._count(key, job), int(spec.get("minAvailable") or 0)
         move.rule(spec, state)
         return writes + self._status(job, state, controlled, now)
+
+    def _tell_pending(self, key: Key, job: Doc, group: Doc | None) -> list[Write]:
+        """Why the scheduler does not let the pods start, whenever it says something new."""
+        text = pending_text(job, group)
+        if self._told_pending.get(key, "") == text:
+            return []
+        self._told_pending[key] = text
+        return self._tell(job, "PodGroupPending", text, warning=True) if text else []
 
     def _tell_refusal(self, job: Doc, refusal: str, now: float) -> list[Write]:
         if self._quirks.refused_pods_stop_status:
