@@ -80,6 +80,7 @@ fuzz: $(READY)
 MINUTES ?= 30
 soak: $(READY)
 	FAIRLEAD_KILLS=1000 $(BIN)/pytest tests/e2e/test_journal_kill.py tests/scenario/test_volcano_jobs_killed.py
+	FAIRLEAD_JOBS=2000 $(BIN)/pytest tests/property/test_volcano_job_lives.py
 	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/python -m soak --minutes $(MINUTES) $(ARGS)
 
 # Compiled first, as an installed package is: how soon `fairlead up` is ready depends on it.
