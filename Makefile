@@ -51,6 +51,7 @@ test: $(READY)
 
 # Against the real kube-apiserver, etcd, kube-scheduler and kubectl, built once into a cache directory.
 test-kube: $(READY)
+	tools/real/mpi.sh
 	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/pytest -m kube $(ARGS)
 
 # The same small cluster on every version of Kubernetes in tools/real/matrix; each is built once, in some ten minutes.
