@@ -55,8 +55,11 @@ def test_a_queue_has_no_more_left_than_the_queue_above_it() -> None:
 
 
 def test_a_group_in_a_queue_with_children_stops_nobody_else() -> None:
+    """The API lets no such group in; its queue may have got children since."""
     world = world_of_trees()
-    world.gang("lost", 1, queue="team", asks={"cpu": "1"}, needs={"cpu": "1"})
+    world.gang("lost", 1, queue="a", asks={"cpu": "1"}, needs={"cpu": "1"})
+    lost = world.get(kinds.VC_POD_GROUP, "lost") or {}
+    world.store.restore(kinds.VC_POD_GROUP, {**lost, "spec": {**lost["spec"], "queue": "team"}})
     world.gang("fine", 1, queue="a", asks={"cpu": "1"})
     world.run(3)
     assert world.running() == {"fine": 1}
