@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from soak.cluster import GROUPS, PODS, Cluster, gone_at_once, pod, pod_group, priority_class
-from soak.load import PATIENCE, Load
+from soak.load import Load
 from soak.odd import odd_objects
 from soak.stage import Instance, Stage, staged
 
@@ -156,18 +156,14 @@ def leader_killed_and_stopped(scheduler: str) -> Outcome:
         time.sleep(4)
         load.make("killed", 320)
         first.kill()
-        stage.restart(first)
+        stage.keep_running()
         load.make("meanwhile", 64)
-        load.settle(PATIENCE / 2)
-        stage.restart_ended()
-        load.settle(PATIENCE / 2)
+        load.settle()
         load.make("stopped", 320)
         second.kill(signal.SIGSTOP)
         load.make("late", 64)
         time.sleep(20)
         second.kill(signal.SIGCONT)
-        time.sleep(5)
-        stage.restart_ended()
         load.settle()
         return _judged("leader killed and stopped", load, leading=True)
 

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -78,6 +79,7 @@ class Stage:
     cluster: Cluster = field(init=False)
     validator: Validator = field(init=False)
     instances: list[Instance] = field(default_factory=list)
+    _closing: threading.Event = field(default_factory=threading.Event)
     say: Callable[[str], None] = print
 
     def __post_init__(self) -> None:
@@ -113,11 +115,15 @@ class Stage:
         self.instances.append(instance)
         return instance
 
-    def restart_ended(self) -> None:
-        """Those that lost the lease have ended, and are started again, as a kubelet would."""
-        for instance in self.instances:
-            if instance.process.poll() is not None:
-                instance.process = self._run(instance.name, instance.command)
+    def keep_running(self) -> None:
+        """From now on start instances again that have ended, because they lost the lease, as a kubelet would."""
+        threading.Thread(target=self._keep_running, daemon=True).start()
+
+    def _keep_running(self) -> None:
+        while not self._closing.wait(1.0):
+            for instance in self.instances:
+                if instance.process.poll() is not None:
+                    instance.process = self._run(instance.name, instance.command)
 
     def restart(self, instance: Instance) -> None:
         instance.process.wait(60)
@@ -138,6 +144,7 @@ class Stage:
             return subprocess.Popen(command, stdout=log, stderr=log)
 
     def close(self) -> None:
+        self._closing.set()
         for instance in self.instances:
             if instance.process.poll() is None:
                 instance.process.send_signal(signal.SIGCONT)
