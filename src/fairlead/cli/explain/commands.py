@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 OPS_PORT = "http://127.0.0.1:10259"
 WAITS = 3
+_FIND_ONE = "name a cluster with --kubeconfig or a scheduler with --server, or start a cluster with `fairlead up`"
 PLACED = ("Scheduled", "Binding", "Completed")
 KINDS = ("Explanation", "GangExplanation", "QueueExplanation")
 
@@ -265,4 +266,6 @@ async def ask(
     if unknown:
         where = f' in namespace "{namespace}"' if namespace else ""
         raise UnknownToScheduler(f'the scheduler knows no {called or plural.removesuffix("s")} "{name}"{where}')
-    raise FairleadError(f"no scheduler answers: {'; '.join(troubles)}")
+    alone = [connection.server for connection in connections] == [OPS_PORT]
+    hint = f"; there is no kubeconfig either: {_FIND_ONE}" if alone else ""
+    raise FairleadError(f"no scheduler answers: {'; '.join(troubles)}{hint}")
