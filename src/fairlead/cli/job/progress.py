@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LOOK_EVERY = 0.5
 _BAR = 24
+_NEW = "new"
+"""A Job that no controller has looked at yet; it has no phase."""
 
 Look = Callable[[], Awaitable[Sequence["Doc"]]]
 
@@ -70,7 +72,7 @@ class _Screen:
 def summary(job: Doc) -> str:
     status = job.get("status") or {}
     counts = ", ".join(f"{status[name]} {name}" for name in (*COUNTERS.values(), "terminating") if status.get(name))
-    return f"{job['metadata']['name']}: {phase_of(job) or 'new'}{' (' + counts + ')' if counts else ''}"
+    return f"{job['metadata']['name']}: {phase_of(job) or _NEW}{' (' + counts + ')' if counts else ''}"
 
 
 def _bars(jobs: Sequence[Doc]) -> Table:
@@ -112,12 +114,9 @@ async def follow(look: Look, names: Iterable[str], wanted: str, *, patience: flo
         while True:
             jobs = await look()
             view.show(jobs)
-            phases = dict.fromkeys(missing, "") | {job["metadata"]["name"]: phase_of(job) for job in jobs}
-            there = {job["metadata"]["name"] for job in jobs}
-            open_ones = [
-                name for name, phase in phases.items() if name in there and phase != wanted and phase not in FINISHED
-            ]  # fmt: skip
-            if not open_ones or (ends is not None and time.monotonic() >= ends):
+            phases = dict.fromkeys(missing, "") | {job["metadata"]["name"]: phase_of(job) or _NEW for job in jobs}
+            under_way = any(phase not in ("", wanted) and phase not in FINISHED for phase in phases.values())
+            if not under_way or (ends is not None and time.monotonic() >= ends):
                 return phases
             await asyncio.sleep(LOOK_EVERY)
     finally:

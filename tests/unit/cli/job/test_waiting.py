@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.cli.job.progress import bar, summary
+from fairlead.cli.job.progress import bar, follow, summary
 from fairlead.cli.job.tables import listed, viewed
 from fairlead.cli.job.waiting import JobScene, reasons_of_waiting
 from fairlead.model.flow import Doc
@@ -139,3 +139,13 @@ def test_a_wide_list_has_counters_and_plugins() -> None:
 def test_progress_is_drawn_and_told() -> None:
     assert bar({"Succeeded": 1, "Running": 1}, 2) == "█" * 12 + "▒" * 12
     assert summary(job("Running", running=1, pending=1)) == "train: Running (1 pending, 1 running)"
+
+
+async def test_a_job_that_no_controller_has_looked_at_is_waited_for() -> None:
+    fresh: dict[str, Any] = {"metadata": {"name": "a"}, "spec": {}}
+    looks = iter([[fresh], [{**fresh, "status": {"state": {"phase": "Completed"}}}]])
+
+    async def look() -> list[dict[str, Any]]:
+        return next(looks)
+
+    assert await follow(look, ["a", "gone"], "", patience=30) == {"a": "Completed", "gone": ""}
