@@ -30,6 +30,10 @@ _SUFFIXES: dict[str, Fraction | int] = {
 }  # fmt: skip
 
 
+_NO_WRITES = ("leases", "selfsubjectrulesreviews", "selfsubjectaccessreviews")
+"""What an instance may POST before it leads: for the lease, and to ask which rights it has."""
+
+
 @dataclass
 class Seen:
     name: str
@@ -164,7 +168,7 @@ class Validator:
         for log in logs:
             self._verdict.without_lease += [
                 f"{one.sender or 'a candidate'}: {one.method} {about(one.path)} at {one.arrived:.2f}" for one in log
-                if one.method != "GET" and one.status and about(one.path) != "leases"
+                if one.method != "GET" and one.status and about(one.path) not in _NO_WRITES
                 and not _held(turns, one.sender, one.arrived)
             ]  # fmt: skip
         return self._verdict
