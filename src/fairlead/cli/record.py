@@ -91,12 +91,14 @@ class Recording:
         with self._opened() as file:
             click.echo(f"recording in {self._path}; Ctrl-C ends it", err=True)
             try:
-                while not self._is_enough(order):
+                while True:
                     for scenario in recorder.hear(follower.drain()):
                         await self._add(scenario, connection, order)
                         if self._is_enough(order):
                             break
                     self._write_out(order.ready(_now()), file)
+                    if self._is_enough(order):
+                        break
                     await _woken(awake, at_most=_LOOK if len(order) else None)
                 while len(order):
                     self._write_out(order.ready(_now()), file)
