@@ -37,6 +37,11 @@ def test_every_module_says_what_it_is_for() -> None:
     assert not silent
 
 
+def test_every_package_says_what_to_read_first() -> None:
+    packages = [source for source in all_sources() if source.path.name == "__init__.py"]
+    assert not [source.name for source in packages if not ast.get_docstring(source.tree)]
+
+
 def test_nothing_is_left_for_later_without_being_said() -> None:
     marks = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
     found = [source.name for source in all_sources() if marks.search(source.text)]

@@ -83,15 +83,15 @@ def test_no_bind_is_sent_before_the_minimum_is_permitted(data: Any, size: int) -
     scheduler = stage.scheduler
     for name in [None, *left]:
         binding = scheduler.bindings.get(f"uid-{name}")
-        scheduler._now, scheduler._writes = stage.now, []
+        scheduler.output.begin(stage.now)
         if binding is not None and "Chosen" in binding.waiting_for:
             if data.draw(st.booleans(), label=f"{name} is let go"):
                 permitted.add(str(name))
                 binding.allow("Chosen")
-                scheduler._advance(binding, ())
+                scheduler.binding_driver.advance(binding, ())
             elif binding.reject("Chosen", "not you"):
-                scheduler._end_binding(binding)
-        stage.writes += scheduler._writes
+                scheduler.binding_driver.end(binding)
+        stage.writes += scheduler.output.writes
         if _binds_in(stage.writes):
             assert len(permitted) >= minimum, f"{_binds_in(stage.writes)} are bound, {sorted(permitted)} are permitted"
         gang = stage.cluster.gangs.get("scheduling.k8s.io:default/g")

@@ -199,9 +199,9 @@ class SchedulerAndApi:
         if waiting:
             binding = waiting[number % len(waiting)]
             binding.allow("Permit")
-            scheduler._writes = []
-            scheduler._advance(binding, ())
-            self.stage.writes += scheduler._writes
+            scheduler.output.writes = []
+            scheduler.binding_driver.advance(binding, ())
+            self.stage.writes += scheduler.output.writes
 
     def _start(self, name: str) -> None:
         """A whole gang at once, with room for it: what random steps rarely come to."""

@@ -1,0 +1,5 @@
+"""Commands. Each module imports what is heavy inside its command, so that `fairlead --help` is quick.
+
+Reading order: main (the list of commands), up with run (a cluster in this process), scheduler with scheduler_flags and
+scheduling (on a real cluster), cluster_access (which cluster a command means); then one module or package per command.
+"""

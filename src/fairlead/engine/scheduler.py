@@ -1,8 +1,8 @@
 """Scheduler: the Controller that places pods. Read this file top to bottom to follow a pod from the watch to the bind.
 
     step: changes ─▶ Intake ─▶ Cluster, Backlog      what happened, and whom it wakes
-          replies ─▶ Bindings                        what became of earlier writes
-          Backlog.pop ─▶ attempt ─▶ Binding ─▶ writes      the next pods, as many as one slice allows
+          replies ─▶ BindingDriver                   what became of earlier writes
+          Backlog.pop ─▶ attempt ─▶ BindingDriver ─▶ StepOutput      the next pods, as many as one slice allows
 
 Changes are taken in only here, between attempts; that is the snapshot: while a pod is being placed nobody else writes,
 so the table needs no copy. A slice is a count and not a duration, so a run is the same on a fast and a slow machine.
@@ -11,15 +11,14 @@ Nothing is logged; `decisions` is data for telemetry and whoever else reads it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from random import Random
 from typing import TYPE_CHECKING
 
-from fairlead.engine.cycle.attempt import Committed, Rescue, attempt, refused_on_node, undo
-from fairlead.engine.cycle.binding import Binding, BindingStage, told_after_binding
+from fairlead.engine.binding_driver import BindingDriver
+from fairlead.engine.cycle.attempt import Committed, Rescue, attempt, undo
 from fairlead.engine.cycle.events import EventRecorder
 from fairlead.engine.cycle.evictions import Evictions
-from fairlead.engine.cycle.outcome import Failure, status_patch
 from fairlead.engine.cycle.placement import Placed, ScoredRow, Search
 from fairlead.engine.cycle.under_way import BindingsUnderWay
 from fairlead.engine.explain import answers
@@ -35,20 +34,21 @@ from fairlead.engine.queue.entry import Entry
 from fairlead.engine.queue.hints import interests_of_extenders
 from fairlead.engine.queue.promised import Promised
 from fairlead.engine.rounds.driver import RoundDriver
-from fairlead.engine.rounds.tally import bound, watched
+from fairlead.engine.rounds.tally import watched
 from fairlead.engine.rounds.writes import orphaned_layouts
+from fairlead.engine.step_output import StepOutput
 from fairlead.errors import NotFound, NotSent
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.points import Permission
 from fairlead.model import kinds
-from fairlead.model.events import ASSIGNED_POD_DELETE
-from fairlead.model.figures import Decision
 from fairlead.model.flow import Change, Reply, Watch, Write
 from fairlead.state.cluster import Cluster, PodPlace
 from fairlead.state.object_index import indexed_watches
 
 if TYPE_CHECKING:
+    from fairlead.engine.cycle.binding import Binding
+    from fairlead.engine.cycle.outcome import Failure
     from fairlead.framework.job import Task
     from fairlead.framework.meter import Meter
     from fairlead.framework.profile import Profile
@@ -81,12 +81,6 @@ class Scheduler:
             unschedulable_limit=self.options.unschedulable_limit,
             extra_interests=interests_of_extenders(profiles),
         )
-        self.intake = Intake(
-            self.cluster,
-            self.backlog,
-            serves=self._serves,
-            assumed_pod_goes=self._assumed_pod_goes,
-        )
         self.explanations = Explanations(self.cluster.table)
         self.gang_explanations = GangExplanations(self.cluster.table)
         self.decisions = DecisionLog()
@@ -94,9 +88,16 @@ class Scheduler:
         """Whoever wants times measured brings a clock."""
         self.bindings = BindingsUnderWay()
         self.guard = Guard(self.cluster, self.bindings, self.backlog.complaints)
-        self._binding_of_write: dict[Write, Binding] = {}
         self._recorder = EventRecorder(self.options.instance)
         self.evictions = Evictions(self.cluster, self.backlog, self._recorder, self.bindings)
+        self.output = StepOutput(self._recorder, self.explanations, self.decisions, self.backlog.nominator)
+        self.binding_driver = BindingDriver(
+            self.cluster, self.backlog, self.bindings, self.guard, output=self.output, explanations=self.explanations,
+            fail=self._fail, try_again=self._try_again, notice_rounds=self._notice_rounds,
+        )  # fmt: skip
+        self.intake = Intake(
+            self.cluster, self.backlog, serves=self._serves, assumed_pod_goes=self.binding_driver.assumed_pod_goes
+        )
         self._search = Search()
         self._promised = Promised(self.backlog.nominator, self.cluster.table)
         self._rng = Random(self.options.seed)
@@ -105,28 +106,30 @@ class Scheduler:
         self.gangs = GangDriver(
             self.cluster, self.backlog, self.bindings, self.evictions,
             explanations=self.gang_explanations, recorder=self._recorder, search=self._search, promised=self._promised,
-            rng=self._rng, begin=self._begin_binding, advance=self._advance, end=self._end_binding, report=self._report,
+            rng=self._rng, binding_driver=self.binding_driver, output=self.output,
         )  # fmt: skip
+        self.binding_driver.gangs = self.gangs
         self.gangs.reconfigure(self.profiles, self.evaluators)
         self.interrupted_by: Sized = ()
         """While this holds something, a step makes one more attempt at most. A runtime puts its questions here."""
-        self._writes: list[Write] = []
         self._now = 0.0
 
     # ---- the Controller ----
 
     def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
         """Whatever raises in here costs one object its turn; see guard.py."""
-        self._now, self._writes = now, []
+        self._now = now
+        self.output.meter = self.meter
+        self.output.begin(now)
         self.guard.take_in(changes, now, self.intake.take)
         self._hear(replies)
         if self._needs_owners():
-            return self._writes
+            return self.output.writes
         self.backlog.flush(now)
         if changes:
-            self._look_after_bindings(self.bindings.preparing())
+            self.binding_driver.look_after(self.bindings.preparing())
         self.guard.do("looking after gangs", self._look_after_gangs)
-        self._look_after_bindings(self.bindings.due(now, self.cluster.table.alive))
+        self.binding_driver.look_after(self.bindings.due(now, self.cluster.table.alive))
         for _ in range(self.options.slice):
             entry = None if self._is_held_up() else self.backlog.pop(now)
             if entry is None:
@@ -138,12 +141,12 @@ class Scheduler:
             self.guard.do("rounds", self._run_rounds, changes)
         self.guard.tick(now)
         if self.cluster.to_write:
-            self._writes += self.cluster.to_write
+            self.output.writes += self.cluster.to_write
             self.cluster.to_write = []
-        return self._writes
+        return self.output.writes
 
     def _look_after_gangs(self) -> None:
-        self._writes += self.gangs.look_after(self._now) + self.evictions.repeat(self._now)
+        self.output.writes += self.gangs.look_after(self._now) + self.evictions.repeat(self._now)
 
     def _is_held_up(self) -> bool:
         """Whether so many binds have no answer yet that more placements would only wait in line."""
@@ -219,7 +222,7 @@ class Scheduler:
 
     def _run_rounds(self, changes: Sequence[Change]) -> None:
         if self.drivers:
-            self._writes += orphaned_layouts(changes, self.cluster.object_index.of(kinds.VC_NUMATOPOLOGY))
+            self.output.writes += orphaned_layouts(changes, self.cluster.object_index.of(kinds.VC_NUMATOPOLOGY))
         for driver in self.drivers:
             driver.meter = self.meter
             if self.meter is not None:
@@ -227,7 +230,7 @@ class Scheduler:
             if changes:
                 driver.noticed(self._now)
             placed, writes = driver.step(self._now, self.interrupted_by)
-            self._writes += writes
+            self.output.writes += writes
             for task, row in placed:
                 self._bind_placed(driver, task, row)
 
@@ -238,7 +241,7 @@ class Scheduler:
         placed = Placed(
             row, feasible=driver.fitting(task), judged=len(self.cluster.table), chosen=ScoredRow(row, 0, ())
         )
-        self._begin_binding(entry, cycle, Committed(placed, Permission()))
+        self.binding_driver.begin(entry, cycle, Committed(placed, Permission()))
 
     # ---- one attempt ----
 
@@ -251,7 +254,7 @@ class Scheduler:
 
     def _schedule(self, entry: Entry) -> None:
         if entry.gang is not None:
-            self._writes += self.gangs.schedule(entry, self._now, self.meter)
+            self.output.writes += self.gangs.schedule(entry, self._now, self.meter)
             return
         pod = entry.pod
         profile = self.profiles.get(pod.scheduler_name)
@@ -264,7 +267,7 @@ class Scheduler:
 
     def _conclude(self, entry: Entry, cycle: Cycle, outcome: Committed | Failure | Rescue) -> None:
         if isinstance(outcome, Committed):
-            self._begin_binding(entry, cycle, outcome)
+            self.binding_driver.begin(entry, cycle, outcome)
         elif isinstance(outcome, Rescue):
             self._make_room(entry, outcome)
         else:
@@ -287,86 +290,9 @@ class Scheduler:
             return True
         if pod_state.seen.terminating:
             note = f"skip schedule deleting pod: {pod.key}"
-            self._record(pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=note)
+            self.output.event(pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=note)
             return True
         return False
-
-    # ---- success ----
-
-    def _begin_binding(self, entry: Entry, cycle: Cycle, committed: Committed) -> None:
-        pod = entry.pod
-        self.backlog.nominator.clear(pod.uid)
-        binding = Binding(entry, cycle, committed.placed, committed.permission, now=self._now)
-        self.bindings[pod.uid] = binding
-        self.explanations.placed(entry, committed.placed, cycle, now=self._now)
-        if binding.open():
-            patch = status_patch(pod, now=self._now, nominated=binding.node_name)
-            if patch is not None:
-                self._writes.append(patch)
-        self._advance(binding)
-
-    def _advance(self, binding: Binding, replies: Sequence[Reply] = ()) -> None:
-        before = binding.past_permit
-        writes = binding.advance(self._now, replies)
-        for write in writes:
-            self._binding_of_write[write] = binding
-        self._writes += writes
-        if binding.past_permit and not before:
-            self.backlog.done(binding.pod.uid)
-        if binding.stage is BindingStage.ENDED:
-            self._end_binding(binding)
-            return
-        self.bindings.attend(binding)
-        if binding.stage is BindingStage.WAITING and binding.entry.pod.group_ref is not None:
-            self.gangs.permitted(binding)
-
-    def _end_binding(self, binding: Binding) -> None:
-        pod = binding.pod
-        if binding.status is not None:
-            if self.gangs.holds(binding, self._now):
-                self.bindings.attend(binding)
-            else:
-                self.bindings.end(binding)
-                self._binding_failed(binding)
-                self.gangs.refused(binding)
-            return
-        self.bindings.end(binding)
-        self.backlog.done(pod.uid)
-        note = f"Successfully assigned {pod.key} to {binding.node_name}"
-        self._record(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
-        if self.meter is not None and binding.cycle.profile.rounds is not None:
-            self.meter.lapses.extend(bound(binding, self._now))
-        self.explanations.bound(pod.uid)
-        told_after_binding(binding.cycle, binding.row)
-        self._decide(binding.entry, pod, "scheduled", node=binding.node_name)
-
-    def _binding_failed(self, binding: Binding) -> None:
-        """The place is given up; that is news for others, and for this pod unless it was refused."""
-        assert binding.status is not None
-        pod, rejected = binding.pod, binding.status.code.rejected
-        freed = undo(binding.cycle, binding.row)
-        if binding.cycle.profile.rounds is not None:
-            self._give_up(binding)
-            return
-        if freed is not None and not rejected:
-            self.backlog.move(ASSIGNED_POD_DELETE, freed, None, self._now)
-        self._fail(binding.entry, refused_on_node(binding.status))
-        if freed is not None and rejected:
-            self.backlog.move(ASSIGNED_POD_DELETE, freed, None, self._now, only=lambda other: other.uid != pod.uid)
-
-    def _give_up(self, binding: Binding) -> None:
-        """A placement by a round that did not come to be: the pod waits for the next round."""
-        assert binding.status is not None
-        message = f"failed to bind to node {binding.node_name}: {binding.status.message}"
-        self._record(binding.pod, kind="Warning", reason="FailedScheduling", action="Binding", note=message)
-        pod_state = self.cluster.pods.get(binding.pod.uid)
-        if pod_state is not None and not pod_state.seen.node_name:
-            patch = status_patch(pod_state.seen, now=self._now, reason="SchedulerError", message=message)
-            if patch is not None:
-                self._writes.append(patch)
-        for driver in self.drivers:  # the patch may say nothing new, and then no change wakes the next round
-            driver.noticed(self._now)
-        self._decide(binding.entry, binding.pod, "error", message=message)
 
     # ---- failure ----
 
@@ -378,76 +304,27 @@ class Scheduler:
         pod = entry.pod = pod_state.seen
         entry.refuse(failure.unschedulable_plugins, failure.pending_plugins, message=failure.message)
         self.backlog.put_back(entry, self._now)
-        self._report(entry, pod, failure)
-
-    def _report(self, entry: Entry, pod: Pod, failure: Failure) -> None:
-        """Say everywhere why a pod has no node: on itself, in an event, in its explanation."""
-        self.backlog.nominator.nominate(pod, failure.nominated)
-        self._record(pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=failure.message)
-        patch = status_patch(
-            pod, now=self._now, reason=failure.reason, message=failure.message, nominated=failure.nominated
-        )
-        if patch is not None:
-            self._writes.append(patch)
-        rejected = failure.status.code.rejected
-        nominated = self.backlog.nominator.node_of(pod.uid)
-        self.explanations.refused(entry, pod, failure, now=self._now, nominated=nominated)
-        self._decide(entry, pod, "unschedulable" if rejected else "error", message=failure.message)
+        self.output.refused(entry, pod, failure)
 
     def _make_room(self, entry: Entry, rescue: Rescue) -> None:
         """Evictions begin; the pod goes back to the queue with the promise of a node."""
         rescued = rescue.rescued
         assert rescued.nominated
-        self._writes += self.evictions.begin(entry.pod, rescued.nominated, rescued.victims, self._now)
+        self.output.writes += self.evictions.begin(entry.pod, rescued.nominated, rescued.victims, self._now)
         self._fail(entry, rescue.failure)
-        self._look_after_bindings(self.bindings.ended())
-
-    def _assumed_pod_goes(self, pod: Pod) -> Pod | None:
-        """A pod that is on its way to a node was deleted. If it still waits for permission it is refused; otherwise
-        its place is forgotten, and the API will refuse the binding. Returns the pod as it was placed."""
-        binding = self.bindings.get(pod.uid)
-        if binding is not None and binding.reject("", "removed"):
-            self._end_binding(binding)
-            return None
-        return self.cluster.forget(pod.uid)
+        self.binding_driver.look_after(self.bindings.ended())
 
     # ---- bindings that are under way ----
 
     def _hear(self, replies: Sequence[Reply]) -> None:
-        heard: dict[Binding, list[Reply]] = {}
-        for reply in replies:
-            binding = self._binding_of_write.pop(reply.write, None)
-            if binding is not None:
-                heard.setdefault(binding, []).append(reply)
-        for binding, own in heard.items():
-            if binding.stage is not BindingStage.ENDED:
-                self._follow(binding, self._advance, own)
-        self._writes += self.evictions.hear(replies, self._now)
+        self.binding_driver.hear(replies)
+        self.output.writes += self.evictions.hear(replies, self._now)
         if self.drivers and any(_is_worth_another_look(reply) for reply in replies):
-            for driver in self.drivers:
-                driver.noticed(self._now)
+            self._notice_rounds()
 
-    def _look_after_bindings(self, bindings: Sequence[Binding]) -> None:
-        for binding in bindings:
-            if self.bindings.get(binding.pod.uid) is binding:  # otherwise it ended with another of its gang
-                self._follow(binding, self._look_after)
-
-    def _look_after(self, binding: Binding) -> None:
-        if binding.stage is BindingStage.ENDED:
-            self._end_binding(binding)
-        elif binding.stage is BindingStage.HELD:
-            self._try_again(binding)
-        else:
-            self._advance(binding, ())
-
-    def _follow(self, binding: Binding, work: Callable[..., None], *arguments: object) -> None:
-        """A binding's next step. If that raises, the binding ends as one that was refused."""
-        if (
-            not self.guard.follow(binding, self._now, work, *arguments)
-            and self.bindings.get(binding.pod.uid) is binding
-        ):
-            self.bindings.end(binding)
-            self.guard.do("ending a binding", self._binding_failed, binding)
+    def _notice_rounds(self) -> None:
+        for driver in self.drivers:
+            driver.noticed(self._now)
 
     def _try_again(self, binding: Binding) -> None:
         """A gang's member whose bind failed: the same place once more if it still fits, before anybody else comes."""
@@ -467,26 +344,10 @@ class Scheduler:
         self._search.wish = -1
         if isinstance(outcome, Committed):
             permission = self.gangs.rejoined(binding, outcome.permission)
-            self._begin_binding(entry, cycle, Committed(outcome.placed, permission))
+            self.binding_driver.begin(entry, cycle, Committed(outcome.placed, permission))
         else:
             self._conclude(entry, cycle, outcome)
             self.gangs.lost_place(pod_state.gang)
-
-    # ---- telling ----
-
-    def _record(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
-        self._writes += self._recorder.record(
-            pod, now=self._now, controller=pod.scheduler_name, kind=kind, reason=reason, action=action, note=note
-        )
-
-    def _decide(self, entry: Entry, pod: Pod, result: str, *, node: str = "", message: str = "") -> None:
-        waited = self._now - (entry.first_attempt if entry.first_attempt is not None else self._now)
-        decision = Decision(
-            self._now, pod.scheduler_name, pod.key, pod.uid, result,
-            node=node, message=message, attempts=entry.attempts, waited=waited,
-            took=None if self.meter is None else self.meter.clock() - entry.began,
-        )  # fmt: skip
-        self.decisions.append(decision)
 
 
 def _is_worth_another_look(reply: Reply) -> bool:

@@ -1,0 +1,6 @@
+"""What runs controllers: against the clock of the machine, or on virtual time.
+
+Reading order: worlds (where changes come from), virtual (VirtualRuntime, the shorter of the two), live (LiveRuntime),
+writers and write_queue (how writes are performed), questions (how others ask a controller), leader (the lease), then
+telemetry, metrics and reporting.
+"""

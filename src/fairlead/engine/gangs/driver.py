@@ -13,7 +13,7 @@ Invariant: between attempts a gang holds places for at least its minimum, or onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ from fairlead.state.pod_states import PodPlace
 if TYPE_CHECKING:
     from random import Random
 
+    from fairlead.engine.binding_driver import BindingDriver
     from fairlead.engine.cycle.events import EventRecorder
     from fairlead.engine.cycle.evictions import Evictions
     from fairlead.engine.cycle.placement import Search
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from fairlead.engine.gangs.result import MemberResult, Result
     from fairlead.engine.queue.backlog import Backlog
     from fairlead.engine.queue.promised import Promised
-    from fairlead.framework.cycle import Cycle
+    from fairlead.engine.step_output import StepOutput
     from fairlead.framework.evaluate import Evaluator
     from fairlead.framework.gang import GangRules
     from fairlead.framework.meter import Meter
@@ -54,9 +55,6 @@ FIRST_RETRY, LAST_RETRY = 1.0, 30.0
 
 
 class GangDriver:
-    """`begin`, `advance` and `end` move the bindings of members on; `report` tells a member why it has no node. They
-    are the Scheduler's, because the bindings of gangs and of single pods go the same way."""
-
     def __init__(
         self,
         cluster: Cluster,
@@ -69,10 +67,8 @@ class GangDriver:
         search: Search,
         promised: Promised,
         rng: Random,
-        begin: Callable[[Entry, Cycle, Committed], None],
-        advance: Callable[[Binding], None],
-        end: Callable[[Binding], None],
-        report: Callable[[Entry, Pod, Failure], None],
+        binding_driver: BindingDriver,
+        output: StepOutput,
     ) -> None:
         self._cluster = cluster
         self._backlog = backlog
@@ -83,10 +79,8 @@ class GangDriver:
         self._search = search
         self._promised = promised
         self._rng = rng
-        self._begin = begin
-        self._advance = advance
-        self._end = end
-        self._report = report
+        self._binding_driver = binding_driver
+        self._output = output
         self._profiles: Mapping[str, Profile] = {}
         self._evaluators: Mapping[str, Evaluator] = {}
         self._incomplete: dict[str, float] = {}
@@ -140,7 +134,7 @@ class GangDriver:
         self._now = now
         assert entry.gang is not None
         for pod in entry.gang.pending():
-            self._report(entry, pod, failure)
+            self._output.refused(entry, pod, failure)
         self._put_back(entry, [], failure)
 
     def _refuse_mixture(self, entry: Entry, pods: Sequence[Pod], stranger: Pod) -> None:
@@ -150,7 +144,7 @@ class GangDriver:
         )
         failure = Failure(failed(words), words)
         for pod in pods:
-            self._report(entry, pod, failure)
+            self._output.refused(entry, pod, failure)
         self._put_back(entry, [], failure)
 
     # ---- a whole gang ----
@@ -169,7 +163,7 @@ class GangDriver:
                 first_attempt=entry.first_attempt, began=entry.began, place=entry.place,
             )  # fmt: skip
             self._backlog.in_flight.begin(own)
-            self._begin(own, member.cycle, Committed(member.placed, permission))
+            self._binding_driver.begin(own, member.cycle, Committed(member.placed, permission))
         self._starting = False
         self._put_back(entry, [member for member in result.members if member.placed is None])
 
@@ -211,7 +205,7 @@ class GangDriver:
             for other in waiting:
                 other.allow(rules.plugin)
             for other in waiting:
-                self._advance(other)
+                self._binding_driver.advance(other)
 
     def _waiting(self, gang: Gang) -> list[Binding]:
         """Members that have a place and are not permitted yet."""
@@ -229,7 +223,7 @@ class GangDriver:
         for uid in list(gang.members):
             other = self._bindings.get(uid)
             if other is not None and rules.plugin in other.waiting_for and other.reject(rules.plugin, NOT_WHOLE):
-                self._end(other)
+                self._binding_driver.end(other)
 
     # ---- not whole ----
 
@@ -241,7 +235,7 @@ class GangDriver:
         told = {id(member.pod): self._failure_of(member, result, status) for member in result.members}
         missing = Failure(status, status.message)
         for pod in pods:
-            self._report(entry, pod, told.get(id(pod), missing))
+            self._output.refused(entry, pod, told.get(id(pod), missing))
         self._put_back(entry, result.members, missing, blamed=result.blamed)
         if result.waiting:
             self._evict(gang, entry.pod, result)
@@ -271,7 +265,7 @@ class GangDriver:
         self._writes += self._evictions.begin_for_gang(gang, pod, list(distinct.values()), self._now)
         for binding in [b for uid in distinct if (b := self._bindings.get(uid)) is not None]:
             if binding.stage is BindingStage.ENDED:
-                self._end(binding)
+                self._binding_driver.end(binding)
 
     def _put_back(
         self,
@@ -333,7 +327,7 @@ class GangDriver:
         entry = binding.entry
         entry.error_count += 1
         delay = min(LAST_RETRY, FIRST_RETRY * 2 ** (entry.error_count - 1))
-        self._report(entry, pod_state.seen, replace(refused_on_node(binding.status), nominated=None))
+        self._output.refused(entry, pod_state.seen, replace(refused_on_node(binding.status), nominated=None))
         binding.hold(now + delay)
         self._incomplete.setdefault(gang.key, now)
         return True
@@ -408,7 +402,7 @@ class GangDriver:
         """Give up the places that are held for members."""
         for binding in self._held(gang):
             binding.give_up(why)
-            self._end(binding)
+            self._binding_driver.end(binding)
 
     def _is_complete(self, gang: Gang) -> bool:
         """Whether the minimum of members is bound, or no member is bound or assumed."""

@@ -46,7 +46,7 @@ def test_a_waiting_pod_keeps_its_room_until_it_is_allowed() -> None:
     stage.scheduler.bindings["uid-a"].allow("Permit")
     stage.tell(node("far", cpu="1"))
     stage.run()
-    stage.scheduler._look_after_bindings(list(stage.scheduler.bindings.values()))
+    stage.scheduler.binding_driver.look_after(list(stage.scheduler.bindings.values()))
     assert stage.scheduler.bindings["uid-a"].past_permit
 
 

@@ -230,12 +230,12 @@ def test_no_bind_is_sent_before_the_minimum_is_permitted() -> None:
     assert not stage.binds()
     first, second = stage.scheduler.bindings["uid-g-0"], stage.scheduler.bindings["uid-g-1"]
     first.allow("Slow")
-    stage.scheduler._advance(first, ())
-    stage.writes += stage.scheduler._writes
+    stage.scheduler.binding_driver.advance(first, ())
+    stage.writes += stage.scheduler.output.writes
     assert not stage.binds()
     second.allow("Slow")
-    stage.scheduler._advance(second, ())
-    stage.writes += stage.scheduler._writes
+    stage.scheduler.binding_driver.advance(second, ())
+    stage.writes += stage.scheduler.output.writes
     assert sorted(stage.binds()) == ["g-0", "g-1"]
 
 
@@ -249,8 +249,8 @@ def test_a_member_that_comes_while_the_others_wait_for_permission_waits_with_the
     assert not stage.binds(), "one is permitted, two are needed"
     first = stage.scheduler.bindings["uid-g-0"]
     first.allow("Slow")
-    stage.scheduler._advance(first, ())
-    stage.writes += stage.scheduler._writes
+    stage.scheduler.binding_driver.advance(first, ())
+    stage.writes += stage.scheduler.output.writes
     assert sorted(stage.binds()) == ["g-0", "g-2"]
 
 
