@@ -49,6 +49,7 @@ def node_resources_fit(args: Args) -> NodeResourcesFit:
         shape=[(point.utilization, point.score) for point in strategy.shape or ()],
         ignored_resources=fit.ignored_resources,
         ignored_groups=fit.ignored_resource_groups,
+        compile_selector=compile_selector,
     )
 
 

@@ -19,6 +19,7 @@ from fairlead.model import kinds
 from fairlead.model.events import DEVICE_CLASS, NODE, POD, ActionType, ClusterEvent
 from fairlead.model.quantity import MAX_INT64, is_extended, is_scalar
 from fairlead.model.reasons import SKIP, Reason, Reject, Status, Verdict
+from fairlead.plugins.dynamic_resources.counting import DeviceCounts
 from fairlead.plugins.dynamic_resources.extended import may_be_served
 from fairlead.plugins.normalise import BrokenLine, percent, rounded
 from fairlead.plugins.placement_fit import most_allocated
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.gang import Proposal
+    from fairlead.model.devices import CompileSelector
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
     from fairlead.state.devices import ExtendedNames
@@ -100,6 +102,7 @@ class NodeResourcesFit(CachedPlugin):
         shape: Sequence[tuple[int, int]] = (),
         ignored_resources: Iterable[str] = (),
         ignored_groups: Iterable[str] = (),
+        compile_selector: CompileSelector | None = None,
     ) -> None:
         self._strategy = strategy
         self._resources = tuple((name, weight or 1) for name, weight in resources)
@@ -110,6 +113,7 @@ class NodeResourcesFit(CachedPlugin):
         self._names: ExtendedNames | None = None
         """Which classes serve extended resources, once a pod asked for one: hints are told of no cluster."""
         names = [name for name, _ in self._resources]
+        self._device_counts = DeviceCounts(names, compile_selector)
         by_name = dict(self._resources)
         self._weights = (by_name["cpu"], by_name["memory"]) if sorted(names) == ["cpu", "memory"] else None
         """The weights of cpu and memory if scores depend on just these; None if on others or on a shape, where the
@@ -128,8 +132,8 @@ class NodeResourcesFit(CachedPlugin):
         )
 
     def epoch(self, cluster: Cluster) -> int:
-        """A device class may serve a resource from now on, or not any more."""
-        return cluster.object_index.of(kinds.DEVICE_CLASS).version
+        """A device class may serve a resource from now on, or not any more; or devices that are scored changed."""
+        return cluster.object_index.of(kinds.DEVICE_CLASS).version + self._device_counts.epoch(cluster)
 
     def _after_node_change(self, pod: Pod, old: object, new: object) -> Hint:
         names = self._names
@@ -252,8 +256,8 @@ class NodeResourcesFit(CachedPlugin):
             asked = request.get(resource, 0)
             if not _is_scored(resource, asked):
                 continue
-            capacity = nodes.allocatable(resource)
             used = nodes.take(_used_column(nodes.table, resource))
+            capacity, used = self._device_counts.amounts(cycle.cluster, nodes, resource, used)
             scores = self._score_one(np.minimum(used, MAX_INT64 - asked) + asked, capacity)
             counts = capacity != 0
             if self._line is not None:
@@ -266,7 +270,7 @@ class NodeResourcesFit(CachedPlugin):
 
     def score_row(self, cycle: Cycle, row: int) -> int:
         request, table = cycle.pod.shape.score_request, cycle.cluster.table
-        if self._line is not None:
+        if self._line is not None or self._device_counts.epoch(cycle.cluster):
             return int(self.score(cycle, Nodes(table, np.array([row], dtype=np.int32)))[0])
         total = weights = 0
         for resource, weight in self._resources:
@@ -311,6 +315,10 @@ class NodeResourcesBalancedAllocation(CachedPlugin):
     def __init__(self, *, resources: Sequence[tuple[str, int]] = CPU_AND_MEMORY, by_gain: bool = True) -> None:
         self._resources = tuple(name for name, _ in resources)
         self._by_gain = by_gain
+        self._device_counts = DeviceCounts(self._resources)
+
+    def epoch(self, cluster: Cluster) -> int:
+        return self._device_counts.epoch(cluster)
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         request = cycle.pod.shape.request
@@ -333,7 +341,7 @@ class NodeResourcesBalancedAllocation(CachedPlugin):
         room = room_of(cycle.cluster)
         block = room.block(nodes)
         if block is None or asked is None:
-            return self._score_with_care(cycle.pod.shape.request, nodes)
+            return self._score_with_care(cycle, nodes)
         balance = evenness(block[TAKEN] + asked, block[WHOLE])
         if self._by_gain:
             balance -= block[EVENNESS]
@@ -342,18 +350,19 @@ class NodeResourcesBalancedAllocation(CachedPlugin):
         lacking = room.lacking(nodes)
         if lacking is not None:
             few = Nodes(nodes.table, nodes.positions()[lacking])
-            scores[lacking] = self._score_with_care(cycle.pod.shape.request, few)
+            scores[lacking] = self._score_with_care(cycle, few)
         return scores
 
-    def _score_with_care(self, request: Mapping[str, int], nodes: Nodes) -> NDArray[np.int64]:
+    def _score_with_care(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
         """The general way: for other resources, for nodes that lack one, and for amounts that floats do not hold
         exactly."""
+        request = cycle.pod.shape.request
         before: list[NDArray[np.float64]] = []
         after: list[NDArray[np.float64]] = []
         counts: list[NDArray[np.bool_]] = []
         for resource in self._scored(request):
-            capacity = nodes.allocatable(resource)
             used = nodes.requested(resource)
+            capacity, used = self._device_counts.amounts(cycle.cluster, nodes, resource, used)
             divisor = np.maximum(capacity, 1).astype(np.float64)
             before.append(np.minimum(1.0, used / divisor))
             after.append(np.minimum(1.0, (used + request.get(resource, 0)) / divisor))
@@ -367,6 +376,8 @@ class NodeResourcesBalancedAllocation(CachedPlugin):
 
     def score_row(self, cycle: Cycle, row: int) -> int:
         request, table = cycle.pod.shape.request, cycle.cluster.table
+        if self._device_counts.epoch(cycle.cluster):
+            return int(self._score_with_care(cycle, Nodes(table, np.array([row], dtype=np.int32)))[0])
         before: list[float] = []
         after: list[float] = []
         for resource in self._resources:

@@ -8,7 +8,7 @@ name, devices as listed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -73,6 +73,14 @@ def view_of(
     ordered = (*early, *(view for view in views if _binds_late(view)))
     usable = ((device, pool) for pool in ordered if pool.usable for one in pool.slices for device in one.devices)
     return NodeView(node.name, ordered, tuple([Place(at, *found) for at, found in enumerate(usable)]))
+
+
+def devices_for(node: Node, slices: Iterable[ResourceSlice]) -> Iterator[Device]:
+    """The devices of `slices` whose node selection admits the node, whatever the state of their pools."""
+    for one in slices:
+        for device in one.devices:
+            if (device.where if one.per_device else one.where).admits(node.name, node.labels):
+                yield device
 
 
 def _binds_late(view: PoolView) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 from fairlead.model import kinds
 from fairlead.model.device_claims import extended_claim_of
 from fairlead.model.devices import IMPLICIT_PREFIX, DeviceClass, DeviceId, PoolId, ResourceSlice
-from fairlead.state.device_views import EMPTY_VIEW, NodeView, PoolView, view_of
+from fairlead.state.device_views import EMPTY_VIEW, NodeView, PoolView, devices_for, view_of
 from fairlead.state.touchlog import TouchLog
 from fairlead.state.volumes import Assumed
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.model.device_claims import Allocation, ResourceClaim
+    from fairlead.model.devices import Device
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
     from fairlead.state.object_index import Shelf
@@ -65,6 +66,8 @@ class DeviceIndex:
         self._next_signature = count()
         """Numbers are never used twice, so that nobody mistakes an old one."""
         self.extended = ExtendedNames(self.classes)
+        self.version = 0
+        """Grows when devices come, go, or are taken or freed, on whatever row."""
 
     # ---- following what happens ----
 
@@ -105,6 +108,7 @@ class DeviceIndex:
         for pool in view.pools if view is not None else ():
             self._rows_of_pool[pool.id].discard(row)
         self._dirty.add(row)
+        self.version += 1
 
     def _claim_changed(self, key: str) -> None:
         claim = self.claims.get(key)
@@ -114,7 +118,9 @@ class DeviceIndex:
         self._use(key, allocation)
 
     def _use(self, key: str, allocation: Allocation | None) -> None:
-        for pool in self._uses.replace(key, allocation):
+        touched = self._uses.replace(key, allocation)
+        self.version += bool(touched)
+        for pool in touched:
             self._dirty |= self._rows_of_pool.get(pool, set())
 
     # ---- what is on its way ----
@@ -192,6 +198,11 @@ class DeviceIndex:
             for pool in found.pools:
                 self._rows_of_pool.setdefault(pool.id, set()).add(row)
         return found
+
+    def devices_for(self, row: int) -> Iterator[Device]:
+        """All devices that slices offer to the row's node, also those of pools that no search may use."""
+        node = self._table.nodes[row]
+        return iter(()) if node is None else devices_for(node, self._slices.maybe_reaching(node.name))
 
     def in_use(self, device: DeviceId) -> bool:
         return device in self._uses.whole
