@@ -148,7 +148,7 @@ def _cluster(kubeconfig: Path | None, context: str | None, missing: list[str]) -
 
 
 async def _objects(api: KubeApi, facts: dict[str, Any], redaction: Any, missing: list[str]) -> dict[str, bytes]:
-    from fairlead.engine.scheduler import LIVING_PODS
+    from fairlead.engine.watching import LIVING_PODS
     from fairlead.model import kinds
     from fairlead.state.object_index import WATCHED
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fairlead.config.gates import DEFAULT_GATES, KUBE_COMPATIBLE, Gates, parse_feature_gates
+from fairlead.config.gates import DEFAULT_GATES, KOORDINATOR_COMPATIBLE, KUBE_COMPATIBLE, Gates, parse_feature_gates
 from fairlead.errors import ConfigError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -29,10 +29,15 @@ def gates_option(words: str, *, defaults: Gates = DEFAULT_GATES) -> Callable[[Co
 
 
 def compatible_option(command: Command) -> Command:
-    """Gives a command `--kube-compatible`."""
+    """Gives a command `--kube-compatible` and `--koordinator-compatible`."""
+    words = "Keep behaviours of Koordinator's scheduler that are mended otherwise (docs/koordinator-parity.md)."
+    command = click.option("--koordinator-compatible", is_flag=True, help=words)(command)
     words = "Keep bugs of kube-scheduler that are mended otherwise (docs/claims.md lists them)."
     return click.option("--kube-compatible", is_flag=True, help=words)(command)
 
 
-def with_compatibility(gates: Gates, compatible: bool) -> Gates:
-    return gates | {KUBE_COMPATIBLE} if compatible else gates
+def with_compatibility(flags: dict[str, Any]) -> Gates:
+    """The gates of a command with what those two flags add; the flags are taken out."""
+    said = {KUBE_COMPATIBLE: flags.pop("kube_compatible"), KOORDINATOR_COMPATIBLE: flags.pop("koordinator_compatible")}
+    gates: Gates = flags["gates"]
+    return gates | {gate for gate, kept in said.items() if kept}

@@ -113,7 +113,7 @@ def scheduler_command(**flags: Any) -> None:
         raise click.UsageError("--tls-cert-file and --tls-private-key-file come together")
     if sum(flags[name] is not None for name in ("config", "policy_config_file", "policy_configmap")) > 1:
         raise click.UsageError("--config, --policy-config-file and --policy-configmap exclude each other")
-    flags["gates"] = with_compatibility(flags["gates"], flags.pop("kube_compatible"))
+    flags["gates"] = with_compatibility(flags)
     volcano = volcano_setup(flags)
     if volcano is None and flags["volcano_controllers"]:
         raise click.UsageError("--volcano-controllers needs --volcano-conf")

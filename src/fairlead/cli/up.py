@@ -120,7 +120,7 @@ def up_command(**flags: Any) -> None:
     log_to_stderr(flags["verbose"])
     volcano = volcano_setup(flags)
     _check(flags, volcano)
-    flags["gates"] = with_compatibility(flags["gates"], flags.pop("kube_compatible"))
+    flags["gates"] = with_compatibility(flags)
     fleet = _fleet(flags)
     kubeconfig = _kubeconfig_file(flags)
 

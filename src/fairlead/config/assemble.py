@@ -14,7 +14,6 @@ from fairlead.config.gates import DEFAULT_GATES, KOORDINATOR_COMPATIBLE, KUBE_CO
 from fairlead.config.koordinator.shapes import KOORDINATOR_POINTS
 from fairlead.config.plugin_args import KoordinatorArgs, NodeResourcesBalancedAllocationArgs
 from fairlead.config.registry import METHOD_OF_POINT, PluginRegistry
-from fairlead.errors import ConfigError
 from fairlead.framework.plugin import takes_part
 from fairlead.framework.profile import Profile
 from fairlead.model.koordinator.quirks import KOORDINATOR_FIXED, KOORDINATOR_ORIGINAL
@@ -33,6 +32,7 @@ _FOLLOWERS = {
 }  # fmt: skip
 """Points without a list of their own in a configuration: who scores may normalise, who admits pods may say which is
 next, who prepares may look before others do, prefer nodes and hear of trials, who rescues pods may rescue gangs."""
+_RESERVATION = "Reservation"
 
 
 def profiles_of(
@@ -44,22 +44,11 @@ def profiles_of(
 ) -> list[Profile]:
     """`compatible` keeps bugs of the original that are mended otherwise, and so does the gate for it."""
     registry = registry or PluginRegistry()
-    _refuse_koordinator(config)
     compatible = compatible or KUBE_COMPATIBLE in config.gates
     return [
         profile_from(profile, registry, extenders=extenders, gates=config.gates, compatible=compatible)
         for profile in config.profiles
     ]
-
-
-def _refuse_koordinator(config: KubeConfig) -> None:
-    """Koordinator's plugins decide recorded cases as the original does, but no scheduler drives its gangs and
-    reservations yet: one that ran with half of them would keep pods waiting for ever."""
-    for at, profile in enumerate(config.profiles):
-        used = {name for entries in profile.points.values() for name, _ in entries} & KOORDINATOR_POINTS.keys()
-        if used:
-            words = f"profiles[{at}]: plugin {min(used)} is Koordinator's, which `fairlead replay` alone knows so far"
-            raise ConfigError(words, hint="use the plugins of kube-scheduler, or a Volcano configuration")
 
 
 def profile_from(
@@ -75,7 +64,7 @@ def profile_from(
     made = {name: registry.create(name, _args(config, name, gates, quirks)) for name in sorted(listed)}
     points: dict[str, tuple[Plugin, ...]] = {}
     for point, method in METHOD_OF_POINT.items():
-        plugins = (made[name] for name, _ in config.points.get(point, ()))
+        plugins = (made[name] for name in _names_at(config, point, quirks))
         # Where the original has a method that only fills a cache, ours has none.
         points[method] = tuple(plugin for plugin in plugins if takes_part(plugin, method))
     for follower, leader in _FOLLOWERS.items():
@@ -89,6 +78,15 @@ def profile_from(
         extenders=extenders,
         compatible=compatible,
     )
+
+
+def _names_at(config: KubeProfile, point: str, quirks: KoordinatorQuirks) -> list[str]:
+    """The plugins at a point. Koordinator's own file leaves Reservation out under `reserve`."""
+    names = [name for name, _ in config.points.get(point, ())]
+    filters = any(name == _RESERVATION for name, _ in config.points.get("filter", ()))
+    if point == "reserve" and filters and _RESERVATION not in names and not quirks.reservation_not_reserved:
+        return [_RESERVATION, *names]
+    return names
 
 
 def _koordinator_quirks(listed: set[str], gates: Gates, *, compatible: bool) -> KoordinatorQuirks:

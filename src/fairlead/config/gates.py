@@ -1,7 +1,7 @@
 """Feature gates: which of the original's switchable features are on, as kube-scheduler's `--feature-gates` sets them.
 
 Only gates that the scheduler reads are known. The table is that of Kubernetes 1.36, with the one of Volcano's own that
-is read. A set of gates is the frozen set of the names that are on.
+is read, and those of Koordinator's scheduler. A set of gates is the frozen set of the names that are on.
 """
 
 from __future__ import annotations
@@ -107,10 +107,11 @@ def parse_feature_gates(text: str, *, defaults: Gates = DEFAULT_GATES) -> Gates:
         members = {name for name, gate in KNOWN_GATES.items() if gate.stage == _FAMILIES[family]}
         on = on | members if wishes[family] else on - members
     for name, wish in wishes.items():
-        if name in KNOWN_GATES:
+        if name in KNOWN_GATES or name in KOORDINATOR_GATES:
             on = on | {name} if wish else on - {name}
     for name in sorted(on):
-        missing = [needed for needed in KNOWN_GATES[name].needs if needed not in on]
+        gate = KNOWN_GATES.get(name)
+        missing = [needed for needed in gate.needs if needed not in on] if gate is not None else []
         if missing:
             raise ConfigError(f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]")
     return frozenset(on)
@@ -123,8 +124,8 @@ def _wish(part: str) -> tuple[str, bool]:
         raise ConfigError(f"missing bool value for {name}")
     if value not in _BOOLEANS:
         raise ConfigError(f'invalid value of {name}={value}, err: strconv.ParseBool: parsing "{value}": invalid syntax')
-    if name not in KNOWN_GATES and name not in _FAMILIES:
-        hint = suggestion(name, (*KNOWN_GATES, *_FAMILIES))
+    if name not in KNOWN_GATES and name not in _FAMILIES and name not in KOORDINATOR_GATES:
+        hint = suggestion(name, (*KNOWN_GATES, *_FAMILIES, *KOORDINATOR_GATES))
         raise ConfigError(f"unrecognized feature gate: {name}", hint=hint)
     gate = KNOWN_GATES.get(name)
     if gate is not None and gate.locked and gate.on is not _BOOLEANS[value]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fairlead.config.gates import DEFAULT_GATES, Gates
+from fairlead.config.koordinator.preset import KOORDINATOR_PRESET
 from fairlead.config.kube import configuration_from, read_text
 from fairlead.config.plugin_sets import IN_TREE, Capabilities
 from fairlead.config.policy import policy_from
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from fairlead.config.kube_records import KubeConfig
 
 POLICY_KINDS = ("Policy", "ConfigMap")
+KUBE_PRESETS: Mapping[str, str] = {"koordinator": KOORDINATOR_PRESET}
+"""Configurations that come with fairlead, by the name that `--config` takes."""
 
 
 def load_config(
@@ -30,4 +34,7 @@ def load_config(
 def read_config(
     path: str | pathlib.Path, *, capabilities: Capabilities = IN_TREE, gates: Gates = DEFAULT_GATES
 ) -> KubeConfig:
-    return load_config(read_text(path), file=str(path), capabilities=capabilities, gates=gates)
+    """The configuration in a file, or the one that comes with fairlead under that name if there is no such file."""
+    preset = KUBE_PRESETS.get(str(path)) if not pathlib.Path(path).exists() else None
+    text = read_text(path) if preset is None else preset
+    return load_config(text, file=str(path), capabilities=capabilities, gates=gates)

@@ -9,6 +9,7 @@ list any more unless a gang holds its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairlead.engine.cycle.attempt import Committed, refused_on_node, undo
@@ -64,7 +65,7 @@ class BindingDriver:
         self._bindings[pod.uid] = binding
         self._explanations.placed(entry, committed.placed, cycle, now=output.now)
         if binding.open():
-            output.condition(pod, nominated=binding.node_name)
+            binding.told = output.condition(pod, nominated=binding.node_name)
         self.advance(binding)
 
     def advance(self, binding: Binding, replies: Sequence[Reply] = ()) -> None:
@@ -150,16 +151,18 @@ class BindingDriver:
     def _failed(self, binding: Binding) -> None:
         """The place is given up; that is news for others, and for this pod unless it was refused."""
         assert binding.status is not None
-        pod, rejected, now = binding.pod, binding.status.code.rejected, self._output.now
+        rejected, now = binding.status.code.rejected, self._output.now
         freed = undo(binding.cycle, binding.row)
         if binding.cycle.profile.rounds is not None:
             self._leave_to_next_round(binding)
             return
         if freed is not None and not rejected:
             self._backlog.move(ASSIGNED_POD_DELETE, freed, None, now)
-        self._fail(binding.entry, refused_on_node(binding.status))
+        failure = replace(refused_on_node(binding.status), told=binding.told)
+        self._fail(binding.entry, replace(failure, nominated=None) if binding.keeps_nomination else failure)
         if freed is not None and rejected:
-            self._backlog.move(ASSIGNED_POD_DELETE, freed, None, now, only=lambda other: other.uid != pod.uid)
+            together = binding.together
+            self._backlog.move(ASSIGNED_POD_DELETE, freed, None, now, only=lambda pod: pod.uid not in together)
 
     def _leave_to_next_round(self, binding: Binding) -> None:
         """A placement by a round that did not come to be: the pod waits for the next round."""

@@ -43,6 +43,11 @@ RESOURCES = {
     kinds.DEVICE_CLASS: events.DEVICE_CLASS,
     **dict.fromkeys(GROUP_KINDS, events.POD_GROUP),
     kinds.VC_HYPER_NODE: events.HYPER_NODE,
+    kinds.KOORD_POD_GROUP: events.KOORD_POD_GROUP,
+    kinds.KOORD_ELASTIC_QUOTA: events.ELASTIC_QUOTA,
+    kinds.KOORD_DEVICE: events.KOORD_DEVICE,
+    kinds.KOORD_NODE_METRIC: events.NODE_METRIC,
+    kinds.KOORD_NODE_TOPOLOGY: events.NODE_TOPOLOGY,
 }
 """The kinds whose changes may wake pods, with their events. Others (Services, budgets, namespaces) are only looked
 up."""
@@ -70,6 +75,8 @@ class Intake:
             return
         if applied.kind is kinds.POD:
             self._pod(applied, now)
+            if change.kind is kinds.KOORD_RESERVATION:
+                self._backlog.move(ClusterEvent(events.RESERVATION, _action(applied)), applied.old, applied.new, now)
         elif applied.kind is kinds.NODE:
             self._node(applied, now)
         elif applied.kind in RESOURCES:
@@ -158,11 +165,7 @@ class Intake:
                 self._backlog.move(ClusterEvent(events.NODE, action), old, new, now)
 
     def _other(self, applied: AppliedChange, now: float) -> None:
-        if applied.new is None:
-            action = ActionType.DELETE
-        else:
-            action = ActionType.ADD if applied.old is None else ActionType.UPDATE
-        event = ClusterEvent(RESOURCES[applied.kind], action)
+        event = ClusterEvent(RESOURCES[applied.kind], _action(applied))
         if applied.kind in GROUP_KINDS:
             self._group_changed(applied.old, applied.new, event, now)
         else:
@@ -180,3 +183,9 @@ class Intake:
         gang = self._cluster.gangs.get(key)
         if gang is not None and old is not None and new is not None and old.wishes != new.wishes:
             self._backlog.activate(gang.pending()[:1], now)
+
+
+def _action(applied: AppliedChange) -> ActionType:
+    if applied.new is None:
+        return ActionType.DELETE
+    return ActionType.ADD if applied.old is None else ActionType.UPDATE

@@ -2,7 +2,7 @@
 
     step: changes ─▶ Intake ─▶ Cluster, Backlog      what happened, and whom it wakes
           replies ─▶ BindingDriver                   what became of earlier writes
-          Backlog.pop ─▶ attempt ─▶ BindingDriver ─▶ StepOutput      the next pods, as many as one slice allows
+          Turns.next ─▶ attempt ─▶ BindingDriver ─▶ StepOutput      the next pods, as many as one slice allows
 
 Changes are taken in only here, between attempts; that is the snapshot: while a pod is being placed nobody else writes,
 so the table needs no copy. A slice is a count and not a duration, so a run is the same on a fast and a slow machine.
@@ -37,6 +37,9 @@ from fairlead.engine.rounds.driver import RoundDriver
 from fairlead.engine.rounds.tally import watched
 from fairlead.engine.rounds.writes import orphaned_layouts
 from fairlead.engine.step_output import StepOutput
+from fairlead.engine.turns import Turns
+from fairlead.engine.upkeep import Upkeep
+from fairlead.engine.watching import watches_of
 from fairlead.errors import NotFound, NotSent
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
@@ -44,7 +47,6 @@ from fairlead.framework.points import Permission
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Reply, Watch, Write
 from fairlead.state.cluster import Cluster, PodPlace
-from fairlead.state.object_index import indexed_watches
 
 if TYPE_CHECKING:
     from fairlead.engine.cycle.binding import Binding
@@ -57,17 +59,12 @@ if TYPE_CHECKING:
     from fairlead.model.pod import Pod
     from fairlead.model.queue_explanation import JobExplanation, QueueExplanation
 
-LIVING_PODS = Watch(kinds.POD, field_selector="status.phase!=Succeeded,status.phase!=Failed")
-"""A pod that ends arrives as a deletion."""
-
 
 class Scheduler:
     def __init__(self, profiles: Sequence[Profile], options: Options | None = None) -> None:
         self.options = options or Options()
         self.name = self.options.name
-        rounds = any(profile.rounds for profile in profiles)
-        pods = Watch(kinds.POD) if rounds else LIVING_PODS
-        self.watches: Sequence[Watch] = (pods, Watch(kinds.NODE), *indexed_watches(rounds=rounds))
+        self.watches: Sequence[Watch] = watches_of(profiles)
         self._owners = 0
         """How many kinds of owners are watched."""
         self.cluster = Cluster()
@@ -110,6 +107,8 @@ class Scheduler:
         )  # fmt: skip
         self.binding_driver.gangs = self.gangs
         self.gangs.reconfigure(self.profiles, self.evaluators)
+        self.turns = Turns(profiles, self.cluster, self.backlog, self.bindings, self.binding_driver.look_after)
+        self.upkeep = Upkeep(profiles, self.cluster)
         self.interrupted_by: Sized = ()
         """While this holds something, a step makes one more attempt at most. A runtime puts its questions here."""
         self._now = 0.0
@@ -130,8 +129,9 @@ class Scheduler:
             self.binding_driver.look_after(self.bindings.preparing())
         self.guard.do("looking after gangs", self._look_after_gangs)
         self.binding_driver.look_after(self.bindings.due(now, self.cluster.table.alive))
+        self.guard.do("looking after statuses", self.upkeep.step, now, self.output.writes)
         for _ in range(self.options.slice):
-            entry = None if self._is_held_up() else self.backlog.pop(now)
+            entry = None if self._is_held_up() else self.turns.next(now)
             if entry is None:
                 break
             self._try(entry)
@@ -163,8 +163,9 @@ class Scheduler:
         return bool(more)
 
     def wake_at(self) -> float | None:
-        times = [self.bindings.wake_at(), self.gangs.wake_at(), self.evictions.wake_at()]
+        times = [self.bindings.wake_at(), self.gangs.wake_at(), self.evictions.wake_at(), self.upkeep.wake_at()]
         if not self._is_held_up():  # otherwise an answer is what wakes us
+            times.append(self._now if self.turns.go_on else None)
             times.append(self.backlog.wake_at(self._now))
             times += [driver.wake_at(self._now) for driver in self.drivers]
         return min([at for at in times if at is not None], default=None)
@@ -195,6 +196,10 @@ class Scheduler:
             extra_interests=interests_of_extenders(profiles),
         )
         self.gangs.reconfigure(self.profiles, self.evaluators)
+        self.turns.reconfigure(profiles)
+        self.upkeep.reconfigure(profiles)
+        known = {watch.kind for watch in self.watches}
+        self.watches = (*self.watches, *(watch for watch in watches_of(profiles) if watch.kind not in known))
         self._follow_rounds(profiles)
 
     # ---- rounds ----

@@ -43,17 +43,23 @@ class StepOutput:
             pod, now=self.now, controller=pod.scheduler_name, kind=kind, reason=reason, action=action, note=note
         )
 
-    def condition(self, pod: Pod, *, reason: str = "", message: str = "", nominated: str | None = None) -> None:
-        """Write the condition PodScheduled and the nominated node, unless the pod says so already."""
-        patch = status_patch(pod, now=self.now, reason=reason, message=message, nominated=nominated)
-        if patch is not None:
-            self.writes.append(patch)
+    def condition(
+        self, pod: Pod, *, reason: str = "", message: str = "", nominated: str | None = None, told: str = ""
+    ) -> str:
+        """Write the condition PodScheduled and the nominated node, unless the pod says so already or was `told`.
+        Returns the node that it is told, if any."""
+        patch = status_patch(pod, now=self.now, reason=reason, message=message, nominated=nominated, told=told)
+        if patch is None:
+            return ""
+        self.writes.append(patch)
+        return nominated or ""
 
     def refused(self, entry: Entry, pod: Pod, failure: Failure) -> None:
         """Say everywhere why a pod has no node: on itself, in an event, in its explanation."""
         self._nominator.nominate(pod, failure.nominated)
         self.event(pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=failure.message)
-        self.condition(pod, reason=failure.reason, message=failure.message, nominated=failure.nominated)
+        said = (failure.reason, failure.message)
+        self.condition(pod, reason=said[0], message=said[1], nominated=failure.nominated, told=failure.told)
         rejected = failure.status.code.rejected
         nominated = self._nominator.node_of(pod.uid)
         self._explanations.refused(entry, pod, failure, now=self.now, nominated=nominated)

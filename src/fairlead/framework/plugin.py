@@ -9,6 +9,7 @@ selection of nodes at once, in columns; framework/lift.py turns a plain function
 | `queue_key` | QueueSort | the order of the active queue, smallest first |
 | `begin`, `end` | BeforePreFilter (Koordinator) | before anybody is asked: refuse, or show the table otherwise |
 | `next_pod` | NextPod (Koordinator) | which waiting pod to try next, whatever the queue says |
+| `tend` | what the original's plugins run beside | statuses of objects that are the plugin's |
 | `prepare` | PreFilter | look at the pod once; step aside, refuse, or narrow the nodes |
 | `prefer` | PreferNodes, FindOneNode (Koordinator) | nodes to try before all others |
 | `filter` | Filter | which rows are refused, and why |
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from fairlead.framework.refusals import Refusals
     from fairlead.model.events import ClusterEvent
     from fairlead.model.flow import Doc, Reply, Write
+    from fairlead.model.kinds import Kind
     from fairlead.model.pod import Pod
     from fairlead.model.reasons import Reject, Status
     from fairlead.state.cluster import Cluster
@@ -149,6 +151,9 @@ class Plugin:
     """Whether a plugin that stepped aside in `prepare` has nothing to do at `reserve` and `prebind` either. They are
     asked of every pod, so this saves two calls a pod."""
 
+    kinds_read: tuple[Kind, ...] = ()
+    """Kinds that it reads and that a scheduler is not told of otherwise."""
+
     gang_rules: GangRules | None = None
     """How the profile schedules groups as wholes; set by one plugin of the profile. None: members are scheduled
     singly."""
@@ -190,6 +195,15 @@ class Plugin:
     def next_pod(self, cluster: Cluster) -> str:
         """The uid of the waiting pod that is to be tried next, whatever the queue says; empty if there is none."""
         raise NotImplementedError
+
+    def tend(self, cluster: Cluster, now: float) -> Iterable[Write]:
+        """Asked in every step, besides attempts: what its own objects are to show. It must cost next to nothing while
+        nothing has changed."""
+        raise NotImplementedError
+
+    def tends_at(self) -> float | None:
+        """When `tend` wants to be asked although nothing happens; None for never."""
+        return None
 
     def prepare(self, cycle: Cycle) -> Status | frozenset[str] | None:
         """None to go on, SKIP to step aside for this pod, a refusal, or the names of the only nodes in question."""

@@ -30,6 +30,7 @@ NODE_METRIC = "slo.koordinator.sh/NodeMetric"
 RESERVATION = "scheduling.koordinator.sh/Reservation"
 KOORD_DEVICE = "scheduling.koordinator.sh/Device"
 NODE_TOPOLOGY = "topology.node.k8s.io/NodeResourceTopology"
+KOORD_POD_GROUP = "scheduling.sigs.k8s.io/PodGroup"
 ELASTIC_QUOTA = "scheduling.sigs.k8s.io/ElasticQuota"
 ANY = "*"
 

@@ -32,7 +32,7 @@ from fairlead.model.pod import VOLCANO_GROUP_API, Pod, Shapes, VolumeSource, com
 from fairlead.model.records import record
 from fairlead.state.gangs import Gangs
 from fairlead.state.object_index import COMPILERS, GROUP_KINDS, ObjectIndex
-from fairlead.state.pod_states import PodLog
+from fairlead.state.pod_states import PermitOrder, PodLog
 from fairlead.state.pod_states import PodPlace as PodPlace
 from fairlead.state.pod_states import PodState as PodState
 from fairlead.state.ports import HostPort, PortIndex
@@ -70,15 +70,6 @@ class AppliedChange:
     was: PodPlace | None = None
     groups: tuple[tuple[PodGroup, PodGroup], ...] = ()
     regrouped: tuple[tuple[Pod, Pod], ...] = ()
-
-
-@record(frozen=True, slots=True)
-class PermitOrder:
-    """What a plugin says of a pod that waits for its permission: with a message it is refused, else it may go on."""
-
-    uid: str
-    plugin: str
-    message: str = ""
 
 
 class Index(Protocol):

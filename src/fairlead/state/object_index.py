@@ -7,7 +7,7 @@ A shelf's `version` moves with every change, so that whoever derives something f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fairlead.model import (
@@ -80,14 +80,17 @@ OPTIONAL = frozenset(
 """Kinds that a server may not have, or that a scheduler of single pods may not be allowed to read. Without workloads
 only the default spreading is missing, without priority classes only those of groups."""
 WATCHED = tuple(kind for kind in COMPILERS if kind not in kinds.KOORDINATOR)
-"""Kinds that a scheduler is told of."""
+"""Kinds that every scheduler is told of; of others it is told if a plugin reads them."""
 READ_BY_ROUNDS = frozenset({kinds.VC_QUEUE, kinds.VC_NUMATOPOLOGY, kinds.VC_NODE_SHARD, kinds.RESOURCE_QUOTA})
 """Kinds that only profiles in Volcano's manner read."""
 
 
-def indexed_watches(*, rounds: bool) -> list[Watch]:
-    """What a scheduler watches for its index; `rounds` tells whether a profile is in Volcano's manner."""
-    return [Watch(kind, optional=kind in OPTIONAL) for kind in WATCHED if rounds or kind not in READ_BY_ROUNDS]
+def indexed_watches(*, rounds: bool, more: Collection[Kind] = ()) -> list[Watch]:
+    """What a scheduler watches for its index; `rounds` tells whether a profile is in Volcano's manner, `more` what
+    plugins read besides."""
+    wanted = [kind for kind in WATCHED if rounds or kind not in READ_BY_ROUNDS]
+    wanted += [kind for kind in COMPILERS if kind in more and kind not in WATCHED]
+    return [Watch(kind, optional=kind in OPTIONAL) for kind in wanted]
 
 
 GROUP_KINDS = (kinds.POD_GROUP, kinds.POD_GROUP_BETA, kinds.X_POD_GROUP, kinds.VC_POD_GROUP)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from fairlead.model.records import record
+
 if TYPE_CHECKING:
     from fairlead.model.pod import Pod
     from fairlead.state.gangs import Gang
@@ -59,3 +61,15 @@ class PodLog:
         """Pods touched after a mark, possibly with repetitions; None if that is too long ago to tell."""
         start = mark - self._base
         return self._uids[start:] if start >= 0 else None
+
+
+@record(frozen=True, slots=True)
+class PermitOrder:
+    """What a plugin says of a pod that waits for its permission: with a message it is refused, else it may go on.
+    `together` are the uids of the pods that were tried with it: the place that it gives up is no news for them."""
+
+    uid: str
+    plugin: str
+    message: str = ""
+    keeps_nomination: bool = False
+    together: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Koordinator's part of a configuration: read and checked like any other, refused where nobody schedules with it."""
+"""Koordinator's part of a configuration: read and checked like any other, and mended where it forgets something."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ def configuration(plugin: str, point: str, args: Doc) -> Doc:
     }
 
 
-def test_a_scheduler_refuses_a_plugin_of_koordinator_by_name() -> None:
-    document = configuration("LoadAwareScheduling", "filter", {})
-    config = kube_config_from(document, capabilities=PluginRegistry().capabilities)
-    with pytest.raises(ConfigError, match=r"profiles\[0\]: plugin LoadAwareScheduling is Koordinator's"):
-        profiles_of(config)
+def test_a_file_that_leaves_reservation_out_under_reserve_is_mended_unless_compatible() -> None:
+    for compatible in (False, True):
+        document = configuration("Reservation", "filter", {})
+        config = kube_config_from(document, capabilities=PluginRegistry().capabilities)
+        (profile,) = profiles_of(config, compatible=compatible)
+        assert ("Reservation" in {plugin.name for plugin in profile.at("reserve")}) is not compatible
 
 
 def test_a_misspelt_argument_of_koordinator_is_an_error_with_a_suggestion() -> None:

@@ -169,6 +169,8 @@ def coscheduling(args: Args) -> Coscheduling:
             timeout=_duration(fields, "defaultTimeout", 600.0),
             policy=policy,
             follows_network=fields.get("awareNetworkTopology", False),
+            keeps_nominations=_given(args).quirks.gang_keeps_nominations,
+            rest_stays_gated=_given(args).quirks.gang_rest_stays_gated,
         )
     )
 

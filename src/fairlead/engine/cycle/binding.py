@@ -135,6 +135,12 @@ class Binding:
         """By plugin that asked to wait: the moment at which the wait times out, and its length in seconds."""
         self.past_permit = False
         self.preempted = False
+        self.told = ""
+        """The node to which the pod was told that it is nominated while it waits."""
+        self.keeps_nomination = False
+        """Whether the pod stays nominated to its node if its permission is refused."""
+        self.together = frozenset({self.pod.uid})
+        """Pods for which it is no news that the place is given up: they were tried with this one."""
         self.retry_at: float | None = None
         for plugin, timeout in permission.waits:
             self.waiting_for[plugin] = (now + timeout, timeout)

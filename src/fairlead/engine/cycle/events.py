@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.group import PodGroup
+from fairlead.model.koordinator.reservations import RESERVATION_NAME, is_reserve_pod
 from fairlead.model.reasons import truncated
 from fairlead.model.times import micro_timestamp
 
@@ -109,11 +110,16 @@ class EventRecorder:
 
 def _reference(pod: Pod | PodGroup) -> Doc:
     version, kind = (f"{pod.api}/{pod.version}", "PodGroup") if isinstance(pod, PodGroup) else ("v1", "Pod")
+    namespace, name = pod.namespace, pod.name
+    if not isinstance(pod, PodGroup) and is_reserve_pod(pod):
+        reservation = kinds.KOORD_RESERVATION
+        version, kind = reservation.api_version, reservation.kind
+        namespace, name = "", pod.annotations[RESERVATION_NAME]
     return {
         "apiVersion": version,
         "kind": kind,
-        "namespace": pod.namespace,
-        "name": pod.name,
+        "namespace": namespace,
+        "name": name,
         "uid": pod.uid,
         "resourceVersion": pod.resource_version,
     }

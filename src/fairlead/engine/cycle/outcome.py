@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.group import SCHEDULED_CONDITIONS
+from fairlead.model.koordinator.reservations import RESERVATION_NAME, is_reserve_pod
 from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Failure:
     room: RoomMade = RoomMade.NOT_TRIED
     victims: tuple[Pod, ...] = ()
     extended: tuple[ExtenderAnswers, ...] = ()
+    told: str = ""
+    """The node to which the pod's status was made to say that it is nominated; the watch may not have shown it yet."""
 
     @property
     def reason(self) -> str:
@@ -50,14 +53,17 @@ class Failure:
 
 
 def status_patch(
-    pod: Pod, *, now: float, reason: str = "", message: str = "", nominated: str | None = None
+    pod: Pod, *, now: float, reason: str = "", message: str = "", nominated: str | None = None, told: str = ""
 ) -> Write | None:
     """The patch of a pod's status with the PodScheduled condition (if there is a reason) and the nominated node; None
-    if the status has both already."""
+    if the status has both already; `told` is the nominated node that it was sent last. A reserve pod has no object of
+    its own: its reservation is told."""
+    if is_reserve_pod(pod):
+        return _reservation_patch(pod, now, reason, message)
     status: Doc = {}
     if reason and pod.scheduled_condition != ("False", reason, message):
         status["conditions"] = [_condition(pod, now, reason, message)]
-    if nominated is not None and nominated != pod.nominated_node:
+    if nominated is not None and nominated != (told or pod.nominated_node):
         status["nominatedNodeName"] = nominated or None
     if not status:
         return None
@@ -65,6 +71,19 @@ def status_patch(
     return Write(
         Verb.PATCH, kinds.POD, pod.namespace, pod.name, body, subresource="status", patch_type=PatchType.STRATEGIC
     )
+
+
+def _reservation_patch(pod: Pod, now: float, reason: str, message: str) -> Write | None:
+    if not reason or pod.scheduled_condition == ("False", reason, message):
+        return None
+    at = timestamp(now)
+    condition = {
+        "type": "Scheduled", "status": "False", "reason": reason, "message": message,
+        "lastProbeTime": at, "lastTransitionTime": at,
+    }  # fmt: skip
+    body = {"status": {"phase": "Pending", "conditions": [condition]}}
+    name = pod.annotations[RESERVATION_NAME]
+    return Write(Verb.PATCH, kinds.KOORD_RESERVATION, "", name, body, subresource="status")
 
 
 def group_patch(group: PodGroup, refusal: Status | None, *, now: float) -> Write | None:

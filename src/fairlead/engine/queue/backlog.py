@@ -221,6 +221,18 @@ class Backlog:
             return None
         return entry
 
+    def take_past(self, pod: Pod, plugin: str, now: float) -> Entry | None:
+        """Take one particular pod out, although the gate of a plugin may hold it: that plugin wants it tried. None
+        if it does not wait, or is gated by another."""
+        entry = self._queues.get(self.gangs.key(pod))
+        if entry is None or entry.gang is not None or entry.pod.uid != pod.uid:
+            return None
+        if self._gates.refusal(entry.pod, but=plugin) is not None or not self._depart(entry):
+            return None
+        entry.gated_by = ""
+        entry.first_attempt = now if entry.first_attempt is None else entry.first_attempt
+        return entry
+
     def _depart(self, entry: Entry) -> bool:
         self._transitions.remove(entry)
         entry.attempts += 1

@@ -43,10 +43,12 @@ class Gates:
                 return answer is not None and not answer.ok
         return False
 
-    def refusal(self, pod: Pod) -> Status | None:
-        """The first refusal of one pod, also of one that is not the pod that stands for its gang."""
+    def refusal(self, pod: Pod, *, but: str = "") -> Status | None:
+        """The first refusal of one pod, also of one that is not the pod that stands for its gang. The plugin `but` is
+        not asked."""
         profile = self.profiles.get(pod.scheduler_name)
-        return merge_admission(profile.at("admit") if profile else (), self._answer, pod)
+        plugins = (plugin for plugin in (profile.at("admit") if profile else ()) if plugin.name != but)
+        return merge_admission(tuple(plugins), self._answer, pod)
 
     def _answer(self, plugin: Plugin, pod: Pod) -> Status | None:
         """A plugin's answer. An error gates the pod like any refusal, and so does a plugin that raises."""

@@ -14,6 +14,7 @@ from fairlead.model.quirks import quirk
 
 KUBE = "Plugins of Kubernetes"
 QUOTAS = "Quotas"
+GANGS = "Gangs"
 RESERVATIONS = "Reservations"
 DEVICES = "NUMA and devices"
 
@@ -37,6 +38,24 @@ class KoordinatorQuirks:
         "the default and the system quota take part in sharing out what is left of the root, with a cpu weight of -600"
         " each (their maximum overflows), although their use is taken off before",
         "they do not",
+    )
+    gang_keeps_nominations: bool = quirk(
+        GANGS,
+        "members of a gang that had a place and lose it because another member finds none stay nominated to their"
+        " nodes, and count there for other pods of no higher priority",
+        "their nominations are cleared",
+    )
+    gang_rest_stays_gated: bool = quirk(
+        GANGS,
+        "pods of a gang that were not tried when the gang had enough stay at the gate until the next pod of the gang"
+        " comes or the queue is flushed after five minutes",
+        "they are tried when a pod of their group is bound",
+    )
+    reservation_not_reserved: bool = quirk(
+        RESERVATIONS,
+        "a profile that enables Reservation without naming it under `reserve`, as the shipped one does, lets pods fit"
+        " into reservations that they never take",
+        "Reservation takes part in `reserve` wherever it filters",
     )
     reservation_excess_uncounted: bool = quirk(
         RESERVATIONS,

@@ -195,8 +195,15 @@ def reserve_pod(document: Mapping[str, Any], held: Mapping[str, int]) -> Doc:
             "resourceVersion": metadata.get("resourceVersion") or "",
         },
         "spec": pod_spec,
-        "status": {"phase": phase},
+        "status": {"phase": phase, "conditions": _refused(status)},
     }
+
+
+def _refused(status: Mapping[str, Any]) -> list[Doc]:
+    """What a reservation says of a failed attempt, as a pod would say it."""
+    conditions = status.get("conditions") or ()
+    return [{**said, "type": "PodScheduled"} for said in conditions
+            if said.get("type") == "Scheduled" and said.get("status") == "False"]  # fmt: skip
 
 
 def is_reserve_pod(pod: Pod) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.framework.plugin import Interest, Plugin
+from fairlead.model import kinds
 from fairlead.model.events import KOORD_DEVICE, POD, ActionType, ClusterEvent
 from fairlead.model.reasons import SKIP, Code, Reason, Reject, Status
 from fairlead.plugins.koordinator.devices.choice import DeviceChoice, DeviceScorer, Limits, with_memory
@@ -56,6 +57,7 @@ class DeviceNote:
 
 class DeviceSharePlugin(Plugin):
     name = "DeviceShare"
+    kinds_read = (kinds.KOORD_DEVICE,)
 
     def __init__(self, settings: DeviceSettings) -> None:
         self._settings = settings

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.framework.plugin import Interest, Plugin, Rescued, Wait
+from fairlead.framework.plugin import Hint, Interest, Plugin, Rescued, Wait
 from fairlead.model import kinds
+from fairlead.model.events import ASSIGNED_POD, KOORD_POD_GROUP, ActionType, ClusterEvent
 from fairlead.model.koordinator.gangs import (
     ONCE_SATISFIED,
     ONLY_WAITING,
@@ -26,6 +27,7 @@ from fairlead.model.koordinator.gangs import (
     gang_id,
     gang_name,
 )
+from fairlead.model.pod import Pod
 from fairlead.model.reasons import SKIP, Status, failed, fit_message, unresolvable, unschedulable
 from fairlead.plugins.koordinator.gangs.book import GangBook, GroupAttempt
 from fairlead.plugins.koordinator.gangs.network import (
@@ -37,9 +39,9 @@ from fairlead.plugins.koordinator.gangs.network import (
     ordered,
     slots_of,
 )
-from fairlead.plugins.koordinator.writing import write_annotation
+from fairlead.plugins.koordinator.writing import write_later
 from fairlead.plugins.normalise import to_hundred
-from fairlead.state.cluster import PermitOrder
+from fairlead.state.pod_states import PermitOrder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,7 +50,6 @@ if TYPE_CHECKING:
     from fairlead.framework.plugin import RowTrial
     from fairlead.framework.refusals import Refusals
     from fairlead.model.koordinator.network import ClusterNetwork
-    from fairlead.model.pod import Pod
     from fairlead.plugins.koordinator.gangs.book import GangState
     from fairlead.state.cluster import Cluster
     from fairlead.state.nodes import Nodes
@@ -65,10 +66,13 @@ class GangSettings:
     timeout: float = 600.0
     policy: str = ONCE_SATISFIED
     follows_network: bool = False
+    keeps_nominations: bool = False
+    rest_stays_gated: bool = False
 
 
 class Coscheduling(Plugin):
     name = "Coscheduling"
+    kinds_read = (kinds.KOORD_POD_GROUP, kinds.KOORD_NETWORK_TOPOLOGY)
 
     def __init__(self, settings: GangSettings) -> None:
         self._settings = settings
@@ -77,7 +81,16 @@ class Coscheduling(Plugin):
         """Group and number of the pods that were let go together, by uid, until they are bound."""
 
     def events(self) -> Sequence[Interest]:
-        return ()
+        groups = Interest(ClusterEvent(KOORD_POD_GROUP, ActionType.ALL))
+        if self._settings.rest_stays_gated:
+            return (groups,)
+        return groups, Interest(ClusterEvent(ASSIGNED_POD, ActionType.ADD), self._after_other)
+
+    def _after_other(self, pod: Pod, old: object, new: object) -> Hint:
+        """A pod was bound: does one of its group, which waits at the gate, come next?"""
+        gang = self._book[1].gang_of(pod) if self._book is not None else None
+        group = gang.spec.groups if gang is not None and gang.spec is not None else ()
+        return Hint.QUEUE if isinstance(new, Pod) and gang_id(new) in group else Hint.SKIP
 
     def book(self, cluster: Cluster) -> GangBook:
         if self._book is None or self._book[0] is not cluster:
@@ -140,9 +153,11 @@ class Coscheduling(Plugin):
         book.attempt = None
         return ""
 
-    def _reject(self, cluster: Cluster, book: GangBook, group: tuple[str, ...], message: str) -> None:
-        for member in book.waiting(group):
-            cluster.permit_orders.append(PermitOrder(member.seen.uid, self.name, message))
+    def _reject(self, cluster: Cluster, book: GangBook, group: tuple[str, ...], message: str, *, but: str = "") -> None:
+        keeps = self._settings.keeps_nominations
+        together = frozenset(uid for gang in book.members_of(group) for uid in gang.members)
+        for member in [member for member in book.waiting(group) if member.seen.uid != but]:
+            cluster.permit_orders.append(PermitOrder(member.seen.uid, self.name, message, keeps, together))
 
     # ---- the cycle ----
 
@@ -336,18 +351,20 @@ class Coscheduling(Plugin):
         if book is None or gang is None or gang.spec is None or self._is_free(book, gang):
             return
         if gang.spec.mode == STRICT:
-            others = [member for member in book.waiting(gang.spec.groups) if member.seen.uid != pod.uid]
             message = f"Gang {_quoted(gang.id)} gets rejected due to Pod {_quoted(pod.name)} in Unreserve"
-            for member in others:
-                cycle.cluster.permit_orders.append(PermitOrder(member.seen.uid, self.name, message))
+            self._reject(cycle.cluster, book, gang.spec.groups, message, but=pod.uid)
 
     def prebind(self, cycle: Cycle, row: int) -> None:
-        group, count = self._binding.get(cycle.pod.uid, ("", 0))
-        if count > 1:
-            for key in (GROUP_ID, GROUP_ID.removeprefix("internal.")):
-                write_annotation(cycle, key, group)
-            for key in (MEMBER_COUNT, MEMBER_COUNT.removeprefix("internal.")):
-                write_annotation(cycle, key, str(count))
+        if gang_name(cycle.pod):
+            write_later(cycle, lambda: self._annotations(cycle.pod.uid))
+
+    def _annotations(self, uid: str) -> dict[str, str]:
+        """What is written on a pod that was let go with others."""
+        group, count = self._binding.get(uid, ("", 0))
+        if count < 2:
+            return {}
+        written = {GROUP_ID: group, MEMBER_COUNT: str(count)}
+        return {**written, **{key.removeprefix("internal."): text for key, text in written.items()}}
 
     def postbind(self, cycle: Cycle, row: int) -> None:
         self._binding.pop(cycle.pod.uid, None)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from fairlead.framework.plugin import Interest, Plugin
+from fairlead.model import kinds
 from fairlead.model.events import NODE_METRIC, POD, ActionType, ClusterEvent
 from fairlead.model.koordinator.bands import PROD, band_of
 from fairlead.model.reasons import Reason, Reject, Status
@@ -33,6 +34,7 @@ AnyNumber = TypeVar("AnyNumber", bound=np.generic)
 
 class LoadAwareScheduling(Plugin):
     name = "LoadAwareScheduling"
+    kinds_read = (kinds.KOORD_NODE_METRIC,)
     _EXPIRED = Reason(name, "node(s) nodeMetric expired")
 
     def __init__(self, settings: LoadSettings) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from fairlead.errors import FairleadError
 from fairlead.framework.plugin import Interest, Plugin
+from fairlead.model import kinds
 from fairlead.model.events import NODE_TOPOLOGY, POD, ActionType, ClusterEvent
 from fairlead.model.koordinator.cpu_topology import format_cpus
 from fairlead.model.quantity import format_quantity
@@ -83,6 +84,7 @@ class NumaNote:
 
 class NodeNUMAResource(Plugin):
     name = "NodeNUMAResource"
+    kinds_read = (kinds.KOORD_NODE_TOPOLOGY,)
 
     def __init__(self, settings: NumaSettings) -> None:
         self._settings = settings

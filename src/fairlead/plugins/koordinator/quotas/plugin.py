@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fairlead.framework.plugin import Interest, Plugin
+from fairlead.model import kinds
 from fairlead.model.events import ELASTIC_QUOTA, POD, ActionType, ClusterEvent
 from fairlead.model.koordinator.quotas import ROOT
 from fairlead.model.quantity import format_quantity
@@ -33,6 +34,7 @@ class QuotaSettings:
 
 class ElasticQuotaPlugin(Plugin):
     name = "ElasticQuota"
+    kinds_read = (kinds.KOORD_ELASTIC_QUOTA,)
 
     def __init__(self, settings: QuotaSettings) -> None:
         self._settings = settings

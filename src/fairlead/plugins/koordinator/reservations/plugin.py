@@ -78,6 +78,7 @@ class ReservationNote:
 
 class ReservationPlugin(Plugin):
     name = "Reservation"
+    kinds_read = (kinds.KOORD_RESERVATION,)
 
     def __init__(self, *, counts_excess: bool = True) -> None:
         self._counts_excess = counts_excess

@@ -1,0 +1,202 @@
+"""Koordinator's profile in a running scheduler: plain pods, quotas, gangs, devices and reservations come to nodes."""
+
+from __future__ import annotations
+
+import json
+
+from tests.support.documents import asking, node
+from tests.support.koordinator import (
+    GANG,
+    SCHEDULING,
+    KoordScenario,
+    elastic_quota,
+    gpu_devices,
+    koord_group,
+    koord_pod,
+    koord_reservation,
+)
+
+GPU = "koordinator.sh/gpu"
+
+
+def test_plain_pods_of_both_profiles_are_placed() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(koord_pod("a"), koord_pod("b", schedulerName="default-scheduler"))
+    scenario.settle()
+    assert scenario.placed() == {"a": "n0", "b": "n0"}
+
+
+def test_koordinator_kinds_are_watched_only_where_a_plugin_reads_them() -> None:
+    from tests.support.scheduling import SchedulerScenario
+
+    watched = {watch.kind.kind for watch in KoordScenario().scheduler.watches}
+    assert {"ElasticQuota", "Reservation", "Device", "NodeMetric", "NodeResourceTopology"} <= watched
+    assert "Reservation" not in {watch.kind.kind for watch in SchedulerScenario().scheduler.watches}
+
+
+# ---- quotas ----
+
+
+def test_a_pod_beyond_its_quota_waits_until_a_pod_of_it_goes() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(elastic_quota("team", least={"cpu": "1"}, most={"cpu": "2"}))
+    first = koord_pod("a", quota="team")
+    scenario.tell(first, koord_pod("b", quota="team"))
+    scenario.settle()
+    scenario.tell(koord_pod("c", quota="team"))
+    scenario.settle()
+    assert scenario.placed().keys() == {"a", "b"}
+    assert scenario.message("c").startswith(
+        "0/1 nodes are available: Insufficient quotas, quotaName: team, runtime: cpu:2"
+    )
+    scenario.gone(scenario.docs["pods", "default", "a"])
+    scenario.run(after=20)
+    scenario.settle()
+    assert "c" in scenario.placed()
+
+
+# ---- gangs ----
+
+
+def test_a_gang_that_fits_is_bound_together_with_its_number_written_on_each() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(koord_group("g", least=3))
+    for name in "abc":
+        scenario.tell(koord_pod(name, gang="g"))
+        scenario.settle()
+        assert bool(scenario.placed()) == (name == "c")
+    assert scenario.placed().keys() == {"a", "b", "c"}
+    annotations = scenario.doc("pods", "a", "default")["metadata"]["annotations"]
+    assert annotations["internal.scheduling.koordinator.sh/bind-gang-member-count"] == "3"
+
+
+def test_of_a_gang_that_does_not_fit_nothing_is_bound_and_nothing_is_held() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(koord_group("g", least=5), *(koord_pod(f"p{i}", gang="g") for i in range(5)))
+    scenario.settle()
+    assert scenario.placed() == {}
+    assert int(scenario.cluster.table.pod_count[0]) == 0
+    assert not scenario.scheduler.bindings
+    said = [scenario.message(f"p{i}") for i in range(5)]
+    assert sum("Insufficient cpu" in text for text in said) >= 1
+    assert any("gets rejected due to member Pod" in text for text in said)
+    scenario.tell(koord_pod("other", cpu="4"))
+    scenario.settle()
+    assert scenario.placed() == {"other": "n0"}
+
+
+def test_a_gang_is_tried_again_when_there_is_room() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(koord_group("g", least=5), *(koord_pod(f"p{i}", gang="g") for i in range(5)))
+    scenario.settle()
+    scenario.tell(node("n1"))
+    scenario.run(after=20)
+    scenario.settle()
+    assert len(scenario.placed()) == 5
+
+
+def test_the_pod_group_may_come_last() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(*(koord_pod(f"p{i}", gang="g") for i in range(3)))
+    scenario.settle()
+    assert scenario.placed() == {}
+    scenario.tell(koord_group("g", least=3))
+    scenario.run(after=5)
+    scenario.settle()
+    assert len(scenario.placed()) == 3
+
+
+def test_pods_beyond_the_minimum_follow_when_the_gang_has_started() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(koord_group("g", least=2), *(koord_pod(f"p{i}", gang="g") for i in range(4)))
+    scenario.settle()
+    scenario.run(after=2)
+    scenario.settle()
+    assert len(scenario.placed()) == 4
+
+
+def test_pods_beyond_the_minimum_stay_at_the_gate_as_in_the_original() -> None:
+    scenario = KoordScenario(nodes=1, compatible=True)
+    scenario.tell(koord_group("g", least=2), *(koord_pod(f"p{i}", gang="g") for i in range(4)))
+    scenario.settle()
+    scenario.run(after=2)
+    scenario.settle()
+    assert len(scenario.placed()) == 2
+
+
+def test_gangs_of_a_group_start_together_or_not_at_all() -> None:
+    together = {GANG + "groups": json.dumps(["default/g", "default/h"])}
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(koord_group("g", least=2, annotations=together), koord_group("h", least=1, annotations=together))
+    scenario.tell(koord_pod("a", gang="g"), koord_pod("b", gang="g"))
+    scenario.settle()
+    assert scenario.placed() == {}
+    scenario.tell(koord_pod("c", gang="h"))
+    scenario.settle()
+    assert scenario.placed().keys() == {"a", "b", "c"}
+
+
+def test_rejected_members_lose_their_nominations_unless_the_originals_way_is_kept() -> None:
+    for compatible in (False, True):
+        scenario = KoordScenario(nodes=1, compatible=compatible)
+        scenario.tell(koord_group("g", least=5), *(koord_pod(f"p{i}", gang="g") for i in range(5)))
+        scenario.settle()
+        nominated = [
+            name for (kind, _, name), doc in scenario.docs.items()
+            if kind == "pods" and (doc.get("status") or {}).get("nominatedNodeName")
+        ]  # fmt: skip
+        assert bool(nominated) is compatible
+
+
+# ---- devices ----
+
+
+def test_a_pod_gets_a_gpu_and_has_it_written_before_it_is_bound() -> None:
+    scenario = KoordScenario()
+    scenario.tell(
+        node("n0", **{GPU: "200", "koordinator.sh/gpu-core": "200", "koordinator.sh/gpu-memory-ratio": "200"})
+    )
+    scenario.tell(gpu_devices("n0", count=2))
+    for name in "ab":
+        scenario.tell(koord_pod(name, containers=[asking({GPU: "100"})]))
+        scenario.settle()
+    given = [
+        json.loads(scenario.doc("pods", name, "default")["metadata"]["annotations"][SCHEDULING + "device-allocated"])
+        for name in "ab"
+    ]
+    assert sorted(one["gpu"][0]["minor"] for one in given) == [0, 1]
+    scenario.tell(koord_pod("c", containers=[asking({GPU: "100"})]))
+    scenario.settle()
+    assert "c" not in scenario.placed()
+
+
+# ---- reservations ----
+
+
+def test_a_reservation_becomes_available_and_holds_its_room_for_its_owners() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(koord_reservation("r", request={"cpu": "3"}, owners={"app": "web"}, allocateOnce=False))
+    scenario.settle()
+    status = scenario.doc("reservations", "r")["status"]
+    assert (status["phase"], status["nodeName"]) == ("Available", "n0")
+    scenario.tell(koord_pod("stranger", cpu="2"))
+    scenario.settle()
+    assert "stranger" not in scenario.placed()
+    scenario.tell(koord_pod("owner", cpu="2", labels={"app": "web"}))
+    scenario.settle()
+    assert scenario.placed() == {"owner": "n0"}
+    written = scenario.doc("pods", "owner", "default")["metadata"]["annotations"]
+    assert json.loads(written[SCHEDULING + "reservation-allocated"])["name"] == "r"
+
+
+def test_a_reservation_that_fits_nowhere_says_so_and_is_tried_again() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(koord_reservation("r", request={"cpu": "8"}, owners={"app": "web"}))
+    scenario.settle()
+    condition = scenario.doc("reservations", "r")["status"]["conditions"][0]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("Scheduled", "False", "Unschedulable")
+    assert condition["message"].startswith("0/1 nodes are available: 1 Insufficient cpu")
+    scenario.tell(node("big", cpu=16))
+    scenario.run(after=20)
+    scenario.settle()
+    assert scenario.doc("reservations", "r")["status"]["nodeName"] == "big"
