@@ -5,13 +5,13 @@ A list of whole objects is put together from the stored bytes without decoding a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import orjson
 
 from fairlead.api.server.negotiation import AnswerForm
 from fairlead.api.store.schema import is_custom
+from fairlead.api.store.storeapi import bookmark
 from fairlead.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -58,24 +58,42 @@ def many(store: Store, kind: Kind, part: Chunk, shape: AnswerForm, *, include: s
     )
 
 
-def event_renderer(store: Store, kind: Kind, shape: AnswerForm, *, include: str = "") -> Callable[[Record], bytes]:
-    """How a watch shows the objects of its events. Only the first Table names its columns."""
-    if shape is not AnswerForm.TABLE:
-        if shape is AnswerForm.METADATA:
-            return lambda record: orjson.dumps(_metadata_only(store.shown(kind, record)))
-        return lambda record: encoded(store, kind, record)
-    first = True
+class EventForm:
+    """How a watch shows the objects of its events, bookmarks included: a client that asked for metadata or Tables has
+    no decoder for anything else. Only the first Table names its columns."""
 
-    def render(record: Record) -> bytes:
-        nonlocal first
-        doc = store.shown(kind, record)
-        result = table(store, kind, [doc], {"resourceVersion": doc["metadata"]["resourceVersion"]}, include)
-        if not first:
+    def __init__(self, store: Store, kind: Kind, shape: AnswerForm, *, include: str = "") -> None:
+        self._store, self._kind, self._shape, self._include = store, kind, shape, include
+        self._columns_named = False
+
+    def record(self, record: Record) -> bytes:
+        """The object of an ADDED, MODIFIED or DELETED event."""
+        if self._shape not in (AnswerForm.METADATA, AnswerForm.TABLE):
+            return encoded(self._store, self._kind, record)
+        doc = self._store.shown(self._kind, record)
+        if self._shape is AnswerForm.METADATA:
+            return orjson.dumps(_metadata_only(doc))
+        return self._table([doc], doc["metadata"]["resourceVersion"])
+
+    def bookmark(self, version: int, *, initial: bool = False) -> bytes:
+        """The object of a BOOKMARK event. In a Table it is a row with empty cells, which shows the metadata even to
+        those who want no objects: an annotation there marks the end of the initial events."""
+        doc = bookmark(self._kind, version, initial=initial)
+        match self._shape:
+            case AnswerForm.METADATA:
+                return orjson.dumps(_metadata_only(doc))
+            case AnswerForm.TABLE:
+                return self._table([], str(version), doc if self._include == "Object" else _metadata_only(doc))
+        return orjson.dumps(doc)
+
+    def _table(self, docs: list[Doc], version: str, bare: Doc | None = None) -> bytes:
+        result = table(self._store, self._kind, docs, {"resourceVersion": version}, self._include)
+        if bare is not None:
+            result["rows"].append({"cells": [None] * len(result["columnDefinitions"]), "object": bare})
+        if self._columns_named:
             result["columnDefinitions"] = None
-        first = False
+        self._columns_named = True
         return orjson.dumps(result)
-
-    return render
 
 
 def table(store: Store, kind: Kind, docs: list[Doc], metadata: Doc, include: str) -> Doc:

@@ -233,9 +233,9 @@ class Server:
     async def _watch(
         self, request: web.BaseRequest, target: Target, shape: AnswerForm, include: str
     ) -> web.StreamResponse:
-        render = answers.event_renderer(self.store, target.kind, shape, include=include)
+        form = answers.EventForm(self.store, target.kind, shape, include=include)
         seconds = whole_number(request.query, "timeoutSeconds") or DEFAULT_SECONDS
-        stream = WatchStream(request, self.store, target.kind, render=render, seconds=seconds)
+        stream = WatchStream(request, self.store, target.kind, form=form, seconds=seconds)
         task = asyncio.current_task()
         assert task is not None
         self._watches.add(task)

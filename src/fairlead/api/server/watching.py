@@ -7,7 +7,7 @@ stream waits; its subscription fills up to its bound and is then cut off togethe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,19 +16,17 @@ from aiohttp import web
 
 from fairlead.api.server.parameters import flag, query_of
 from fairlead.api.store.paging import list_options_invalid
-from fairlead.api.store.storeapi import BOOKMARK_SECONDS, bookmark, woken
+from fairlead.api.store.storeapi import BOOKMARK_SECONDS, woken
 from fairlead.errors import ApiError, Gone
 
 if TYPE_CHECKING:
+    from fairlead.api.server.answers import EventForm
     from fairlead.api.store.history import Subscription
-    from fairlead.api.store.objects import Record
     from fairlead.api.store.store import Store
     from fairlead.model.kinds import Kind
 
 EVENTS_PER_WRITE = 500
 DEFAULT_SECONDS = 1800.0
-Render = Callable[["Record"], bytes]
-"""How the object of an event looks to this client."""
 
 
 def check_watch_params(params: Mapping[str, str]) -> None:
@@ -47,8 +45,8 @@ def check_watch_params(params: Mapping[str, str]) -> None:
 class WatchStream:
     """One client's watch."""
 
-    def __init__(self, request: web.BaseRequest, store: Store, kind: Kind, *, render: Render, seconds: float) -> None:
-        self._request, self._store, self._kind, self._render = request, store, kind, render
+    def __init__(self, request: web.BaseRequest, store: Store, kind: Kind, *, form: EventForm, seconds: float) -> None:
+        self._request, self._store, self._kind, self._form = request, store, kind, form
         self._bookmarks = flag(request.query, "allowWatchBookmarks")
         self._ready = asyncio.Event()
         self._end = asyncio.get_running_loop().time() + seconds
@@ -104,14 +102,13 @@ class WatchStream:
         while events := subscription.drain(EVENTS_PER_WRITE):
             await self._write(
                 b"".join(
-                    b'{"type":"%b","object":%b}\n' % (type_.encode(), self._render(record))
+                    b'{"type":"%b","object":%b}\n' % (type_.encode(), self._form.record(record))
                     for type_, record, _ in events
                 )
             )
 
     async def _bookmark(self, version: int, *, initial: bool = False) -> None:
-        document = bookmark(self._kind, version, initial=initial)
-        await self._write(b'{"type":"BOOKMARK","object":' + orjson.dumps(document) + b"}\n")
+        await self._write(b'{"type":"BOOKMARK","object":' + self._form.bookmark(version, initial=initial) + b"}\n")
 
     async def _write(self, data: bytes) -> None:
         await self._response.write(data)

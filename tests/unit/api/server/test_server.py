@@ -171,6 +171,35 @@ def test_a_watch_streams_what_happens_and_ends_in_time(credentials: Credentials)
     run(credentials, story)
 
 
+QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+INITIAL_EVENTS = "watch=1&timeoutSeconds=1&allowWatchBookmarks=true&sendInitialEvents=true"
+
+
+@pytest.mark.parametrize(("path", "body"), [(MAPS, {"metadata": {"name": "a"}}), (QUEUES, {"metadata": {"name": "a"}})])
+def test_all_events_of_a_watch_have_the_form_that_was_asked_for(
+    credentials: Credentials, path: str, body: dict[str, Any]
+) -> None:
+    """Bookmarks too: the garbage collector's informers, which ask for metadata, can decode nothing else."""
+
+    async def story(client: Client) -> None:
+        await client.ask("POST", path, body)
+        url = f"{client.server.url}{path}?{INITIAL_EVENTS}&resourceVersionMatch=NotOlderThan"
+        for accept, kind in (
+            ("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "PartialObjectMetadata"),
+            (TABLE, "Table"),
+        ):
+            async with client.session.get(url, headers={"Accept": accept}) as response:
+                events = [orjson.loads(line) async for line in response.content]
+            assert {(event["object"]["kind"], event["object"]["apiVersion"]) for event in events} == {
+                (kind, "meta.k8s.io/v1")
+            }
+            bookmark = next(event["object"] for event in events if event["type"] == "BOOKMARK")
+            marked = bookmark if kind != "Table" else bookmark["rows"][0]["object"]
+            assert marked["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+    run(credentials, story)
+
+
 def test_a_watch_from_a_forgotten_version_is_told_so_in_the_stream(credentials: Credentials) -> None:
     async def story(client: Client) -> None:
         client.store._history.log(CONFIG_MAP).compacted = 10_000
