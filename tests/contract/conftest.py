@@ -91,8 +91,8 @@ class ApiUnderTest:
     async def events(self, count: int, kind: Kind, **more: Any) -> list[tuple[str, str]]:
         """The next so many events of a watch (bookmarks left out), as (type, name)."""
         seen: list[tuple[str, str]] = []
-        async with asyncio.timeout(20):
-            stream = self.api.watch(kind, Query(namespace=self._in(kind), **more), timeout=20)
+        async with asyncio.timeout(180):
+            stream = self.api.watch(kind, Query(namespace=self._in(kind), **more), timeout=120)
             async for event in stream:
                 if event.type != "BOOKMARK":
                     seen.append((event.type, event.doc["metadata"]["name"]))

@@ -68,7 +68,7 @@ def group_of(world: ApiUnderTest) -> str:
 async def served(world: ApiUnderTest, name: str = "v1") -> Kind:
     """The kind as this world knows it, once it is served."""
     group = group_of(world)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(180):
         while True:
             if isinstance(world.api, StoreApi):
                 found = world.api.store.registry.by_resource(group, name, "things")
@@ -90,7 +90,7 @@ async def define(world: ApiUnderTest, *versions: Doc) -> Kind:
 
 async def until(holds: Callable[[], Awaitable[Any]]) -> None:
     """Wait for what controllers of the real server do a moment later."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(180):
         while not await holds():  # noqa: ASYNC110 (another process)
             await asyncio.sleep(0.2)
 

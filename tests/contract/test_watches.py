@@ -49,7 +49,7 @@ async def test_events_carry_whole_objects_with_rising_versions(world: ApiUnderTe
     start = await version(world)
     doc = await world.create(CONFIG_MAP, config("a", {"n": "1"}))
     await world.delete(CONFIG_MAP, "a")
-    stream = world.api.watch(CONFIG_MAP, Query(namespace=world.namespace, resource_version=start), timeout=20)
+    stream = world.api.watch(CONFIG_MAP, Query(namespace=world.namespace, resource_version=start), timeout=120)
     added = await anext(stream)
     deleted = await anext(stream)
     await stream.aclose()  # type: ignore[attr-defined]
@@ -95,7 +95,7 @@ async def test_a_watch_by_field_sees_a_pod_leave_when_it_is_bound(world: ApiUnde
 async def test_initial_events_end_with_a_marked_bookmark(world: ApiUnderTest) -> None:
     for name in "ab":
         await world.create(CONFIG_MAP, config(name))
-    stream = world.api.watch(CONFIG_MAP, Query(namespace=world.namespace), send_initial_events=True, timeout=20)
+    stream = world.api.watch(CONFIG_MAP, Query(namespace=world.namespace), send_initial_events=True, timeout=120)
     seen = [await anext(stream) for _ in range(3)]
     await world.create(CONFIG_MAP, config("c"))
     async for event in stream:
@@ -118,7 +118,7 @@ async def test_initial_events_without_bookmarks_have_no_marked_end(world: ApiUnd
 
 async def test_a_watch_ends_when_its_time_is_over(world: ApiUnderTest) -> None:
     start = await version(world)
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(180):
         seen = [
             event.type
             async for event in world.api.watch(
@@ -153,7 +153,7 @@ async def test_a_reflector_mirrors_any_of_them(world: ApiUnderTest) -> None:
     reflector.listen(hear)
     running = asyncio.ensure_future(reflector.run())
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(180):
             while len(heard) < 5:
                 more.clear()
                 await more.wait()

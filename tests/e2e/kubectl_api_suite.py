@@ -146,9 +146,9 @@ class KubectlApiSuite(KubectlSuite):
     def test_drain_is_held_up_by_a_budget_and_goes_on_without_it(self, kubectl: Kubectl) -> None:
         label = f"app={kubectl.namespace}"  # drain looks into all namespaces
         kubectl("create", "-f", "-", stdin=pod("web", labels={"app": kubectl.namespace}))
-        kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
+        kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=180s")
         kubectl("create", "poddisruptionbudget", "b", f"--selector={label}", "--min-available=1")
-        kubectl("wait", "--for=jsonpath={.status.observedGeneration}=1", "pdb/b", "--timeout=30s")
+        kubectl("wait", "--for=jsonpath={.status.observedGeneration}=1", "pdb/b", "--timeout=180s")
         node = kubectl("get", "pod", "web", "-o", "jsonpath={.spec.nodeName}")
         drain = ("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force")
         chosen = (f"--pod-selector={label}", "--timeout=3s")
@@ -156,7 +156,7 @@ class KubectlApiSuite(KubectlSuite):
         assert "Cannot evict pod as it would violate the pod's disruption budget." in words
         assert kubectl("get", "pod", "web", "-o", "jsonpath={.status.phase}") == "Running"
         kubectl("delete", "pdb", "b")
-        assert "pod/web evicted" in kubectl(*drain, f"--pod-selector={label}", "--grace-period=1", "--timeout=30s")
+        assert "pod/web evicted" in kubectl(*drain, f"--pod-selector={label}", "--grace-period=1", "--timeout=180s")
         kubectl("uncordon", node)
 
     # questions
@@ -181,7 +181,7 @@ class KubectlApiSuite(KubectlSuite):
 
     def test_events_are_told_in_order(self, kubectl: Kubectl) -> None:
         kubectl("create", "-f", "-", stdin=pod("web"))
-        kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
+        kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=180s")
         header, *rows = columns(kubectl("events", "--for", "pod/web"))
         assert header == ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
         assert any(row[2] == "Scheduled" and row[3] == "Pod/web" for row in rows)
@@ -210,7 +210,7 @@ class KubectlApiSuite(KubectlSuite):
         definition = cron_tab_definition(f"x{word}")
         name, group = definition["metadata"]["name"], definition["spec"]["group"]
         kubectl("apply", "-f", "-", stdin=definition)
-        kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=30s")
+        kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=180s")
         tab: dict[str, Any] = {
             "apiVersion": f"{group}/v1", "kind": "CronTab", "metadata": {"name": "t"}, "spec": {"cronSpec": "* * *"},
         }  # fmt: skip
@@ -228,7 +228,7 @@ class KubectlApiSuite(KubectlSuite):
         words = kubectl.error("create", "-f", "-", stdin=tab | {"spec": {"cronSpec": "x", "replica": 1}})
         assert 'unknown field "spec.replica"' in words
         assert "When it runs, and how often at once." in kubectl("explain", f"ct-x{word}.spec")
-        kubectl("delete", "crd", name, "--timeout=30s")
+        kubectl("delete", "crd", name, "--timeout=180s")
         assert "NotFound" in kubectl.error("get", "crd", name)
 
     @pytest.mark.parametrize(
@@ -237,5 +237,5 @@ class KubectlApiSuite(KubectlSuite):
     )
     def test_what_simulated_pods_cannot_do_fails_and_says_so(self, kubectl: Kubectl, command: tuple[str, ...]) -> None:
         kubectl("create", "-f", "-", stdin=pod("web"))
-        kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
+        kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=180s")
         assert "simulated" in kubectl.error(*command)

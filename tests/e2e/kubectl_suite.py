@@ -54,7 +54,7 @@ class Kubectl:
     def result(self, *arguments: str, stdin: Any = None) -> tuple[int, str, str]:
         text = stdin if isinstance(stdin, str) or stdin is None else yaml.safe_dump(stdin)
         done = subprocess.run(
-            [*self._command, *arguments], input=text, capture_output=True, text=True, timeout=60, check=False,
+            [*self._command, *arguments], input=text, capture_output=True, text=True, timeout=240, check=False,
             env=self._environment,
         )  # fmt: skip
         return done.returncode, done.stdout, done.stderr
@@ -171,7 +171,7 @@ class KubectlSuite:
 
     def test_a_pod_is_created_runs_and_is_shown_in_every_form(self, kubectl: Kubectl) -> None:
         assert kubectl("create", "-f", "-", stdin=pod("web", labels={"app": "web"})) == "pod/web created\n"
-        kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
+        kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=180s")
         header, row = columns(kubectl("get", "pods"))
         assert header == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
         assert row[:4] == ["web", "1/1", "Running", "0"]
@@ -206,7 +206,7 @@ class KubectlSuite:
 
     def test_describe_pod_tells_the_story_by_its_events(self, kubectl: Kubectl) -> None:
         kubectl("create", "-f", "-", stdin=pod("web"))
-        kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
+        kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=180s")
         node = kubectl("get", "pod", "web", "-o", "jsonpath={.spec.nodeName}")
         story = kubectl("describe", "pod", "web")
         assert re.search(r"^Status:\s+Running$", story, re.M)
@@ -218,14 +218,14 @@ class KubectlSuite:
         big = pod("big")
         big["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "10000"
         kubectl("create", "-f", "-", stdin=big)
-        kubectl("wait", "--for=jsonpath={.status.conditions[0].reason}=Unschedulable", "pod/big", "--timeout=30s")
+        kubectl("wait", "--for=jsonpath={.status.conditions[0].reason}=Unschedulable", "pod/big", "--timeout=180s")
         story = kubectl("describe", "pod", "big")
         assert f"0/{NODES} nodes are available: {NODES} Insufficient cpu." in story
         assert re.search(r"Warning\s+FailedScheduling", story)
 
     def test_describe_node_counts_its_pods(self, kubectl: Kubectl) -> None:
         kubectl("create", "-f", "-", stdin=pod("web"))
-        kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
+        kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=180s")
         node = kubectl("get", "pod", "web", "-o", "jsonpath={.spec.nodeName}")
         story = kubectl("describe", "node", node)
         assert re.search(r"^Non-terminated Pods:", story, re.M)
@@ -235,7 +235,7 @@ class KubectlSuite:
 
     def test_delete_waits_until_a_pod_is_gone(self, kubectl: Kubectl) -> None:
         kubectl("create", "-f", "-", stdin=pod("web"))
-        kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
+        kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=180s")
         assert kubectl("delete", "pod", "web", "--grace-period=1").startswith('pod "web" deleted')
         assert kubectl.error("get", "pod", "web").strip() == 'Error from server (NotFound): pods "web" not found'
 
@@ -263,7 +263,7 @@ class KubectlSuite:
         template["spec"]["containers"] += [{"name": "side", "image": "example.com/side:1"}]
         doc["spec"]["replicas"] = 2
         assert kubectl("apply", "-f", "-", stdin=doc) == "deployment.apps/d configured\n"
-        kubectl("rollout", "status", "deployment/d", "--timeout=60s")
+        kubectl("rollout", "status", "deployment/d", "--timeout=180s")
         stored = kubectl.json("get", "deploy", "d")
         assert [each["name"] for each in stored["spec"]["template"]["spec"]["containers"]] == ["main", "side"]
         assert stored["status"]["readyReplicas"] == 2
@@ -306,23 +306,23 @@ class KubectlSuite:
             kubectl("create", "deployment", "d", "--image=example.com/app:1", "--replicas=3")
             == "deployment.apps/d created\n"
         )
-        assert "successfully rolled out" in kubectl("rollout", "status", "deployment/d", "--timeout=60s")
+        assert "successfully rolled out" in kubectl("rollout", "status", "deployment/d", "--timeout=180s")
         header, row = columns(kubectl("get", "deployments"))
         assert header == ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]
         assert row[:4] == ["d", "3/3", "3", "3"]
         assert kubectl("scale", "deployment", "d", "--replicas=5") == "deployment.apps/d scaled\n"
-        kubectl("wait", "--for=jsonpath={.status.readyReplicas}=5", "deployment/d", "--timeout=60s")
+        kubectl("wait", "--for=jsonpath={.status.readyReplicas}=5", "deployment/d", "--timeout=180s")
         assert len(kubectl.json("get", "pods", "-l", "app=d")["items"]) == 5
         kubectl("delete", "deployment", "d")
-        kubectl("wait", "--for=delete", "pods", "-l", "app=d", "--timeout=60s")
+        kubectl("wait", "--for=delete", "pods", "-l", "app=d", "--timeout=180s")
         assert kubectl.json("get", "pods")["items"] == []
 
     def test_a_rollout_replaces_the_pods(self, kubectl: Kubectl) -> None:
         kubectl("create", "deployment", "d", "--image=example.com/app:1", "--replicas=2")
-        kubectl("rollout", "status", "deployment/d", "--timeout=60s")
+        kubectl("rollout", "status", "deployment/d", "--timeout=180s")
         kubectl("set", "image", "deployment/d", "app=example.com/app:2")
-        kubectl("rollout", "status", "deployment/d", "--timeout=60s")
-        kubectl("wait", "--for=jsonpath={.status.replicas}=2", "deployment/d", "--timeout=60s")
+        kubectl("rollout", "status", "deployment/d", "--timeout=180s")
+        kubectl("wait", "--for=jsonpath={.status.replicas}=2", "deployment/d", "--timeout=180s")
         images = kubectl(
             "get",
             "rs",
@@ -358,5 +358,5 @@ class KubectlSuite:
     def test_a_namespace_goes_with_all_that_is_in_it(self, kubectl: Kubectl) -> None:
         kubectl("create", "configmap", "c")
         kubectl("create", "-f", "-", stdin=pod("web"))
-        kubectl("delete", "namespace", kubectl.namespace, "--timeout=60s")
+        kubectl("delete", "namespace", kubectl.namespace, "--timeout=180s")
         assert "NotFound" in kubectl.error("get", "namespace", kubectl.namespace)

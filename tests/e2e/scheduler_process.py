@@ -14,7 +14,7 @@ from pathlib import Path
 from fairlead.config.gates import DEFAULT_GATES, OWN_GATES
 from tests.kube.control_plane import free_port
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 GANG_GATES = ",".join(f"{name}=true" for name in sorted(OWN_GATES - DEFAULT_GATES))
 """What our own clusters have on and others have not."""
 CONFIG = """

@@ -28,7 +28,7 @@ from fairlead.testing.builders import pod
 from fairlead.testing.harness import Harness
 from tests.support.extender_server import ExtenderServer
 
-_PATIENCE = 90.0
+_PATIENCE = 180.0
 NEWCOMERS = {"a": "1", "huge": "999", "b": "2"}
 
 

@@ -26,7 +26,7 @@ from tests.e2e.up import Up
 async def in_cluster(up: Up, work: Callable[[KubeApi], Any]) -> Any:
     api = KubeApi(load_kubeconfig(up.kubeconfig))
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             return await work(api)
     finally:
         await api.close()

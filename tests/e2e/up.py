@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 COMMAND = (sys.executable, "-W", "error", "-m", "fairlead", "up")
 """With warnings: a socket or file left open is told on standard error."""
 

@@ -152,7 +152,7 @@ class Lab:
 
     def kubectl(self, *words: str) -> str:
         command = [real_binary("kubectl"), "--kubeconfig", str(self.plane.kubeconfig), *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

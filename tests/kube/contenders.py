@@ -20,7 +20,7 @@ from fairlead.model.kinds import NAMESPACE, NODE, POD
 from tests.kube.control_plane import real_binary
 
 KUBE, FAIRLEAD = "kube-scheduler", "fairlead"
-PATIENCE = 60.0
+PATIENCE = 180.0
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

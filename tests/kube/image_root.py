@@ -203,7 +203,7 @@ class Pod:
     def inside(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run something in the pod's network, as the test's user."""
         words = ["nsenter", "-t", str(self.process.pid), "-n", *command]
-        return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
 
     def kill(self) -> None:
         self.process.kill()

@@ -21,7 +21,7 @@ async def use_kr8s(namespace: str, kubeconfig: str) -> None:
         api=api,
     )
     await deployment.create()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         while not await deployment.ready():  # noqa: ASYNC110 (another process)
             await asyncio.sleep(0.2)
         await deployment.scale(3)

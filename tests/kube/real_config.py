@@ -29,7 +29,7 @@ def ask_kube_scheduler(file: Path, scratch: Path) -> RealAnswer:
         real_binary("kube-scheduler"), "--config", str(file), "--write-config-to", str(written), "--secure-port=0",
         "--master=http://127.0.0.1:1", "--logging-format=json", "-v=2",
     ]  # fmt: skip
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     if run.returncode == 0:
         return RealAnswer(yaml.safe_load(written.read_text()), _points(run.stderr), "")
     return RealAnswer(None, {}, _error(run.stderr))

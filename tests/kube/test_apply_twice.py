@@ -51,7 +51,7 @@ def real_server(directory: Path, groups: str) -> Iterator[Path]:
         definitions = Path(real_binary("vc-scheduler")).parent / "volcano-definitions"
         kubectl = Kubectl(real_binary("kubectl"), plane.kubeconfig, "default")
         kubectl("apply", "--server-side", "-f", str(definitions))
-        kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=50s")
+        kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
         yield plane.kubeconfig
     finally:
         plane.stop()

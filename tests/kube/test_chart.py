@@ -95,7 +95,7 @@ async def test_every_object_is_accepted_and_nothing_is_left_behind(control_plane
 
 def test_the_manifests_are_those_of_the_chart() -> None:
     command = [str(HOUSE / "tools" / "deploy" / "generate.py"), "--check"]
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -87,7 +87,7 @@ async def make_node(cluster: Cluster, name: str, *slices: dict[str, Any]) -> Non
 
 
 async def until_free(cluster: Cluster) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         while True:
             if not await held(cluster):
                 return
@@ -172,7 +172,7 @@ async def killed_before_its_bind(plane: ControlPlane) -> None:
         sys.executable, "-m", "tests.kube.doomed_scheduler", str(plane.kubeconfig)
     )
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             assert await process.wait() == -signal.SIGKILL
     finally:
         with suppress(ProcessLookupError):

@@ -45,7 +45,7 @@ class Lab:
         return await self.api.get(kind, self.name if kind.namespaced else "", name)
 
     async def until(self, kind: Kind, name: str, holds: Callable[[Doc], Any]) -> Doc:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             while True:
                 doc = await self.read(kind, name)
                 if holds(doc):
@@ -53,7 +53,7 @@ class Lab:
                 await asyncio.sleep(0.1)
 
     async def until_gone(self, kind: Kind, name: str) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             with suppress(NotFound):
                 while await self.read(kind, name):  # noqa: ASYNC110 (a real server, another process)
                     await asyncio.sleep(0.1)

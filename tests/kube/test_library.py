@@ -18,7 +18,7 @@ from tests.kube.contenders import pod_document
 from tests.kube.control_plane import ControlPlane
 
 NAME = "library"
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 def served_by_it(name: str, **requests: str) -> dict[str, object]:

@@ -40,7 +40,7 @@ async def make(api: KubeApi, kind: Any, namespace: str, body: dict[str, Any]) ->
     await api.perform(Write(Verb.CREATE, kind, namespace, body["metadata"]["name"], body))
 
 
-async def until(condition: Callable[[], bool], *, patience: float = 60.0) -> None:
+async def until(condition: Callable[[], bool], *, patience: float = 180.0) -> None:
     async with asyncio.timeout(patience):
         while not condition():  # noqa: ASYNC110 (a real server, another process)
             await asyncio.sleep(0.05)

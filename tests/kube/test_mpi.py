@@ -80,7 +80,7 @@ def test_mpirun_starts_a_program_on_the_hosts_of_the_job(tmp_path: Path) -> None
             "sh", "-c", "echo rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE sees $MPI_HOST",
         ],
         env={**os.environ, **environment, "KEYS": str(tmp_path)},
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     said = sorted(line for line in done.stdout.splitlines() if line.startswith("rank"))
     assert said == [f"rank {rank} of 2 sees {','.join(hosts)}" for rank in range(2)], done.stdout + done.stderr

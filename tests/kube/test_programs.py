@@ -21,7 +21,7 @@ from tests.kube.control_plane import real_binary
 pytestmark = pytest.mark.kube
 
 CHART = Path(__file__).parent / "chart"
-PATIENCE = 90.0
+PATIENCE = 180.0
 VOLCANO_CONFIGURATION = """
 actions: "enqueue, allocate, backfill"
 tiers:
@@ -62,7 +62,7 @@ class Helm:
 
     def __call__(self, *arguments: str) -> str:
         done = subprocess.run(
-            [*self._command, *arguments], capture_output=True, text=True, timeout=120, check=False,
+            [*self._command, *arguments], capture_output=True, text=True, timeout=300, check=False,
             env=self._environment,
         )  # fmt: skip
         assert not done.returncode, f"helm {' '.join(arguments)} ended with {done.returncode}: {done.stderr}"

@@ -37,12 +37,12 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 
 async def begun(process: asyncio.subprocess.Process) -> None:
     assert process.stderr is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         assert (await process.stderr.readline()).startswith(b"recording in")
 
 
 async def decided(api: KubeApi, name: str) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         while True:
             found = await api.get(kinds.POD, "default", name)
             if found["spec"].get("nodeName") or found["status"].get("conditions"):
@@ -65,7 +65,7 @@ async def test_what_kube_scheduler_decides_is_recorded_and_replays(plane: Contro
         for name, cpu in PODS.items():
             await api.perform(Write(Verb.CREATE, kinds.POD, "default", name, pod(name).asks(cpu=cpu).doc()))
             await decided(api, name)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             said, _ = await process.communicate()
     finally:
         if process.returncode is None:

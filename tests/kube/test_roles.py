@@ -58,7 +58,7 @@ def installed_definitions(lab: Lab) -> None:
     """Volcano's kinds as they ship."""
     definitions = Path(real_binary("vc-scheduler")).parent / "volcano-definitions"
     lab.kubectl("apply", "--server-side", "-f", str(definitions))
-    lab.kubectl("wait", "--for=condition=Established", "--timeout=60s", "customresourcedefinitions", "--all")
+    lab.kubectl("wait", "--for=condition=Established", "--timeout=180s", "customresourcedefinitions", "--all")
 
 
 async def pods_are_placed_refused_and_preempted(lab: Lab) -> None:

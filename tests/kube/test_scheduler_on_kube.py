@@ -78,7 +78,7 @@ async def schedule(api: KubeApi, plane: ControlPlane, name: str) -> Seen:
 async def _events(api: KubeApi, namespace: str) -> list[dict[str, Any]]:
     """All that are to be expected, and a moment more for those that are not."""
     expected = PODS + len(HOPELESS) - 1
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         while len((await api.list(EVENT_V1, Query(namespace=namespace))).items) < expected:  # noqa: ASYNC110 (a real server)
             await asyncio.sleep(0.2)
     await asyncio.sleep(1.0)

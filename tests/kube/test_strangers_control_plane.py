@@ -93,9 +93,9 @@ def test_a_rolling_update_by_the_real_controllers_gets_through(tmp_path: Path) -
     with Strangers(tmp_path, "--nodes", "3", f"--controllers={left_out}") as cluster:
         cluster.start_controllers(names)
         cluster.apply(deployment("web").replicas(4).of(pod("t").from_image("v1")).doc())
-        cluster.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+        cluster.kubectl("rollout", "status", "deployment/web", "--timeout=180s")
         cluster.apply(deployment("web").replicas(4).of(pod("t").from_image("v2")).doc())
-        cluster.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+        cluster.kubectl("rollout", "status", "deployment/web", "--timeout=180s")
         cluster.until(lambda: {one["spec"]["containers"][0]["image"] for one in cluster.all("pods")} == {"v2"})
         cluster.kubectl("rollout", "undo", "deployment/web")
         cluster.until(lambda: {one["spec"]["containers"][0]["image"] for one in cluster.all("pods")} == {"v1"})

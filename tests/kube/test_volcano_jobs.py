@@ -48,7 +48,7 @@ def test_the_real_vcctl_works_on_the_embedded_api(tmp_path: Path) -> None:
 
         def vcctl(*words: str) -> str:
             command = [real_binary("vcctl"), *words, "--kubeconfig", str(kubeconfig)]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
             assert done.returncode == 0, done.stdout + done.stderr
             return done.stdout
 

@@ -79,7 +79,7 @@ class Cluster:
         return next(doc for doc in listed.items if doc["metadata"]["name"] == name)
 
     async def until(self, kind: kinds.Kind, name: str, holds: Callable[[Doc], bool]) -> Doc:
-        async with asyncio.timeout(90):
+        async with asyncio.timeout(180):
             while True:
                 doc = await self.read(kind, name)
                 if holds(doc):

@@ -34,7 +34,7 @@ from tests.kube.volcano_stories import GROUP, Doc, Story, StoryQueue
 
 VOLCANO, FAIRLEAD = "volcano", "fairlead"
 PERIOD = "100ms"
-PATIENCE = 60.0
+PATIENCE = 180.0
 HOME = "home"
 ERRANDS = "errands"
 IDLE = """\
@@ -256,7 +256,7 @@ def define_volcano_kinds(plane: ControlPlane) -> None:
     definitions = Path(real_binary("vc-scheduler")).parent / "volcano-definitions"
     for words in (
         ["apply", "--server-side", "-f", str(definitions)],
-        ["wait", "--for=condition=Established", "--timeout=60s", "customresourcedefinitions", "--all"],
+        ["wait", "--for=condition=Established", "--timeout=180s", "customresourcedefinitions", "--all"],
     ):
         kubectl = [real_binary("kubectl"), "--kubeconfig", str(plane.kubeconfig), *words]
         subprocess.run(kubectl, check=True, capture_output=True)

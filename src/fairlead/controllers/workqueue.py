@@ -196,7 +196,7 @@ class Reconciler(Generic[K]):
     def hear(self, now: float, replies: Sequence[Reply]) -> list[Write]:
         """Begin a step; returns Events only."""
         self.now = now
-        return [write for reply in replies for write in self._settle(reply, now)]
+        return [write for reply in replies if reply.write in self._under_way for write in self._settle(reply, now)]
 
     def see(self, change: Change) -> None:
         self.view.seen(change.kind, change.doc, gone=change.happened is Happened.DELETED)
@@ -242,20 +242,26 @@ class Reconciler(Generic[K]):
 
     # Replies
 
-    def _settle(self, reply: Reply, now: float) -> Iterable[Write]:
-        if reply.write not in self._under_way:
-            return ()
+    def _settle(self, reply: Reply, now: float) -> list[Write]:
+        """Take a reply in. Whatever a controller's own hooks raise over it, the key is free to be visited again."""
         key = self._under_way.pop(reply.write)
-        if reply.error is not None:
-            self._failed(key, reply, reply.error, now)
-        self._observe_reply(reply, now)
+        announced: list[Write] = []
+        try:
+            if reply.error is not None:
+                self._failed(key, reply, reply.error, now)
+            self._observe_reply(reply, now)
+            if reply.error is None:
+                announced = list(self.welcomed(key, reply, now))
+        except Exception as error:
+            self._record(key, now, f"{type(error).__name__}: {error}")
+            self._failing.setdefault(key, now)
         self._waiting_for[key] -= 1
         if not self._waiting_for[key]:
             del self._waiting_for[key]
             self._finish_batch(key, now)
         if not self._under_way:
             self._gone_by_watch.clear()
-        return self.welcomed(key, reply, now) if reply.error is None else ()
+        return announced
 
     def _finish_batch(self, key: K, now: float) -> None:
         """All writes of a visit are known: back off if one failed, else go on with what was named meanwhile."""

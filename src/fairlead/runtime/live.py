@@ -7,7 +7,8 @@ come, or it has been idle for a while. Questions (`ask`) are answered on its thr
 
     (standing by ─▶) waiting for first lists ─▶ step ─▶ writes ─▶ doze ─▶ step ...   ─stop▶ finish writes ─▶ ended
 
-Invariant: one step at a time per controller; a step that raises is logged and costs its own changes, nothing else.
+Invariant: one step at a time per controller; a step that raises is logged and costs its own changes, nothing else. What
+raises while a step is told to telemetry costs nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from fairlead.api.client.retry import RetryDelays
 from fairlead.errors import Unreachable
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("fairlead.runtime")
 
+_Told = TypeVar("_Told")
 _AFTER_FAILURE = RetryDelays(first=0.1, most=10.0)
 
 
@@ -171,6 +173,7 @@ class _Driver:
         self._replies: list[Reply] = []
         self._turning: asyncio.Future[_Outcome] | None = None
         self._failures = 0
+        self._untold: set[str] = set()
         self._rng = random.Random(self.name)
         self._following: Following
         self._followed = 0
@@ -245,7 +248,8 @@ class _Driver:
         self.steps += 1
         if self._on_step is not None:
             seconds = time.monotonic() - began
-            self._on_step(Stepped(self.name, seconds, len(changes), len(replies), len(writes), bool(self._failures)))
+            made = Stepped(self.name, seconds, len(changes), len(replies), len(writes), bool(self._failures))
+            self._tell(self._on_step, made)
         return wake_at
 
     async def _patiently(self, turn: asyncio.Future[_Outcome]) -> _Outcome:
@@ -265,8 +269,18 @@ class _Driver:
         """Step and ask for the next wake-up, both in the worker thread, so that a controller is used by one thread."""
         writes = self.controller.step(self._clock.now(), changes, replies)
         if self._on_turn is not None:
-            self._on_turn(self.controller)
+            self._tell(self._on_turn, self.controller)
         return writes, self.controller.wake_at()
+
+    def _tell(self, listener: Callable[[_Told], None], told: _Told) -> None:
+        """Call somebody who watches the steps. If that fails, the writes of the step are sent all the same."""
+        try:
+            listener(told)
+        except Exception as error:
+            if repr(error) not in self._untold:
+                self._untold.add(repr(error))
+                log.error("what a step of %s did could not be told; this is said once", self.name, exc_info=error,
+                          extra={"controller": self.name})  # fmt: skip
 
     def _failed(self, error: Exception) -> float:
         self._failures += 1

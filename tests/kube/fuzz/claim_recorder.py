@@ -22,7 +22,7 @@ from tests.kube.fuzz.recorder import Recorder
 Doc = dict[str, Any]
 
 _ENTRY_KINDS = {"resourceClaimName": "ResourceClaim", "resourceClaimTemplateName": "ResourceClaimTemplate"}
-_PATIENCE = 30.0
+_PATIENCE = 180.0
 
 
 class ClaimRecorder(Recorder):

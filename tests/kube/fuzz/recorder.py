@@ -32,7 +32,7 @@ _EVICTED = r'"Preemptor Pod preempted victim Pod" preemptor="{}" victim="[^"/]+/
 _AT_ONCE = 32
 _SETTLE = 0.4
 """Seconds for the scheduler to hear of what it does not tell about: other kinds come by watches of their own."""
-_PATIENCE = 60.0
+_PATIENCE = 180.0
 _KINDS = Registry()
 _MADE_IN_A_WORLD = (
     kinds.POD, kinds.PERSISTENT_VOLUME_CLAIM, kinds.PERSISTENT_VOLUME, kinds.STORAGE_CLASS, kinds.CSI_NODE,

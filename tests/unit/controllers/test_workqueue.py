@@ -162,6 +162,20 @@ def test_deleting_what_is_gone_is_a_success(world: Documents, planter: Planter) 
     assert not planter.errors
 
 
+def test_what_a_controller_raises_over_a_reply_costs_neither_the_key_nor_the_step(
+    world: Documents, planter: Planter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(key: str, reply: Reply, now: float) -> Iterable[Write]:
+        raise ValueError("no words for it")
+
+    monkeypatch.setattr(planter, "welcomed", fails)
+    (write,) = planter.step(0, [wish(world, "a", 1)], [])
+    reply, _ = created(world, write, "plant-1")
+    assert len(planter.step(1, [wish(world, "b", 1)], [reply])) == 1
+    assert [(trouble.key, trouble.message) for trouble in planter.errors] == [("a", "ValueError: no words for it")]
+    assert len(planter.step(60, [wish(world, "a", 2)], [])) == 1
+
+
 def test_replies_to_others_are_ignored(world: Documents, planter: Planter) -> None:
     stranger = create(CONFIG_MAP, {"metadata": {"namespace": "a", "name": "x"}})
     assert planter.step(0, [], [created(world, stranger, "x")[0]]) == []

@@ -302,6 +302,27 @@ async def test_telemetry_sees_every_step_and_every_reply(world: World) -> None:
     assert [reply.error is None for _, reply in replies] == [True, False]
 
 
+async def test_telemetry_that_fails_costs_no_write_and_is_said_once(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard = Heard()
+
+    def act(now: float, changes: Sequence[Change], got: Sequence[Reply]) -> list[Write]:
+        heard.add(*got)
+        return [create("a")] if actor.steps == 1 else []
+
+    def fails(told: object) -> None:
+        raise ValueError("no words for it")
+
+    actor = Actor(act)
+    async with running(world, actor, on_step=fails, on_turn=fails):
+        await heard.until(lambda things: len(things) == 1)
+    assert [reply.error for reply in heard.things] == [None]
+    assert [record.message for record in caplog.records] == [
+        "what a step of actor did could not be told; this is said once"
+    ]
+
+
 async def test_a_controller_reads_the_view_of_its_world(world: World, store: Store) -> None:
     store.perform(create("a", "1"))
     heard = Heard()
