@@ -11,6 +11,14 @@ Doc = dict[str, Any]
 RECORDED = Path(__file__).parents[1] / "unit/api/data/recorded.json"
 _CONTAINER = {"name": "c", "image": "nginx", "resources": {"requests": {"cpu": "0.5", "memory": "1024Mi"}}}
 _TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [_CONTAINER]}}
+_MOUNTING = {
+    "metadata": {"labels": {"a": "b"}},
+    "spec": {
+        "containers": [
+            _CONTAINER | {"volumeMounts": [{"name": "v", "mountPath": "/v"}, {"name": "w", "mountPath": "/w"}]}
+        ]
+    },
+}
 _GANG = {"gang": {"minCount": 2}}
 _VOLCANO_TASK = {"name": "t", "replicas": 2, "template": {"spec": {"containers": [_CONTAINER]}}}
 _CLUSTER_WIDE = frozenset({
@@ -31,7 +39,7 @@ def _backend(port: int) -> Doc:
 _FURTHER: list[Doc] = [
     _thing("apps/v1", "ControllerRevision", revision=1, data={"spec": {"a": 1}}),
     _thing("apps/v1", "StatefulSet", spec={
-        "selector": {"matchLabels": {"a": "b"}}, "serviceName": "s", "template": _TEMPLATE,
+        "selector": {"matchLabels": {"a": "b"}}, "serviceName": "s", "template": _MOUNTING,
         "volumeClaimTemplates": [
             {"metadata": {"name": "v"}, "spec": {"accessModes": ["ReadWriteOnce"],
              "resources": {"requests": {"storage": "1024Mi"}}}},

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
+from fairlead.errors import Invalid
 from fairlead.model.flow import Doc
 from fairlead.model.kinds import CONTROLLER_REVISION, DAEMON_SET, PERSISTENT_VOLUME_CLAIM, POD, STATEFUL_SET, Kind
 from fairlead.testing.builders import node, pod
@@ -291,3 +293,35 @@ def _failed(name: str) -> object:
 
     body = {"status": {"phase": "Failed", "containerStatuses": None}}
     return Write(Verb.PATCH, POD, "default", name, body=body, subresource="status")
+
+
+MOUNTING = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  replicas: 2
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      subdomain: Chosen_By_The_Set
+      containers:
+      - {name: db, image: postgres, volumeMounts: [{name: data, mountPath: /data}]}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+"""
+
+
+def test_containers_mount_the_volumes_of_claim_templates(cluster: Harness) -> None:
+    cluster.apply(storage_class("standard").by_default(), yaml.safe_load(MOUNTING))
+    cluster.run(20)
+    assert running(cluster) == ["db-0", "db-1"]
+    assert {one["metadata"]["name"] for one in cluster.list(PERSISTENT_VOLUME_CLAIM)} == {"data-db-0", "data-db-1"}
+
+
+def test_a_mount_that_no_volume_and_no_claim_template_has_is_refused(cluster: Harness) -> None:
+    with pytest.raises(Invalid, match=r"volumeMounts\[0\].name: Not found: \"data\""):
+        cluster.apply(yaml.safe_load(MOUNTING.replace("metadata: {name: data}", "metadata: {name: other}")))

@@ -51,19 +51,25 @@ def _where(command: Callable[..., None]) -> Callable[..., None]:
 @_where
 def list_command(output: str, kubeconfig: Path | None, context: str | None) -> None:
     """List all queues with their groups by phase."""
-    connections, _ = _connections(kubeconfig, context, None, None)
-    queues = asyncio.run(_queues(connections))
+    cluster = _cluster(kubeconfig, context)
+    queues = asyncio.run(_queues(cluster))
     if not queues:
         click.echo(_NO_QUEUES, err=True)
     _print(queues, output)
-    if queues and not asyncio.run(_are_accounted_for(connections, queues[0])):
+    if queues and not asyncio.run(_are_accounted_for(cluster, queues[0])):
         click.echo(f"these queues wait: {_NO_VOLCANO}", err=True)
 
 
-async def _are_accounted_for(connections: Sequence[Connection], queue: Doc) -> bool:
+def _cluster(kubeconfig: Path | None, context: str | None) -> Connection:
+    from fairlead.api.client.credentials import connect
+
+    return connect(None if kubeconfig is None else str(kubeconfig), context)
+
+
+async def _are_accounted_for(cluster: Connection, queue: Doc) -> bool:
     """Whether the scheduler that answers knows a queue; also if none answers, because Volcano's own may be there."""
     try:
-        await ask(connections, "", queue["metadata"]["name"], plural="queues")
+        await ask([cluster, type(cluster).to(OPS_PORT)], "", queue["metadata"]["name"], plural="queues")
     except UnknownToScheduler:
         return False
     except FairleadError:
@@ -76,8 +82,8 @@ async def _are_accounted_for(connections: Sequence[Connection], queue: Doc) -> b
 @_where
 def get_command(name: str, output: str, kubeconfig: Path | None, context: str | None) -> None:
     """Show one queue."""
-    connections, _ = _connections(kubeconfig, context, None, None)
-    found = [queue for queue in asyncio.run(_queues(connections)) if queue["metadata"]["name"] == name]
+    cluster = _cluster(kubeconfig, context)
+    found = [queue for queue in asyncio.run(_queues(cluster)) if queue["metadata"]["name"] == name]
     if not found:
         raise FairleadError(f'queues.scheduling.volcano.sh "{name}" not found')
     _print(found, output)
@@ -94,7 +100,7 @@ def explain_command(
 ) -> None:
     """Show the sum of queue NAME line by line: what it may have, has, keeps for others, and what is left."""
     connections, _ = _connections(kubeconfig, context, server, token_file)
-    document = asyncio.run(_explanation(connections, name, objects=server is None))
+    document = asyncio.run(_explanation(connections, name))
     if output == "json":
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return
@@ -105,13 +111,14 @@ def explain_command(
     show_queue(Console(highlight=False), document)
 
 
-async def _explanation(connections: Sequence[Connection], name: str, *, objects: bool) -> dict[str, Any]:
+async def _explanation(connections: Sequence[Connection], name: str) -> dict[str, Any]:
+    """From a scheduler, else from the Queue itself if a cluster was named: a scheduler alone has no objects."""
     try:
         return await ask(connections, "", name, plural="queues")
     except FairleadError:
-        if not objects:
+        if len(connections) == 1:
             raise
-        queues = await _queues(connections)
+        queues = await _queues(connections[0])
         if not queues:
             raise FairleadError(f'queues.scheduling.volcano.sh "{name}" not found: {_NO_QUEUES}') from None
         found = [queue for queue in queues if queue["metadata"]["name"] == name]
@@ -146,10 +153,10 @@ def told_by_objects(queue: Doc) -> dict[str, Any]:
     }
 
 
-async def _queues(connections: Sequence[Connection]) -> list[Doc]:
+async def _queues(cluster: Connection) -> list[Doc]:
     from fairlead.api.client.client import KubeApi
 
-    api = KubeApi(connections[0], attempts=1)
+    api = KubeApi(cluster, attempts=1)
     try:
         listed = json.loads(await api.raw(kinds.VC_QUEUE.path()))
     except NotFound as error:

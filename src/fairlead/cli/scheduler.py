@@ -40,10 +40,46 @@ def _leader_flag(name: str, words: str) -> Callable[[Command], Command]:
     return click.option(f"--leader-elect-{name}", callback=_duration, metavar="DURATION", help=words)
 
 
+class _KubeFlags(click.Command):
+    """Tells those who bring kube-scheduler's flags along which of them mean nothing here."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name.removeprefix("--")
+            why = next((why for words, why in _LEFT_OUT.items() if name in words.split()), None)
+            if why is None:
+                raise
+            told = f"'--{name}' is a flag of kube-scheduler that is not there: {why} (leave it away)"
+            raise click.UsageError(told, ctx) from None
+
+
+_LEFT_OUT = {
+    "profiling contention-profiling": "no profiling endpoints are served",
+    "allow-metric-labels allow-metric-labels-manifest disabled-metrics show-hidden-metrics-for-version":
+        "all metrics are served, with all their labels",
+    "authentication-skip-lookup authentication-token-webhook-cache-ttl authentication-tolerate-lookup-failure "
+    "authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl client-ca-file "
+    "requestheader-allowed-names requestheader-client-ca-file requestheader-extra-headers-prefix "
+    "requestheader-group-headers requestheader-uid-headers requestheader-username-headers":
+        "the port takes tokens, which the API server reviews",
+    "cert-dir tls-cipher-suites tls-curve-preferences tls-min-version tls-sni-cert-key":
+        "the port has the certificate of --tls-cert-file, and Python's defaults for TLS",
+    "disable-http2-serving http2-max-streams-per-connection permit-address-sharing permit-port-sharing":
+        "the port serves HTTP/1.1 on one socket",
+    "emulated-version min-compatibility-version": "there is one version, and --feature-gates",
+    "kube-api-content-type": "requests are JSON",
+    "leader-elect-resource-lock": "the lock is a Lease",
+    "log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size "
+    "log-text-split-stream vmodule": "the log goes to standard error as it is written",
+}  # fmt: skip
+"""kube-scheduler's flags that are not taken, by the reason."""
+
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command("scheduler")
+@click.command("scheduler", cls=_KubeFlags)
 @click.option("--config", type=_FILE, metavar="FILE",
               help="KubeSchedulerConfiguration (or a legacy Policy). Read again when it changes.")  # fmt: skip
 @click.option("--policy-config-file", type=_FILE, metavar="FILE", help="A legacy Policy in the place of --config.")

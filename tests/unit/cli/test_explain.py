@@ -14,6 +14,8 @@ from rich.console import Console
 from fairlead.cli.explain.commands import WAITS
 from fairlead.cli.explain.pod_text import show
 from fairlead.cli.main import cli
+from fairlead.controllers.unattended import Unattended
+from fairlead.model.attendance import Attendance
 from fairlead.model.explanation import Blocker, Explanation, ScoredNode, WaitingIn
 from fairlead.testing.builders import deployment, job, namespace, pod
 from fairlead.testing.harness import Harness
@@ -66,7 +68,8 @@ def test_a_pod_that_only_one_node_could_take_was_not_scored() -> None:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The kubeconfig of a small cluster that answers explanations, with a placed pod and one that waits."""
-    harness = Harness(nodes=2)
+    served = Attendance(frozenset({"default-scheduler"}))
+    harness = Harness(nodes=2, controllers=[lambda view: Unattended(view, served)])
     harness.apply(namespace("other"))
     harness.apply(pod("placed"), pod("huge").asks(cpu="99"), pod("lost", "other").scheduled_by("volcano"))
     harness.apply(deployment("web").replicas(3).of(pod("t").asks(cpu="90")), job("once").of(pod("t").asks(cpu="91")))
@@ -139,6 +142,8 @@ def test_without_a_word_everything_that_waits_is_grouped_by_reason(cluster: Path
     document = json.loads(result.output)
     assert result.exit_code == WAITS
     assert [len(reason["pods"]) for reason in document["waiting"]] == [5, 1]
+    assert document["waiting"][1]["message"].startswith('nobody schedules pods with schedulerName "volcano" here')
+    assert told(cluster).output.startswith("5 pods: 0/2 nodes are available")
 
 
 def test_a_pod_of_another_scheduler_is_told_what_is_served(cluster: Path) -> None:
@@ -150,6 +155,18 @@ def test_a_pod_of_another_scheduler_is_told_what_is_served(cluster: Path) -> Non
 
 def test_a_kind_and_a_name_may_be_one_word(cluster: Path) -> None:
     assert told(cluster, "pod/placed").exit_code == 0
+
+
+@pytest.mark.parametrize("words", ["deployment.apps/web", "deploy/web", "deployments web", "deploy web"])
+def test_a_kind_is_called_as_kubectl_calls_it(cluster: Path, words: str) -> None:
+    assert "Deployment default/web" in told(cluster, *words.split()).output
+
+
+def test_a_pod_that_no_scheduler_tried_is_told_its_scheduler_name() -> None:
+    with Harness(nodes=1, housekeeping="") as cluster:
+        cluster.apply(pod("lost").scheduled_by("another"))
+        result = told(Path(cluster.serve()))
+    assert 'no scheduler has tried it yet (its schedulerName is "another")' in result.output
 
 
 def test_a_workload_that_is_not_there_is_named(cluster: Path) -> None:

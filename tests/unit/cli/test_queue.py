@@ -185,3 +185,18 @@ def test_a_cluster_without_volcanos_manner_says_so() -> None:
     assert "nobody schedules in Volcano's manner here (fairlead up --volcano-conf default does)" in listed.stderr
     assert explained.exit_code == 1
     assert '"default" not found: there are no queues' in explained.stderr
+
+
+@pytest.mark.parametrize("words", ["list", "get default"])
+def test_queues_without_a_cluster_say_where_one_was_looked_for(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    result = CliRunner().invoke(cli, ["queue", *words.split()])
+    assert result.exit_code == 2
+    assert (
+        "no cluster to connect to: KUBECONFIG is not set, ./fairlead.kubeconfig and ~/.kube/config do not"
+        in result.stderr
+    )

@@ -44,7 +44,8 @@ profiles:
         (["up", "--schedule-period", "-1s", "--volcano-conf", "default"], "-1s is no time at all"),
         (["up", "--schedule-period", "1s"], "--schedule-period is about Volcano's manner, so it needs --volcano-conf"),
         (["up", "--nodes-file", "nowhere.yaml"], "nowhere.yaml: cannot be read: No such file or directory"),
-        (["scheduler", "--profiling"], "No such option '--profiling'"),
+        (["scheduler", "--profiling"], "a flag of kube-scheduler that is not there: no profiling endpoints are served"),
+        (["scheduler", "--tls-min-version=VersionTLS13"], "'--tls-min-version' is a flag of kube-scheduler"),
     ],
 )
 def test_a_wrong_argument_is_one_clear_line(words: list[str], told: str) -> None:

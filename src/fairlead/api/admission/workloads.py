@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.admission.metadata import check_labels
+from fairlead.api.admission.names import dns_label
 from fairlead.api.admission.pods import check_pod_spec
 from fairlead.api.admission.problems import IMMUTABLE, ValidationProblems
 from fairlead.api.admission.selectors import check_label_selector, selector_matches
@@ -130,9 +131,28 @@ def _replica_set(problems: ValidationProblems, doc: Doc) -> None:
 def _stateful_set(problems: ValidationProblems, doc: Doc) -> None:
     spec = doc["spec"]
     problems.negative("spec.replicas", spec["replicas"])
+    problems.negative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    if service := spec.get("serviceName"):
+        problems.each_invalid("spec.serviceName", service, dns_label(service))
     _check_selector(problems, spec, "statefulset", bad="")
     _check_matches(problems, spec)
-    _check_template(problems, spec["template"], "spec.template")
+    _check_template(problems, _with_claims(spec), "spec.template")
+    if spec["template"].get("spec", {}).get("activeDeadlineSeconds") is not None:
+        detail = "activeDeadlineSeconds in StatefulSet is not Supported"
+        problems.forbidden("spec.template.spec.activeDeadlineSeconds", detail)
+
+
+def _with_claims(spec: Doc) -> Doc:
+    """A StatefulSet's template as its controller will complete it: a volume for each claim template, and a hostname and
+    a subdomain that the template does not choose."""
+    claims = [template["metadata"].get("name", "") for template in spec.get("volumeClaimTemplates", ())]
+    template: Doc = spec["template"]
+    pod = {key: value for key, value in template.get("spec", {}).items() if key not in ("hostname", "subdomain")}
+    if not claims:
+        return {**template, "spec": pod}
+    own = [volume for volume in pod.get("volumes", ()) if volume.get("name") not in claims]
+    pod["volumes"] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims] + own
+    return {**template, "spec": pod}
 
 
 def _daemon_set(problems: ValidationProblems, doc: Doc) -> None:

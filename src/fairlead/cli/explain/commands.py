@@ -32,6 +32,15 @@ WAITS = 3
 _FIND_ONE = "name a cluster with --kubeconfig or a scheduler with --server, or start a cluster with `fairlead up`"
 PLACED = ("Scheduled", "Binding", "Completed")
 KINDS = ("Explanation", "GangExplanation", "QueueExplanation")
+_SHORT = {
+    "po": "pod",
+    "deploy": "deployment",
+    "rs": "replicaset",
+    "sts": "statefulset",
+    "ds": "daemonset",
+    "pg": "podgroup",
+}
+"""kubectl's short names."""
 
 
 class UnknownToScheduler(FairleadError):
@@ -39,14 +48,21 @@ class UnknownToScheduler(FairleadError):
 
 
 class _KindAndName(click.Group):
-    """Also takes `pod/NAME`, as kubectl does, and options alone, which ask for everything that waits."""
+    """Also takes `pod/NAME`, as kubectl does and prints it, and options alone, which ask for everything that waits."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and "/" in args[0] and not args[0].startswith("-"):
             args = [*args[0].split("/", 1), *args[1:]]
         elif not args or (args[0].startswith("-") and args[0] not in ("-h", "--help")):
             args = ["waiting", *args]
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, [self._command_for(args[0]), *args[1:]])
+
+    def _command_for(self, word: str) -> str:
+        """The command for a kind as kubectl takes it: `deploy`, `deployments` and `deployment.apps` are one."""
+        kind = word.partition(".")[0] if "." in word else word
+        kind = _SHORT.get(kind, kind)
+        singular = kind.removesuffix("s")
+        return next((one for one in (kind, singular) if one in self.commands), word)
 
 
 @click.group("explain", cls=_KindAndName)

@@ -29,7 +29,8 @@ WORKLOADS: Mapping[str, Kind] = {
     "daemonset": kinds.DAEMON_SET,
     "job": kinds.JOB,
 }
-UNTRIED = "not tried yet, or nobody schedules for its schedulerName"
+NO_SCHEDULER = "NoScheduler"
+"""The reason of the Event by which a cluster of ours says that nobody serves a pod's schedulerName."""
 _NAMED = 5
 """Pods that are named for each reason."""
 
@@ -46,21 +47,34 @@ async def workload_explanation(api: KubeApi, word: str, namespace: str, name: st
         sets = (await api.list(kinds.REPLICA_SET, Query(namespace=namespace))).items
         owners |= {one["metadata"]["uid"] for one in sets if _owner_uids(one) & owners}
     pods = [one for one in (await api.list(kinds.POD, Query(namespace=namespace))).items if _owner_uids(one) & owners]
-    return _summed_up(pods, {"workload": kind.kind, "namespace": namespace, "name": name}, wanted=_wanted(owner))
+    facts = {"workload": kind.kind, "namespace": namespace, "name": name}
+    return _summed_up(pods, facts, await _unserved(api, pods), wanted=_wanted(owner))
 
 
 async def waiting_explanation(api: KubeApi, namespace: str) -> dict[str, Any]:
     """Everything that waits in a namespace, or in all of them."""
     pods = (await api.list(kinds.POD, Query(namespace=namespace, field_selector="spec.nodeName="))).items
-    return _summed_up([one for one in pods if not _has_ended(one)], {"namespace": namespace})
+    living = [one for one in pods if not _has_ended(one)]
+    return _summed_up(living, {"namespace": namespace}, await _unserved(api, living))
 
 
-def _summed_up(pods: Sequence[Doc], facts: dict[str, Any], *, wanted: int | None = None) -> dict[str, Any]:
+async def _unserved(api: KubeApi, pods: Sequence[Doc]) -> dict[str, str]:
+    """What Events say of pods whose schedulerName nobody serves, by uid."""
+    if all(_told(pod) for pod in pods if not pod["spec"].get("nodeName")):
+        return {}
+    events = (await api.list(kinds.EVENT, Query(field_selector=f"reason={NO_SCHEDULER}"))).items
+    return {event["involvedObject"].get("uid", ""): str(event.get("message", "")) for event in events}
+
+
+def _summed_up(
+    pods: Sequence[Doc], facts: dict[str, Any], unserved: Mapping[str, str], *, wanted: int | None = None
+) -> dict[str, Any]:
     placed = sum(bool(pod["spec"].get("nodeName")) for pod in pods)
     by_reason: defaultdict[str, list[str]] = defaultdict(list)
     for pod in pods:
         if not pod["spec"].get("nodeName") and not _has_ended(pod):
-            by_reason[_told(pod)].append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
+            reason = _told(pod) or unserved.get(pod["metadata"]["uid"]) or _untried(pod)
+            by_reason[reason].append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
     missing = max(0, (wanted or 0) - len(pods))
     if missing:
         by_reason["not created; `kubectl describe` of the owner says why"] = [""] * missing
@@ -71,13 +85,18 @@ def _summed_up(pods: Sequence[Doc], facts: dict[str, Any], *, wanted: int | None
 
 
 def _told(pod: Doc) -> str:
+    """Why a pod waits, in the words of whoever tried it; "" if nobody did."""
     gates = [one["name"] for one in pod["spec"].get("schedulingGates") or ()]
     if gates:
         return f"held by its scheduling gates: {', '.join(gates)}"
     for one in (pod.get("status") or {}).get("conditions") or ():
         if one["type"] == "PodScheduled" and one["status"] != "True" and one.get("message"):
             return str(one["message"])
-    return UNTRIED
+    return ""
+
+
+def _untried(pod: Doc) -> str:
+    return f'no scheduler has tried it yet (its schedulerName is "{pod["spec"].get("schedulerName", "")}")'
 
 
 def _wanted(owner: Doc) -> int | None:
@@ -101,9 +120,11 @@ def show(console: Console, document: dict[str, Any]) -> None:
         console.print(f"{what}: {document['placed']} of {document['pods']} pods have a node", soft_wrap=True)
     elif not document["waiting"]:
         console.print("nothing waits for a node", soft_wrap=True)
-    for one in document["waiting"]:
+    for index, one in enumerate(document["waiting"]):
         count = len(one["pods"])
-        console.print(f"\n{count} pod{'s'[: count != 1]}: {one['message']}", soft_wrap=True)
+        if index or "workload" in document:
+            console.print()
+        console.print(f"{count} pod{'s'[: count != 1]}: {one['message']}", soft_wrap=True)
         console.print(f"  {_named(one['pods'])}", soft_wrap=True)
 
 
