@@ -25,6 +25,7 @@ import numpy as np
 from fairlead.model import kinds
 from fairlead.model.documents import ModelError, object_key
 from fairlead.model.flow import Change, Happened
+from fairlead.model.koordinator.gangs import gang_name
 from fairlead.model.koordinator.reservations import compile_reservation
 from fairlead.model.node import Node, compile_node
 from fairlead.model.owners import as_namespace_says
@@ -100,7 +101,7 @@ class Cluster:
         self.preempting: dict[str, str] = {}
         """Pods whose victims are being evicted, by uid, with the uid of the last victim once its turn has come."""
         self.finished: dict[str, Pod] = {}
-        """Pods of Volcano groups that have ended, by uid: they take up no room, but their groups count them."""
+        """Pods of Volcano's and Koordinator's groups that have ended, by uid: they take up no room, but are counted."""
         self.to_write: list[Write] = []
         """Writes that policies ask for besides those of an Errand: a claim that is given up, a reservation taken
         back. The scheduler sends them with its own."""
@@ -259,7 +260,7 @@ class Cluster:
     def _note_finished(self, pod: Pod, *, deleted: bool) -> None:
         if deleted:
             self.finished.pop(pod.uid, None)
-        elif pod.group_ref is not None and pod.group_ref.api == VOLCANO_GROUP_API:
+        elif gang_name(pod) or (pod.group_ref is not None and pod.group_ref.api == VOLCANO_GROUP_API):
             self.finished[pod.uid] = pod
 
     def _pod_gone(self, kind: Kind, pod: Pod, pod_state: PodState | None) -> AppliedChange | None:

@@ -58,6 +58,8 @@ class Reservations:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.by_uid: dict[str, ReservationState] = {}
+        self.dirty: set[str] = set()
+        """Reservations that came, changed or went, or whose owners did; whoever keeps their status empties it."""
         self._uses: dict[str, str] = {}
         """The reservation that a pod on a node uses, by uid of both."""
         self._assumed: dict[str, str] = {}
@@ -69,6 +71,7 @@ class Reservations:
 
     def put(self, record: KoordReservation, whole: PodShape) -> None:
         """A reservation comes or changes."""
+        self.dirty.add(record.uid)
         state = self.by_uid.get(record.uid)
         if state is None:
             self.by_uid[record.uid] = ReservationState(record, whole)
@@ -80,6 +83,7 @@ class Reservations:
 
     def drop(self, uid: str) -> None:
         self.by_uid.pop(uid, None)
+        self.dirty.add(uid)
 
     def on_row(self, row: int) -> Iterator[ReservationState]:
         """The reservations that hold room on a row."""
@@ -156,8 +160,10 @@ class Reservations:
             self._uses[uid] = used
         if before and before != used and before in self.by_uid:
             self.by_uid[before].owners.pop(uid, None)
+            self.dirty.add(before)
             self.reshape(before)
         if used:
+            self.dirty.add(used)
             self._charge(uid, pod_state)
 
     def _charge(self, uid: str, pod_state: PodState | None) -> None:

@@ -154,7 +154,10 @@ def elastic_quota(args: Args) -> ElasticQuotaPlugin:
 
 
 def reservation(args: Args) -> ReservationPlugin:
-    return ReservationPlugin(counts_excess=not _given(args).quirks.reservation_excess_uncounted)
+    fields = _fields(args)
+    kept_for = None if fields.get("disableGarbageCollection") else float(fields.get("gcDurationSeconds") or 86400)
+    counts = not _given(args).quirks.reservation_excess_uncounted
+    return ReservationPlugin(counts_excess=counts, kept_for=kept_for)
 
 
 def coscheduling(args: Args) -> Coscheduling:

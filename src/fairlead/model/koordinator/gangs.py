@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from fairlead.model.documents import EMPTY, compiler
@@ -51,6 +51,8 @@ class GangSpec:
     groups: tuple[str, ...]
     gather: tuple[GatherRule, ...] | None
     by_object: bool
+    shown: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """The status that the PodGroup shows."""
 
     @property
     def group_id(self) -> str:
@@ -75,7 +77,8 @@ def compile_gang(document: Mapping[str, Any]) -> GangSpec:
     seconds = spec.get("scheduleTimeoutSeconds") or 0
     name = f"{metadata.get('namespace') or ''}/{metadata['name']}"
     annotations = metadata.get("annotations") or EMPTY
-    return _spec(name, spec.get("minMember") or 0, annotations, float(max(0, seconds)), by_object=True)
+    made = _spec(name, spec.get("minMember") or 0, annotations, float(max(0, seconds)), by_object=True)
+    return replace(made, shown=document.get("status") or EMPTY)
 
 
 def gang_of_pod(pod: Pod) -> GangSpec | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.model.documents import EMPTY, FieldError, compiler, read_units
@@ -19,6 +19,11 @@ BUILT_IN = frozenset({ROOT, SYSTEM, DEFAULT})
 NAME_LABEL = PREFIX + "name"
 PREEMPTIBLE_LABEL = PREFIX + "preemptible"
 NAMESPACES_ANNOTATION = PREFIX + "namespaces"
+
+SHOWN = (
+    "request", "child-request", "runtime", "non-preemptible-request", "non-preemptible-used", "guaranteed", "allocated",
+)  # fmt: skip
+"""Annotations in which a scheduler writes what is requested, used and granted."""
 
 Amounts = Mapping[str, int]
 
@@ -41,6 +46,8 @@ class ElasticQuota:
     ignores_default_tree: bool = False
     total: Amounts | None = None
     namespaces: tuple[str, ...] = ()
+    shown: Mapping[str, Amounts] = field(default_factory=dict, compare=False)
+    """What the object shows of its use, by the names of annotations."""
 
 
 @compiler("ElasticQuota")
@@ -65,7 +72,14 @@ def compile_elastic_quota(document: Mapping[str, Any]) -> ElasticQuota:
         ignores_default_tree=labels.get(PREFIX + "ignore-default-tree") == "true",
         total=_amounts(annotations, PREFIX + "total-resource"),
         namespaces=tuple(namespaces) if isinstance(namespaces, list) else (),
+        shown=_shown(annotations, document.get("status") or {}),
     )
+
+
+def _shown(annotations: Mapping[str, str], status: Mapping[str, Any]) -> dict[str, Amounts]:
+    found = {key: _amounts(annotations, PREFIX + key) for key in SHOWN}
+    written = {key: amounts for key, amounts in found.items() if amounts is not None}
+    return {**written, "used": read_units(status.get("used"), "status.used")}
 
 
 def _json(annotations: Mapping[str, str], key: str) -> Any:

@@ -98,6 +98,8 @@ class KoordReservation:
     expires: float | None = None
     terminating: bool = False
     pre_allocation: bool = False
+    shown: Doc = field(default_factory=dict, repr=False)
+    """Its status as the object shows it."""
     inner: Mapping[str, int] = field(default_factory=dict)
     """What is kept back inside of it."""
 
@@ -133,6 +135,7 @@ def compile_reservation(document: Mapping[str, Any]) -> KoordReservation:
         expires=moment(spec, "expires"),
         terminating=bool(metadata.get("deletionTimestamp")),
         pre_allocation=bool(spec.get("preAllocation")),
+        shown=status,
     )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+from fairlead.model.flow import Happened
 from tests.support.documents import asking, node
 from tests.support.koordinator import (
     GANG,
+    QUOTA,
     SCHEDULING,
     KoordScenario,
     elastic_quota,
@@ -200,3 +202,108 @@ def test_a_reservation_that_fits_nowhere_says_so_and_is_tried_again() -> None:
     scenario.run(after=20)
     scenario.settle()
     assert scenario.doc("reservations", "r")["status"]["nodeName"] == "big"
+
+
+def test_a_reservation_for_one_pod_has_succeeded_when_the_pod_is_bound() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(koord_reservation("r", request={"cpu": "3"}, owners={"app": "web"}))
+    scenario.settle()
+    scenario.tell(koord_pod("owner", cpu="1", labels={"app": "web"}))
+    scenario.settle()
+    status = scenario.doc("reservations", "r")["status"]
+    assert status["phase"] == "Succeeded"
+    assert [owner["name"] for owner in status["currentOwners"]] == ["owner"]
+    assert status["allocated"] == {"cpu": "1"}
+    scenario.tell(koord_pod("stranger", cpu="3"))
+    scenario.settle()
+    assert "stranger" in scenario.placed(), "what is left of it is free again"
+
+
+def test_the_owners_of_a_reservation_are_told_as_they_come_and_go() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(koord_reservation("r", request={"cpu": "3"}, owners={"app": "web"}, allocateOnce=False))
+    scenario.settle()
+    for name in "ab":
+        scenario.tell(koord_pod(name, cpu="1", labels={"app": "web"}))
+        scenario.settle()
+    status = scenario.doc("reservations", "r")["status"]
+    assert (status["phase"], status["allocated"]) == ("Available", {"cpu": "2"})
+    scenario.gone(scenario.doc("pods", "a", "default"))
+    scenario.settle()
+    status = scenario.doc("reservations", "r")["status"]
+    assert [owner["name"] for owner in status["currentOwners"]] == ["b"]
+
+
+def test_a_reservation_expires_and_gives_its_room_back_and_is_removed_a_day_later() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(koord_reservation("r", request={"cpu": "4"}, owners={"app": "web"}, ttl="1h"))
+    scenario.settle()
+    scenario.tell(koord_pod("stranger", cpu="3"))
+    scenario.settle()
+    assert scenario.placed() == {}
+    wake = scenario.scheduler.wake_at()
+    assert wake is not None
+    scenario.run(after=3601)
+    scenario.settle()
+    assert scenario.doc("reservations", "r")["status"]["phase"] == "Failed"
+    scenario.run(after=20)
+    scenario.settle()
+    assert scenario.placed() == {"stranger": "n0"}
+    scenario.run(after=86401)
+    scenario.settle()
+    assert ("reservations", "", "r") not in scenario.docs
+
+
+# ---- statuses ----
+
+
+def test_a_quota_shows_what_is_requested_used_and_granted() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(elastic_quota("team", least={"cpu": "1"}, most={"cpu": "3"}))
+    scenario.tell(koord_pod("a", quota="team"), koord_pod("b", quota="team", cpu="8"))
+    scenario.settle()
+    scenario.run(after=11)
+    scenario.settle()
+    quota = scenario.doc("elasticquotas", "team", "default")
+    annotations = quota["metadata"]["annotations"]
+    assert quota["status"]["used"] == {"cpu": "1"}
+    assert json.loads(annotations[QUOTA + "request"]) == {"cpu": "9"}
+    assert json.loads(annotations[QUOTA + "runtime"]) == {"cpu": "3"}
+
+
+def test_a_status_that_nothing_changes_is_written_once() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(elastic_quota("team", least={"cpu": "1"}, most={"cpu": "3"}), koord_pod("a", quota="team"))
+    scenario.settle()
+    for _ in range(5):
+        scenario.run(after=11)
+        scenario.settle()
+    before = len(scenario.writes)
+    for _ in range(5):
+        scenario.run(after=11)
+        scenario.settle()
+    assert len(scenario.writes) == before
+    assert scenario.scheduler.wake_at() is None
+
+
+def test_a_pod_group_goes_through_its_phases() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(koord_group("g", least=2))
+    scenario.settle()
+    phases = []
+
+    def look() -> None:
+        scenario.run(after=2)
+        scenario.settle()
+        phases.append(scenario.doc("podgroups", "g", "default")["status"]["phase"])
+
+    look()
+    scenario.tell(koord_pod("a", gang="g"), koord_pod("b", gang="g"))
+    scenario.settle()
+    look()
+    for phase in ("Running", "Succeeded"):
+        for name in "ab":
+            shown = scenario.doc("pods", name, "default")
+            scenario.tell({**shown, "status": {"phase": phase}}, happened=Happened.MODIFIED)
+        look()
+    assert phases == ["Pending", "Scheduled", "Running", "Finished"]

@@ -6,7 +6,7 @@ an attempt begins, in which all pending pods of the group are tried one after th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -72,6 +72,8 @@ class GangBook:
         self.gangs: dict[str, GangState] = {}
         self.groups: dict[str, GroupState] = {}
         self.attempt: GroupAttempt | None = None
+        self.touched: set[str] = set()
+        """Gangs that came or changed; whoever keeps their status empties it."""
 
     def catch_up(self) -> None:
         cluster = self._cluster
@@ -81,12 +83,14 @@ class GangBook:
         for uid in dict.fromkeys(uids):
             self._take_in(uid, cluster.pods.get(uid))
         if self._version != self._shelf.version:
+            keys = self._shelf.since(self._version) if self._version >= 0 else None
             self._version = self._shelf.version
-            self._describe()
+            self._describe([*self._shelf, *self.gangs] if keys is None else keys)
 
     def _take_in(self, uid: str, pod_state: PodState | None) -> None:
         before = self._gang_of.get(uid, "")
         now = gang_id(pod_state.seen) if pod_state is not None else ""
+        self.touched.update(one for one in (before, now) if one)
         if before and before != now:
             self._leave(uid, before)
         if not now or pod_state is None:
@@ -111,12 +115,14 @@ class GangBook:
             if state.spec is not None and not any(one in self.gangs for one in state.spec.groups):
                 self.groups.pop(state.spec.group_id, None)
 
-    def _describe(self) -> None:
+    def _describe(self, keys: Iterable[str]) -> None:
         """PodGroups came, changed or went."""
-        for name, spec in self._shelf.items():
-            self.gangs.setdefault(name, GangState(name)).spec = spec
-        for gang in list(self.gangs.values()):
-            if gang.spec is not None and gang.spec.by_object and gang.id not in self._shelf:
+        for name in dict.fromkeys(keys):
+            spec, gang = self._shelf.get(name), self.gangs.get(name)
+            self.touched.add(name)
+            if spec is not None:
+                self.gangs.setdefault(name, GangState(name)).spec = spec
+            elif gang is not None and gang.spec is not None and gang.spec.by_object:
                 gang.spec = next((s for m in gang.members.values() if (s := gang_of_pod(m.seen)) is not None), None)
                 if not gang.members:
                     del self.gangs[gang.id]

@@ -9,7 +9,7 @@ their places back, at once or, where the gang is not strict, when all were tried
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,7 @@ from fairlead.plugins.koordinator.gangs.network import (
     ordered,
     slots_of,
 )
+from fairlead.plugins.koordinator.gangs.status import GangKeeper
 from fairlead.plugins.koordinator.writing import write_later
 from fairlead.plugins.normalise import to_hundred
 from fairlead.state.pod_states import PermitOrder
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.plugin import RowTrial
     from fairlead.framework.refusals import Refusals
+    from fairlead.model.flow import Write
     from fairlead.model.koordinator.network import ClusterNetwork
     from fairlead.plugins.koordinator.gangs.book import GangState
     from fairlead.state.cluster import Cluster
@@ -72,16 +74,18 @@ class GangSettings:
 
 class Coscheduling(Plugin):
     name = "Coscheduling"
-    kinds_read = (kinds.KOORD_POD_GROUP, kinds.KOORD_NETWORK_TOPOLOGY)
+    kinds_read = (kinds.KOORD_POD_GROUP, kinds.KOORD_NETWORK_TOPOLOGY, kinds.POD)
+    """Of pods also those that have ended, which its groups count."""
 
     def __init__(self, settings: GangSettings) -> None:
         self._settings = settings
         self._book: tuple[Cluster, GangBook] | None = None
+        self._keeper: tuple[Cluster, GangKeeper] | None = None
         self._binding: dict[str, tuple[str, int]] = {}
         """Group and number of the pods that were let go together, by uid, until they are bound."""
 
     def events(self) -> Sequence[Interest]:
-        groups = Interest(ClusterEvent(KOORD_POD_GROUP, ActionType.ALL))
+        groups = Interest(ClusterEvent(KOORD_POD_GROUP, ActionType.ALL), _described_anew)
         if self._settings.rest_stays_gated:
             return (groups,)
         return groups, Interest(ClusterEvent(ASSIGNED_POD, ActionType.ADD), self._after_other)
@@ -97,6 +101,15 @@ class Coscheduling(Plugin):
             self._book = (cluster, GangBook(cluster))
         self._book[1].catch_up()
         return self._book[1]
+
+    def tend(self, cluster: Cluster, now: float) -> Iterable[Write]:
+        book = self.book(cluster)
+        if self._keeper is None or self._keeper[0] is not cluster:
+            self._keeper = (cluster, GangKeeper(cluster))
+        return self._keeper[1].step(book, now)
+
+    def tends_at(self) -> float | None:
+        return self._keeper[1].wake_at() if self._keeper is not None else None
 
     # ---- the queue ----
 
@@ -368,6 +381,11 @@ class Coscheduling(Plugin):
 
     def postbind(self, cycle: Cycle, row: int) -> None:
         self._binding.pop(cycle.pod.uid, None)
+
+
+def _described_anew(pod: Pod, old: object, new: object) -> Hint:
+    """A PodGroup came or changed: its status, which changes with every pod, is no news."""
+    return Hint.QUEUE if old != new else Hint.SKIP
 
 
 def _quoted(text: str) -> str:

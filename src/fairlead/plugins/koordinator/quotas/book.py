@@ -89,6 +89,10 @@ class QuotaBook:
                 return quota.name
         return DEFAULT
 
+    def place_of(self, quota: ElasticQuota) -> tuple[str, str]:
+        """The tree and the name under which a quota has its account."""
+        return self._tree_of.get(quota.name, ""), quota.name
+
     def account(self, tree: str, quota: str) -> QuotaAccountState | None:
         return self.trees[tree].quotas.get(quota) if tree in self.trees else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,11 @@ from fairlead.model.quantity import format_quantity
 from fairlead.model.reasons import SKIP, Status, failed, unschedulable
 from fairlead.plugins.koordinator.quotas.accounts import TreeRules
 from fairlead.plugins.koordinator.quotas.book import BookRules, QuotaBook, is_fixed, request_of
+from fairlead.plugins.koordinator.quotas.status import QuotaKeeper
 
 if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
+    from fairlead.model.flow import Write
     from fairlead.plugins.koordinator.quotas.accounts import LendingTree, QuotaAccountState
     from fairlead.state.cluster import Cluster
 
@@ -39,6 +41,7 @@ class ElasticQuotaPlugin(Plugin):
     def __init__(self, settings: QuotaSettings) -> None:
         self._settings = settings
         self._book: tuple[Cluster, QuotaBook] | None = None
+        self._keeper: tuple[Cluster, QuotaKeeper] | None = None
         self.refreshed: dict[str, QuotaAccountState] = {}
         """The quotas whose runtime the last check worked out anew."""
 
@@ -62,6 +65,16 @@ class ElasticQuotaPlugin(Plugin):
         for tree in self.book(cluster).trees.values():
             for leaf in sorted(tree.leaves(), key=lambda state: state.name):
                 list(tree.refresh(leaf.name))
+
+    def tend(self, cluster: Cluster, now: float) -> Iterable[Write]:
+        if self._keeper is None or self._keeper[0] is not cluster:
+            guarantees = self._settings.book.tree.guarantees
+            keeper = QuotaKeeper(cluster, self.book, self.refresh_leaves, guarantees=guarantees)
+            self._keeper = (cluster, keeper)
+        return self._keeper[1].step(now)
+
+    def tends_at(self) -> float | None:
+        return self._keeper[1].wake_at() if self._keeper is not None else None
 
     def prepare(self, cycle: Cycle) -> Status | None:
         book, pod = self.book(cycle.cluster), cycle.pod

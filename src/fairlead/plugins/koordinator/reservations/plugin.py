@@ -36,6 +36,7 @@ from fairlead.plugins.koordinator.reservations.fitting import (
     shortages,
 )
 from fairlead.plugins.koordinator.reservations.matching import MatchCounts, ReservationWish, matches, reservation_wish
+from fairlead.plugins.koordinator.reservations.status import ReservationKeeper
 from fairlead.plugins.koordinator.writing import write_annotation
 from fairlead.plugins.node_affinity import accepts
 from fairlead.plugins.normalise import to_hundred
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.refusals import Refusals
+    from fairlead.state.cluster import Cluster
     from fairlead.state.nodes import Nodes
     from fairlead.state.reservations import ReservationState
 
@@ -80,14 +82,27 @@ class ReservationPlugin(Plugin):
     name = "Reservation"
     kinds_read = (kinds.KOORD_RESERVATION,)
 
-    def __init__(self, *, counts_excess: bool = True) -> None:
+    def __init__(self, *, counts_excess: bool = True, kept_for: float | None = 86400.0) -> None:
+        """`kept_for` is how many seconds ended reservations stay."""
         self._counts_excess = counts_excess
+        self._kept_for = kept_for
+        self._keeper: tuple[Cluster, ReservationKeeper] | None = None
 
     def events(self) -> Sequence[Interest]:
         return (
             Interest(ClusterEvent(POD, ActionType.DELETE)),
             Interest(ClusterEvent(RESERVATION, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE)),
         )
+
+    # ---- the status of reservations ----
+
+    def tend(self, cluster: Cluster, now: float) -> Iterable[Write]:
+        if self._keeper is None or self._keeper[0] is not cluster:
+            self._keeper = (cluster, ReservationKeeper(cluster, kept_for=self._kept_for))
+        return self._keeper[1].step(now)
+
+    def tends_at(self) -> float | None:
+        return self._keeper[1].wake_at() if self._keeper is not None else None
 
     def _note(self, cycle: Cycle) -> ReservationNote | None:
         note: ReservationNote | None = cycle.notes.get(self.name)
