@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.engine.binding_driver import BindingDriver
 from fairlead.engine.cycle.attempt import Committed, Rescue, attempt, undo
+from fairlead.engine.cycle.choice import FirstOfEquals
 from fairlead.engine.cycle.events import EventRecorder
 from fairlead.engine.cycle.evictions import Evictions
 from fairlead.engine.cycle.placement import Placed, ScoredRow, Search
@@ -97,7 +98,7 @@ class Scheduler:
         )
         self._search = Search()
         self._promised = Promised(self.backlog.nominator, self.cluster.table)
-        self._rng = Random(self.options.seed)
+        self._rng = FirstOfEquals() if self.options.first_of_equals else Random(self.options.seed)
         self.drivers: list[RoundDriver] = []
         self._follow_rounds(profiles)
         self.gangs = GangDriver(

@@ -1,5 +1,13 @@
-"""The laboratory: experiments of the literature on the same table, statements and plugins as the scheduler.
+"""The laboratory: scenarios on virtual time, and experiments of the literature on the scheduler's own table.
 
-Reading order: `omega/` has several schedulers on one cell, `queues/` batch policies on a pool of GPUs, `fragmentation/`
-the placement policies of the FGD paper, and `reference/` holds all of them to recorded runs of the original programs.
+Reading order: `scenario/` says what an experiment consists of, `play/` plays it with the scheduler, Store, kubelets and
+controllers of a cluster, `results/` has its tables, and `load` gives them as DataFrames. Of the literature, `omega/`
+has several schedulers on one cell, `queues/` batch policies on a pool of GPUs, `fragmentation/` the placement policies
+of the FGD paper, and `reference/` holds all of them to recorded runs of the original programs.
 """
+
+from __future__ import annotations
+
+from fairlead.lab.results.loading import LabResults, load
+
+__all__ = ["LabResults", "load"]

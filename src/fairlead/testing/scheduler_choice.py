@@ -25,11 +25,12 @@ def scheduler_assembly(
 ) -> SchedulerAssembly:  # fmt: skip
     """Raises ConfigError if the configuration cannot be used."""
     return SchedulerAssembly(
-        _config(config), volcano=_volcano(volcano), plugins=plugins, options=Options(seed=seed),
+        kube_config(config), volcano=_volcano(volcano), plugins=plugins, options=Options(seed=seed),
     )  # fmt: skip
 
 
-def _config(config: str | Path | Doc | None) -> KubeConfig | None:
+def kube_config(config: str | Path | Doc | None) -> KubeConfig | None:
+    """The configuration of a path or a document; None for the default one."""
     if config is None:
         return None
     from fairlead.config.loading import load_config, read_config

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from fairlead.cli.lab.scenarios import experiment_command, run_command, schema_command
 from fairlead.lab.fragmentation.paired import gains, paired_run
 from fairlead.lab.omega.orderings import findings
 from fairlead.lab.omega.setup import packed_or_not
@@ -22,7 +23,11 @@ MOST_SHOWN = 5
 
 @click.group("lab")
 def lab_group() -> None:
-    """Experiments: other architectures and policies, held to recorded runs of the original programs."""
+    """Experiments: scenarios on virtual time, and recorded runs of other programs to be held to."""
+
+
+for command in (run_command, experiment_command, schema_command):
+    lab_group.add_command(command)
 
 
 @lab_group.command("reference")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +11,18 @@ import numpy as np
 from fairlead.engine.cycle.placement import Placed, ScoredRow
 
 if TYPE_CHECKING:
-    from random import Random
-
     from numpy.typing import NDArray
 
     from fairlead.engine.cycle.placement import ScoreSheet
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.results.constant import ConstantPart
+
+
+class FirstOfEquals(Random):
+    """A generator for which the first of several equals is always the one drawn."""
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        return 0 if stop is None else start
 
 
 def best_of_sheet(sheet: ScoreSheet, judged: int, rng: Random, *, heap_order: bool) -> Placed:

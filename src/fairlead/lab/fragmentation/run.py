@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairlead.engine.cycle.attempt import Committed, attempt
+from fairlead.engine.cycle.choice import FirstOfEquals
 from fairlead.engine.cycle.placement import Search
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
@@ -32,13 +33,6 @@ if TYPE_CHECKING:
 
 COLUMNS = 131
 """Arrival ratios from 0 to 130 %."""
-
-
-class FirstOfEquals(Random):
-    """A generator for which the first of several equals is always the one drawn."""
-
-    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
-        return 0 if stop is None else start
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,134 @@
+"""Experiment: all runs of a scenario, for each policy, load and seed, each in a directory of its own.
+
+Runs are independent of each other, so they are spread over processes, or over the workers of a Dask cluster that shares
+the file system. A run's directory gets its name when the run is complete; an experiment that is started again plays
+only what is not there. A changed scenario is not mixed with results of the old one.
+
+Invariant: the bytes of a run do not depend on where it was played, nor on the other runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.config.kube import read_text
+from fairlead.errors import ConfigError
+from fairlead.lab.play.run import RunKey, play
+from fairlead.lab.results.loading import ABOUT
+from fairlead.lab.scenario.reading import read_scenario
+
+if TYPE_CHECKING:
+    from fairlead.lab.scenario.records import LabScenario
+
+MARK = "experiment.json"
+
+
+class Experiment:
+    """A scenario file and the directory of its results."""
+
+    def __init__(self, file: Path, directory: Path) -> None:
+        """Raises ConfigError if the scenario cannot be used, or the directory holds results of another one."""
+        self.file = file.resolve()
+        self.directory = directory.resolve()
+        self.scenario = read_scenario(self.file)
+        self._check_mark()
+
+    @property
+    def keys(self) -> list[RunKey]:
+        """All runs."""
+        scenario = self.scenario
+        return [
+            RunKey(policy.name, load.name, seed)
+            for seed in scenario.seeds
+            for load in scenario.loads
+            for policy in scenario.policies
+        ]
+
+    def missing(self) -> list[RunKey]:
+        """The runs that are not complete."""
+        return [key for key in self.keys if not (self.directory / key.directory / ABOUT).is_file()]
+
+    def play(self, *, workers: int = 1, dask: str = "") -> Iterator[RunKey]:
+        """Play what is missing, on so many processes or on a Dask cluster; yields each run that is done. An error of a
+        run is raised when it is found, and what was played before stays."""
+        self._write_mark()
+        keys = self.missing()
+        if dask:
+            yield from self._on_dask(keys, dask)
+        elif workers <= 1 or len(keys) <= 1:
+            for key in keys:
+                yield play_one(self.file, key, self.directory)
+        else:
+            context = multiprocessing.get_context("spawn")
+            with ProcessPoolExecutor(workers, mp_context=context) as pool:
+                futures = [pool.submit(play_one, self.file, key, self.directory) for key in keys]
+                try:
+                    for future in as_completed(futures):
+                        yield future.result()
+                except BaseException:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise
+
+    def _on_dask(self, keys: Sequence[RunKey], address: str) -> Iterator[RunKey]:
+        try:
+            from distributed import Client
+            from distributed import as_completed as completed
+        except ImportError as error:
+            raise ConfigError("Dask is not installed", hint="pip install 'fairlead[dask]'") from error
+        try:
+            client = Client(address, timeout="10s")
+        except OSError as error:
+            raise ConfigError(f"no Dask scheduler answers at {address}: {error}") from error
+        with client:
+            futures = [client.submit(play_one, self.file, key, self.directory, pure=False) for key in keys]
+            for future in completed(futures):
+                yield future.result()
+
+    # ---- one scenario per directory ----
+
+    def _fingerprint(self) -> str:
+        """What the results depend on beside the code: the scenario file and the files that it names."""
+        digest = hashlib.sha256(read_text(self.file).encode())
+        for file in files_of(self.scenario):
+            digest.update(file.read_bytes())
+        return digest.hexdigest()
+
+    def _check_mark(self) -> None:
+        mark = self.directory / MARK
+        if mark.is_file():
+            try:
+                known = json.loads(mark.read_text(encoding="utf-8"))["fingerprint"]
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise ConfigError("cannot be read", file=str(mark), hint="name another directory") from error
+            if known != self._fingerprint():
+                raise ConfigError(
+                    "holds results of another scenario, or of this one before it was changed",
+                    file=str(self.directory), hint="name another directory with --out, or remove this one",
+                )  # fmt: skip
+
+    def _write_mark(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        mark = {"scenario": self.scenario.name, "fingerprint": self._fingerprint()}
+        (self.directory / MARK).write_text(json.dumps(mark) + "\n", encoding="utf-8")
+
+
+def files_of(scenario: LabScenario) -> list[Path]:
+    """The data files that a scenario names."""
+    traces = [scenario.cluster.trace, *(load.trace for load in scenario.loads)]
+    named = [trace.file for trace in traces if trace is not None]
+    return named + ([scenario.cluster.snapshot] if scenario.cluster.snapshot is not None else [])
+
+
+def play_one(file: Path, key: RunKey, directory: Path) -> RunKey:
+    """Play one run of a scenario file. What an interrupted one left is removed first."""
+    for left in directory.glob(f".{key.directory}.*"):
+        shutil.rmtree(left, ignore_errors=True)
+    play(read_scenario(file), key, directory / key.directory, base=file.parent)
+    return key

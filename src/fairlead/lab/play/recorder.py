@@ -1,0 +1,224 @@
+"""RunRecorder: follows the pods of a run at the Store and writes a row when a pod, or a whole job, has ended.
+
+It notes the cluster's time at each write, to the fraction of a second. What has ended is written and forgotten, so that
+memory depends on what lives, not on what has lived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairlead.lab.scenario.documents import JOB_LABEL
+from fairlead.model import kinds
+from fairlead.model.flow import Change, Doc, Happened
+from fairlead.model.quantity import parse_quantity
+from fairlead.state.gpu_shares import COUNT, gpu_request
+
+if TYPE_CHECKING:
+    from fairlead.api.store.store import Store
+    from fairlead.lab.results.writing import RunWriter
+    from fairlead.lab.scenario.jobs import LabJob
+
+GPU_RESOURCES = ("nvidia.com/gpu", COUNT)
+MEASURED = ("cpu", "memory", "gpu")
+_ENDED = ("Succeeded", "Failed")
+
+
+def amounts_of(resources: Any, annotations: Any = None) -> tuple[float, float, float]:
+    """Cores, bytes and GPUs of a pod or a node; shared GPUs count by their part."""
+    cpu, memory = (parse_quantity(resources.get(name, "0")).nanos / 1e9 for name in MEASURED[:2])
+    gpus = sum(parse_quantity(resources[name]).nanos / 1e9 for name in GPU_RESOURCES if name in resources)
+    return cpu, memory, gpus + gpu_request(annotations or {}).total / 1000
+
+
+@dataclass(slots=True)
+class _LivePod:
+    name: str
+    job: str
+    created: float
+    node: str = ""
+    placed: float | None = None
+    started: float | None = None
+    refusal: str = ""
+    evicted: bool = False
+
+
+@dataclass(slots=True)
+class _LiveJob:
+    spec: LabJob
+    arrived: float
+    amounts: tuple[float, float, float]
+    alive: int = 0
+    placed_pods: int = 0
+    started_pods: int = 0
+    placed: float | None = None
+    started: float | None = None
+    succeeded: int = 0
+    failed: int = 0
+    evicted: int = 0
+    lost: float = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        wanted = self.succeeded if self.spec.made_as != "pods" else self.succeeded + self.failed + self.evicted
+        return wanted >= self.spec.pods and not self.alive
+
+
+class RunRecorder:
+    """`over` is called with each pod that has ended, and `done` with each job."""
+
+    def __init__(
+        self, store: Store, now: Callable[[], float], writer: RunWriter, jobs: Sequence[LabJob], *, decisions: bool
+    ) -> None:
+        self._now = now
+        self._writer = writer
+        self._decisions = decisions
+        self._coming = {job.name: job for job in jobs}
+        self._jobs: dict[str, _LiveJob] = {}
+        self._pods: dict[str, _LivePod] = {}
+        self.pending: dict[str, None] = {}
+        """Pods without a node, by uid, the oldest first."""
+        self.running = 0
+        self.last_end = 0.0
+        self.evictions = 0
+        self.allocated: dict[str, list[float]] = {}
+        """What the pods of each queue hold: cores, bytes, GPUs."""
+        self.ended_pods: list[Doc] = []
+        self.ended_jobs: list[LabJob] = []
+        self._feed = store.feed([kinds.POD])
+        self._feed.wake = self._take
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all jobs have arrived and ended."""
+        return not self._coming and not self._jobs
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether all jobs have arrived and no pod waits for a node."""
+        return not self._coming and not self.pending
+
+    def oldest_wait(self) -> float:
+        """How long the pod that has waited longest has waited for its node."""
+        first = next(iter(self.pending), None)
+        return 0.0 if first is None else self._now() - self._pods[first].created
+
+    def arrived(self, job: LabJob) -> None:
+        """Count a job, before its pods are created."""
+        del self._coming[job.name]
+        self._jobs[job.name] = _LiveJob(job, self._now(), amounts_of(job.resources, job.annotations))
+
+    def finish(self) -> None:
+        """Write what has not ended."""
+        for pod in self._pods.values():
+            state = "running" if pod.started is not None else "placed" if pod.placed is not None else "waiting"
+            self._write_pod(pod, None, state)
+        for live in self._jobs.values():
+            self._write_job(live, None)
+        for job in self._coming.values():
+            self._write_job(_LiveJob(job, job.arrival, amounts_of(job.resources, job.annotations)), None)
+
+    # ---- pods ----
+
+    def _take(self) -> None:
+        now = self._now()
+        for change in self._feed.drain():
+            self._change(change, now)
+
+    def _change(self, change: Change, now: float) -> None:
+        doc = change.doc
+        metadata = doc["metadata"]
+        uid, job = metadata["uid"], (metadata.get("labels") or {}).get(JOB_LABEL)
+        live = self._jobs.get(job or "")
+        pod = self._pods.get(uid)
+        if live is None or (pod is None and change.happened is not Happened.ADDED):
+            return
+        if pod is None:
+            pod = self._pods[uid] = _LivePod(metadata["name"], live.spec.name, now)
+            self.pending[uid] = None
+            live.alive += 1
+        node, status = doc["spec"].get("nodeName"), doc["status"]
+        if pod.placed is None and node:
+            self._placed(uid, pod, live, node, now)
+        elif pod.placed is None and self._decisions:
+            self._note_refusal(pod, status, now)
+        phase = status.get("phase")
+        if pod.started is None and phase != "Pending" and node:
+            pod.started = now
+            self.running += 1
+            live.started_pods += 1
+            if live.started is None and live.started_pods >= live.spec.minimum:
+                live.started = now
+        if metadata.get("deletionTimestamp") and not pod.evicted:
+            pod.evicted = True
+        if phase in _ENDED or change.happened is Happened.DELETED:
+            self._ended(uid, pod, live, phase, change, now)
+
+    def _placed(self, uid: str, pod: _LivePod, live: _LiveJob, node: str, now: float) -> None:
+        pod.placed, pod.node = now, node
+        del self.pending[uid]
+        live.placed_pods += 1
+        if live.placed is None and live.placed_pods >= live.spec.minimum:
+            live.placed = now
+        self._hold(live, 1)
+        if self._decisions:
+            self._writer.add("decisions", now, pod.name, "bound", node, "")
+
+    def _note_refusal(self, pod: _LivePod, status: Doc, now: float) -> None:
+        for one in status.get("conditions") or ():
+            if one["type"] == "PodScheduled" and one["status"] == "False":
+                message = one.get("message") or one.get("reason") or ""
+                if message != pod.refusal:
+                    pod.refusal = message
+                    self._writer.add("decisions", now, pod.name, "refused", "", message)
+
+    def _ended(self, uid: str, pod: _LivePod, live: _LiveJob, phase: str, change: Change, now: float) -> None:
+        del self._pods[uid]
+        self.pending.pop(uid, None)
+        live.alive -= 1
+        outcome = phase.lower() if phase in _ENDED and not pod.evicted else "evicted"
+        if outcome == "succeeded":
+            live.succeeded += 1
+        elif outcome == "failed":
+            live.failed += 1
+        else:
+            live.evicted += 1
+            self.evictions += 1
+            if self._decisions:
+                self._writer.add("decisions", now, pod.name, "evicted", pod.node, "")
+        if pod.started is not None:
+            self.running -= 1
+            live.lost += now - pod.started if outcome != "succeeded" else 0.0
+        if pod.placed is not None:
+            self._hold(live, -1)
+        self.last_end = now
+        self._write_pod(pod, now, outcome)
+        if live.spec.made_as == "pods" and change.happened is not Happened.DELETED:
+            self.ended_pods.append(change.doc)
+        if live.is_over:
+            del self._jobs[live.spec.name]
+            self._write_job(live, now)
+            self.ended_jobs.append(live.spec)
+
+    def _hold(self, live: _LiveJob, sign: int) -> None:
+        held = self.allocated.setdefault(live.spec.queue, [0.0, 0.0, 0.0])
+        for at, amount in enumerate(live.amounts):
+            held[at] += sign * amount
+
+    # ---- rows ----
+
+    def _write_pod(self, pod: _LivePod, ended: float | None, outcome: str) -> None:
+        self._writer.add(
+            "pods", pod.name, pod.job, pod.node or None, pod.created, pod.placed, pod.started, ended, outcome
+        )
+
+    def _write_job(self, live: _LiveJob, ended: float | None) -> None:
+        job = live.spec
+        amounts = (amount * job.pods for amount in live.amounts)
+        self._writer.add(
+            "jobs", job.name, job.job_class, job.queue, job.user, job.priority, job.pods, job.minimum, *amounts,
+            job.duration, live.arrived, live.placed, live.started, ended, live.succeeded, live.failed, live.evicted,
+            live.lost,
+        )  # fmt: skip

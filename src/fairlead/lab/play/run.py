@@ -1,0 +1,262 @@
+"""play: one run of a scenario, with one policy, one load and one seed, into a directory of tables.
+
+Everything that acts is what acts in a cluster: the scheduler of the policy, the Store, the usual controllers and the
+simulated kubelets, on a VirtualRuntime. Here are only the deeds of the outside world: jobs arrive, nodes fail, ended
+pods are cleared away, and somebody looks from time to time.
+
+Invariant: the same scenario, policy, load and seed give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from fairlead.controllers.nodes.simulated_nodes import FAIL
+from fairlead.errors import ConfigError
+from fairlead.lab.play.recorder import MEASURED, RunRecorder, amounts_of
+from fairlead.lab.play.sampler import RunSampler
+from fairlead.lab.results.writing import RunWriter
+from fairlead.lab.scenario.documents import NAMESPACE, objects_of
+from fairlead.lab.scenario.drawing import draw
+from fairlead.lab.scenario.fleet import (
+    RACK,
+    device_slices,
+    hyper_nodes,
+    nodes_of,
+    priority_classes,
+    queue_object,
+)
+from fairlead.lab.scenario.jobs import LabJob, jobs_of
+from fairlead.lab.scenario.policies import assembly_of, scheduler_name_of
+from fairlead.model import kinds
+from fairlead.model.flow import Doc, PatchType, Verb, Write
+from fairlead.runtime.virtual import Latencies, Latency
+from fairlead.testing.harness import START, Harness
+
+if TYPE_CHECKING:
+    from fairlead.lab.scenario.records import Distribution, LabScenario, LoadSpec, PolicySpec
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    """Which run of a scenario: names of a policy and a load, and a seed."""
+
+    policy: str
+    load: str
+    seed: int
+
+    @property
+    def directory(self) -> str:
+        """The name of the run's directory."""
+        return f"{self.policy}+{self.load}+{self.seed}"
+
+
+def play(scenario: LabScenario, key: RunKey, directory: Path, *, base: Path = Path()) -> Path:
+    """Play one run and write its tables; returns the directory. Raises ConfigError if the scenario cannot be played,
+    or the directory is there already."""
+    policy = _named(scenario.policies, key.policy, "policy")
+    load = _named(scenario.loads, key.load, "load")
+    with RunWriter(directory) as writer:
+        run = LabRun(scenario, policy, load, key.seed, writer, base=base)
+        run.play()
+        names = {"scenario": scenario.name, "policy": key.policy, "load": key.load, "seed": key.seed}
+        writer.finish({**names, **run.about})
+    return directory
+
+
+def _named(many: Sequence[Any], name: str, what: str) -> Any:
+    found = next((one for one in many if one.name == name), None)
+    if found is None:
+        raise ConfigError(f'there is no {what} "{name}"', hint=f"there are {', '.join(one.name for one in many)}")
+    return found
+
+
+class LabRun:
+    """One run, from an empty Store to its last sample."""
+
+    def __init__(
+        self,
+        scenario: LabScenario,
+        policy: PolicySpec,
+        load: LoadSpec,
+        seed: int,
+        writer: RunWriter,
+        *,
+        base: Path = Path(),
+    ) -> None:
+        self._scenario = scenario
+        self._policy = policy
+        self._writer = writer
+        self._rng = Random(f"{seed}/run")
+        self.jobs = self._with_start_delays(jobs_of(load, seed))
+        assembly = assembly_of(policy, self.jobs, seed=seed, base=base)
+        self.cluster = self._cluster(assembly, seed)
+        self.scheduler = self.cluster.runtime.controllers[self._scheduler_at]
+        nodes = self._first_objects()
+        self._capacity = self._write_nodes(nodes)
+        self._write_queues()
+        self.recorder = RunRecorder(
+            self.cluster.store, self.time, writer, self.jobs, decisions=scenario.measure.decisions
+        )
+        self._sampler = RunSampler(scenario.measure, self.jobs, self._capacity, writer)
+        self._silent: dict[str, list[float]] = defaultdict(list)
+
+    def time(self) -> float:
+        """Seconds since the start of the run."""
+        return round(self.cluster.now - START, 6)
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """What is written of the run beside its tables."""
+        capacity = {f"capacity_{name}": amount for name, amount in self._capacity.items()}
+        return {"ended": self.time(), "jobs": len(self.jobs), "makespan": self.recorder.last_end, **capacity}
+
+    # ---- setting up ----
+
+    def _with_start_delays(self, jobs: list[LabJob]) -> list[LabJob]:
+        start = self._scenario.latencies.start
+        return jobs if start is None else [replace(j, start_delay=j.start_delay + draw(start, self._rng)) for j in jobs]
+
+    def _cluster(self, assembly: Any, seed: int) -> Harness:
+        more = [] if assembly.volcano is None else [assembly.volcano.first_queues]
+        latencies = self._scenario.latencies
+        options: dict[str, Any] = {
+            "schedulers": [assembly.scheduler], "controllers": more, "housekeeping": self._scenario.controllers,
+            "seed": seed, "latencies": Latencies(_latency(latencies.bind), _latency(latencies.watch)), "start": START,
+        }  # fmt: skip
+        snapshot = self._scenario.cluster.snapshot
+        cluster = Harness(**options) if snapshot is None else Harness.from_snapshot(snapshot, **options)
+        names = [type(one).__name__ for one in cluster.runtime.controllers]
+        self._scheduler_at = names.index("Scheduler")
+        return cluster
+
+    def _first_objects(self) -> Sequence[Doc]:
+        spec = self._scenario.cluster
+        nodes = nodes_of(spec, now=START)
+        queues = [queue_object(one) for one in spec.queues] if self._policy.volcano else []
+        with self.cluster.store.batch():
+            self.cluster.apply(*nodes, *device_slices(spec), *hyper_nodes(spec, nodes), *priority_classes(self.jobs))
+        self.cluster.settle()
+        self.cluster.apply(*queues)
+        self.cluster.settle()
+        return self.cluster.list("nodes")
+
+    def _write_nodes(self, nodes: Sequence[Doc]) -> dict[str, float]:
+        self._nodes = [
+            (doc["metadata"]["name"], doc["metadata"]["labels"], amounts_of(doc["status"]["allocatable"]))
+            for doc in nodes
+        ]
+        totals = [sum(amounts[at] for _, _, amounts in self._nodes) for at in range(len(MEASURED))]
+        return dict(zip(MEASURED, totals, strict=True))
+
+    def _write_queues(self) -> None:
+        queues = self._scenario.cluster.queues
+        leaves = [one for one in queues if one.name not in {other.parent for other in queues}]
+        weights = sum(one.weight for one in leaves) or 1
+        for one in queues:
+            given = amounts_of(one.deserved)
+            deserved = (
+                given[at] or (self._capacity[name] * one.weight / weights if one in leaves else None)
+                for at, name in enumerate(MEASURED)
+            )
+            self._writer.add(
+                "queues", one.name, one.parent, one.weight, *deserved, amounts_of(one.capability)[0] or None
+            )  # fmt: skip
+
+    # ---- playing ----
+
+    def play(self) -> None:
+        """Let all jobs arrive and time pass until the run stops."""
+        stop = self._scenario.stop
+        self._arrivals = groupby(self.jobs, key=lambda job: job.arrival)
+        self._next_arrivals()
+        self._sample()
+        if self._scenario.node_failures is not None:
+            for name, _, _ in self._nodes:
+                self._fail_later(name)
+        over: Callable[[], bool] = {
+            "done": lambda: self.recorder.is_done, "placed": lambda: self.recorder.is_placed, "time": lambda: False,
+        }[stop.when]  # fmt: skip
+        self.cluster.runtime.run_until(lambda: self._clear() or over(), limit=stop.at)
+        self._sampler.sample(self.time(), self.recorder, self._ask)
+        self.recorder.finish()
+        for name, labels, amounts in self._nodes:
+            silent = self._silent.get(name, [])
+            self._writer.add("nodes", name, labels.get(ZONE), labels.get(RACK), *amounts, len(silent), sum(silent))
+
+    def _at(self, time: float, deed: Callable[[], None]) -> None:
+        self.cluster.runtime.at(START + time, deed)
+
+    def _next_arrivals(self) -> None:
+        """Put the next instant at which jobs arrive on the agenda; only one is there at a time."""
+        for arrival, jobs in self._arrivals:
+            together = list(jobs)
+            self._at(arrival, partial(self._arrive, together))
+            return
+
+    def _arrive(self, jobs: Sequence[LabJob]) -> None:
+        name, rounds = scheduler_name_of(self._policy), bool(self._policy.volcano)
+        store = self.cluster.store
+        with store.batch():
+            for job in jobs:
+                self.recorder.arrived(job)
+                queue = job.queue if rounds else ""
+                for kind, doc in objects_of(job, scheduler_name=name, rounds=rounds, queue=queue):
+                    store.perform(Write(Verb.CREATE, kind, NAMESPACE, doc["metadata"]["name"], body=doc))
+        self._next_arrivals()
+
+    def _sample(self) -> None:
+        self._sampler.sample(self.time(), self.recorder, self._ask)
+        self._at(self.time() + self._scenario.measure.every, self._sample)
+
+    def _ask(self, question: Any) -> object:
+        return self.cluster.runtime.ask(self.scheduler, question).result()
+
+    def _clear(self) -> bool:
+        """Delete what has ended, unless it is to be kept; always False."""
+        recorder, store = self.recorder, self.cluster.store
+        pods, recorder.ended_pods = recorder.ended_pods, []
+        jobs, recorder.ended_jobs = recorder.ended_jobs, []
+        if self._scenario.keep_ended or not (pods or jobs):
+            return False
+        with store.batch():
+            for doc in pods:
+                name, body = doc["metadata"]["name"], {"gracePeriodSeconds": 0}
+                store.perform(Write(Verb.DELETE, kinds.POD, NAMESPACE, name, body=body))
+            for job in jobs:
+                if job.made_as == "pods" and (job.minimum > 1 or self._policy.volcano):
+                    store.perform(Write(Verb.DELETE, kinds.VC_POD_GROUP, NAMESPACE, job.name))
+        return False
+
+    # ---- nodes that fail ----
+
+    def _fail_later(self, name: str) -> None:
+        failures = self._scenario.node_failures
+        assert failures is not None
+        at = self.time() + draw(failures.every, self._rng)
+        repair = draw(failures.repair, self._rng)
+        self._at(at, lambda: self._silence(name, "true"))
+        self._at(at + repair, lambda: self._recover(name, repair))
+
+    def _silence(self, name: str, value: str | None) -> None:
+        body = {"metadata": {"annotations": {FAIL: value}}}
+        store = self.cluster.store
+        store.perform(Write(Verb.PATCH, kinds.NODE, "", name, body=body, patch_type=PatchType.MERGE))
+
+    def _recover(self, name: str, silent: float) -> None:
+        self._silent[name].append(silent)
+        self._silence(name, None)
+        self._fail_later(name)
+
+
+def _latency(distribution: Distribution | None) -> Latency | None:
+    return None if distribution is None else lambda rng: draw(distribution, rng)

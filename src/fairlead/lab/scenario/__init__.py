@@ -1,0 +1,6 @@
+"""What an experiment consists of: cluster, loads, policies, what to measure, seeds, and when to stop.
+
+Reading order: `records.py` has the fields, the same in YAML and in Python; `decoding.py` turns a document into them;
+`reading.py` reads a file; `drawing.py` draws from distributions; `jobs.py` and `traces.py` make the jobs of a load;
+`fleet.py` makes the nodes and `policies.py` the schedulers.
+"""

@@ -1,0 +1,102 @@
+"""A job as the objects that are created when it arrives: pods with their group, a Job, or a Volcano Job.
+
+Pods carry the job's name as a label, by which results are attributed. Durations, delays and exit codes are the
+annotations that simulated kubelets read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairlead.controllers.nodes.pod_script import EXIT_CODE, RUN_TIME, START_DELAY
+from fairlead.controllers.volcano.podgroups import GROUP_ANNOTATION
+from fairlead.lab.scenario.fleet import priority_name
+from fairlead.model import kinds
+from fairlead.model.quantity import parse_quantity
+
+if TYPE_CHECKING:
+    from fairlead.lab.scenario.jobs import LabJob
+    from fairlead.model.flow import Doc
+
+JOB_LABEL = "fairlead.io/lab-job"
+NAMESPACE = "default"
+
+
+def objects_of(job: LabJob, *, scheduler_name: str, rounds: bool, queue: str = "") -> list[tuple[kinds.Kind, Doc]]:
+    """The objects of a job, in the order in which they are created. `rounds` says that the scheduler is in Volcano's
+    manner, in which every pod has a group; elsewhere only gangs have one."""
+    template = _template(job, scheduler_name)
+    if job.made_as == "job":
+        return [(kinds.JOB, _batch_job(job, template))]
+    if job.made_as == "volcano-job":
+        return [(kinds.VC_JOB, _volcano_job(job, template, scheduler_name, queue))]
+    made: list[tuple[kinds.Kind, Doc]] = []
+    if rounds or job.minimum > 1:
+        made.append((kinds.VC_POD_GROUP, _group(job, queue)))
+        template["metadata"]["annotations"][GROUP_ANNOTATION] = job.name
+    return made + [(kinds.POD, _pod(job, template, number)) for number in range(job.pods)]
+
+
+def _template(job: LabJob, scheduler_name: str) -> Doc:
+    annotations = dict(job.annotations)
+    if job.duration is not None:
+        annotations[RUN_TIME] = f"{job.duration:.6f}s"
+    if job.start_delay:
+        annotations[START_DELAY] = f"{job.start_delay:.6f}s"
+    extended = {name: amount for name, amount in job.resources.items() if "/" in name}
+    resources = {"requests": dict(job.resources), **({"limits": extended} if extended else {})}
+    spec: Doc = {
+        "schedulerName": scheduler_name, "restartPolicy": "Never",
+        "containers": [{"name": "main", "image": "pause", "resources": resources}],
+    }  # fmt: skip
+    if job.priority:
+        spec["priorityClassName"] = priority_name(job.priority)
+    if job.node_selector:
+        spec["nodeSelector"] = dict(job.node_selector)
+    return {"metadata": {"labels": {**job.labels, JOB_LABEL: job.name}, "annotations": annotations}, "spec": spec}
+
+
+def _pod(job: LabJob, template: Doc, number: int) -> Doc:
+    metadata = {**template["metadata"], "name": f"{job.name}-{number}", "namespace": NAMESPACE}
+    if number in job.failing:
+        metadata["annotations"] = {**metadata["annotations"], EXIT_CODE: "1"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+
+def _group(job: LabJob, queue: str) -> Doc:
+    spec: dict[str, Any] = {"minMember": job.minimum}
+    if queue:
+        spec["queue"] = queue
+    if job.priority:
+        spec["priorityClassName"] = priority_name(job.priority)
+    if job.resources:
+        spec["minResources"] = {name: _times(amount, job.minimum) for name, amount in job.resources.items()}
+    return _object(kinds.VC_POD_GROUP, job, spec)
+
+
+def _times(amount: str, count: int) -> str:
+    return amount if count == 1 else f"{parse_quantity(amount).nanos * count // 1_000_000}m"
+
+
+def _batch_job(job: LabJob, template: Doc) -> Doc:
+    metadata = template["metadata"]
+    if job.minimum > 1:
+        metadata["annotations"]["scheduling.fairlead.io/gang"] = "auto"
+    spec = {"parallelism": job.pods, "completions": job.pods, "backoffLimit": 100, "template": template}
+    return _object(kinds.JOB, job, spec)
+
+
+def _volcano_job(job: LabJob, template: Doc, scheduler_name: str, queue: str) -> Doc:
+    task = {"name": "task", "replicas": job.pods, "template": template}
+    spec: dict[str, Any] = {"schedulerName": scheduler_name, "minAvailable": job.minimum, "tasks": [task]}
+    spec["policies"] = [{"event": "PodEvicted", "action": "RestartTask"}]
+    if queue:
+        spec["queue"] = queue
+    if job.priority:
+        spec["priorityClassName"] = priority_name(job.priority)
+    return _object(kinds.VC_JOB, job, spec)
+
+
+def _object(kind: kinds.Kind, job: LabJob, spec: Doc) -> Doc:
+    metadata = {"name": job.name, "namespace": NAMESPACE, "labels": {JOB_LABEL: job.name}}
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": spec}
