@@ -19,7 +19,7 @@ NODES, EACH, LABEL = 3, 3, "scheduling.x-k8s.io/pod-group"
 Step = tuple[str, int, int]
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["gang", "gang", "pod", "urgent", "team", "delete", "devices", "restart"]),
+        st.sampled_from(["gang", "gang", "pod", "urgent", "urgent gang", "team", "delete", "devices", "restart"]),
         st.integers(1, 4), st.integers(1, 3),
     ),
     min_size=1, max_size=7,
@@ -29,10 +29,11 @@ STEPS = st.lists(
 def _take(cluster: FaultyWorld, number: int, step: Step) -> None:
     what, size, count = step
     bound = sorted(cluster.bindings())
-    name = f"{what}{number}"
-    if what == "gang":
+    name = f"{what.replace(' ', '-')}{number}"
+    if what.endswith("gang"):
+        urgent = {"priorityClassName": "high"} if what == "urgent gang" else {}
         cluster.apply(gang(name, size))
-        cluster.apply(*[pod(f"{name}-{at}", of=f"t{count}", labels={LABEL: name}) for at in range(size)])
+        cluster.apply(*[pod(f"{name}-{at}", of=f"t{count}", labels={LABEL: name}, **urgent) for at in range(size)])
     elif what == "pod":
         cluster.apply(*[pod(f"{name}-{at}", of=f"t{count}") for at in range(size)])
     elif what == "urgent":
@@ -66,7 +67,7 @@ def _held_by_nobody(cluster: Harness) -> list[str]:
 
 
 @given(STEPS, st.integers(0, 10**6))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_no_device_is_given_twice_and_none_leaks(steps: list[Step], seed: int) -> None:
     rng, faults = Random(seed), Faults()
     cluster = FaultyWorld(faults, NODES, watch_delay=rng.choice((0.0, 0.3)), seed=seed)

@@ -8,7 +8,7 @@ from fairlead.config.gates import KUBE_COMPATIBLE, OWN_GATES
 from fairlead.config.schedulers import default_scheduler
 from fairlead.model import kinds as k
 from fairlead.testing.harness import Harness
-from tests.scenario.test_resource_claims import claim, device_class, devices, gpus, held, pod, template
+from tests.scenario.test_resource_claims import claim, device_class, devices, gang, gpus, held, pod, template
 
 
 def priority(name: str, value: int) -> dict[str, Any]:
@@ -75,3 +75,46 @@ def test_compatible_with_kube_scheduler_nobody_is_evicted_for_devices() -> None:
     cluster.apply(pod("high", of="one", priorityClassName="high"))
     cluster.run(60)
     assert "high" not in cluster.bindings()
+
+
+# ---- gangs ----
+
+
+def team(cluster: Harness, name: str, members: int, **of: Any) -> None:
+    cluster.apply(gang(name, members))
+    label = {"scheduling.x-k8s.io/pod-group": name}
+    cluster.apply(*[pod(f"{name}-{at}", labels=label, priorityClassName="high", **of) for at in range(members)])
+
+
+def test_a_gang_gets_the_devices_of_as_few_less_important_pods_as_it_needs() -> None:
+    cluster = full_cluster()
+    team(cluster, "team", 3, of="one")
+    cluster.run(120)
+    assert len([name for name in cluster.bindings() if name.startswith("team")]) == 3
+    assert len([name for name in cluster.bindings() if name.startswith("low")]) == 3
+    assert len(held(cluster)) == len(set(held(cluster))) == 6
+
+
+def test_a_gang_that_evictions_cannot_help_evicts_nobody() -> None:
+    cluster = full_cluster()
+    team(cluster, "team", 4, of="two")
+    cluster.run(120)
+    assert not [name for name in cluster.bindings() if name.startswith("team")]
+    assert len([name for name in cluster.bindings() if name.startswith("low")]) == 6
+
+
+def test_members_that_share_a_claim_evict_for_its_devices_once() -> None:
+    cluster = full_cluster()
+    cluster.apply(claim("ours", devices(2)))
+    team(cluster, "team", 3, shared="ours")
+    cluster.run(120)
+    assert len([name for name in cluster.bindings() if name.startswith("team")]) == 3
+    assert len([name for name in cluster.bindings() if name.startswith("low")]) == 4
+
+
+def test_with_compatible_profiles_a_gang_evicts_nobody_for_devices() -> None:
+    gates = OWN_GATES | {KUBE_COMPATIBLE}
+    cluster = full_cluster(schedulers=[lambda _: default_scheduler(gates=gates)])
+    team(cluster, "team", 3, of="one")
+    cluster.run(120)
+    assert len([name for name in cluster.bindings() if name.startswith("low")]) == 6

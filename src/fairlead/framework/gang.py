@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from fairlead.framework.profile import Profile
     from fairlead.model.pod import Pod
     from fairlead.model.reasons import Status
     from fairlead.state.cluster import Cluster
@@ -90,6 +91,7 @@ class GangCase(Protocol):
     gang: Gang
     pods: Sequence[Pod]
     cluster: Cluster
+    profile: Profile
     now: float
     rng: Random
 

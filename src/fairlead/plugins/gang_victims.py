@@ -14,12 +14,14 @@ from fairlead.framework.gang import Considered, GangRescued, Unit
 from fairlead.model import kinds
 from fairlead.model.pod import NATIVE_GROUP_API
 from fairlead.model.reasons import SUCCESS, Status, unresolvable, unschedulable
+from fairlead.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.plugins.victims import budgets_of, split_by_budget
 from fairlead.state.statement import Statement
 
 if TYPE_CHECKING:
     from fairlead.framework.gang import GangCase
     from fairlead.model.pod import Pod
+    from fairlead.plugins.dynamic_resources.trials import GangTrial
     from fairlead.state.cluster import Cluster
     from fairlead.state.gangs import Gang
 
@@ -37,11 +39,22 @@ def rescue_gang(case: GangCase) -> GangRescued:
     protected = _protected(units, priority)
     if not potential:
         return GangRescued(unresolvable(NO_VICTIMS), considered=protected)
+    devices = _device_trial(case)
     statement = Statement(case.cluster)
+    if devices is not None:
+        statement = Statement(case.cluster, added=devices.added, removed=devices.removed)
     try:
         return _select(case, potential, protected, statement)
     finally:
         statement.rollback()
+        if devices is not None:
+            devices.end()
+
+
+def _device_trial(case: GangCase) -> GangTrial | None:
+    """What keeps devices of claims in step with the trial, if the profile allocates claims and a member has some."""
+    plugins = (plugin for plugin in case.profile.at("reserve") if isinstance(plugin, DynamicResources))
+    return next((plugin.gang_trial(case) for plugin in plugins), None)
 
 
 def _select(
@@ -72,7 +85,10 @@ def _select(
 def _comes_back(case: GangCase, unit: Unit, where: Sequence[tuple[Pod, int]], statement: Statement) -> bool:
     """Give a unit back if the members of the gang still fit on their rows beside it; returns whether they do."""
     rows = {row for _, row in unit.pods}
-    neighbours = [(pod, row) for pod, row in where if row in rows or _looks_further(pod)]
+    claims = any(pod.shape.claims for pod, _ in unit.pods)  # their devices may be of use on any row
+    neighbours = [
+        (pod, row) for pod, row in where if row in rows or _looks_further(pod) or (claims and pod.shape.claims)
+    ]
     before = statement.checkpoint()
     for pod, row in neighbours:
         statement.evict(pod, row)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairlead.framework.cycle import Cycle
 from fairlead.framework.plugin import Interest, Rescued
 from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.model.device_claims import EXTENDED_NAME
@@ -29,7 +30,7 @@ from fairlead.plugins.dynamic_resources.results import allocations
 from fairlead.plugins.dynamic_resources.search import AllocationFailed, Nothing, Solution, Wanted
 from fairlead.plugins.dynamic_resources.selecting import Selecting
 from fairlead.plugins.dynamic_resources.solutions import Solutions
-from fairlead.plugins.dynamic_resources.trials import being_released, freed_by, in_trial
+from fairlead.plugins.dynamic_resources.trials import GangTrial, being_released, freed_by, in_trial
 from fairlead.plugins.normalise import to_hundred
 from fairlead.state.devices import devices_of
 from fairlead.state.gangs import gang_key
@@ -39,7 +40,7 @@ from fairlead.state.nodes import Nodes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairlead.framework.cycle import Cycle
+    from fairlead.framework.gang import GangCase
     from fairlead.framework.refusals import Refusals
     from fairlead.model.device_claims import Allocation, ResourceClaim
     from fairlead.model.devices import CompileSelector
@@ -135,7 +136,8 @@ class DynamicResources(CachedPlugin):
             return self._filtered(cycle, nodes)
         devices, row = self._index(cycle.cluster), int(nodes.positions()[0])
         freed = list(freed_by(devices, plan.gone))
-        with in_trial(devices, freed, plan.nominated, lambda pod: self._would_get(cycle, pod, row)):
+        own = {claim.key for claim in plan.claims}
+        with in_trial(devices, freed, plan.nominated.values(), lambda pod: self._would_get(cycle, pod, row), own):
             return list(self._filtered(cycle, nodes))
 
     def removed(self, cycle: Cycle, pod: Pod, row: int) -> None:
@@ -154,8 +156,18 @@ class DynamicResources(CachedPlugin):
             elif pod.shape.claims:
                 plan.nominated[pod.uid] = pod
 
-    def _would_get(self, cycle: Cycle, pod: Pod, row: int) -> Sequence[Allocation]:
-        """The devices for the unallocated claims of another pod on a row; none if they are not to be had."""
+    def gang_trial(self, case: GangCase) -> GangTrial | None:
+        """How devices follow the trial that makes room for a gang; None if no member has claims, or if nobody is
+        evicted for devices."""
+        if case.profile.compatible or not any(may_need_devices(pod) for pod in case.pods):
+            return None
+        cycle = Cycle(pod=case.pods[0], cluster=case.cluster, profile=case.profile, now=case.now, rng=case.rng)
+        members = {pod.uid for pod in case.pods}
+        return GangTrial(case.cluster, members, lambda pod, row: self._would_get(cycle, pod, row))
+
+    def _would_get(self, cycle: Cycle, pod: Pod, row: int) -> Mapping[str, Allocation]:
+        """The devices for the unallocated claims of another pod on a row, by the claims' keys; none if they are not to
+        be had."""
         devices = self._index(cycle.cluster)
         try:
             wanted = [
@@ -165,10 +177,11 @@ class DynamicResources(CachedPlugin):
             ]
             answer = self.solutions.of_row(wanted, row, devices, compatible=cycle.profile.compatible)
         except (ClaimMissing, AllocationFailed):
-            return ()
+            return {}
         if not isinstance(answer, Solution):
-            return ()
-        return allocations(answer, wanted, devices.view(row), devices.classes, lambda: _share(cycle))
+            return {}
+        given = allocations(answer, wanted, devices.view(row), devices.classes, lambda: _share(cycle))
+        return {one.key: allocation for one, allocation in zip(wanted, given, strict=True)}
 
     def _filtered(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
         plan: ClaimPlan = cycle.notes[self.name]
@@ -244,7 +257,7 @@ class DynamicResources(CachedPlugin):
         plan: ClaimPlan = cycle.notes[self.name]
         if row is None:
             return False
-        with in_trial(devices, list(being_released(devices, cycle.cluster)), {}, lambda _: ()):
+        with in_trial(devices, list(being_released(devices, cycle.cluster)), (), lambda _: {}, ()):
             wanted = self._wanted_on(cycle, plan, row)
             try:
                 return isinstance(self.solutions.of_row(wanted, row, devices, compatible=False), Solution)
