@@ -20,6 +20,7 @@ from fairlead.model.kinds import LEASE, POD
 from fairlead.testing.builders import pod
 from tests.e2e.scheduler_process import CONFIG, PATIENCE, SchedulerProcess
 from tests.e2e.up import Up
+from tests.support.promql import Prometheus, alert_queries, board_queries
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +70,26 @@ def explained(scheduler: SchedulerProcess, name: str) -> tuple[int, dict[str, An
     return done.returncode, json.loads(done.stdout or "{}")
 
 
+UNEVENTFUL = (
+    "fairlead_failed_writes_total", "fairlead_exceptions_total", "scheduler_plugin_execution_duration_seconds",
+)  # fmt: skip
+"""Of two pods there may be nothing to show: no write fails, nothing raises, and plugins are timed in one cycle in
+ten."""
+
+
+def shows_the_board(served: Prometheus) -> None:
+    """Every query of the board has an answer on what is served, and no alert fires."""
+    for query in board_queries():
+        assert served.query(query) or any(name in query for name in UNEVENTFUL), query
+    assert [query for query in alert_queries() if served.query(query)] == []
+    placed = 'sum(rate(scheduler_schedule_attempts_total{result="scheduled"}[5m])) by (profile)'
+    assert served.query(placed) == {(("profile", "default-scheduler"),): 1 / 60}
+
+
 def test_it_leads_schedules_explains_reloads_and_leaves(up: Up, scheduler: SchedulerProcess) -> None:
     scheduler.until(lambda: scheduler.get("/readyz") == (200, "ok"), "ready")
     scheduler.until(lambda: "became leader" in scheduler.log.read_text(), "leading")
+    first = scheduler.get("/metrics")[1]
     create(up, pod("one").asks(cpu="1"), pod("huge").asks(cpu="99"))
     scheduler.until(lambda: bool(node_of(up, "one")), "placed")
     code, why = explained(scheduler, "one")
@@ -85,6 +103,7 @@ def test_it_leads_schedules_explains_reloads_and_leaves(up: Up, scheduler: Sched
     metrics = scheduler.get("/metrics")[1]
     assert 'leader_election_master_status{name="kube-scheduler"} 1.0' in metrics
     assert 'rest_client_requests_total{code="201"' in metrics
+    shows_the_board(Prometheus(first, metrics, 60.0))
 
     scheduler.process.send_signal(signal.SIGUSR2)
     scheduler.until(lambda: "memory and API agree" in scheduler.log.read_text(), "comparison")

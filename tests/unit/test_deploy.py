@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -17,21 +16,12 @@ import yaml
 from fairlead import __version__
 from fairlead.runtime import api_health, metrics
 from fairlead.runtime.metrics import Name
+from tests.support.promql import alert_queries, board_queries
 
 HOUSE = Path(__file__).resolve().parents[2]
 CHART = HOUSE / "deploy" / "chart"
 PROCESS = {"process_cpu_seconds_total", "process_resident_memory_bytes"}
 PARTS = re.compile(r"_(bucket|sum|count)$")
-
-
-def queries() -> Iterator[str]:
-    board = json.loads((CHART / "files" / "dashboard.json").read_text())
-    for panel in board["panels"]:
-        for target in panel["targets"]:
-            yield target["expr"]
-    for group in yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())["groups"]:
-        for rule in group["rules"]:
-            yield rule["expr"]
 
 
 def selectors(node: Any) -> Iterator[Any]:
@@ -52,7 +42,7 @@ def served() -> dict[str, tuple[str, ...]]:
     return {name.name: name.labels for name in names} | dict.fromkeys(PROCESS, ())
 
 
-@pytest.mark.parametrize("query", list(queries()))
+@pytest.mark.parametrize("query", [*board_queries(), *alert_queries()])
 def test_a_query_is_about_metrics_and_labels_that_are_served(query: str) -> None:
     known = served()
     found = list(selectors(promql_parser.parse(query)))

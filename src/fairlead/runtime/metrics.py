@@ -159,6 +159,10 @@ class Histogram:
         self._sums.clear()
 
     def family(self) -> Metric:
+        """All that was observed. One without labels is there from the start, with zeros, as clients of Prometheus
+        have it: a rate needs a value before the first observation."""
+        if not self.name.labels:
+            self.show()
         family = HistogramMetricFamily(self.name.name, self.name.help, labels=self.name.labels)
         for labels, counts in self._counts.items():
             family.add_metric(labels, self._cumulative(counts), self._sums[labels])

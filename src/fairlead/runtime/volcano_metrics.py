@@ -115,8 +115,6 @@ class VolcanoMetrics:
 
     def collect(self, rounds: Sequence[RoundFigures]) -> Iterator[Metric]:
         for histogram in self._histograms.values():
-            if not histogram.name.labels:
-                histogram.show()
             yield histogram.family()
         yield gauge(VICTIMS, {(): rounds[-1].victims})
         yield gauge(UNSCHEDULED_JOBS, {(): sum(figures.unschedulable_jobs for figures in rounds)})
