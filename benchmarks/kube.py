@@ -1,9 +1,9 @@
 """`make bench-kube`: the same pods on the same nodes through kube-scheduler and through `fairlead scheduler`.
 
 Both on one real API server, back to back. First 3,000 pods are created while the scheduler runs: CPU seconds of its
-process, and the requests that it made (from the API server's own counters). Then they wait when it starts: pods placed
-per second from the first binding to the last. Only ratios are held against a bar: both contenders run on the same
-machine in the same minutes.
+process, the requests that it made (from the API server's own counters) and its connections. Then they wait when it
+starts: pods placed per second from the first binding to the last. Only ratios are held against a bar: both contenders
+run on the same machine in the same minutes.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.model.kinds import POD
 from tests.kube import contenders
-from tests.kube.contenders import FAIRLEAD, KUBE
+from tests.kube.contenders import FAIRLEAD, KUBE, Contender
 from tests.kube.control_plane import ControlPlane
 
 RESULTS = Path("build/bench-kube.json")
+CONNECTIONS_PAUSE = 0.1
 EVENTS_SETTLE = 5.0
 """Seconds that a scheduler is given to write its last events."""
 _REQUEST = re.compile(rb"^apiserver_request_total\{([^}]*)\} (\S+)$", re.MULTILINE)
@@ -47,6 +48,9 @@ class Result:
     """While they are being created, which the machine may hold up more than the scheduler does."""
     cpu_ms_per_pod: float
     requests_per_pod: float
+    connections: int
+    """TLS connections to the API server that were seen while pods arrived. kube-scheduler speaks HTTP/2, which needs
+    one for all its requests."""
     requests: dict[str, float]
 
 
@@ -111,31 +115,41 @@ async def _run(plane: ControlPlane, api: KubeApi, name: str, pods: int) -> Resul
     namespace = f"bench-{uuid.uuid4().hex[:8]}"
     await contenders.make_namespace(api, namespace)
     documents = [contenders.pod_document(f"web-{number}", cpu="100m", memory="128Mi") for number in range(pods)]
-    arriving, used, requests = await _arriving(plane, api, name, namespace, documents)
+    arriving, used, connections, requests = await _arriving(plane, api, name, namespace, documents)
     await contenders.clear(api, namespace)
     waiting = await _waiting(plane, api, name, namespace, documents)
     await contenders.clear(api, namespace)
     return Result(
         name, pods / waiting, pods / arriving, used * 1000 / pods,
-        sum(requests.values()) / pods, {what: count / pods for what, count in sorted(requests.items())},
+        sum(requests.values()) / pods, connections, {what: count / pods for what, count in sorted(requests.items())},
     )  # fmt: skip
 
 
 async def _arriving(
     plane: ControlPlane, api: KubeApi, name: str, namespace: str, documents: list[Any]
-) -> tuple[float, float, Counter[str]]:
-    """Pods come while the scheduler runs: seconds until the last is bound, CPU seconds, and requests."""
+) -> tuple[float, float, int, Counter[str]]:
+    """Pods come while the scheduler runs: seconds until the last is bound, CPU seconds, connections and requests."""
     with contenders.contender(name, plane.kubeconfig, plane.directory / namespace) as running:
         await contenders.until_ready(api, namespace, running)
         await asyncio.sleep(1.0)
         before, cpu_before = await _requests(api), running.cpu_seconds()
+        seen: set[str] = set()
+        counting = asyncio.ensure_future(_count_connections(running, seen))
         began = time.monotonic()
         (_, ended), _ = await asyncio.gather(
             contenders.until_bound(api, namespace, len(documents) + 1, running),
             contenders.create(api, POD, namespace, documents),
         )
         await asyncio.sleep(EVENTS_SETTLE)
-        return ended - began, running.cpu_seconds() - cpu_before, await _requests(api) - before
+        counting.cancel()
+        return ended - began, running.cpu_seconds() - cpu_before, len(seen), await _requests(api) - before
+
+
+async def _count_connections(running: Contender, seen: set[str]) -> None:
+    """Look again and again, until cancelled. One that is open for less than the pause may be missed."""
+    while True:
+        seen |= running.connections()
+        await asyncio.sleep(CONNECTIONS_PAUSE)
 
 
 async def _waiting(plane: ControlPlane, api: KubeApi, name: str, namespace: str, documents: list[Any]) -> float:
@@ -177,13 +191,13 @@ def _bars(results: list[Result]) -> list[Bar]:
 def _show(results: list[Result], bars: list[Bar], nodes: int, pods: int) -> None:
     console = Console()
     table = Table(title=f"{pods:,} pods on {nodes:,} nodes", title_justify="left")
-    for heading in ("scheduler", "pods/s", "arriving", "CPU ms/pod", "requests/pod", "of which"):
+    for heading in ("scheduler", "pods/s", "arriving", "CPU ms/pod", "requests/pod", "connections", "of which"):
         table.add_column(heading, justify="left" if heading in ("scheduler", "of which") else "right")
     for result in results:
         detail = ", ".join(f"{what} {count:.2f}" for what, count in result.requests.items() if count >= 0.005)
         rates = (f"{rate:,.0f}" for rate in (result.pods_per_second, result.pods_per_second_arriving))
         costs = (f"{cost:.2f}" for cost in (result.cpu_ms_per_pod, result.requests_per_pod))
-        table.add_row(result.contender, *rates, *costs, detail)
+        table.add_row(result.contender, *rates, *costs, str(result.connections), detail)
     console.print(table)
     for bar in bars:
         verdict = "[green]met[/green]" if bar.met else "[red]missed[/red]"

@@ -1,6 +1,6 @@
 """`make soak MINUTES=30`: every scenario once and then the churn for the rest of the time; a line for each.
 
-python -m soak --minutes 30 [--scheduler kube] [--only cuts,lost]
+python -m soak --minutes 30 [--scheduler kube] [--only cuts,lost] [--short]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from soak.churn import churn
 from soak.overload import overload
-from soak.scenarios import SCENARIOS, Outcome
+from soak.scenarios import LONG, SCENARIOS, SHORT, Extent, Outcome
 from soak.stage import FAIRLEAD, KUBE
 
 
@@ -22,10 +22,12 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0, help="how long the churn takes")
     parser.add_argument("--scheduler", choices=(FAIRLEAD, KUBE), default=FAIRLEAD)
     parser.add_argument("--only", default="", help="names of scenarios, separated by commas")
+    parser.add_argument("--short", action="store_true", help="each scenario with less of everything")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, _end)
-    scenarios: dict[str, Callable[[str], Outcome]] = {
-        **SCENARIOS, "overload": overload, "churn": lambda name: churn(name, minutes=chosen.minutes),
+    scenarios: dict[str, Callable[[str, Extent], Outcome]] = {
+        **SCENARIOS, "overload": lambda name, extent: overload(name),
+        "churn": lambda name, extent: churn(name, minutes=chosen.minutes),
     }  # fmt: skip
     names = chosen.only.split(",") if chosen.only else list(scenarios)
     if unknown := [name for name in names if name not in scenarios]:
@@ -34,7 +36,7 @@ def main() -> int:
     for name in names:
         began = time.monotonic()
         try:
-            outcome = scenarios[name](chosen.scheduler)
+            outcome = scenarios[name](chosen.scheduler, SHORT if chosen.short else LONG)
         except TimeoutError as error:
             print(f"{chosen.scheduler}: {name}: {error}", flush=True)
             problems += 1

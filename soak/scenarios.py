@@ -14,7 +14,7 @@ import threading
 import time
 import urllib.error
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from soak.cluster import GROUPS, PODS, Cluster, gone_at_once, pod, pod_group, priority_class
@@ -26,6 +26,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from soak.validator import Verdict
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much of everything: as in a soak, or in short, as in the suite that runs on every change."""
+
+    seconds: float = 20.0
+    pods: int = 288
+    kills: int = 20
+    burst: int = 5000
+    tokens: int = 2
+
+
+LONG, SHORT = Extent(), Extent(seconds=6.0, pods=96, kills=6, burst=1000, tokens=1)
 
 
 @dataclass
@@ -57,8 +71,9 @@ def _judged(title: str, load: Load, figures: dict[str, float] | None = None, *, 
     return Outcome(title, verdict, figures or {})
 
 
-def _through(scheduler: str, title: str, trouble: Trouble, *, pods: int = 288, seconds: float = 20.0) -> Outcome:
+def _through(scheduler: str, title: str, trouble: Trouble, extent: Extent) -> Outcome:
     """Pods arrive while something is wrong."""
+    pods, seconds = extent.pods, extent.seconds
     with staged(scheduler, nodes=20) as stage:
         instance, load = stage.start(), Load(stage)
         load.begin()
@@ -75,46 +90,46 @@ def _through(scheduler: str, title: str, trouble: Trouble, *, pods: int = 288, s
         return _judged(title, load, figures)
 
 
-def cuts(scheduler: str) -> Outcome:
+def cuts(scheduler: str, extent: Extent = LONG) -> Outcome:
     def trouble(stage: Stage, instance: Instance) -> None:
         instance.proxy.faults.cut_every = (2.0, 5.0)
 
-    return _through(scheduler, "cuts every 2 to 5 s", trouble)
+    return _through(scheduler, "cuts every 2 to 5 s", trouble, extent)
 
 
-def errors(scheduler: str) -> Outcome:
+def errors(scheduler: str, extent: Extent = LONG) -> Outcome:
     def trouble(stage: Stage, instance: Instance) -> None:
         instance.proxy.faults.error_share = 0.05
 
-    return _through(scheduler, "5 % errors", trouble)
+    return _through(scheduler, "5 % errors", trouble, extent)
 
 
-def lost_answers(scheduler: str) -> Outcome:
+def lost_answers(scheduler: str, extent: Extent = LONG) -> Outcome:
     """Lost answers with a late watch: where a place is given up too soon, a node gets too much."""
 
     def trouble(stage: Stage, instance: Instance) -> None:
         instance.proxy.faults.lose_share = 0.2
         instance.proxy.faults.watch_delay = 0.5
 
-    return _through(scheduler, "lost answers", trouble)
+    return _through(scheduler, "lost answers", trouble, extent)
 
 
-def late_watches(scheduler: str) -> Outcome:
+def late_watches(scheduler: str, extent: Extent = LONG) -> Outcome:
     def trouble(stage: Stage, instance: Instance) -> None:
         instance.proxy.faults.watch_delay = 0.3
         instance.proxy.faults.repeat_share = 0.2
 
-    return _through(scheduler, "late and repeated watches", trouble)
+    return _through(scheduler, "late and repeated watches", trouble, extent)
 
 
-def nonsense(scheduler: str) -> Outcome:
+def nonsense(scheduler: str, extent: Extent = LONG) -> Outcome:
     def trouble(stage: Stage, instance: Instance) -> None:
         instance.proxy.faults.nonsense = True
 
-    return _through(scheduler, "a line that is no event", trouble, pods=64, seconds=4)
+    return _through(scheduler, "a line that is no event", trouble, replace(extent, pods=64, seconds=4.0))
 
 
-def silence(scheduler: str) -> Outcome:
+def silence(scheduler: str, extent: Extent = LONG) -> Outcome:
     """All watches fall silent without a goodbye, as behind a proxy that died: how long is it blind?"""
     with staged(scheduler, nodes=5) as stage:
         instance, load = stage.start(), Load(stage)
@@ -126,15 +141,15 @@ def silence(scheduler: str) -> Outcome:
         return _judged("silent connections", load, {"blind seconds": time.time() - began - 2})
 
 
-def api_killed(scheduler: str) -> Outcome:
+def api_killed(scheduler: str, extent: Extent = LONG) -> Outcome:
     def trouble(stage: Stage, instance: Instance) -> None:
         stage.cluster.make_pods([f"before-{at}" for at in range(100)], cpu="50m")
         stage.plane.restart_api_server()
 
-    return _through(scheduler, "API server killed", trouble)
+    return _through(scheduler, "API server killed", trouble, extent)
 
 
-def etcd_stopped(scheduler: str) -> Outcome:
+def etcd_stopped(scheduler: str, extent: Extent = LONG) -> Outcome:
     """etcd does not answer for 20 s: writes hang, and some are done although they timed out."""
 
     def trouble(stage: Stage, instance: Instance) -> None:
@@ -143,10 +158,12 @@ def etcd_stopped(scheduler: str) -> Outcome:
         time.sleep(20)
         stage.plane.signal("etcd", signal.SIGCONT)
 
-    return _through(scheduler, "etcd stopped for 20 s", trouble, pods=192, seconds=6)
+    return _through(
+        scheduler, "etcd stopped for 20 s", trouble, replace(extent, pods=min(192, extent.pods), seconds=6.0)
+    )
 
 
-def leader_killed_and_stopped(scheduler: str) -> Outcome:
+def leader_killed_and_stopped(scheduler: str, extent: Extent = LONG) -> Outcome:
     """Two candidates. The leader is killed in the middle of its work, and starts again as a candidate; then the new
     leader is stopped for longer than its lease, and goes on when the lease is another's."""
     with staged(scheduler, nodes=20) as stage:
@@ -168,27 +185,28 @@ def leader_killed_and_stopped(scheduler: str) -> Outcome:
         return _judged("leader killed and stopped", load, leading=True)
 
 
-def kills(scheduler: str, *, times: int = 20) -> Outcome:
+def kills(scheduler: str, extent: Extent = LONG) -> Outcome:
     """The scheduler is killed at random moments, again and again, while pods arrive."""
     rng = random.Random(1)
     with staged(scheduler, nodes=20) as stage:
         instance, load = stage.start(), Load(stage)
         load.begin()
-        for turn in range(times):
+        for turn in range(extent.kills):
             load.make(f"k{turn}", 16, cpu="50m")
             time.sleep(rng.uniform(0.2, 3.0))
             instance.kill()
             stage.restart(instance)
         load.settle()
-        return _judged(f"{times} kills", load)
+        return _judged(f"{extent.kills} kills", load)
 
 
-def many_kills(scheduler: str) -> Outcome:
-    return kills(scheduler, times=100)
+def many_kills(scheduler: str, extent: Extent = LONG) -> Outcome:
+    return kills(scheduler, replace(extent, kills=5 * extent.kills))
 
 
-def burst_deleted(scheduler: str, *, pods: int = 5000) -> Outcome:
+def burst_deleted(scheduler: str, extent: Extent = LONG) -> Outcome:
     """A burst of pods, all of which are deleted while they are made and placed; then pods that need all the room."""
+    pods = extent.burst
     with staged(scheduler, nodes=50) as stage:
         load, cluster = Load(stage), stage.cluster
         stage.start()
@@ -211,7 +229,7 @@ def burst_deleted(scheduler: str, *, pods: int = 5000) -> Outcome:
         return _judged("a burst deleted midway", load)
 
 
-def preemption_through_faults(scheduler: str) -> Outcome:
+def preemption_through_faults(scheduler: str, extent: Extent = LONG) -> Outcome:
     """Victims are deleted for somebody: every preemptor has a node in the end, and no more victims went than needed.
     Victims are of both manners. Preemptors are kube's and stand alone: what Volcano's manner evicts in a queue is for
     its plugins to say, and a gang may evict for members that then find room elsewhere."""
@@ -225,7 +243,7 @@ def preemption_through_faults(scheduler: str) -> Outcome:
         instance.proxy.faults.error_share = 0.05
         instance.proxy.faults.watch_delay = 0.3
         load.make("high", 20, cpu="2", priority="high", alone=True)
-        time.sleep(20)
+        time.sleep(extent.seconds)
         _quiet(stage)
         load.settle()
         gone = [seen.name for seen in stage.validator.pods.values() if seen.ended and seen.name.startswith("low")]
@@ -237,7 +255,7 @@ def preemption_through_faults(scheduler: str) -> Outcome:
 # ---- odd objects ----
 
 
-def odd(scheduler: str) -> Outcome:
+def odd(scheduler: str, extent: Extent = LONG) -> Outcome:
     """Objects that the API server accepts and nobody expects, and after each a probe pod and probe gangs that must be
     placed, in both manners."""
     with staged(scheduler, nodes=8) as stage:
@@ -280,7 +298,7 @@ def _probe(stage: Stage, at: int) -> None:
 # ---- tokens ----
 
 
-def tokens_rotated(scheduler: str, *, times: int = 2) -> Outcome:
+def tokens_rotated(scheduler: str, extent: Extent = LONG) -> Outcome:
     """The token file changes and the old token is revoked, as for a service account, with connections cut so that
     every request has to show its token again."""
     with staged(scheduler, nodes=20) as stage:
@@ -289,7 +307,7 @@ def tokens_rotated(scheduler: str, *, times: int = 2) -> Outcome:
         tokens.give("token-0")
         instance = stage.start(token_file=file)
         load.begin()
-        for turn in range(times):
+        for turn in range(extent.tokens):
             old = tokens.current
             tokens.give(f"token-{turn + 1}")
             tokens.revoke(f"token-{turn}", old)
@@ -339,7 +357,7 @@ class _Tokens:
         raise TimeoutError(f"the token of {name} is still valid")
 
 
-SCENARIOS: dict[str, Callable[[str], Outcome]] = {
+SCENARIOS: dict[str, Callable[[str, Extent], Outcome]] = {
     "cuts": cuts, "errors": errors, "lost": lost_answers, "late": late_watches, "nonsense": nonsense,
     "silence": silence, "api-killed": api_killed, "etcd-stopped": etcd_stopped, "leader": leader_killed_and_stopped,
     "kills": kills, "many-kills": many_kills, "burst": burst_deleted, "preemption": preemption_through_faults,

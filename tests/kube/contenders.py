@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: false}
 clientConnection: {kubeconfig: %s, qps: 5000, burst: 5000}
 """
+_ESTABLISHED = "01"
+"""The state of a connection, as the kernel writes it in net/tcp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,17 @@ class Contender:
         """What it has used so far, in user and system mode."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def connections(self) -> set[str]:
+        """The TCP connections that it has open now, each by its inode."""
+        own: set[str] = set()
+        for entry in Path(f"/proc/{self.process.pid}/fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                if (target := os.readlink(entry)).startswith("socket:["):
+                    own.add(target[len("socket:[") : -1])
+        lines = Path(f"/proc/{self.process.pid}/net/tcp").read_text().splitlines()[1:]
+        established = {fields[9] for line in lines if (fields := line.split())[3] == _ESTABLISHED}
+        return own & established
 
     @contextmanager
     def told_if_late(self) -> Iterator[None]:
