@@ -39,10 +39,12 @@ from fairlead.model.quirks import Quirks
 from fairlead.runtime.collecting import collect_rarely, spare_what_lives
 from fairlead.runtime.live import Clock
 from fairlead.runtime.telemetry import Telemetry
+from fairlead.sim.asking import answerer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from fairlead.api.server.asking import Answerer
     from fairlead.api.server.explaining import AskExplainer
     from fairlead.api.store.snapshot import Snapshot
     from fairlead.cli.device_flags import SimulatedDevices
@@ -156,6 +158,9 @@ class EmbeddedCluster:
         where = assembly.card_config_map
         return None if where is None else self.store.get(kinds.CONFIG_MAP, *where)
 
+    def _answerers(self) -> list[Answerer]:
+        return [] if self._scheduler is None else [answerer(partial(self._runtime.ask, self._scheduler))]
+
     def _explainers(self) -> list[AskExplainer]:
         return [] if self._scheduler is None else [partial(self._runtime.ask, self._scheduler)]
 
@@ -167,7 +172,8 @@ class EmbeddedCluster:
             self._server = Server(
                 self.store, token=credentials.token, tls=credentials.tls(),
                 host=options.bind, port=port, ready=self._is_ready, explainers=self._explainers(),
-                attendance=self._attendance(), metrics=partial(self._observation.exposition, self._runtime),
+                answerers=self._answerers(), attendance=self._attendance(),
+                metrics=partial(self._observation.exposition, self._runtime),
             )  # fmt: skip
             try:
                 await self._server.start()

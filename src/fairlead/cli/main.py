@@ -43,6 +43,10 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "explain": CommandEntry(
         "fairlead.cli.explain.commands:explain_group", "Say why a pod is where it is, or why it waits."
     ),
+    "simulate": CommandEntry(
+        "fairlead.cli.what_if.simulate:simulate_command",
+        "Say whether objects would run, where, and whom they would cost.",
+    ),
     "status": CommandEntry(
         "fairlead.cli.status.command:status_command",
         "Show how a running scheduler is doing.",

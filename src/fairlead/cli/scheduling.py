@@ -53,6 +53,7 @@ from fairlead.runtime.telemetry import Telemetry
 from fairlead.runtime.usage import UsageCollector
 from fairlead.runtime.worlds import Remote
 from fairlead.runtime.writers import SendingRules
+from fairlead.sim.asking import answerer
 
 if TYPE_CHECKING:
     from fairlead.api.client.credentials import Connection
@@ -117,7 +118,7 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
             vitals=_vitals(elector, runtime, stopping, health, standing_by=lambda: waits or world.view.listed),
             metrics=partial(observation.exposition, runtime), reset=telemetry.reset,
             config=lambda: to_document(assembly.current), status=status.document,
-            explainers=[partial(runtime.ask, scheduler)],
+            explainers=[partial(runtime.ask, scheduler)], answerers=[answerer(partial(runtime.ask, scheduler))],
             host=flags.port.bind_address, port=flags.port.secure_port,
             guard=guard_of(flags.port, connection, opened), tls=tls_of(flags.port),
             always_allowed=flags.port.authorization_always_allow_paths,

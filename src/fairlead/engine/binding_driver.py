@@ -105,6 +105,10 @@ class BindingDriver:
         told_after_binding(binding.cycle, binding.row)
         output.decided(binding.entry, pod, "scheduled", node=binding.node_name)
 
+    def unanswered(self) -> list[Write]:
+        """Writes of bindings that have no reply yet."""
+        return list(self._binding_of_write)
+
     def hear(self, replies: Sequence[Reply]) -> None:
         """Answers of the API arrived: those to writes of bindings move them on."""
         heard: dict[Binding, list[Reply]] = {}

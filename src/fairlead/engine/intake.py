@@ -26,7 +26,7 @@ from fairlead.state.object_index import GROUP_KINDS
 
 if TYPE_CHECKING:
     from fairlead.engine.queue.backlog import Backlog
-    from fairlead.model.flow import Change
+    from fairlead.model.flow import Change, Happened
     from fairlead.model.group import PodGroup
     from fairlead.state.cluster import AppliedChange, Cluster
 
@@ -88,6 +88,12 @@ class Intake:
             self._group_changed(before, after, ClusterEvent(events.POD_GROUP, ActionType.UPDATE), now)
 
     # ---- pods ----
+
+    def take_pod(self, happened: Happened, pod: Pod, now: float) -> None:
+        """The same for a pod that is compiled already. Trials of the future (engine/what_if) have no documents."""
+        applied = self._cluster.apply_pod(happened, pod)
+        if applied is not None:
+            self._pod(applied, now)
 
     def _pod(self, applied: AppliedChange, now: float) -> None:
         self._route_pod(applied, now)

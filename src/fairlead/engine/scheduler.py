@@ -183,6 +183,15 @@ class Scheduler:
         """What a queue holds and may hold, as the last round counted it."""
         return answers.about_queue(self, name)
 
+    @property
+    def now(self) -> float:
+        """The time of the last step."""
+        return self._now
+
+    def unanswered(self) -> list[Write]:
+        """Writes of bindings and evictions that have no reply yet."""
+        return [*self.binding_driver.unanswered(), *self.evictions.unanswered()]
+
     def reconfigure(
         self, profiles: Sequence[Profile], *, initial_backoff: float | None = None, max_backoff: float | None = None
     ) -> None:

@@ -33,7 +33,7 @@ from fairlead.model.pod import VOLCANO_GROUP_API, Pod, Shapes, VolumeSource, com
 from fairlead.model.records import record
 from fairlead.state.gangs import Gangs
 from fairlead.state.object_index import COMPILERS, GROUP_KINDS, ObjectIndex
-from fairlead.state.pod_states import PermitOrder, PodLog
+from fairlead.state.pod_states import PermitOrder, PodLog, reads_the_same
 from fairlead.state.pod_states import PodPlace as PodPlace
 from fairlead.state.pod_states import PodState as PodState
 from fairlead.state.ports import HostPort, PortIndex
@@ -225,25 +225,29 @@ class Cluster:
                     yield old, new
 
     def _apply_pod(self, change: Change) -> AppliedChange | None:
-        applied = self._take_in_pod(change)
-        self.reservations.pod_changed(change.doc["metadata"].get("uid") or "")
-        return applied
-
-    def _take_in_pod(self, change: Change) -> AppliedChange | None:
         pod = compile_pod(change.doc, self.shapes)
         if pod.namespace in self.gangs.owned.namespaces:
             pod = as_namespace_says(pod, opted_in=True)
+        return self.apply_pod(change.happened, pod)
+
+    def apply_pod(self, happened: Happened, pod: Pod) -> AppliedChange | None:
+        """Take in a change of a pod that is compiled already: what `apply` does with its document."""
+        applied = self._take_in_pod(happened, pod)
+        self.reservations.pod_changed(pod.uid)
+        return applied
+
+    def _take_in_pod(self, happened: Happened, pod: Pod) -> AppliedChange | None:
         pod_state = self.pods.get(pod.uid)
         self.pod_log.touch(pod.uid)
-        if change.happened is Happened.DELETED or pod.phase in ("Succeeded", "Failed"):
-            self._note_finished(pod, deleted=change.happened is Happened.DELETED)
-            return self._pod_gone(change.kind, pod, pod_state)
+        if happened is Happened.DELETED or pod.phase in ("Succeeded", "Failed"):
+            self._note_finished(pod, deleted=happened is Happened.DELETED)
+            return self._pod_gone(kinds.POD, pod, pod_state)
         if pod_state is None:
             self.pods[pod.uid] = self.pods_by_key[pod.key] = pod_state = PodState(pod, pod, PodPlace.PENDING)
             pod_state.gang = self.gangs.join(pod_state)
             if pod.node_name:
                 self._occupy(pod_state, pod)
-            return AppliedChange(change.kind, None, pod)
+            return AppliedChange(kinds.POD, None, pod)
         old, was = pod_state.seen, pod_state.place
         pod_state.seen = pod
         if old.group_ref != pod.group_ref:
@@ -255,7 +259,7 @@ class Cluster:
                 self._vacate(pod_state)
                 self._settle(pod_state, PodPlace.PENDING, -1)
             pod_state.pod = pod
-        return AppliedChange(change.kind, old, pod, was)
+        return AppliedChange(kinds.POD, old, pod, was)
 
     def _note_finished(self, pod: Pod, *, deleted: bool) -> None:
         if deleted:
@@ -326,7 +330,7 @@ class Cluster:
         )
 
     def _exchange(self, pod_state: PodState, pod: Pod) -> None:
-        log = self.table.seen if _reads_the_same(pod_state.pod, pod) else self.table.content
+        log = self.table.seen if reads_the_same(pod_state.pod, pod) else self.table.content
         pods = self.table.pods[pod_state.row]
         if pods[-1] is not pod_state.pod:
             pods[_position(pods, pod)] = pods[-1]
@@ -466,19 +470,6 @@ class Cluster:
             assert isinstance(node, Node), f"{name} has a row without a node"
             assert node.name == name, f"row {row} is not {name}'s"
             assert table.alive[row], f"{name} has a dead row"
-
-
-def _reads_the_same(old: Pod, new: Pod) -> bool:
-    """Whether a plugin that reads the pods on a node finds the same in both copies of a pod; this is so when a binding
-    is confirmed."""
-    return (
-        old.phase == new.phase
-        and old.start_time == new.start_time
-        and (old.annotations is new.annotations or old.annotations == new.annotations)
-        and old.owner == new.owner
-        and old.disruption_target == new.disruption_target
-        and old.claim_statuses == new.claim_statuses
-    )
 
 
 def _position(pods: Sequence[Pod], pod: Pod) -> int:

@@ -73,3 +73,16 @@ class PermitOrder:
     message: str = ""
     keeps_nomination: bool = False
     together: frozenset[str] = frozenset()
+
+
+def reads_the_same(old: Pod, new: Pod) -> bool:
+    """Whether a plugin that reads the pods on a node finds the same in both copies of a pod; this is so when a binding
+    is confirmed."""
+    return (
+        old.phase == new.phase
+        and old.start_time == new.start_time
+        and (old.annotations is new.annotations or old.annotations == new.annotations)
+        and old.owner == new.owner
+        and old.disruption_target == new.disruption_target
+        and old.claim_statuses == new.claim_statuses
+    )

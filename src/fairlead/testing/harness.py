@@ -31,6 +31,7 @@ from fairlead.testing.pod_times import PodTimes, PodWatch
 
 if TYPE_CHECKING:
     from fairlead.config.schedulers import SchedulerAssembly
+    from fairlead.engine.what_if.simulate import Forecast
     from fairlead.framework.plugin import Plugin
     from fairlead.model.explanation import Explanation
     from fairlead.model.kinds import Kind
@@ -131,10 +132,12 @@ class Harness:
         """Open the cluster to clients on this machine; returns a kubeconfig. Time passes by itself from now on."""
         if self._served is None:
             from fairlead.api.server.explaining import Explainer
+            from fairlead.sim.asking import answerer
             from fairlead.testing.serving import Served
 
             explainers = [partial(self.runtime.ask, one) for one in self._schedulers if isinstance(one, Explainer)]
-            self._served = Served(self.store, self.runtime, explainers=explainers)
+            answerers = [answerer(ask, lambda: self.now) for ask in explainers]
+            self._served = Served(self.store, self.runtime, explainers=explainers, answerers=answerers)
         return self._served.kubeconfig
 
     def close(self) -> None:
@@ -272,11 +275,19 @@ class Harness:
                 return explanation
         return None
 
-    def _ask(self, controller: Controller, question: Callable[[], Answer]) -> Answer:
-        def ask() -> Answer:
-            return self.runtime.ask(controller, lambda _: question()).result()
+    def would(self, *objects: Doc | Builder | str | Path) -> Forecast:
+        """What would happen if these objects were applied now: where each pod would go, whom it would cost, or why it
+        would wait. Nothing changes. Objects are given as to `apply`."""
+        from fairlead.testing.asking import would
 
-        return ask() if self._served is None else self._served.call(ask)
+        documents = [doc for one in objects for doc in _documents(one)]
+        return self._in_cluster(lambda: would(self.store, self.runtime, self._schedulers, documents))
+
+    def _in_cluster(self, deed: Callable[[], Answer]) -> Answer:
+        return deed() if self._served is None else self._served.call(deed)
+
+    def _ask(self, controller: Controller, question: Callable[[], Answer]) -> Answer:
+        return self._in_cluster(lambda: self.runtime.ask(controller, lambda _: question()).result())
 
     def events(self, name: str, *, namespace: str = "default") -> Sequence[tuple[str, str]]:
         """Reason and message of the events about an object of this name."""

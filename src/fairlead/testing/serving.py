@@ -19,6 +19,7 @@ from fairlead.api.server.server import Server
 from fairlead.runtime.loop_thread import LoopThread
 
 if TYPE_CHECKING:
+    from fairlead.api.server.asking import Answerer
     from fairlead.api.server.explaining import AskExplainer
     from fairlead.api.store.store import Store
     from fairlead.runtime.virtual import VirtualRuntime
@@ -31,8 +32,16 @@ _PAUSE = 0.01
 class Served:
     """A server over a Store, in a thread, until closed. `kubeconfig` is a file for kubectl, `url` where it listens."""
 
-    def __init__(self, store: Store, runtime: VirtualRuntime, *, explainers: Sequence[AskExplainer] = ()) -> None:
-        self._store, self._runtime, self._explainers = store, runtime, explainers
+    def __init__(
+        self,
+        store: Store,
+        runtime: VirtualRuntime,
+        *,
+        explainers: Sequence[AskExplainer] = (),
+        answerers: Sequence[Answerer] = (),
+    ) -> None:
+        self._store, self._runtime = store, runtime
+        self._explainers, self._answerers = explainers, answerers
         self._directory = TemporaryDirectory(prefix="fairlead-")
         self.kubeconfig = Path(self._directory.name, "kubeconfig")
         self.url = ""
@@ -51,7 +60,10 @@ class Served:
 
     async def _serve(self, begun: Callable[[], None], stopped: asyncio.Event) -> None:
         credentials = Credentials.generate(now=time.time())
-        server = Server(self._store, token=credentials.token, tls=credentials.tls(), explainers=self._explainers)
+        server = Server(
+            self._store, token=credentials.token, tls=credentials.tls(), explainers=self._explainers,
+            answerers=self._answerers,
+        )  # fmt: skip
         await server.start()
         try:
             self.url = server.url

@@ -148,6 +148,11 @@ class KubeApi:
         async with await self._answer("GET", path, headers={"Accept": accept}) as response:
             return await self._body(response)
 
+    async def post(self, path: str, body: Doc) -> Doc:
+        """What the server answers to a document posted to a path that belongs to no kind."""
+        self.requests["post", path] += 1
+        return await self._call("POST", path, body=orjson.dumps(body))
+
     async def close(self) -> None:
         session, self._session = self._session, None
         if session is not None:

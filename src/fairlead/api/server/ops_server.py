@@ -15,6 +15,7 @@ import orjson
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from fairlead.api.server.asking import QUESTIONS_PATH, answer_to
 from fairlead.api.server.explaining import explanation_document, is_explanation
 from fairlead.api.server.listening import Listener
 from fairlead.api.server.port_guard import Open
@@ -23,6 +24,7 @@ from fairlead.errors import ApiError
 if TYPE_CHECKING:
     import ssl
 
+    from fairlead.api.server.asking import Answerer
     from fairlead.api.server.explaining import AskExplainer
     from fairlead.api.server.port_guard import PortGuard
     from fairlead.model.flow import Doc
@@ -54,6 +56,7 @@ class OpsServer:
         config: Callable[[], Doc],
         status: Callable[[], Awaitable[Doc]] | None = None,
         explainers: Sequence[AskExplainer] = (),
+        answerers: Sequence[Answerer] = (),
         host: str = "127.0.0.1",
         port: int = 0,
         guard: PortGuard | None = None,
@@ -64,7 +67,7 @@ class OpsServer:
         self._vitals = {"healthz": vitals.healthz, "livez": vitals.livez, "readyz": vitals.readyz}
         self._metrics, self._reset, self._config = metrics, reset, config
         self._status = status
-        self._explainers = explainers
+        self._explainers, self._answerers = explainers, answerers
         self._guard = guard or Open()
         self._always_allowed = always_allowed
         self._tls = tls
@@ -103,6 +106,8 @@ class OpsServer:
         if path == "/metrics" and request.method == "DELETE":
             self._reset()
             return web.Response(text="metrics reset\n")
+        if path == QUESTIONS_PATH and request.method == "POST":
+            return _json(await answer_to(await request.read(), self._answerers))
         if request.method != "GET":
             return web.Response(status=405, text="Method Not Allowed\n")
         if path == "/metrics":

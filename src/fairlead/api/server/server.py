@@ -19,6 +19,7 @@ from multidict import CIMultiDict
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from fairlead.api.server import answers, negotiation
+from fairlead.api.server.asking import QUESTIONS_PATH, answer_to
 from fairlead.api.server.discovery import aggregated_document, discovery_document, served_verbs, version_document
 from fairlead.api.server.explaining import explanation_document, is_explanation
 from fairlead.api.server.listening import Listener
@@ -41,6 +42,7 @@ from fairlead.model.attendance import Attendance
 from fairlead.model.flow import PatchType, Verb, Write
 
 if TYPE_CHECKING:
+    from fairlead.api.server.asking import Answerer
     from fairlead.api.server.explaining import AskExplainer
     from fairlead.api.server.tokens import User
     from fairlead.api.store.store import Store
@@ -75,6 +77,7 @@ class Server:
         watch_buffer: int = WATCH_BUFFER,
         api: StoreApi | None = None,
         explainers: Sequence[AskExplainer] = (),
+        answerers: Sequence[Answerer] = (),
         attendance: Attendance | None = None,
         metrics: Callable[[], Awaitable[bytes]] | None = None,
     ) -> None:
@@ -87,7 +90,7 @@ class Server:
         self._tokens = Tokens(token, lambda: store.now)
         self._openapi_of = OpenApi(store.registry)
         self._tls, self._ready, self._watch_buffer = tls, ready, watch_buffer
-        self._explainers, self._metrics = explainers, metrics
+        self._explainers, self._answerers, self._metrics = explainers, answerers, metrics
         self._watches: set[asyncio.Task[Any]] = set()
         self._listener: Listener | None = None
 
@@ -138,6 +141,8 @@ class Server:
             return await self._resource(request, target)
         if is_explanation(path) and request.method == "GET":
             return _json(await explanation_document(path, self._explainers))
+        if path == QUESTIONS_PATH and request.method == "POST":
+            return _json(await answer_to(await request.read(), self._answerers))
         if path == "/metrics" and request.method == "GET" and self._metrics is not None:
             return web.Response(body=await self._metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
         return self._document(request, path)

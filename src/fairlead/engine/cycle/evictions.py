@@ -91,6 +91,10 @@ class Evictions:
         self._sent_away[delete] = FIRST_REPEAT
         return [_disruption(pod, f"{pod.scheduler_name}: {why}", now), delete]
 
+    def unanswered(self) -> list[Write]:
+        """Deletions that the API has not answered yet."""
+        return [*self._of_write, *self._sent_away]
+
     def wake_at(self) -> float | None:
         return min((at for at, _ in self._again), default=None)
 

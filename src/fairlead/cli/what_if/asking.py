@@ -1,0 +1,162 @@
+"""How commands put a question: the objects are read and expanded here, the scheduler that is meant answers.
+
+    files ─▶ expand, with what admission reads of the cluster ─▶ question ─▶ the scheduler of a cluster or snapshot
+
+The scheduler is found as `fairlead explain` finds it: through the kubeconfig, then on the port of a `fairlead
+scheduler` on this machine, or where `--server` says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairlead.cli.cluster_access import cluster_options
+from fairlead.cli.explain.commands import OPS_PORT, _connections
+from fairlead.errors import FairleadError, Forbidden, MethodNotAllowed, NotFound, Unreachable
+
+if TYPE_CHECKING:
+    from fairlead.api.client.client import KubeApi
+    from fairlead.api.client.credentials import Connection
+    from fairlead.model.flow import Doc
+
+WAITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Whom:
+    """Which scheduler is asked."""
+
+    kubeconfig: Path | None
+    context: str | None
+    server: str | None
+    token_file: Path | None
+    snapshot: Path | None
+    volcano: str | None = None
+    config: Path | None = None
+
+
+def asking_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options by which a scheduler is found, and the form of the answer."""
+    for option in reversed((
+        click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True),
+        cluster_options,
+        click.option("--server", metavar="URL", help=f"Ask this scheduler.  [default: the cluster's, then {OPS_PORT}]"),
+        click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+                     help="The token for --server."),
+        click.option("--from", "snapshot", type=click.Path(path_type=Path, dir_okay=False), metavar="SNAPSHOT",
+                     help="Ask about a file of `fairlead snapshot save` instead of a running cluster."),
+        click.option("--volcano-conf", "volcano", metavar="FILE|PRESET",
+                     help="With --from: how pods of the Volcano scheduler are placed.  [default: default]"),
+        click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+                     help="With --from: the scheduler's configuration."),
+    )):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def whom(options: dict[str, Any]) -> Whom:
+    """Takes the options of `asking_options` out of a command's."""
+    return Whom(**{name: options.pop(name) for name in Whom.__slots__})
+
+
+def put_question(whom: Whom, question: Doc, documents: Sequence[Doc] = ()) -> Doc:
+    """The answer. `documents` are expanded into the question's objects first."""
+    if whom.snapshot is not None:
+        return _ask_snapshot(whom, whom.snapshot, question, documents)
+    return asyncio.run(_ask(whom, question, documents))
+
+
+def _ask_snapshot(whom: Whom, snapshot: Path, question: Doc, documents: Sequence[Doc]) -> Doc:
+    from fairlead.testing.asking import answer_of
+    from fairlead.testing.harness import Harness
+
+    config = None if whom.config is None else str(whom.config)
+    cluster = Harness.from_snapshot(
+        snapshot, housekeeping="volcano-queue-controller", config=config, volcano=whom.volcano or "default"
+    )
+    cluster.settle()
+    return answer_of(cluster, question, documents)
+
+
+async def _ask(whom: Whom, question: Doc, documents: Sequence[Doc]) -> Doc:
+    from fairlead.api.client.client import KubeApi
+    from fairlead.api.server.asking import QUESTIONS_PATH
+
+    connections, _ = _connections(whom.kubeconfig, whom.context, whom.server, whom.token_file)
+    troubles: list[str] = []
+    objects: list[Doc] | None = None if documents else []
+    for connection in connections:
+        api = KubeApi(connection, attempts=1)
+        try:
+            if objects is None:
+                objects = await _expanded(await _cluster(whom, connection), documents)
+            return await api.post(QUESTIONS_PATH, {**question, "objects": objects} if objects else question)
+        except (NotFound, MethodNotAllowed):
+            troubles.append(f"{connection} has no scheduler that answers questions")
+        except (Unreachable, json.JSONDecodeError) as error:
+            troubles.append(str(error))
+        finally:
+            await api.close()
+    raise FairleadError(f"no scheduler answers: {'; '.join(troubles)}")
+
+
+async def _cluster(whom: Whom, connection: Connection) -> Connection:
+    """Where the API is that the objects would be applied to."""
+    if whom.server is None:
+        return connection
+    from fairlead.api.client.credentials import connect
+
+    return connect(None if whom.kubeconfig is None else str(whom.kubeconfig), whom.context)
+
+
+async def _expanded(connection: Connection, documents: Sequence[Doc]) -> list[Doc]:
+    from fairlead.api.client.client import KubeApi
+    from fairlead.sim.expansion import expand
+
+    api = KubeApi(connection, attempts=2)
+    try:
+        placed = [_in_namespace(doc, connection.namespace) for doc in documents]
+        return expand(placed, await _context(api, placed), now=time.time())
+    finally:
+        await api.close()
+
+
+async def _context(api: KubeApi, documents: Sequence[Doc]) -> list[Doc]:
+    from fairlead.api.port import Query
+    from fairlead.sim.expansion import needed
+
+    found: list[Doc] = []
+    for kind in needed(documents):
+        try:
+            page = await api.list(kind, Query())
+            found += [{"apiVersion": kind.api_version, "kind": kind.kind, **doc} for doc in page.items]
+        except (NotFound, Forbidden, MethodNotAllowed):
+            continue
+    return found
+
+
+def _in_namespace(doc: Doc, namespace: str) -> Doc:
+    if doc["metadata"].get("namespace"):
+        return doc
+    return {**doc, "metadata": {**doc["metadata"], "namespace": namespace or "default"}}
+
+
+def print_answer(answer: Doc, output: str, show: Callable[[Any, Doc], None]) -> None:
+    if output == "json":
+        click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
+    elif output == "yaml":
+        import yaml
+
+        click.echo(yaml.safe_dump(answer, sort_keys=False, allow_unicode=True), nl=False)
+    else:
+        from rich.console import Console
+
+        show(Console(highlight=False, soft_wrap=True), answer)

@@ -1,0 +1,62 @@
+"""Answers as text for people. Every line says something that the JSON form says too."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_NAMED = 8
+
+
+def show_simulation(console: Console, answer: dict[str, Any]) -> None:
+    pods, placed = answer["pods"], answer["placed"]
+    console.print(f"{_verdict(answer)}: {placed} of {len(pods)} pods would have a node (state of {answer['at']})")
+    nodes = Counter(pod["node"] for pod in pods if "node" in pod)
+    for pod in [pod for pod in pods if "node" in pod][:_NAMED]:
+        console.print(f"  {pod['namespace']}/{pod['name']} → {pod['node']}")
+    if placed > _NAMED:
+        console.print(f"  and {placed - _NAMED} more; {len(nodes)} nodes in all")
+    for message, count in Counter(pod["message"] for pod in pods if "message" in pod).most_common(_NAMED):
+        console.print(f"  {count} would wait: {message}", markup=False)
+    _show_victims(console, answer)
+    for queue in answer.get("queues", ()):
+        console.print(f"queue {queue['name']} holds {_amounts(queue['before'])}; then {_amounts(queue['after'])}")
+    if answer.get("delayed"):
+        console.print(f"would no longer start now: {', '.join(answer['delayed'][:_NAMED])}", markup=False)
+    show_changes(console, answer)
+
+
+def _verdict(answer: dict[str, Any]) -> str:
+    return {"Runs": "runs now", "RunsAfterEvictions": "runs, after evictions"}.get(answer["verdict"], "would wait")
+
+
+def _show_victims(console: Console, answer: dict[str, Any]) -> None:
+    victims = answer.get("victims", ())
+    if victims:
+        console.print(f"{len(victims)} pod{'s'[: len(victims) != 1]} would be evicted:")
+    for one in victims[:_NAMED]:
+        following = one.get("next", {})
+        then = f"would go to {following['node']}" if "node" in following else following.get("message", "")
+        words = f"  {one['namespace']}/{one['name']} on {one['node']}: {one['rule']}; {one['lostSeconds']:g} s of work"
+        console.print(f"{words} lost; {then}", markup=False)
+    for one in answer.get("spared", ())[:_NAMED]:
+        console.print(f"  spared: {one['name']}: {one['rule']}", markup=False)
+
+
+def _amounts(queue: dict[str, Any]) -> str:
+    held = {name: sums for name, sums in (queue.get("sums") or {}).items() if sums.get("allocated") not in (None, "0")}
+    return ", ".join(f"{name} {sums['allocated']} of {sums['limit']}" for name, sums in held.items()) or "nothing"
+
+
+def show_changes(console: Console, answer: dict[str, Any]) -> None:
+    """What would help, the cheapest first."""
+    changes = answer.get("changes", ())
+    if changes:
+        console.print("what would help, each tried:")
+    for change in changes:
+        console.print(f"  {change['says']}", markup=False)
+        if "command" in change:
+            console.print(f"    {change['command']}", markup=False)

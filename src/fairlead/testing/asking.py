@@ -1,0 +1,47 @@
+"""Questions about what would happen, put to the schedulers of a virtual cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.engine.scheduler import Scheduler
+from fairlead.engine.what_if.answers import answer
+from fairlead.engine.what_if.simulate import Forecast, simulate
+from fairlead.engine.what_if.workload import Workload
+from fairlead.errors import ConfigError
+from fairlead.runtime.copies import ProcessCopy, branch
+from fairlead.sim.expansion import expand, needed
+
+if TYPE_CHECKING:
+    from fairlead.api.store.store import Store
+    from fairlead.model.flow import Controller, Doc
+    from fairlead.runtime.virtual import VirtualRuntime
+    from fairlead.testing.harness import Harness
+
+
+def would(
+    store: Store, runtime: VirtualRuntime, schedulers: Sequence[Controller], documents: Sequence[Doc]
+) -> Forecast:
+    """What would happen if these objects were applied to the cluster now."""
+    scheduler = next((one for one in schedulers if isinstance(one, Scheduler)), None)
+    if scheduler is None:
+        raise ConfigError("this cluster has no scheduler of fairlead's own, so nobody can be asked")
+    workload = Workload.of(expand(documents, context_of(store, documents), now=store.now))
+    copied = runtime.ask(scheduler, lambda asked: ProcessCopy(lambda: simulate(asked, workload, branch, now=store.now)))
+    return copied.result().result()
+
+
+def context_of(store: Store, documents: Sequence[Doc]) -> Iterator[Doc]:
+    """What admission and controllers read of a cluster for these objects."""
+    for kind in needed(documents):
+        yield from store.list(kind)
+
+
+def answer_of(cluster: Harness, question: Doc, documents: Sequence[Doc]) -> Doc:
+    """The answer of a cluster's scheduler to a question as a document; `documents` are expanded into its objects."""
+    objects = expand(documents, context_of(cluster.store, documents), now=cluster.now) if documents else []
+    scheduler = next(one for one in cluster.runtime.controllers if isinstance(one, Scheduler))
+    whole = {"now": cluster.now, **question, **({"objects": objects} if objects else {})}
+    copied = cluster.runtime.ask(scheduler, lambda asked: ProcessCopy(lambda: answer(asked, whole, branch)))
+    return copied.result().result()
