@@ -57,6 +57,17 @@ def select_victims(
     return _victims_by_trial(cycle, refusals.evaluator, row, potential, expected=expected, budgets=budgets)
 
 
+def select_among(
+    cycle: Cycle, refusals: Refusals, row: int, potential: list[Pod], budgets: Sequence[DisruptionBudget],
+    may_stay: Callable[[Pod], bool],
+) -> VictimNode | Verdict:  # fmt: skip
+    """The victims on a row among some pods, of which each that is given back must also be let stay by `may_stay`."""
+    expected = expected_on(refusals.nominated, cycle.pod, row)
+    return _victims_by_trial(
+        cycle, refusals.evaluator, row, potential, expected=expected, budgets=budgets, may_stay=may_stay
+    )
+
+
 def _victims_by_trial(
     cycle: Cycle,
     evaluator: Evaluator,
@@ -65,6 +76,7 @@ def _victims_by_trial(
     *,
     expected: Sequence[Pod],
     budgets: Sequence[DisruptionBudget],
+    may_stay: Callable[[Pod], bool] | None = None,
 ) -> VictimNode | Verdict:
     """Evict all potential victims in a trial, then give back those beside which the pod still fits. A failure of a
     plugin is a verdict on this row alone; a failure while a pod is given back makes it a victim, as in the original."""
@@ -83,7 +95,7 @@ def _victims_by_trial(
             if room is not None and not room.holds(pod):
                 return False
             statement.assign(pod, row)
-            if not _fits(trial, evaluator, row, expected):
+            if not _fits(trial, evaluator, row, expected) or (may_stay is not None and not may_stay(pod)):
                 statement.evict(pod, row)
                 return False
             if room is not None:

@@ -19,6 +19,7 @@ from fairlead.plugins.koordinator.numa.plugin import NodeNUMAResource, NumaSetti
 from fairlead.plugins.koordinator.quotas.accounts import TreeRules
 from fairlead.plugins.koordinator.quotas.book import BookRules
 from fairlead.plugins.koordinator.quotas.plugin import ElasticQuotaPlugin, QuotaSettings
+from fairlead.plugins.koordinator.quotas.revoking import RevokeRules
 from fairlead.plugins.koordinator.reservations.plugin import ReservationPlugin
 from fairlead.plugins.koordinator.small import (
     FitPreference,
@@ -143,12 +144,16 @@ def elastic_quota(args: Args) -> ElasticQuotaPlugin:
         no_default="DisableDefaultQuota" in gates,
         ignores_terminating="ElasticQuotaImmediateIgnoreTerminatingPod" in gates,
     )
+    revoke = RevokeRules(_duration(fields, "delayEvictTime", 120.0), _duration(fields, "revokePodInterval", 1.0))
     return ElasticQuotaPlugin(
         QuotaSettings(
             rules,
             by_runtime=fields.get("enableRuntimeQuota", True),
             checks_parents=fields.get("enableCheckParentQuota", False),
             namespace=fields.get("quotaGroupNamespace") or "koordinator-system",
+            protects_default=fields.get("disableDefaultQuotaPreemption", True),
+            others_preempt=quirks.preemption_ignores_quotas,
+            revoke=revoke if fields.get("monitorAllQuotas") else None,
         )
     )
 

@@ -39,6 +39,12 @@ class KoordinatorQuirks:
         " each (their maximum overflows), although their use is taken off before",
         "they do not",
     )
+    preemption_ignores_quotas: bool = quirk(
+        QUOTAS,
+        "after a refusal by a quota, DefaultPreemption may evict pods of other quotas, also those that are not"
+        " preemptible, although the quota still refuses the pod",
+        "only pods of the same quota are evicted for a pod that its quota refuses",
+    )
     gang_keeps_nominations: bool = quirk(
         GANGS,
         "members of a gang that had a place and lose it because another member finds none stay nominated to their"

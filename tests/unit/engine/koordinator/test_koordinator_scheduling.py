@@ -307,3 +307,47 @@ def test_a_pod_group_goes_through_its_phases() -> None:
             scenario.tell({**shown, "status": {"phase": phase}}, happened=Happened.MODIFIED)
         look()
     assert phases == ["Pending", "Scheduled", "Running", "Finished"]
+
+
+# ---- preemption within quotas, and revocation ----
+
+
+def test_a_pod_takes_the_share_of_less_important_pods_of_its_own_quota_only() -> None:
+    scenario = KoordScenario(nodes=2)
+    scenario.tell(*(elastic_quota(name, least={"cpu": "2"}, most={"cpu": "2"}) for name in ("team", "other")))
+    scenario.tell(koord_pod("low", quota="team", priority=5, cpu="2"), koord_pod("far", quota="other", cpu="2"))
+    scenario.settle()
+    scenario.tell(koord_pod("high", quota="team", priority=10, cpu="1"))
+    scenario.settle()
+    scenario.run(after=20)
+    scenario.settle()
+    assert scenario.placed().keys() == {"far", "high"}
+
+
+def test_pods_that_are_not_preemptible_and_other_quotas_are_left_alone() -> None:
+    fixed = {QUOTA + "preemptible": "false"}
+    for compatible in (False, True):
+        scenario = KoordScenario(nodes=1, compatible=compatible)
+        scenario.tell(elastic_quota("team", least={"cpu": "2"}, most={"cpu": "2"}))
+        scenario.tell(elastic_quota("other", least={"cpu": "2"}, most={"cpu": "2"}))
+        scenario.tell(koord_pod("fixed", quota="team", cpu="2", labels=fixed), koord_pod("far", quota="other", cpu="2"))
+        scenario.settle()
+        scenario.tell(koord_pod("high", quota="team", priority=10, cpu="1"))
+        scenario.settle()
+        assert ({"fixed", "far"} == scenario.placed().keys()) is not compatible
+
+
+def test_a_quota_that_uses_more_than_its_runtime_for_too_long_loses_its_least_important_pods() -> None:
+    scenario = KoordScenario({"ElasticQuota": {"monitorAllQuotas": True, "delayEvictTime": "60s"}}, nodes=1)
+    scenario.tell(elastic_quota("a", least={"cpu": "2"}, most={"cpu": "4"}))
+    scenario.tell(elastic_quota("b", least={"cpu": "2"}, most={"cpu": "4"}))
+    for at in range(4):
+        scenario.tell(koord_pod(f"a{at}", quota="a", priority=at))
+        scenario.settle()
+    assert len(scenario.placed()) == 4, "it borrows what nobody else asks for"
+    scenario.tell(koord_pod("b0", quota="b", cpu="2"))
+    scenario.settle()
+    for _ in range(8):
+        scenario.run(after=15)
+        scenario.settle()
+    assert scenario.placed().keys() == {"a2", "a3", "b0"}

@@ -18,7 +18,7 @@ from fairlead.plugins.koordinator.quotas.accounts import LendingTree, TreeRules
 from fairlead.state.pod_states import PodPlace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from fairlead.model.koordinator.quotas import ElasticQuota
     from fairlead.model.pod import Pod
@@ -66,6 +66,8 @@ class QuotaBook:
         self._quotas: dict[str, ElasticQuota] = {}
         self._version = self._static_mark = self._pod_mark = -1
         self._counted: dict[str, Counted] = {}
+        self._members: dict[tuple[str, str], dict[str, None]] = {}
+        """The uids of the pods that are counted in a quota and have a place, by tree and quota."""
         self.trees: dict[str, LendingTree] = {}
         self._tree_of: dict[str, str] = {}
 
@@ -117,6 +119,7 @@ class QuotaBook:
     def _rebuild(self, quotas: dict[str, ElasticQuota]) -> None:
         self._quotas = quotas
         self._counted.clear()
+        self._members.clear()
         by_tree: dict[str, dict[str, ElasticQuota]] = {"": {}}
         for quota in quotas.values():
             tree = quota.tree if self._rules.several_trees else ""
@@ -147,6 +150,7 @@ class QuotaBook:
         if old == new:
             return
         if old is not None and (new is None or (old.tree, old.quota) != (new.tree, new.quota)):
+            self._members.get((old.tree, old.quota), {}).pop(uid, None)
             self._change(old, -1, request=True, used=old.placed)
             old = None
         if new is not None:
@@ -157,6 +161,10 @@ class QuotaBook:
             elif old.placed != new.placed:
                 self._change(new, 1 if new.placed else -1, request=False, used=True)
             self._counted[uid] = new
+            if new.placed:
+                self._members.setdefault((new.tree, new.quota), {})[uid] = None
+            else:
+                self._members.get((new.tree, new.quota), {}).pop(uid, None)
         else:
             self._counted.pop(uid, None)
 
@@ -181,6 +189,12 @@ class QuotaBook:
             tree.change_request(counted.quota, delta, fixed)
         if used:
             tree.change_used(counted.quota, delta, fixed)
+
+    def placed_in(self, quota: tuple[str, str]) -> Iterator[tuple[Pod, int]]:
+        """The pods of a quota that have a place, with their rows."""
+        for uid in self._members.get(quota, ()):
+            pod_state = self._cluster.pods[uid]
+            yield pod_state.pod, pod_state.row
 
     def counts_in(self, uid: str) -> tuple[str, str] | None:
         """The tree and quota in which a pod is counted."""

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from fairlead.framework.plugin import Interest, Plugin
+from fairlead.framework.plugin import Interest, Plugin, Rescued
 from fairlead.model import kinds
 from fairlead.model.events import ELASTIC_QUOTA, POD, ActionType, ClusterEvent
 from fairlead.model.koordinator.quotas import ROOT
 from fairlead.model.quantity import format_quantity
-from fairlead.model.reasons import SKIP, Status, failed, unschedulable
+from fairlead.model.reasons import SKIP, Status, failed, unresolvable, unschedulable
 from fairlead.plugins.koordinator.quotas.accounts import TreeRules
 from fairlead.plugins.koordinator.quotas.book import BookRules, QuotaBook, is_fixed, request_of
+from fairlead.plugins.koordinator.quotas.preemption import QuotaVictims
+from fairlead.plugins.koordinator.quotas.revoking import QuotaRevoker, RevokeRules
 from fairlead.plugins.koordinator.quotas.status import QuotaKeeper
 
 if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
+    from fairlead.framework.refusals import Refusals
     from fairlead.model.flow import Write
     from fairlead.plugins.koordinator.quotas.accounts import LendingTree, QuotaAccountState
     from fairlead.state.cluster import Cluster
@@ -32,6 +35,12 @@ class QuotaSettings:
     by_runtime: bool = True
     checks_parents: bool = False
     namespace: str = "koordinator-system"
+    protects_default: bool = True
+    """Pods of the default quota are nobody's victims."""
+    others_preempt: bool = False
+    """After a refusal by a quota, preemption that knows nothing of quotas may still evict (KoordinatorQuirks)."""
+    revoke: RevokeRules | None = None
+    """How pods of quotas that use too much are evicted; None if they are not."""
 
 
 class ElasticQuotaPlugin(Plugin):
@@ -42,6 +51,7 @@ class ElasticQuotaPlugin(Plugin):
         self._settings = settings
         self._book: tuple[Cluster, QuotaBook] | None = None
         self._keeper: tuple[Cluster, QuotaKeeper] | None = None
+        self._revoker: QuotaRevoker | None = None
         self.refreshed: dict[str, QuotaAccountState] = {}
         """The quotas whose runtime the last check worked out anew."""
 
@@ -71,10 +81,16 @@ class ElasticQuotaPlugin(Plugin):
             guarantees = self._settings.book.tree.guarantees
             keeper = QuotaKeeper(cluster, self.book, self.refresh_leaves, guarantees=guarantees)
             self._keeper = (cluster, keeper)
-        return self._keeper[1].step(now)
+            if self._settings.revoke is not None and self._settings.by_runtime:
+                self._revoker = QuotaRevoker(cluster, self._settings.revoke)
+        yield from self._keeper[1].step(now)
+        if self._revoker is not None:
+            yield from self._revoker.step(self.book(cluster), now)
 
     def tends_at(self) -> float | None:
-        return self._keeper[1].wake_at() if self._keeper is not None else None
+        keepers = (self._keeper[1] if self._keeper is not None else None, self._revoker)
+        times = (keeper.wake_at() for keeper in keepers if keeper is not None)
+        return min((at for at in times if at is not None), default=None)
 
     def prepare(self, cycle: Cycle) -> Status | None:
         book, pod = self.book(cycle.cluster), cycle.pod
@@ -90,6 +106,22 @@ class ElasticQuotaPlugin(Plugin):
             return failed("Could not find the specified ElasticQuota")
         asked = {key: amount for key, amount in request_of(pod).items() if key in account.max}
         return self._check(account, asked, fixed=is_fixed(pod)) or self._check_parents(tree, account, asked)
+
+    # ---- PostFilter ----
+
+    def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
+        book = self.book(cycle.cluster)
+        account = book.account(*book.quota_of(cycle.pod))
+        if account is None:
+            return Rescued(unschedulable())
+        protects = self._settings.protects_default
+        limit = self.limit(account)
+        rescued = QuotaVictims(cycle, refusals, book, account, limit, protects_default=protects).rescue()
+        early = refusals.diagnosis.early
+        if rescued.status.ok or early is None or early.plugin != self.name or self._settings.others_preempt:
+            return rescued
+        # No eviction outside of the quota can help a pod that its quota refuses.
+        return replace(rescued, status=unresolvable(*rescued.status.reasons))
 
     def limit(self, account: QuotaAccountState) -> Mapping[str, int]:
         """What a quota may use at the moment."""
