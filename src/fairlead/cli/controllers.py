@@ -10,16 +10,24 @@ import asyncio
 import logging
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from fairlead.cli.terminal import log_to_stderr
+from fairlead.controllers.volcano.settings import VolcanoSettings
+from fairlead.controllers.volcano.shard_policies import (
+    DEFAULT_SCHEDULERS,
+    ShardConfig,
+    scheduler_of_words,
+    shard_period,
+)
 from fairlead.controllers.volcano_choice import VOLCANO_NAMES, choose_volcano_controllers
 from fairlead.errors import ConfigError
 from fairlead.model.quirks import Quirks
 
 if TYPE_CHECKING:
+    from fairlead.api.client.retry import Throttle
     from fairlead.runtime.leader import Elector
 
 log = logging.getLogger("fairlead.controllers")
@@ -54,56 +62,93 @@ def _thread_options(command: Any) -> Any:
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True,
               help="Act only while holding the lease vc-controller-manager.")  # fmt: skip
 @click.option("--leader-elect-resource-namespace", "namespace", default="volcano-system", show_default=True)
+@click.option("--kube-api-qps", type=float, default=50.0, show_default=True, metavar="N",
+              help="Requests a second; -1 is no limit.")  # fmt: skip
+@click.option("--kube-api-burst", type=int, default=100, show_default=True, metavar="N", help="Requests at once.")
+@click.option("--max-requeue-num", "most_tries", type=int, default=15, show_default=True, metavar="N",
+              help="A Job whose work fails more often is terminated; -1 is never.")  # fmt: skip
+@click.option("--inherit-owner-annotations", "inherits", type=bool, default=True, show_default=True,
+              help="Give PodGroups of plain pods the annotations of their owners.")  # fmt: skip
+@click.option("--scheduler-configs", "shards", multiple=True, metavar="NAME:TYPE:MIN:MAX:WARM:LEAST:MOST",
+              help="Who shares the nodes, for the sharding-controller, where no ConfigMap says so.")  # fmt: skip
+@click.option("--shard-sync-period", "period", default="60s", show_default=True, metavar="DURATION")
+@click.option("--enable-node-event-trigger", "follows_nodes", type=bool, default=True, show_default=True,
+              help="Divide nodes anew when one comes or goes.")  # fmt: skip
 @click.option("--volcano-compatible", "compatible", is_flag=True, help="Keep the original's slips.")
 @click.option("-v", "--verbose", count=True, help="Say what happens on standard error (twice: everything).")
 @_thread_options
 def controllers_command(
     names: tuple[str, ...], kubeconfig: Path | None, context: str | None, schedulers: tuple[str, ...],
-    leader_elect: bool, namespace: str, compatible: bool, verbose: int,
+    leader_elect: bool, namespace: str, kube_api_qps: float, kube_api_burst: int, most_tries: int, inherits: bool,
+    shards: tuple[str, ...], period: str, follows_nodes: bool, compatible: bool, verbose: int,
 ) -> None:  # fmt: skip
-    """Run Volcano's controllers on a cluster: Jobs, PodGroups, queues, flows, cron jobs.
+    """Run Volcano's controllers on a cluster: Jobs, PodGroups, queues, flows, cron jobs, HyperNodes, shards.
 
     \b
       fairlead controllers --kubeconfig ~/.kube/config
       fairlead controllers --controllers='*,-jobflow-controller'
     """
     log_to_stderr(max(verbose, 1))
-    path, quirks = None if kubeconfig is None else str(kubeconfig), Quirks.of(compatible=compatible)
-    lease_in = namespace if leader_elect else None
-    asyncio.run(_run(names, path, context, schedulers or ("volcano",), lease_in, quirks))
+    shared = _shards(shards, period, follows_nodes=follows_nodes) if "volcano-sharding-controller" in names else None
+    cluster = _Cluster(kubeconfig, context, namespace if leader_elect else None, kube_api_qps, kube_api_burst)
+    settings = VolcanoSettings(most_tries, inherits, shared)
+    asyncio.run(_run(cluster, names, schedulers or ("volcano",), Quirks.of(compatible=compatible), settings))
+
+
+def _shards(words: tuple[str, ...], period: str, *, follows_nodes: bool) -> ShardConfig:
+    described = [one for word in words for one in word.split(",")] or DEFAULT_SCHEDULERS
+    return ShardConfig(tuple(map(scheduler_of_words, described)), shard_period(period), follows_nodes)
+
+
+class _Cluster(NamedTuple):
+    """How the cluster is reached: kubeconfig and context, the namespace of the lease if there is an election, and
+    requests a second and at once."""
+
+    kubeconfig: Path | None
+    context: str | None
+    lease_namespace: str | None
+    qps: float
+    burst: int
+
+    def throttle(self) -> Throttle | None:
+        from fairlead.api.client.retry import Throttle
+
+        return Throttle(self.qps, max(1, self.burst)) if self.qps > 0 else None
 
 
 async def _run(
-    names: tuple[str, ...], kubeconfig: str | None, context: str | None, schedulers: tuple[str, ...],
-    lease_namespace: str | None, quirks: Quirks,
+    cluster: _Cluster, names: tuple[str, ...], schedulers: tuple[str, ...], quirks: Quirks, settings: VolcanoSettings
 ) -> None:  # fmt: skip
     from fairlead.api.client.client import KubeApi
     from fairlead.api.client.credentials import connect
-    from fairlead.cli.leading import lead, stop_on_signals
+    from fairlead.cli.leading import lead, may_write_of, stop_on_signals
     from fairlead.config.job_plugins import installed_job_plugins
+    from fairlead.config.yaml_text import read_yaml
     from fairlead.controllers.housekeeping import housekeepers
     from fairlead.runtime.leader import Election, Elector
     from fairlead.runtime.live import LiveRuntime
     from fairlead.runtime.ssh_keys import make_ssh_keys
     from fairlead.runtime.worlds import Remote
+    from fairlead.runtime.writers import SendingRules
 
-    connection = connect(kubeconfig, context)
+    connection = connect(None if cluster.kubeconfig is None else str(cluster.kubeconfig), cluster.context)
     async with AsyncExitStack() as opened:
-        api = KubeApi(connection)
+        elector: Elector | None = None
+        if cluster.lease_namespace is not None:
+            own = KubeApi(connection)
+            opened.push_async_callback(own.close)
+            elector = Elector(own, Election("vc-controller-manager", cluster.lease_namespace))
+        may_write, throttle = may_write_of(elector), cluster.throttle()
+        api = KubeApi(connection, throttle=throttle, may_write=may_write)
         opened.push_async_callback(api.close)
-        world = Remote(api)
+        world = Remote(api, rules=SendingRules(may_write, throttle, cluster.throttle()))
         runtime = LiveRuntime(
             world,
             housekeepers(
                 world.view, names=names, volcano_names=schedulers, quirks=quirks, make_keys=make_ssh_keys,
-                job_plugins=installed_job_plugins(),
+                job_plugins=installed_job_plugins(), read_yaml=read_yaml, volcano=settings,
             ),
         )  # fmt: skip
-        elector: Elector | None = None
-        if lease_namespace is not None:
-            own = KubeApi(connection)
-            opened.push_async_callback(own.close)
-            elector = Elector(own, Election("vc-controller-manager", lease_namespace))
         stopping = stop_on_signals(runtime)
         log.info("running %s", ", ".join(names))
         await lead(elector, runtime, stopping, stands_by=False)

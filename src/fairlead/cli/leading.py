@@ -1,4 +1,4 @@
-"""What `fairlead scheduler` does with a lease: stand by, lead, and end.
+"""What `fairlead scheduler` and `fairlead controllers` do with a lease: stand by, lead, and end.
 
     stand by ──elected──▶ schedule ──signal──▶ finish writes ──▶ release
                               └──lost──▶ FairleadError
@@ -82,3 +82,8 @@ def stop_on_signals(runtime: LiveRuntime) -> asyncio.Event:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
     return stopping
+
+
+def may_write_of(elector: Elector | None) -> Callable[[], bool]:
+    """Whether this process may write at this moment; without an election it always may."""
+    return (lambda: True) if elector is None else (lambda: elector.may_write)

@@ -14,6 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from fairlead.config.job_plugins import installed_job_plugins
+from fairlead.config.yaml_text import read_yaml
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS, housekeepers
 from fairlead.controllers.nodes.kubelet import Kubelet, renewal_for
 from fairlead.controllers.unattended import Unattended
@@ -48,7 +49,7 @@ def standalone(
     others: list[Reconciler[Any]] = [Kubelet(store, rng=Random()), Unattended(store, attendance or Attendance())]
     keepers = housekeepers(
         store, names=names, volcano_names=volcano_names, also=others, quirks=quirks, make_keys=make_ssh_keys,
-        job_plugins=installed_job_plugins(),
+        job_plugins=installed_job_plugins(), read_yaml=read_yaml,
     )  # fmt: skip
     return LiveRuntime(
         Embedded(store), [*keepers, *schedulers], clock=clock, on_step=on_step, on_write=on_write, on_turn=on_turn
@@ -67,7 +68,7 @@ def simulation(
     from fairlead.runtime.virtual import VirtualRuntime
 
     controllers = [
-        *housekeepers(store),
+        *housekeepers(store, read_yaml=read_yaml),
         *schedulers,
         Kubelet(store, rng=Random(seed), renew_interval=renewal_for(ALL_CONTROLLERS)),
     ]

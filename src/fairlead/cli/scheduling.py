@@ -22,7 +22,7 @@ from fairlead.api.client.client import KubeApi
 from fairlead.api.client.retry import Throttle
 from fairlead.api.server.ops_server import OpsServer, Vitals
 from fairlead.cli.dumping import Told, compare, dump
-from fairlead.cli.leading import lead, stop_on_signals
+from fairlead.cli.leading import lead, may_write_of, stop_on_signals
 from fairlead.cli.logs import DECISIONS
 from fairlead.cli.observation import SchedulerObservation
 from fairlead.cli.reloading import follow_files, tell_of_file
@@ -35,6 +35,7 @@ from fairlead.config.kube_document import to_document
 from fairlead.config.registry import BUILT_IN
 from fairlead.config.schedulers import Look, SchedulerAssembly
 from fairlead.config.watcher import ConfigWatcher
+from fairlead.config.yaml_text import read_yaml
 from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, housekeepers
 from fairlead.controllers.nodes.refused_pods import RefusedPods
 from fairlead.engine.explain.figures import figures_of
@@ -80,7 +81,7 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
     connection = connection_of(flags.cluster, config)
     async with AsyncExitStack() as opened:
         elector = await _elector(opened, connection, config)
-        may_write = _may_write(elector)
+        may_write = may_write_of(elector)
         throttle, reporter = throttle_of(config), ApiReporter()
         api = KubeApi(connection, throttle=throttle, may_write=may_write)
         opened.push_async_callback(api.close)
@@ -224,6 +225,7 @@ def _volcano_controllers(flags: SchedulerFlags, view: DocView) -> list[Controlle
         controllers += housekeepers(
             view, names=VOLCANO_CONTROLLERS, volcano_names=names, make_keys=make_ssh_keys,
             quirks=Quirks.of(compatible=flags.volcano.compatible), job_plugins=installed_job_plugins(),
+            read_yaml=read_yaml,
         )  # fmt: skip
     return controllers
 
@@ -296,11 +298,6 @@ def _vitals(
 def _requests(connection: Connection, api: KubeApi) -> Mapping[tuple[str, str, str], int]:
     host = connection.server.partition("://")[2]
     return {(code, host, method): count for (code, method), count in dict(api.responses).items()}
-
-
-def _may_write(elector: Elector | None) -> Callable[[], bool]:
-    """Whether this process may write at this moment; without an election it always may."""
-    return (lambda: True) if elector is None else (lambda: elector.may_write)
 
 
 def _leading(elector: Elector | None, config: KubeConfig) -> tuple[str, bool] | None:

@@ -19,9 +19,10 @@ The simulated kubelets and the scheduler are not in the list; the caller adds th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairlead.controllers.controller_group import ControllerGroup, Member
 from fairlead.controllers.coscheduling_groups import CoschedulingGroups
@@ -37,10 +38,13 @@ from fairlead.controllers.storage.volume_binder import VolumeBinder
 from fairlead.controllers.storage.volume_provisioner import VolumeProvisioner
 from fairlead.controllers.volcano.cron import VolcanoCronJobs
 from fairlead.controllers.volcano.flows import JobFlows, JobTemplates
+from fairlead.controllers.volcano.hypernodes import HyperNodes
 from fairlead.controllers.volcano.job_garbage import VolcanoJobGarbage
 from fairlead.controllers.volcano.jobs import VolcanoJobs
 from fairlead.controllers.volcano.podgroups import PodGroups
 from fairlead.controllers.volcano.queues import VolcanoQueues
+from fairlead.controllers.volcano.settings import VolcanoSettings
+from fairlead.controllers.volcano.sharding import ShardingController
 from fairlead.controllers.workloads.batch_job import Jobs
 from fairlead.controllers.workloads.cron_job import CronJobs
 from fairlead.controllers.workloads.daemon_set import DaemonSets
@@ -84,6 +88,8 @@ _CONTROLLERS: Mapping[str, type[Member]] = {
     "volcano-jobtemplate-controller": JobTemplates,
     "volcano-job-controller": VolcanoJobs,
     "volcano-gc-controller": VolcanoJobGarbage,
+    "volcano-hypernode-controller": HyperNodes,
+    "volcano-sharding-controller": ShardingController,
 }
 
 ALL_CONTROLLERS: tuple[str, ...] = tuple(_CONTROLLERS)
@@ -126,12 +132,25 @@ def housekeepers(
     quirks: Quirks = FIXED,
     make_keys: Callable[[], KeyPair] = no_keys,
     job_plugins: Mapping[str, type[JobPlugin]] | None = None,
+    read_yaml: Callable[[str], Any] = json.loads,
+    volcano: VolcanoSettings | None = None,
 ) -> list[Controller]:
     """The chosen controllers as one. `announce` False leaves out the Events that they write about what they did;
     `volcano_names` are the schedulers whose pods need PodGroups; `also` are controllers of the caller that shall see
     the same changes with them. Of Volcano's Jobs: `quirks` are the behaviours of the original that are kept,
-    `make_keys` makes ssh keys, and `job_plugins` are plugins beside those that ship with fairlead."""
-    context = ControllerContext(view, registry, announce, volcano_names, quirks, make_keys, job_plugins or {})
+    `make_keys` makes ssh keys, and `job_plugins` are plugins beside those that ship with fairlead. `read_yaml` reads
+    ConfigMaps of Volcano's controllers, and `volcano` is what their flags say."""
+    context = ControllerContext(
+        view,
+        registry,
+        announce,
+        volcano_names,
+        quirks,
+        make_keys,
+        job_plugins or {},
+        read_yaml,
+        volcano or VolcanoSettings(),
+    )
     members = [controller.from_context(context) for name, controller in _CONTROLLERS.items() if name in names]
     members += also
     return [ControllerGroup("controller-manager", members)] if members else []

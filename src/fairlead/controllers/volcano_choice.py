@@ -18,11 +18,11 @@ VOLCANO_NAMES: Mapping[str, tuple[str, ...]] = {
     "jobflow-controller": ("volcano-jobflow-controller",),
     "jobtemplate-controller": ("volcano-jobtemplate-controller",),
     "cronjob-controller": ("volcano-cronjob-controller",),
-    "hyperNode-controller": (),
-    "sharding-controller": (),
+    "hyperNode-controller": ("volcano-hypernode-controller",),
+    "sharding-controller": ("volcano-sharding-controller",),
     "colocation-config": (),
 }
-"""Name in Volcano -> names here; the last three have nothing to run yet."""
+"""Name in Volcano -> names here; the last one configures an agent on nodes, of which there is none here."""
 
 
 def choose_volcano_controllers(text: str) -> tuple[str, ...]:

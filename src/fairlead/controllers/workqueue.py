@@ -17,13 +17,15 @@ Invariant: a visit or a write that fails is recorded in `errors` and tried again
 from __future__ import annotations
 
 import heapq
+import json
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from fairlead.controllers.fresh_view import FreshView
+from fairlead.controllers.volcano.settings import VolcanoSettings
 from fairlead.controllers.writes import event_about
 from fairlead.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
 from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
@@ -44,7 +46,8 @@ class ControllerContext:
     `view` reads objects, `registry` lists the kinds that the cluster serves, `announce` says whether Events are
     written about what a controller did, and `volcano_schedulers` names the schedulers that work in Volcano's manner.
     `quirks`, `make_keys` and `job_plugins` are for Volcano's Jobs: behaviours of the original that are kept, where ssh
-    keys come from, and plugins beside those that ship with fairlead."""
+    keys come from, and plugins beside those that ship with fairlead. `read_yaml` reads the text of a ConfigMap (or
+    raises ConfigError), and `volcano` is what flags say to Volcano's controllers."""
 
     view: DocView
     registry: Registry | None = None
@@ -53,6 +56,8 @@ class ControllerContext:
     quirks: Quirks = FIXED
     make_keys: Callable[[], KeyPair] = no_keys
     job_plugins: Mapping[str, type[JobPlugin]] = field(default_factory=dict)
+    read_yaml: Callable[[str], Any] = json.loads
+    volcano: VolcanoSettings = VolcanoSettings()  # noqa: RUF009, it is frozen
 
 
 @dataclass(frozen=True, slots=True)

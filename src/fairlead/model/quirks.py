@@ -393,6 +393,17 @@ class Quirks:
         "probes and patches of a JobFlow are stored and never looked at",
         "the same, with a warning to whoever sends them",
     )
+    hyper_nodes_share_labels: bool = quirk(
+        JOBS,
+        "HyperNodes found by labels go by their own label alone: racks of one name in two zones are one, with two "
+        "parents, which makes the tree unusable",
+        "such racks are two HyperNodes",
+    )
+    node_limit_per_batch: bool = quirk(
+        JOBS,
+        "the sharding controller looks at fifty nodes at a time, and node-limit holds for each fifty",
+        "node-limit holds for the whole cluster",
+    )
 
     @classmethod
     def of(cls, *, compatible: bool) -> Quirks:

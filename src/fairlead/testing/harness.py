@@ -20,6 +20,7 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, Self
 
 from fairlead.api.store.store import Store
+from fairlead.config.yaml_text import read_yaml
 from fairlead.controllers.housekeeping import choose_controllers, housekeepers
 from fairlead.controllers.nodes.kubelet import Kubelet, PodScript, renewal_for
 from fairlead.errors import ConfigError, NotFound
@@ -101,7 +102,7 @@ class Harness:
         others = [*(make(self.store) for make in controllers), *self._schedulers, *more]
         self.runtime = VirtualRuntime(
             self.store,
-            [*housekeepers(self.store, names=names), *others, kubelet],
+            [*housekeepers(self.store, names=names, read_yaml=read_yaml), *others, kubelet],
             clock=self._clock,
             seed=seed + 2,
             latencies=latencies,

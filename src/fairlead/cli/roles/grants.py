@@ -125,6 +125,14 @@ CONTROLLERS: Mapping[str, tuple[Grant, ...]] = {
         "- events create": "there are no events about jobs",
     }),
     "volcano-gc-controller": _table({"batch.volcano.sh jobs delete": "ended jobs are not cleaned up"}),
+    "volcano-hypernode-controller": _table({
+        "topology.volcano.sh hypernodes create patch delete": "HyperNodes are not made from labels of nodes",
+        "- events create": "there are no events about wrong configurations",
+    }),
+    "volcano-sharding-controller": _table({
+        "shard.volcano.sh nodeshards create patch": "nodes are not divided among schedulers",
+        "- events create": "there are no events about wrong configurations",
+    }),
 }  # fmt: skip
 """What each controller of Volcano writes."""
 

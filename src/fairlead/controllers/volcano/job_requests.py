@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str]
 
-_MOST_TRIES = 15
 _FIRST_RETRY, _LONGEST_RETRY = 0.005, 1000.0
 
 
@@ -44,8 +43,8 @@ class _Waiting:
 
 
 class JobRequests:
-    def __init__(self, quirks: Quirks) -> None:
-        self._quirks = quirks
+    def __init__(self, quirks: Quirks, most_tries: int) -> None:
+        self._quirks, self._most_tries = quirks, most_tries
         self._jobs: dict[Key, _Waiting] = {}
 
     def add(self, key: Key, request: JobRequest, *, first: bool = False) -> None:
@@ -117,7 +116,7 @@ class JobRequests:
     def try_later(self, key: Key, work: JobWork, now: float) -> None:
         delay = min(_FIRST_RETRY * 2.0**work.tries, _LONGEST_RETRY)
         again = replace(work, tries=work.tries + 1, due=now + delay)
-        if again.tries > _MOST_TRIES:
+        if 0 <= self._most_tries < again.tries:
             again = JobWork(TERMINATE_JOB, [JobRequest(action=TERMINATE_JOB)], due=again.due, gave_up=work.action)
         waiting = self._jobs.setdefault(key, _Waiting())
         waiting.failed = again

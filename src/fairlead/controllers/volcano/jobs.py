@@ -54,6 +54,7 @@ from fairlead.controllers.volcano.phases import (
     phase_of,
 )
 from fairlead.controllers.volcano.queues import DEFAULT, first_queue_writes
+from fairlead.controllers.volcano.settings import VolcanoSettings
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import controller_of, create, delete, namespaced_name, patch
 from fairlead.errors import AlreadyExists, NotFound
@@ -94,6 +95,7 @@ class VolcanoJobs(Reconciler[Key]):
         announce: bool = True,
         means: PluginMeans | None = None,
         plugins: Mapping[str, type[JobPlugin]] = BUILT_IN,
+        most_tries: int = VolcanoSettings().most_tries,
     ) -> None:
         super().__init__(view, announce=announce)
         means = means or PluginMeans()
@@ -103,7 +105,7 @@ class VolcanoJobs(Reconciler[Key]):
         self._pods = JobPods()
         self._seen: dict[Key, tuple[str, Doc, str]] = {}  # Job -> uid, spec and phase
         self._group_phases: dict[str, str] = {}  # uid of a PodGroup -> phase
-        self._requests = JobRequests(self._quirks)
+        self._requests = JobRequests(self._quirks, most_tries)
         self._current: dict[Key, JobWork] = {}  # under way, in case its writes fail
         self._foreign: dict[Key, set[str]] = {}  # names of pods that somebody else's pods have
         self._refused_pods: dict[Key, str] = {}  # why pods were refused, to be told
@@ -115,7 +117,8 @@ class VolcanoJobs(Reconciler[Key]):
     def from_context(cls, context: ControllerContext) -> Self:
         means = PluginMeans(context.make_keys, context.quirks)
         plugins = {**context.job_plugins, **BUILT_IN}
-        return cls(context.view, announce=context.announce, means=means, plugins=plugins)
+        most = context.volcano.most_tries
+        return cls(context.view, announce=context.announce, means=means, plugins=plugins, most_tries=most)
 
     # What changed
 

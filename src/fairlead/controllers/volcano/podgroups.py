@@ -38,16 +38,17 @@ class PodGroups(Reconciler[Key]):
     name = "volcano-podgroup-controller"
     watches: Sequence[Watch] = (Watch(POD), Watch(VC_POD_GROUP), Watch(REPLICA_SET), Watch(STATEFUL_SET))
 
-    def __init__(self, view: DocView, *, scheduler_names: Sequence[str] = ("volcano",)) -> None:
+    def __init__(self, view: DocView, *, scheduler_names: Sequence[str] = ("volcano",), inherits: bool = True) -> None:
         super().__init__(view)
-        self._names = frozenset(scheduler_names)
+        self._names, self._inherits = frozenset(scheduler_names), inherits
         self._without: dict[Key, dict[str, Doc]] = {}  # group -> its pods that do not name it yet, by uid
         self._group_of: dict[str, Key] = {}  # pod uid -> that group
         self._scaled_down: set[Key] = set()  # groups whose owners want no pods
 
     @classmethod
     def from_context(cls, context: ControllerContext) -> PodGroups:
-        return cls(context.view, scheduler_names=context.volcano_schedulers)
+        inherits = context.volcano.inherits_annotations
+        return cls(context.view, scheduler_names=context.volcano_schedulers, inherits=inherits)
 
     def observe(self, change: Change) -> None:
         doc, gone = change.doc, change.happened is Happened.DELETED
@@ -104,7 +105,7 @@ class PodGroups(Reconciler[Key]):
             yield patch(POD, pod, {"metadata": {"annotations": {GROUP_ANNOTATION: key[1]}}})
 
     def _group_for(self, key: Key, pod: Doc) -> Doc:
-        owner = self._owner_of(pod)
+        owner = self._owner_of(pod) if self._inherits else None
         minimum = _minimum(owner)
         spec: Doc = {"minResources": quota_needs([(pod, minimum)])}
         if minimum:
