@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,29 @@ async def flows_and_timetables_make_jobs(lab: Lab) -> None:
     await lab.until_used(VOLCANO, *((group, resource, "patch") for group, resource in wanted))
 
 
+async def nodes_are_described_and_divided(lab: Lab) -> None:
+    """The HyperNodes of racks and the shards of schedulers follow a node that comes, moves and goes."""
+    space = "volcano-system"
+    await lab.make(k.NAMESPACE, {"metadata": {"name": space}})
+    topology = {"networkTopologyTypes": {"net": [{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]}}
+    source = {"networkTopologyDiscovery": [{"source": "label", "enabled": True, "config": topology}]}
+    data = {"volcano-controller.conf": json.dumps(source)}
+    await lab.make(k.CONFIG_MAP, {"metadata": {"name": "volcano-controller-configmap"}, "data": data}, namespace=space)
+    shards = {"schedulerConfigs": [{"name": "all", "policies": []}]}
+    config = {"metadata": {"name": "volcano-sharding-configmap"}, "data": {"sharding.yaml": json.dumps(shards)}}
+    await lab.make(k.CONFIG_MAP, config, namespace=space)
+    await lab.until(k.VC_NODE_SHARD, "all", lambda doc: True)
+    for name in ("racked", "racked-too"):
+        node = node_document(name, cpu="1m")
+        node["metadata"]["labels"] = {"rack": "r1"}
+        await lab.make(k.NODE, node)
+        await lab.until(k.VC_NODE_SHARD, "all", lambda doc, name=name: name in doc["spec"]["nodesDesired"])
+    await lab.until_used(VOLCANO, ("topology.volcano.sh", "hypernodes", "patch"))
+    for name in ("racked", "racked-too"):
+        await lab.delete(k.NODE, name)
+    await lab.until_used(VOLCANO, ("topology.volcano.sh", "hypernodes", "delete"))
+
+
 async def test_in_volcanos_place_all_that_is_granted_is_used(tmp_path: Path) -> None:
     plane = ControlPlane(
         tmp_path, gates=GANG_GATES, runtime_config="scheduling.k8s.io/v1alpha2=true", accounts=(VOLCANO,), audited=True
@@ -160,6 +184,7 @@ async def test_in_volcanos_place_all_that_is_granted_is_used(tmp_path: Path) -> 
             await gates_open_and_layouts_go(lab)
             await jobs_run_and_are_cleared_away(lab)
             await flows_and_timetables_make_jobs(lab)
+            await nodes_are_described_and_divided(lab)
             await volumes_are_chosen(lab, VOLCANO)
             await devices_are_given(lab, VOLCANO)
             await the_port_asks(lab, port, VOLCANO)
