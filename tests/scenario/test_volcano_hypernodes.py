@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.controllers.volcano.hypernodes import CONFIG_KEY, CONFIG_NAME, SYSTEM_NAMESPACE, HyperNodes
+from fairlead.controllers.volcano.hypernodes import CONFIG_KEY, CONFIG_NAME, SYSTEM_NAMESPACE, HyperNodeDiscovery
 from fairlead.model import kinds
 from fairlead.model.flow import Doc
 from fairlead.model.quirks import ORIGINAL
@@ -101,8 +101,8 @@ def test_racks_of_one_name_in_two_zones_are_two() -> None:
 
 
 def test_the_original_makes_one_of_them() -> None:
-    def kept(view: Any) -> HyperNodes:
-        return HyperNodes(view, read_yaml=yaml.safe_load, quirks=ORIGINAL)
+    def kept(view: Any) -> HyperNodeDiscovery:
+        return HyperNodeDiscovery(view, read_yaml=yaml.safe_load, quirks=ORIGINAL)
 
     network = Network(nodes=RACKS_OF_ONE_NAME, housekeeping="-volcano-hypernode-controller", controllers=[kept])
     network.apply(*discovery({"fabric": LAYERS}))

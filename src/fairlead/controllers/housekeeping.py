@@ -38,7 +38,7 @@ from fairlead.controllers.storage.volume_binder import VolumeBinder
 from fairlead.controllers.storage.volume_provisioner import VolumeProvisioner
 from fairlead.controllers.volcano.cron import VolcanoCronJobs
 from fairlead.controllers.volcano.flows import JobFlows, JobTemplates
-from fairlead.controllers.volcano.hypernodes import HyperNodes
+from fairlead.controllers.volcano.hypernodes import HyperNodeDiscovery
 from fairlead.controllers.volcano.job_garbage import VolcanoJobGarbage
 from fairlead.controllers.volcano.jobs import VolcanoJobs
 from fairlead.controllers.volcano.podgroups import PodGroups
@@ -88,7 +88,7 @@ _CONTROLLERS: Mapping[str, type[Member]] = {
     "volcano-jobtemplate-controller": JobTemplates,
     "volcano-job-controller": VolcanoJobs,
     "volcano-gc-controller": VolcanoJobGarbage,
-    "volcano-hypernode-controller": HyperNodes,
+    "volcano-hypernode-controller": HyperNodeDiscovery,
     "volcano-sharding-controller": ShardingController,
 }
 

@@ -60,7 +60,7 @@ class _Found:
     members: dict[_Place | str, None] = field(default_factory=dict)
 
 
-class HyperNodes(Reconciler[str]):
+class HyperNodeDiscovery(Reconciler[str]):
     """The one key is the source of the HyperNodes."""
 
     name = "volcano-hypernode-controller"
