@@ -1,7 +1,8 @@
 """One run: every arrival is tried once with the scheduler's own attempt, and what it does to the cluster is recorded.
 
-Ties go to the node with the smallest name, as in the original: nodes get their rows in the order of names, and the
-generator of the attempts always draws the first. The policy Random draws freely.
+Ties go to the node with the smallest name, and as in the original each seed names the nodes anew: their order is drawn,
+nodes get their rows in that order, and the generator of the attempts always draws the first. The policy Random draws
+freely.
 """
 
 from __future__ import annotations
@@ -125,9 +126,11 @@ def place_with(
     *,
     by_name: bool = True,
 ) -> FragmentationCurves:
-    """Try all arrivals with a profile; ties go to the smallest name, or are drawn."""
+    """Try all arrivals with a profile; ties go to the first node in an order that the seed draws, or are drawn."""
     cluster = Cluster()
-    for node in sorted(nodes, key=lambda node: node.name):
+    ordered = sorted(nodes, key=lambda node: node.name)
+    Random(f"nodes {seed}").shuffle(ordered)
+    for node in ordered:
         _apply(cluster, kinds.NODE, node.document())
     recorder = _Recorder(cluster, len(coming))
     evaluator, search = Evaluator(profile), Search()

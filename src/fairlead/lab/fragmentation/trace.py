@@ -84,8 +84,10 @@ def arrivals(pods: Sequence[TracePod], nodes: Sequence[TraceNode], rng: Random) 
     rng.shuffle(listed)
     wanted = INFLATION * WHOLE * sum(node.gpus for node in nodes)
     asked = sum(pod.gpu.total for pod in listed)
-    while asked > wanted:
-        asked -= listed.pop(rng.randrange(len(listed))).gpu.total
+    if asked > wanted:
+        while asked > wanted:
+            asked -= listed.pop(rng.randrange(len(listed))).gpu.total
+        return listed
     copies: list[TracePod] = []
     while True:
         pod = pods[rng.randrange(len(pods))]

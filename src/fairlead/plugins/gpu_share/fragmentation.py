@@ -30,16 +30,22 @@ class TypicalPod:
 
 
 def typical_pods(pods: Iterable[tuple[int, GpuRequest]], share: float = 0.95) -> tuple[TypicalPod, ...]:
-    """The most common classes of cpu and GPUs that together make up a share of all pods; their weights sum to 1."""
+    """The most common classes of cpu and GPUs that together make up a share of all pods; their weights sum to 1. Of
+    equally common ones the larger comes first, as in the original."""
     counts = Counter(pods)
     wanted, found = share * counts.total(), 0
     chosen: list[tuple[tuple[int, GpuRequest], int]] = []
-    for pod, count in counts.most_common():
+    for pod, count in sorted(counts.items(), key=_by_frequency, reverse=True):
         if found >= wanted:
             break
         chosen.append((pod, count))
         found += count
     return tuple(TypicalPod(cpu, gpu, count / found) for (cpu, gpu), count in chosen)
+
+
+def _by_frequency(entry: tuple[tuple[int, GpuRequest], int]) -> tuple[int, int, int, int, str]:
+    (cpu, gpu), count = entry
+    return count, cpu, gpu.milli, gpu.count, "|".join(sorted(gpu.models))
 
 
 class FragmentationMeasure:
