@@ -133,9 +133,15 @@ def test_typical_pods_are_the_most_common_ones() -> None:
 
 def test_arrivals_ask_for_1_3_times_the_gpus() -> None:
     nodes, pods = [node("a"), node("b")], [TracePod(f"p{i}", 1, 1, HALF) for i in range(4)]
-    coming = arrivals(pods, nodes, Random(1))
-    assert sum(pod.gpu.total for pod in coming) == 10_000
-    assert {pod.name for pod in coming[:4]} == {pod.name for pod in pods}
+    coming = arrivals(pods, nodes, 1)
+    assert sum(pod.gpu.total for pod in coming.pods) == 10_000
+    assert {pod.name for pod in coming.pods[:4]} == {pod.name for pod in pods}
+    assert {node.name for node in coming.nodes} == {"a", "b"}
+
+
+def test_a_trace_that_asks_for_too_much_loses_pods_and_gets_no_copies() -> None:
+    pods = [TracePod(f"p{i}", 1, 1, TWO) for i in range(9)]
+    assert len(arrivals(pods, [node("a"), node("b")], 1).pods) == 5
 
 
 # ---- the measure and the score, against loops ----

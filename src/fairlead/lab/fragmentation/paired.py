@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 
 from fairlead.lab.fragmentation.policies import FGD, FGD_CPU_FIT
 from fairlead.lab.fragmentation.run import place_all, unallocated_at_full_arrival
@@ -24,10 +23,9 @@ class PairedRun:
 def paired_run(nodes: Path, pods: Path, seed: int) -> PairedRun:
     """FGD and our own policy on the arrivals of one seed."""
     listed, trace = read_nodes(nodes), read_pods(pods)
-    coming = arrivals(trace, listed, Random(seed))
+    coming = arrivals(trace, listed, seed)
     left = {
-        policy: unallocated_at_full_arrival(place_all(policy, listed, trace, coming, seed))
-        for policy in (FGD, FGD_CPU_FIT)
+        policy: unallocated_at_full_arrival(place_all(policy, trace, coming, seed)) for policy in (FGD, FGD_CPU_FIT)
     }
     return PairedRun(seed, left[FGD], left[FGD_CPU_FIT])
 

@@ -1,8 +1,7 @@
 """One run: every arrival is tried once with the scheduler's own attempt, and what it does to the cluster is recorded.
 
-Ties go to the node with the smallest name, and as in the original each seed names the nodes anew: their order is drawn,
-nodes get their rows in that order, and the generator of the attempts always draws the first. The policy Random draws
-freely.
+Ties go to the node with the smallest name. As in the original each seed names the nodes anew: nodes get their rows in
+the order that the seed drew, and the generator of the attempts always draws the first. The policy Random draws freely.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.profile import Profile
-    from fairlead.lab.fragmentation.trace import TraceNode, TracePod
+    from fairlead.lab.fragmentation.trace import Arrivals, TracePod
 
 COLUMNS = 131
 """Arrival ratios from 0 to 130 %."""
@@ -109,33 +108,21 @@ def _by_ratio(ratio: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[
     return np.interp(np.arange(COLUMNS), known, sums[known] / counts[known])
 
 
-def place_all(
-    policy: str, nodes: Sequence[TraceNode], pods: Sequence[TracePod], coming: Sequence[TracePod], seed: int
-) -> FragmentationCurves:
-    """Try all arrivals with a policy. `pods` are the trace, from which the typical pods are taken."""
-    typical = typical_pods((pod.cpu, pod.gpu) for pod in pods)
-    return place_with(policy_profile(policy, typical), typical, nodes, coming, seed, by_name=policy != RANDOM)
+def place_all(policy: str, trace: Sequence[TracePod], arriving: Arrivals, seed: int) -> FragmentationCurves:
+    """Try all arrivals with a policy. The typical pods are those of the trace."""
+    typical = typical_pods((pod.cpu, pod.gpu) for pod in trace)
+    rng = Random(seed) if policy == RANDOM else FirstOfEquals()
+    return place_with(policy_profile(policy, typical), typical, arriving, rng)
 
 
-def place_with(
-    profile: Profile,
-    typical: Sequence[TypicalPod],
-    nodes: Sequence[TraceNode],
-    coming: Sequence[TracePod],
-    seed: int,
-    *,
-    by_name: bool = True,
-) -> FragmentationCurves:
-    """Try all arrivals with a profile; ties go to the first node in an order that the seed draws, or are drawn."""
+def place_with(profile: Profile, typical: Sequence[TypicalPod], arriving: Arrivals, rng: Random) -> FragmentationCurves:
+    """Try all arrivals with a profile; the generator breaks ties."""
     cluster = Cluster()
-    ordered = sorted(nodes, key=lambda node: node.name)
-    Random(f"nodes {seed}").shuffle(ordered)
-    for node in ordered:
+    for node in arriving.nodes:
         _apply(cluster, kinds.NODE, node.document())
-    recorder = _Recorder(cluster, len(coming))
+    recorder = _Recorder(cluster, len(arriving.pods))
     evaluator, search = Evaluator(profile), Search()
-    rng = FirstOfEquals() if by_name else Random(seed)
-    for number, pod in enumerate(coming):
+    for number, pod in enumerate(arriving.pods):
         document = pod.document(number)
         compiled = _apply(cluster, kinds.POD, document)
         cycle = Cycle(pod=compiled, cluster=cluster, profile=profile, now=0.0, rng=rng)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 from typing import Any
 
+from fairlead.lab.fragmentation.go_random import GoRandom
 from fairlead.lab.omega.setup import read_rows
 from fairlead.state.gpu_shares import COUNT, MILLI, MODEL, NO_GPU, WHOLE, GpuRequest
 
 MIB = 1 << 20
 INFLATION = 1.3
 """Arrivals ask for so many times the GPUs that there are."""
+_WATCHES = 10
+"""Before it names the nodes, the original begins so many watches, each of which draws its timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +79,41 @@ def _request(row: dict[str, str]) -> GpuRequest:
     return GpuRequest(count, int(row["gpu_milli"]) if count == 1 else WHOLE, models) if count else NO_GPU
 
 
-def arrivals(pods: Sequence[TracePod], nodes: Sequence[TraceNode], rng: Random) -> list[TracePod]:
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """What one seed makes of a trace: nodes in the order in which ties take them, and pods as they come."""
+
+    nodes: Sequence[TraceNode]
+    pods: Sequence[TracePod]
+
+
+def arrivals(pods: Sequence[TracePod], nodes: Sequence[TraceNode], seed: int) -> Arrivals:
     """The paper's inflation: all pods in random order, and random copies behind them until the next one would ask for
-    too much; or without random pods, if they ask for too much already."""
+    too much; or without random pods, if they ask for too much already. Nodes get random names. All draws are those of
+    the original, one after the other, so that its runs are repeated."""
+    rng = GoRandom(seed)
+    rng.int63()  # the original logs a first number
     listed = sorted(pods, key=lambda pod: pod.name)
     rng.shuffle(listed)
     wanted = INFLATION * WHOLE * sum(node.gpus for node in nodes)
     asked = sum(pod.gpu.total for pod in listed)
     if asked > wanted:
         while asked > wanted:
-            asked -= listed.pop(rng.randrange(len(listed))).gpu.total
-        return listed
+            asked -= listed.pop(rng.intn(len(listed))).gpu.total
+    else:
+        listed += _copies(pods, wanted - asked, rng)
+    for _ in range(_WATCHES):
+        rng.int63()
+    by_name = sorted(nodes, key=lambda node: node.name)
+    places = rng.permutation(len(nodes))
+    return Arrivals([node for _, node in sorted(zip(places, by_name, strict=True), key=lambda pair: pair[0])], listed)
+
+
+def _copies(pods: Sequence[TracePod], wanted: float, rng: GoRandom) -> list[TracePod]:
     copies: list[TracePod] = []
     while True:
-        pod = pods[rng.randrange(len(pods))]
-        if asked + pod.gpu.milli > wanted:  # the milli of one GPU, whatever the count, as in the original
-            return listed + copies
+        pod = pods[rng.intn(len(pods))]
+        if pod.gpu.milli > wanted:  # the milli of one GPU, whatever the count, as in the original
+            return copies
         copies.append(pod)
-        asked += pod.gpu.total
+        wanted -= pod.gpu.total
