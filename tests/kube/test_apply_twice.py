@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fairlead.api.store.store import Store
-from fairlead.model.kinds import BUILT_IN, X_POD_GROUP
+from fairlead.model.kinds import BUILT_IN, KOORDINATOR, X_POD_GROUP
 from fairlead.runtime.virtual import VirtualClock, VirtualRuntime
 from fairlead.testing.harness import START
 from fairlead.testing.serving import Served
@@ -119,7 +119,8 @@ def test_a_second_apply_does_what_it_does_on_a_real_server(tmp_path: Path, group
 
 
 def test_the_documents_are_of_every_kind_that_is_served() -> None:
-    """scheduler-plugins' PodGroups are left out: their definition does not come with the real parts."""
+    """scheduler-plugins' PodGroups and Koordinator's kinds are left out: their definitions do not come with the real
+    parts."""
     docs = [*every_kind.documents("a", groups="v1alpha2"), *every_kind.groups_alone("a", groups="v1beta1")]
     covered = {(doc["apiVersion"], doc["kind"]) for doc in docs}
-    assert {kind for kind in BUILT_IN if (kind.api_version, kind.kind) not in covered} == {X_POD_GROUP}
+    assert {kind for kind in BUILT_IN if (kind.api_version, kind.kind) not in covered} == {X_POD_GROUP, *KOORDINATOR}

@@ -2,13 +2,16 @@
 
 The facts come from three places that state them for machines: the OpenAPI v3 documents of a running kube-apiserver
 (types, list types, merge keys, defaults), the struct declarations of k8s.io/api (which fields are pointers, which are
-left out when empty, how Go calls their types, because error messages do), and the CustomResourceDefinitions of Volcano
-and of scheduler-plugins. Descriptions are left out, so the table holds names and types and no prose.
+left out when empty, how Go calls their types, because error messages do), and the CustomResourceDefinitions of Volcano,
+of scheduler-plugins and of Koordinator. Descriptions are left out, so the table holds names and types and no prose.
 
     tools/schema/generate.py --server https://127.0.0.1:6443 --token TOKEN --modules "$(go env GOMODCACHE)" \\
         --next-server https://127.0.0.1:6444 --next-token TOKEN
 
 The second server is of the next version of Kubernetes; from it come the kinds that only it has (tools/real/next).
+What custom resources say can be read again without servers, and then the rest of the table stays as it is:
+
+    tools/schema/generate.py --definitions DIRECTORY
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import json
 import re
 import ssl
 import urllib.request
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +33,7 @@ from fairlead.model.kinds import BUILT_IN, POD_GROUP_BETA, WORKLOAD_BETA, Kind
 TARGET = Path(__file__).parents[2] / "src/fairlead/api/data/schema.json.gz"
 VERSIONS = {"k8s.io/apiextensions-apiserver": "v0.36.4", "k8s.io/apimachinery": "v0.36.4", "k8s.io/api": "v0.36.4"}
 VOLCANO, SCHEDULER_PLUGINS = "volcano.sh/volcano@v1.14.1", "sigs.k8s.io/scheduler-plugins@v0.33.5"
+KOORDINATOR = "github.com/koordinator-sh/koordinator@v1.8.0"
 EXTRA_TYPES = (
     "io.k8s.api.autoscaling.v1.Scale", "io.k8s.api.core.v1.Binding", "io.k8s.api.policy.v1.Eviction",
     "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
@@ -180,13 +185,17 @@ def borrow_pod_types(node: Any) -> Any:
     return [borrow_pod_types(value) for value in node] if isinstance(node, list) else node
 
 
-def custom_resources(modules: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Definitions by name, and printer columns by `group/version/Kind`."""
-    files = [
+def definition_files(modules: Path) -> list[Path]:
+    return [
         *sorted((modules / VOLCANO / "config/crd/volcano/bases").glob("*.yaml")),
         *sorted((modules / VOLCANO / "config/crd/jobflow/bases").glob("*.yaml")),
         modules / SCHEDULER_PLUGINS / "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",
+        *sorted((modules / KOORDINATOR / "config/crd/bases").glob("*.yaml")),
     ]
+
+
+def custom_resources(files: Iterable[Path]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Definitions by name, and printer columns by `group/version/Kind`."""
     types: dict[str, Any] = {}
     columns: dict[str, Any] = {}
     for file in files:
@@ -212,18 +221,44 @@ def of_kind(schemas: dict[str, Any], kind: Kind) -> str | None:
     return None
 
 
+def add_definitions(directory: Path) -> None:
+    """Take what the definitions of a directory say of kinds that we serve into the table that is there."""
+    table = json.loads(gzip.decompress(TARGET.read_bytes()))
+    custom, columns = custom_resources(sorted(directory.glob("*.yaml")))
+    for kind in BUILT_IN:
+        key, name = f"{kind.api_version}/{kind.kind}", of_kind(custom, kind)
+        if name is not None:
+            table["kinds"][key], table["types"][name], table["printed"][key] = name, custom[name], columns[key]
+            table["custom"] = sorted({*table["custom"], name})
+    write(table)
+
+
+def write(table: dict[str, Any]) -> None:
+    data = json.dumps(table, separators=(",", ":"), sort_keys=True).encode()
+    TARGET.write_bytes(gzip.compress(data, mtime=0))
+    sizes = f"{len(data)} bytes, {TARGET.stat().st_size} packed"
+    print(f"{len(table['types'])} types of {len(table['kinds'])} kinds, {sizes}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", required=True)
-    parser.add_argument("--token", required=True)
-    parser.add_argument("--next-server", required=True)
-    parser.add_argument("--next-token", required=True)
-    parser.add_argument("--modules", type=Path, required=True)
+    parser.add_argument("--definitions", type=Path)
+    parser.add_argument("--server")
+    parser.add_argument("--token")
+    parser.add_argument("--next-server")
+    parser.add_argument("--next-token")
+    parser.add_argument("--modules", type=Path)
     options = parser.parse_args()
+    if options.definitions is not None:
+        add_definitions(options.definitions)
+        return
+    missing = [name for name, value in vars(options).items() if value is None and name != "definitions"]
+    if missing:
+        parser.error("give " + ", ".join("--" + name.replace("_", "-") for name in missing) + ", or --definitions")
     server, go = Server(options.server, options.token), GoTypes(options.modules)
     coming = Server(options.next_server, options.next_token)
     schemas = coming.schemas() | server.schemas()
-    custom, columns = custom_resources(options.modules)
+    custom, columns = custom_resources(definition_files(options.modules))
     schemas |= custom
     kinds = {f"{kind.api_version}/{kind.kind}": of_kind(schemas, kind) for kind in BUILT_IN}
     named = {key: name for key, name in kinds.items() if name}
@@ -243,9 +278,7 @@ def main() -> None:
             if f"{kind.api_version}/{kind.kind}" not in columns
         },
     }
-    data = json.dumps(table, separators=(",", ":"), sort_keys=True).encode()
-    TARGET.write_bytes(gzip.compress(data, mtime=0))
-    print(f"{len(types)} types of {len(named)} kinds, {len(data)} bytes, {TARGET.stat().st_size} packed")
+    write(table)
     print("open:", sorted(set(kinds) - set(named)))
 
 

@@ -195,14 +195,18 @@ KOORD_NODE_TOPOLOGY = _kind(
     "topology.node.k8s.io/v1alpha1", "NodeResourceTopology", "noderesourcetopologies", cluster=True,
     short="node-res-topo", sub="",
 )  # fmt: skip
+KOORD_NODE_SLO = _kind("slo.koordinator.sh/v1alpha1", "NodeSLO", "nodeslos", cluster=True)
+KOORD_SCHEDULE_EXPLANATION = _kind(
+    "scheduling.koordinator.sh/v1alpha1", "ScheduleExplanation", "scheduleexplanations", short="sched-exp"
+)
+KOORD_RECOMMENDATION = _kind("analysis.koordinator.sh/v1alpha1", "Recommendation", "recommendations", short="recom")
 KOORD_COLOCATION_PROFILE = _kind(
     "config.koordinator.sh/v1alpha1", "ClusterColocationProfile", "clustercolocationprofiles", cluster=True
 )
 
-_ALL: tuple[Kind, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Kind))
+BUILT_IN: tuple[Kind, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Kind))
 KOORDINATOR: tuple[Kind, ...] = tuple(value for name, value in list(globals().items()) if name.startswith("KOORD_"))
-"""Koordinator's kinds: compiled for replays; no API of ours serves them and no scheduler watches them yet."""
-BUILT_IN: tuple[Kind, ...] = tuple(kind for kind in _ALL if kind not in KOORDINATOR)
+"""Koordinator's kinds. A scheduler watches them only if a profile of it has a plugin of Koordinator's."""
 
 
 class Registry:

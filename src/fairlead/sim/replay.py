@@ -403,7 +403,7 @@ def _preemption_differences(
 
 def kind_of(doc: Doc, scenario: Scenario) -> Kind:
     """The kind of a recorded object; raises if it is unknown."""
-    kind = kinds.Registry((*kinds.BUILT_IN, *kinds.KOORDINATOR)).by_kind(doc.get("apiVersion", ""), doc.get("kind", ""))
+    kind = kinds.Registry().by_kind(doc.get("apiVersion", ""), doc.get("kind", ""))
     if kind is None:
         raise ScenarioError(f"{scenario.file}:{scenario.line}: unknown kind {doc.get('apiVersion')} {doc.get('kind')}")
     return kind

@@ -126,6 +126,8 @@ class Admission:
 
     def _update_status(self, kind: Kind, new: Doc, old: Doc) -> Doc:
         prepared = strategy.prepare_status(kind, new, old)
+        if is_custom(kind):
+            prepared = default(kind, prepared)
         problems = ValidationProblems()
         check_metadata(problems, kind, prepared["metadata"])
         check_status = HOOKS.get(kind, NO_HOOKS).check_status

@@ -1,4 +1,4 @@
-"""Custom resources: the defaults and the few rules that their schemas carry (Volcano's and scheduler-plugins')."""
+"""Custom resources that are built in (Volcano's, Koordinator's, scheduler-plugins'): the defaults of their schemas."""
 
 from __future__ import annotations
 

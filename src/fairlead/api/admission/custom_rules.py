@@ -81,6 +81,8 @@ def _check_object(
     for name in schema.get("required", ()):
         if name not in value:
             problems.required(f"{dot}{name}")
+    if len(value) < schema.get("minProperties", 0):
+        problems.invalid(path, len(value), f"{path} in body should have at least {schema['minProperties']} properties")
     properties, others = schema.get("properties", {}), schema.get("additionalProperties")
     for key, item in value.items():
         inner = properties.get(key, others)
