@@ -19,6 +19,7 @@ from random import Random
 from time import sleep
 from typing import TYPE_CHECKING, Any, Self
 
+from fairlead.api.store.schema import is_custom
 from fairlead.api.store.store import Store
 from fairlead.config.yaml_text import read_yaml
 from fairlead.controllers.housekeeping import choose_controllers, housekeepers
@@ -175,7 +176,7 @@ class Harness:
         namespace = doc["metadata"].get("namespace") or ("default" if kind.namespaced else "")
         name = doc["metadata"].get("name", "")
         if name and self.store.get(kind, namespace, name) is not None:
-            dialect = PatchType.STRATEGIC if _is_built_in(kind) else PatchType.MERGE
+            dialect = PatchType.MERGE if is_custom(kind) else PatchType.STRATEGIC
             return self.perform(Write(Verb.PATCH, kind, namespace, name, body=doc, patch_type=dialect))
         return self.perform(Write(Verb.CREATE, kind, namespace, name, body=doc))
 
@@ -329,7 +330,3 @@ def _documents(one: Doc | Builder | str | Path) -> Sequence[Doc]:
 def _short(doc: Doc) -> str:
     namespace, name = doc["metadata"]["namespace"], doc["metadata"]["name"]
     return name if namespace == "default" else f"{namespace}/{name}"
-
-
-def _is_built_in(kind: Kind) -> bool:
-    return "." not in kind.group or kind.group.endswith(".k8s.io")

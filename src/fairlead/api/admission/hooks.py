@@ -6,7 +6,7 @@
     release       before a delete; raises what speaks against it
     check_status  the rules of a status
 
-Hooks return new documents and leave their arguments as they are. Pods are admitted by pod_admission.py.
+Hooks return new documents and leave their arguments as they are. New pods are admitted by pod_admission.py.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.api.admission import builtin, groups, volcano, volcano_flows, volcano_jobs
+from fairlead.api.admission.koordinator import pods as koord_pods
+from fairlead.api.admission.koordinator import quotas as koord_quotas
 from fairlead.api.admission.limits import check_claim_limits
 from fairlead.api.admission.plain_rules import check_namespace_status
 from fairlead.api.admission.service_addresses import keep_addresses, with_addresses
@@ -79,6 +81,10 @@ def _admit_volcano_job(view: DocView, spoken: Kind, new: Doc, old: Doc | None) -
         volcano_jobs.admit_job_update(new, old)
 
 
+def _admit_pod_update(view: DocView, spoken: Kind, new: Doc, old: Doc | None) -> None:
+    koord_pods.admit_pod(koord_pods.QuotaOfPods(view), new, old)
+
+
 _COUNTS = KindHooks(check_status=check_workload_status)
 
 HOOKS: Mapping[Kind, KindHooks] = {
@@ -101,6 +107,12 @@ HOOKS: Mapping[Kind, KindHooks] = {
     k.VC_JOB: KindHooks(mutate=_when_created(lambda view, new: volcano_jobs.mutate_job(new)), admit=_admit_volcano_job),
     k.VC_JOB_FLOW: KindHooks(admit=lambda view, spoken, new, old: volcano_flows.admit_flow(new)),
     k.VC_CRON_JOB: KindHooks(admit=lambda view, spoken, new, old: volcano_flows.admit_cron_job(new)),
+    k.POD: KindHooks(admit=_admit_pod_update),
+    k.KOORD_ELASTIC_QUOTA: KindHooks(
+        mutate=_when_created(koord_quotas.mutate_quota),
+        admit=lambda view, spoken, new, old: koord_quotas.admit_quota(view, new, old),
+        release=koord_quotas.admit_deletion,
+    ),
     k.VC_HYPER_NODE: KindHooks(admit=lambda view, spoken, new, old: volcano_flows.admit_hyper_node(new)),
 }
 NO_HOOKS = KindHooks()

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 import orjson
 
 from fairlead.api.admission import builtin, volcano
+from fairlead.api.admission.koordinator.pods import QuotaOfPods
+from fairlead.api.admission.koordinator.pods import admit_pod as admit_koordinator_pod
+from fairlead.api.admission.koordinator.profiles import with_profiles
 from fairlead.api.admission.label_keys import bake_label_keys
 from fairlead.api.admission.limits import check_pod_limits, limited
 from fairlead.api.admission.metadata import check_metadata
@@ -36,9 +39,11 @@ class PodAdmission:
     def __init__(self, view: DocView) -> None:
         self._view = view
         self._good_specs: dict[bytes, tuple[Doc, str]] = {}
+        self._quotas = QuotaOfPods(view)
 
     def create(self, doc: Doc) -> Doc:
-        """A new pod as the limit ranges of its namespace want it; most namespaces have none."""
+        """A new pod as Koordinator's profiles and the limit ranges of its namespace want it; most have none."""
+        doc = with_profiles(self._view, doc)
         if not any(self._view.list(k.LIMIT_RANGE, doc["metadata"].get("namespace") or "")):
             return self._create(doc)
         created = self._create(limited(self._view, {**doc, "spec": default_pod_spec(doc.get("spec") or {})}))
@@ -58,7 +63,9 @@ class PodAdmission:
         status: Doc = {"phase": "Pending", "qosClass": quality}
         if spec.get("schedulingGates"):
             status["conditions"] = [{**_GATED, "lastTransitionTime": metadata.get("creationTimestamp", "")}]
-        return {**doc, "metadata": metadata, "spec": spec, "status": status}
+        created = {**doc, "metadata": metadata, "spec": spec, "status": status}
+        admit_koordinator_pod(self._quotas, created)
+        return created
 
     def _admitted_spec(self, name: str, given: Doc) -> tuple[Doc, str]:
         """The spec with defaults and admission applied, found good; and its quality of service."""

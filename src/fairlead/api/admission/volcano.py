@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.api.admission.problems import ValidationProblems
 from fairlead.api.admission.resources import check_amount
-from fairlead.api.admission.volcano_denial import Denied
+from fairlead.api.admission.volcano_denial import Denied, all_of
 from fairlead.api.admission.volcano_tree import admit_children, admit_place, children_of
 from fairlead.api.store.quantities import amount, canonical
 from fairlead.model import kinds as k
@@ -67,7 +67,7 @@ def admit_queue(view: DocView, new: Doc, old: Doc | None) -> None:
         problems.invalid("requestBody.spec.state", state, "queue state must be in [Open Closed]")
     _check_hierarchy(problems, view, new)
     if problems:
-        raise _denied_queue(_all_of(problems))
+        raise _denied_queue(all_of(problems))
     if old is None or _parent(old) != _parent(new):
         _in_its_words(admit_place, view, new)
     if old is not None and new["metadata"]["name"] == _ROOT and _resources(new) != _resources(old):
@@ -112,11 +112,6 @@ def _in_its_words(admit: Callable[[DocView, Doc], str], view: DocView, new: Doc)
     why = admit(view, new)
     if why:
         raise _denied_queue(why)
-
-
-def _all_of(problems: ValidationProblems) -> str:
-    texts = list(dict.fromkeys(f"{path}: {message}" for _, path, message in problems.found))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 # ---- one queue by itself ----

@@ -7,6 +7,7 @@ class of service. Pods of the bands mid and batch ask for resources of their own
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,30 +31,45 @@ _OWN_NAMES = {
 }
 
 
-def service_class(pod: Pod) -> str:
-    """The class of service that a pod's label names; the empty text if it names none that is known."""
-    named = pod.labels.get(QOS_LABEL, "")
+def class_by(labels: Mapping[str, str]) -> str:
+    """The class of service that labels name; the empty text if they name none that is known."""
+    named = labels.get(QOS_LABEL, "")
     return named if named in _CLASSES else ""
 
 
-def own_band(pod: Pod) -> str:
-    """The band of a pod by label or number. A label with an unknown value means none, whatever the number is."""
-    named = pod.labels.get(PRIORITY_CLASS_LABEL)
+def own_band_by(labels: Mapping[str, str], priority: int | None) -> str:
+    """The band by label or number. A label with an unknown value means none, whatever the number is."""
+    named = labels.get(PRIORITY_CLASS_LABEL)
     if named is not None:
         return named if named in _BANDS else NONE
-    priority = pod.shape.priority
-    if not pod.shape.has_priority:
+    if priority is None:
         return NONE
     return next((band for low, high, band in _RANGES if low <= priority <= high), NONE)
 
 
-def band_of(pod: Pod) -> str:
-    """The band of a pod; one without counts by its class of service, which without a label follows from its quality."""
-    band = own_band(pod)
+def band_by(labels: Mapping[str, str], priority: int | None, quality: str) -> str:
+    """The band of a pod with these labels, this number and this quality of service; one without a band of its own
+    counts by its class of service, which without a label follows from its quality."""
+    band = own_band_by(labels, priority)
     if band:
         return band
-    named = service_class(pod) or _CLASS_OF_QUALITY.get(pod.shape.quality, "")
+    named = class_by(labels) or _CLASS_OF_QUALITY.get(quality, "")
     return BATCH if named == "BE" else PROD if named else NONE
+
+
+def service_class(pod: Pod) -> str:
+    """The class of service that a pod's label names."""
+    return class_by(pod.labels)
+
+
+def own_band(pod: Pod) -> str:
+    """The band of a pod by label or number."""
+    return own_band_by(pod.labels, pod.shape.priority if pod.shape.has_priority else None)
+
+
+def band_of(pod: Pod) -> str:
+    """The band of a pod, by default that of its class of service."""
+    return band_by(pod.labels, pod.shape.priority if pod.shape.has_priority else None, pod.shape.quality)
 
 
 def name_in_band(band: str, resource: str) -> str:
