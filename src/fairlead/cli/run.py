@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 from fairlead.config.job_plugins import installed_job_plugins
 from fairlead.config.yaml_text import read_yaml
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS, housekeepers
+from fairlead.controllers.koordinator.node_agents import NodeAgents
 from fairlead.controllers.nodes.kubelet import Kubelet, renewal_for
 from fairlead.controllers.unattended import Unattended
 from fairlead.model.attendance import Attendance
+from fairlead.model.kinds import KOORDINATOR
 from fairlead.model.quirks import FIXED, Quirks
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.ssh_keys import make_ssh_keys
@@ -47,6 +49,8 @@ def standalone(
 ) -> LiveRuntime:
     """A whole cluster in this process: controllers (of these names), simulated kubelets and schedulers over a Store."""
     others: list[Reconciler[Any]] = [Kubelet(store, rng=Random()), Unattended(store, attendance or Attendance())]
+    if _use_koordinator(schedulers):
+        others.append(NodeAgents(store))
     keepers = housekeepers(
         store, names=names, volcano_names=volcano_names, also=others, quirks=quirks, make_keys=make_ssh_keys,
         job_plugins=installed_job_plugins(), read_yaml=read_yaml,
@@ -54,6 +58,11 @@ def standalone(
     return LiveRuntime(
         Embedded(store), [*keepers, *schedulers], clock=clock, on_step=on_step, on_write=on_write, on_turn=on_turn
     )
+
+
+def _use_koordinator(schedulers: Sequence[Controller]) -> bool:
+    """Whether a scheduler reads what Koordinator's agents report."""
+    return any(watch.kind in KOORDINATOR for scheduler in schedulers for watch in scheduler.watches)
 
 
 def simulation(

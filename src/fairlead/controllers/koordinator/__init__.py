@@ -1,0 +1,1 @@
+"""What Koordinator's manager and agents do for simulated nodes: node_agents.py."""
