@@ -17,7 +17,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import api, claims, clients, gangs, jobs, plugins, questions, scheduling, volcano, whole
+from benchmarks import api, claims, clients, gangs, jobs, koordinator, plugins, questions, scheduling, volcano, whole
 from benchmarks.row import Row
 from fairlead.runtime.collecting import collect_rarely
 
@@ -42,6 +42,7 @@ BENCHES: list[tuple[tuple[str, ...], Bench]] = [
     (("1000GangsOf10/5000Nodes",), gangs.bench_many_gangs),
     (tuple(f"VolcanoGangs/{jobs}x{size}" for jobs, size in volcano.GANGS), volcano.bench_gangs),
     (jobs.rows_of_jobs(), jobs.bench_jobs),
+    (koordinator.rows_of_koordinator(), koordinator.bench_koordinator),
     (("VolcanoRound/HalfFits", "VolcanoRound/NothingFits"), volcano.bench_round),
     (tuple(f"ReclaimLargeJobs/{nodes}Nodes" for nodes in volcano.RECLAIM_BARS), volcano.bench_reclaim),
     (("api.creates.memory", "api.creates.memory.equal"), api.bench_creates_in_memory),

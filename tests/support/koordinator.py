@@ -50,15 +50,18 @@ class KoordScenario(SchedulerScenario):
         **options: Any,
     ) -> None:  # fmt: skip
         profiles = profiles_of(koord_config(arguments, gates=gates, compatible=compatible))
-        super().__init__(profiles=profiles, nodes=nodes, **options)
         self.docs: dict[tuple[str, str, str], Doc] = {}
+        super().__init__(profiles=profiles, nodes=nodes, **options)
 
     def as_change(self, doc: Doc, happened: Happened = Happened.ADDED) -> Change:
         kind = KOORD_REGISTRY.by_kind(doc.get("apiVersion", "v1"), doc["kind"])
         assert kind is not None, doc
         metadata = doc["metadata"]
-        if hasattr(self, "docs"):
-            self.docs[kind.plural, metadata.get("namespace") or "", metadata["name"]] = doc
+        key = (kind.plural, metadata.get("namespace") or "", metadata["name"])
+        if happened is Happened.DELETED:
+            self.docs.pop(key, None)
+        else:
+            self.docs[key] = doc
         return Change(happened, kind, self._versioned(doc))
 
     def settle(self, rounds: int = 20) -> None:

@@ -1,0 +1,137 @@
+"""What Koordinator's profile never does in a running scheduler, whatever comes and goes in whatever order.
+
+Pods with quotas, gangs and GPUs come beside reservations; binds are refused, pods are deleted, and the scheduler is
+replaced by a new one that sees only what the API has. At every moment no GPU is given twice, no node has more than it
+offers, no quota uses more than its maximum, and what a reservation holds and its owners use comes to what it promised.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.errors import Conflict
+from fairlead.model.flow import Happened
+from tests.support.documents import asking, node
+from tests.support.koordinator import (
+    SCHEDULING,
+    KoordScenario,
+    elastic_quota,
+    gpu_devices,
+    koord_group,
+    koord_pod,
+    koord_reservation,
+)
+
+GPU = "koordinator.sh/gpu"
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("quota"), st.integers(1, 3), st.integers(0, 3)),
+        st.tuples(st.just("gang"), st.integers(1, 4), st.integers(0, 1)),
+        st.tuples(st.just("gpu"), st.sampled_from([25, 50, 100, 200]), st.just(0)),
+        st.tuples(st.just("reservation"), st.integers(1, 3), st.integers(0, 1)),
+        st.tuples(st.just("owner"), st.integers(1, 3), st.just(0)),
+        st.tuples(st.just("delete"), st.integers(0, 30), st.just(0)),
+        st.tuples(st.just("refuse"), st.just(0), st.just(0)),
+        st.tuples(st.just("restart"), st.just(0), st.just(0)),
+    ),
+    min_size=1,
+    max_size=14,
+)
+
+
+class Life:
+    def __init__(self) -> None:
+        self.scenario = self._fresh()
+        offered = {GPU: "200", "koordinator.sh/gpu-core": "200", "koordinator.sh/gpu-memory-ratio": "200"}
+        for name in ("n0", "n1"):
+            self.scenario.tell(node(name, cpu=4, **offered), gpu_devices(name, count=2))
+        self.scenario.tell(elastic_quota("team", least={"cpu": "1"}, most={"cpu": "3"}))
+        self.count = 0
+
+    def _fresh(self) -> KoordScenario:
+        return KoordScenario()
+
+    def do(self, what: str, number: int, more: int) -> None:
+        self.count += 1
+        name, scenario = f"{what}{self.count}", self.scenario
+        if what == "quota":
+            scenario.tell(koord_pod(name, quota="team", cpu=str(number), priority=more))
+        elif what == "gang":
+            least = number + more * 4
+            scenario.tell(koord_group(name, least=least))
+            scenario.tell(*(koord_pod(f"{name}-{at}", gang=name) for at in range(number + 1)))
+        elif what == "gpu":
+            scenario.tell(koord_pod(name, containers=[asking({GPU: str(number)})]))
+        elif what == "reservation":
+            scenario.tell(
+                koord_reservation(name, request={"cpu": str(number)}, owners={"app": "web"}, allocateOnce=bool(more))
+            )
+        elif what == "owner":
+            scenario.tell(koord_pod(name, cpu=str(number), labels={"app": "web"}))
+        elif what == "delete":
+            pods = sorted(key for key in scenario.docs if key[0] == "pods")
+            if pods:
+                scenario.gone(scenario.docs[pods[number % len(pods)]])
+        elif what == "refuse":
+            scenario.answer(Conflict("refused by the test"), to="binding")
+        elif what == "restart":
+            self._restart()
+
+    def _restart(self) -> None:
+        docs = list(self.scenario.docs.values())
+        self.scenario = self._fresh()
+        first = [self.scenario.as_change(doc, Happened.ADDED) for doc in docs]
+        self.scenario.run(*first)
+
+    def check(self) -> None:
+        scenario = self.scenario
+        scenario.cluster.check()
+        pods = [doc for key, doc in scenario.docs.items() if key[0] == "pods" and doc["spec"].get("nodeName")]
+        given: Counter[tuple[str, int]] = Counter()
+        cpu: Counter[str] = Counter()
+        team = 0
+        for doc in pods:
+            cores = sum(int(c["resources"]["requests"].get("cpu", 0)) for c in doc["spec"]["containers"])
+            cpu[doc["spec"]["nodeName"]] += cores
+            if doc["metadata"]["name"].startswith("quota"):
+                team += cores
+            for one in _devices(doc):
+                given[doc["spec"]["nodeName"], one["minor"]] += int(one["resources"]["koordinator.sh/gpu-core"])
+        assert all(amount <= 100 for amount in given.values()), given
+        assert all(cores <= 4 for cores in cpu.values()), cpu
+        assert team <= 3
+        table = scenario.cluster.table
+        for row in range(table.high):
+            assert "cpu" not in table.requested or int(table.requested["cpu"][row]) <= 4000
+        for state in scenario.cluster.reservations.by_uid.values():
+            pod_state = scenario.cluster.pods.get(state.record.uid)
+            if pod_state is not None and pod_state.row >= 0:
+                held = pod_state.pod.shape.request.get("cpu", 0)
+                assert held == max(0, state.record.held["cpu"] - state.allocated.get("cpu", 0))
+
+
+def _devices(doc: Any) -> list[Any]:
+    text = (doc["metadata"].get("annotations") or {}).get(SCHEDULING + "device-allocated")
+    return list(json.loads(text).get("gpu") or ()) if text else []
+
+
+@settings(max_examples=25, deadline=None)
+@given(steps=STEPS)
+def test_nothing_is_promised_twice_through_failures_and_restarts(steps: list[tuple[str, int, int]]) -> None:
+    life = Life()
+    for step in steps:
+        life.do(*step)
+        life.check()
+        life.scenario.settle()
+        life.check()
+    for _ in range(3):
+        life.scenario.run(after=15)
+        life.scenario.settle()
+        life.check()
+    assert not life.scenario.cluster.permit_orders
+    assert not life.scenario.backlog.complaints
