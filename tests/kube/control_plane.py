@@ -220,3 +220,15 @@ def _private_key() -> bytes:
     return rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
+
+
+def define_volcano_kinds(kubeconfig: Path, *, patience: float = 180.0) -> None:
+    """Volcano's definitions on a real API server, once it serves them all."""
+    kubectl = [real_binary("kubectl"), "--kubeconfig", str(kubeconfig)]
+    definitions = Path(real_binary("vc-scheduler")).parent / "volcano-definitions"
+    subprocess.run([*kubectl, "apply", "--server-side", "-f", str(definitions)], check=True, capture_output=True)
+    ends = time.monotonic() + patience
+    wait = ["wait", "--for=condition=Established", "--timeout=60s", "customresourcedefinitions", "--all"]
+    while (done := subprocess.run([*kubectl, *wait], capture_output=True, text=True, check=False)).returncode:
+        assert time.monotonic() < ends, done.stderr
+        time.sleep(0.5)  # kubectl fails over a definition that has no conditions yet

@@ -26,8 +26,8 @@ from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.worlds import Remote
 from fairlead.testing.builders import node
 from tests.kube.contenders import create, make_namespace
-from tests.kube.control_plane import ControlPlane, real_binary
-from tests.kube.volcano_runner import define_volcano_kinds, served
+from tests.kube.control_plane import ControlPlane, define_volcano_kinds, real_binary
+from tests.kube.volcano_runner import served
 from tests.support.job_cases import GONE, Case, Doc
 
 CONTROLLERS, SCHEDULER, KUBELET = "controllers", "scheduler", "kubelet"
@@ -89,7 +89,7 @@ def at_work(team: Team, plane: ControlPlane) -> Iterator[None]:
 @asynccontextmanager
 async def furnished(plane: ControlPlane, nodes: int = 4) -> AsyncIterator[KubeApi]:
     """Volcano's kinds, queues, simulated nodes, a kubelet and the garbage collector."""
-    await asyncio.to_thread(define_volcano_kinds, plane)
+    await asyncio.to_thread(define_volcano_kinds, plane.kubeconfig)
     await asyncio.to_thread(plane.start_controllers, "--controllers=garbagecollector")
     api = KubeApi(load_kubeconfig(plane.kubeconfig))
     hands = KubeApi(load_kubeconfig(plane.kubeconfig_of(KUBELET)))

@@ -23,7 +23,7 @@ from fairlead.testing.serving import Served
 from tests.e2e.kubectl_suite import Kubectl
 from tests.e2e.scheduler_process import GANG_GATES
 from tests.kube import every_kind
-from tests.kube.control_plane import ControlPlane, real_binary
+from tests.kube.control_plane import ControlPlane, define_volcano_kinds, real_binary
 from tests.kube.gang_contenders import NEXT_GATES
 
 pytestmark = pytest.mark.kube
@@ -48,10 +48,7 @@ def real_server(directory: Path, groups: str) -> Iterator[Path]:
     plane = ControlPlane(directory, gates=gates, runtime_config=served, suffix=suffix)
     try:
         plane.start()
-        definitions = Path(real_binary("vc-scheduler")).parent / "volcano-definitions"
-        kubectl = Kubectl(real_binary("kubectl"), plane.kubeconfig, "default")
-        kubectl("apply", "--server-side", "-f", str(definitions))
-        kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+        define_volcano_kinds(plane.kubeconfig)
         yield plane.kubeconfig
     finally:
         plane.stop()

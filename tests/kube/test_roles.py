@@ -21,13 +21,13 @@ from fairlead.model.kinds import Kind
 from tests.e2e.scheduler_process import GANG_GATES
 from tests.kube.audited import Lab, fairlead, laboratory, refused, used_rights
 from tests.kube.contenders import node_document, pod_document
-from tests.kube.control_plane import ControlPlane, free_port, real_binary
+from tests.kube.control_plane import ControlPlane, define_volcano_kinds, free_port
 from tests.scenario.test_resource_claims import claim, device_class, devices, gpus
 from tests.scenario.test_resource_claims import pod as claiming_pod
 
 pytestmark = pytest.mark.kube
 
-OURS, LESSER = "fairlead", "lesser"
+OURS, LESSER, READER = "fairlead", "lesser", "reader"
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -52,13 +52,6 @@ def ours(document: dict[str, Any], *, scheduler: str = OURS, **spec: Any) -> dic
 
 def has_node(doc: dict[str, Any]) -> bool:
     return bool(doc["spec"].get("nodeName"))
-
-
-def installed_definitions(lab: Lab) -> None:
-    """Volcano's kinds as they ship."""
-    definitions = Path(real_binary("vc-scheduler")).parent / "volcano-definitions"
-    lab.kubectl("apply", "--server-side", "-f", str(definitions))
-    lab.kubectl("wait", "--for=condition=Established", "--timeout=180s", "customresourcedefinitions", "--all")
 
 
 async def pods_are_placed_refused_and_preempted(lab: Lab) -> None:
@@ -184,7 +177,7 @@ async def test_a_second_scheduler_uses_all_that_it_may_and_nothing_else(tmp_path
     config, port = tmp_path / "scheduler.yaml", free_port()
     config.write_text(CONFIG)
     async with laboratory(plane) as lab:
-        await asyncio.to_thread(installed_definitions, lab)
+        await asyncio.to_thread(define_volcano_kinds, lab.plane.kubeconfig)
         await lab.define(k.X_POD_GROUP)
         granted = await lab.bind_roles("second", OURS, lease=("default", "fairlead"))
         flags = ("--bind-address", "0.0.0.0", "--secure-port", str(port), "--feature-gates", GANG_GATES)
@@ -199,3 +192,23 @@ async def test_a_second_scheduler_uses_all_that_it_may_and_nothing_else(tmp_path
         assert "this account may do all that is needed" in log.read_text()
         await only_binders_may_allocate(lab)
         assert used_rights(plane, OURS) | CHECKED_WITHIN == granted
+
+
+async def test_a_reader_uses_all_that_it_may_and_writes_nothing(tmp_path: Path) -> None:
+    """`snapshot save` and `record` read everything that the commands that only look read."""
+    plane = ControlPlane(
+        tmp_path, gates=GANG_GATES, runtime_config="scheduling.k8s.io/v1alpha2=true", accounts=(READER,), audited=True
+    )
+    async with laboratory(plane) as lab:
+        await asyncio.to_thread(define_volcano_kinds, lab.plane.kubeconfig)
+        await lab.define(k.X_POD_GROUP)
+        granted = await lab.bind_roles("reader", READER, lease=("default", "fairlead"))
+        assert {verb for _, _, verb in granted} == {"list", "watch"}
+        with (
+            fairlead(lab, READER, "snapshot", "save", str(tmp_path / "cluster.yaml")),
+            fairlead(lab, READER, "record", str(tmp_path / "decisions")),
+        ):
+            await lab.until_used(READER, *(right for right in granted if right[2] == "list"))
+            await asyncio.sleep(3)  # watches follow the lists, and the log has them when they end
+        assert refused(plane, READER) == set()
+        assert used_rights(plane, READER) == granted

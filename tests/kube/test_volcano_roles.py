@@ -14,12 +14,11 @@ from fairlead.model.kinds import Kind
 from tests.e2e.scheduler_process import GANG_GATES
 from tests.kube.audited import Lab, fairlead, laboratory, refused, used_rights
 from tests.kube.contenders import node_document, pod_document
-from tests.kube.control_plane import ControlPlane, free_port
+from tests.kube.control_plane import ControlPlane, define_volcano_kinds, free_port
 from tests.kube.test_roles import (
     CHECKED_WITHIN,
     devices_are_given,
     has_node,
-    installed_definitions,
     ours,
     the_port_asks,
     volumes_are_chosen,
@@ -27,7 +26,7 @@ from tests.kube.test_roles import (
 
 pytestmark = pytest.mark.kube
 
-VOLCANO = "volcano"
+VOLCANO, CONTROLLERS = "volcano", "controllers"
 
 CONF = """\
 actions: "enqueue, allocate, backfill, preempt"
@@ -100,7 +99,7 @@ async def gates_open_and_layouts_go(lab: Lab) -> None:
     await lab.until_used(VOLCANO, ("nodeinfo.volcano.sh", "numatopologies", "delete"))
 
 
-async def jobs_run_and_are_cleared_away(lab: Lab) -> None:
+async def jobs_run_and_are_cleared_away(lab: Lab, account: str = VOLCANO) -> None:
     claim = {
         "mountPath": "/data",
         "volumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
@@ -110,12 +109,12 @@ async def jobs_run_and_are_cleared_away(lab: Lab) -> None:
     await lab.until(k.VC_POD_GROUP, (await group_of(lab, "train")), lambda doc: True)
     resized = batch_job("train", 3)["spec"]["tasks"]
     await lab.patch(k.VC_JOB, "train", {"spec": {"tasks": resized, "minAvailable": 2}})
-    await lab.until_used(VOLCANO, ("", "configmaps", "patch"), ("", "pods", "create"))
+    await lab.until_used(account, ("", "configmaps", "patch"), ("", "pods", "create"))
     await command(lab, k.VC_JOB, "train", "AbortJob")
-    await lab.until_used(VOLCANO, ("", "secrets", "delete"), ("bus.volcano.sh", "commands", "delete"))
+    await lab.until_used(account, ("", "secrets", "delete"), ("bus.volcano.sh", "commands", "delete"))
     await lab.make(k.VC_JOB, batch_job("short", ttlSecondsAfterFinished=0))
     await finish(lab, "short-w-0")
-    await lab.until_used(VOLCANO, ("batch.volcano.sh", "jobs", "delete"))
+    await lab.until_used(account, ("batch.volcano.sh", "jobs", "delete"))
 
 
 async def group_of(lab: Lab, job: str) -> str:
@@ -123,7 +122,7 @@ async def group_of(lab: Lab, job: str) -> str:
     return f"{job}-{found['metadata']['uid']}"
 
 
-async def flows_and_timetables_make_jobs(lab: Lab) -> None:
+async def flows_and_timetables_make_jobs(lab: Lab, account: str = VOLCANO) -> None:
     await lab.make(k.VC_JOB_TEMPLATE, {"metadata": {"name": "step"}, "spec": batch_job("step")["spec"]})
     flow = {"flows": [{"name": "step"}], "jobRetainPolicy": "delete"}
     await lab.make(k.VC_JOB_FLOW, {"metadata": {"name": "flow"}, "spec": flow})
@@ -136,7 +135,7 @@ async def flows_and_timetables_make_jobs(lab: Lab) -> None:
     await lab.until(k.VC_QUEUE, "closing", lambda doc: doc["status"]["state"] == "Closed")
     wanted = [("flow.volcano.sh", "jobtemplates/status"), ("flow.volcano.sh", "jobflows/status")]
     wanted += [("batch.volcano.sh", "cronjobs/status")]
-    await lab.until_used(VOLCANO, *((group, resource, "patch") for group, resource in wanted))
+    await lab.until_used(account, *((group, resource, "patch") for group, resource in wanted))
 
 
 async def nodes_are_described_and_divided(lab: Lab) -> None:
@@ -169,7 +168,7 @@ async def test_in_volcanos_place_all_that_is_granted_is_used(tmp_path: Path) -> 
     conf, port = tmp_path / "volcano-scheduler.conf", free_port()
     conf.write_text(CONF)
     async with laboratory(plane) as lab:
-        await asyncio.to_thread(installed_definitions, lab)
+        await asyncio.to_thread(define_volcano_kinds, lab.plane.kubeconfig)
         await lab.define(k.X_POD_GROUP)
         granted = await lab.bind_roles("volcano", VOLCANO, lease=("default", "fairlead"))
         flags = (
@@ -191,3 +190,40 @@ async def test_in_volcanos_place_all_that_is_granted_is_used(tmp_path: Path) -> 
         assert refused(plane, VOLCANO) == set()
         assert "this account may do all that is needed" in log.read_text()
         assert used_rights(plane, VOLCANO) | CHECKED_WITHIN == granted
+
+
+async def test_active_replicas_use_all_that_is_granted_and_controllers_beside_them_no_more(tmp_path: Path) -> None:
+    """The way `shards`, with a NodeShard, and `fairlead controllers` in a process beside it, each with roles of its
+    own. What the controllers are granted is compared right by right where they run with the scheduler."""
+    plane = ControlPlane(
+        tmp_path, gates=GANG_GATES, runtime_config="scheduling.k8s.io/v1alpha2=true", accounts=(VOLCANO, CONTROLLERS),
+        audited=True,
+    )  # fmt: skip
+    conf, port = tmp_path / "volcano-scheduler.conf", free_port()
+    conf.write_text(CONF)
+    async with laboratory(plane) as lab:
+        await asyncio.to_thread(define_volcano_kinds, lab.plane.kubeconfig)
+        await lab.define(k.X_POD_GROUP)
+        granted = await lab.bind_roles("shards", VOLCANO, lease=("default", "fairlead"))
+        also = await lab.bind_roles("controllers", CONTROLLERS, lease=("default", "vc-controller-manager"))
+        own = {"nodesDesired": ["n0", "n1", "n2"]}
+        await lab.make(k.VC_NODE_SHARD, {"metadata": {"name": "ours"}, "spec": own})
+        flags = (
+            "--volcano-only", "--volcano-conf", str(conf), "--schedule-period", "200ms", "--leader-elect=false",
+            "--feature-gates", "SchedulingGatesQueueAdmission=true", "--bind-address", "0.0.0.0",
+            "--secure-port", str(port), "--kube-api-qps=-1", "--scheduler-sharding-mode", "soft",
+            "--scheduler-sharding-name", "ours",
+        )  # fmt: skip
+        controllers = ("controllers", "--leader-elect-resource-namespace", "default", "-v")
+        with fairlead(lab, VOLCANO, "scheduler", *flags) as log, fairlead(lab, CONTROLLERS, *controllers) as other:
+            await batch_work_is_placed_and_preempted(lab)
+            await gates_open_and_layouts_go(lab)
+            await jobs_run_and_are_cleared_away(lab, CONTROLLERS)
+            await flows_and_timetables_make_jobs(lab, CONTROLLERS)
+            await volumes_are_chosen(lab, VOLCANO)
+            await devices_are_given(lab, VOLCANO)
+            await the_port_asks(lab, port, VOLCANO)
+        assert (refused(plane, VOLCANO), refused(plane, CONTROLLERS)) == (set(), set())
+        assert "this account may do all that is needed" in log.read_text()
+        assert used_rights(plane, VOLCANO) | CHECKED_WITHIN == granted
+        assert used_rights(plane, CONTROLLERS) <= also, other.read_text()[-2000:]

@@ -28,7 +28,7 @@ from fairlead.errors import FairleadError, NotFound
 from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import NODE, POD, PRIORITY_CLASS, VC_POD_GROUP, VC_QUEUE, Kind
 from tests.kube.contenders import clear, create, make_namespace, node_document, pod_document
-from tests.kube.control_plane import ControlPlane, real_binary
+from tests.kube.control_plane import ControlPlane, define_volcano_kinds, real_binary
 from tests.kube.volcano_chance import priority_classes
 from tests.kube.volcano_stories import GROUP, Doc, Story, StoryQueue
 
@@ -248,15 +248,5 @@ def prepare(plane: ControlPlane) -> None:
     """A control plane with Volcano's kinds and all that stories have in common."""
     plane.directory.mkdir()
     plane.start()
-    define_volcano_kinds(plane)
+    define_volcano_kinds(plane.kubeconfig)
     asyncio.run(_furnish(plane.kubeconfig))
-
-
-def define_volcano_kinds(plane: ControlPlane) -> None:
-    definitions = Path(real_binary("vc-scheduler")).parent / "volcano-definitions"
-    for words in (
-        ["apply", "--server-side", "-f", str(definitions)],
-        ["wait", "--for=condition=Established", "--timeout=180s", "customresourcedefinitions", "--all"],
-    ):
-        kubectl = [real_binary("kubectl"), "--kubeconfig", str(plane.kubeconfig), *words]
-        subprocess.run(kubectl, check=True, capture_output=True)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fairlead.api.client.retry import RetryDelays
 from fairlead.errors import Unreachable
 from fairlead.runtime.questions import Answer, AnyController, Questions
+from fairlead.runtime.reporting import OncePerMinute
 from fairlead.runtime.write_queue import WriteFigures, sum_of
 
 if TYPE_CHECKING:
@@ -174,6 +175,7 @@ class _Driver:
         self._turning: asyncio.Future[_Outcome] | None = None
         self._failures = 0
         self._untold: set[str] = set()
+        self._said = OncePerMinute()
         self._rng = random.Random(self.name)
         self._following: Following
         self._followed = 0
@@ -267,10 +269,21 @@ class _Driver:
 
     def _turn(self, changes: Sequence[Change], replies: Sequence[Reply]) -> _Outcome:
         """Step and ask for the next wake-up, both in the worker thread, so that a controller is used by one thread."""
-        writes = self.controller.step(self._clock.now(), changes, replies)
+        now = self._clock.now()
+        writes = self.controller.step(now, changes, replies)
+        self._tell_troubles(now)
         if self._on_turn is not None:
             self._tell(self._on_turn, self.controller)
         return writes, self.controller.wake_at()
+
+    def _tell_troubles(self, now: float) -> None:
+        """Log what went wrong for single objects in the step of that time, for controllers that remember it."""
+        for trouble in [*getattr(self.controller, "errors", ())]:
+            if trouble.at == now:
+                where = "/".join(map(str, trouble.key)) if isinstance(trouble.key, tuple) else trouble.key
+                cause = (trouble.controller, trouble.message)
+                self._said.say(cause, logging.WARNING, "%s failed over %s and tries again: %s", trouble.controller,
+                               where, trouble.message)  # fmt: skip
 
     def _tell(self, listener: Callable[[_Told], None], told: _Told) -> None:
         """Call somebody who watches the steps. If that fails, the writes of the step are sent all the same."""

@@ -16,6 +16,7 @@ import pytest
 
 from fairlead.api.port import EVERYTHING, Page, Query
 from fairlead.api.store.store import Store, StoreApi
+from fairlead.controllers.workqueue import Reconciler
 from fairlead.errors import ApiError, NotFound
 from fairlead.model.flow import Change, Doc, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import CONFIG_MAP, NAMESPACE, Kind
@@ -320,6 +321,31 @@ async def test_telemetry_that_fails_costs_no_write_and_is_said_once(
     assert [reply.error for reply in heard.things] == [None]
     assert [record.message for record in caplog.records] == [
         "what a step of actor did could not be told; this is said once"
+    ]
+
+
+async def test_what_fails_for_one_object_is_told_once_a_minute(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    class Stumbling(Reconciler[str]):
+        name = "stumbling"
+        watches = (Watch(CONFIG_MAP),)
+
+        def observe(self, change: Change) -> None:
+            self.queue.add(change.doc["metadata"]["name"])
+
+        def visit(self, key: str, now: float) -> list[Write]:
+            raise KeyError("spec")
+
+    controller = Stumbling(store)
+    store.perform(create("a"))
+    runtime = LiveRuntime(Embedded(store), [controller])
+    task = asyncio.ensure_future(runtime.run_until_stopped())
+    async with asyncio.timeout(60):
+        while len(controller.errors) < 3:  # noqa: ASYNC110 (set on another thread)
+            await asyncio.sleep(0.01)
+    runtime.stop()
+    await task
+    assert [record.message for record in caplog.records] == [
+        "stumbling failed over a and tries again: KeyError: 'spec'"
     ]
 
 

@@ -36,7 +36,9 @@ class PodGroups(Reconciler[Key]):
     """`scheduler_names` are those that work in Volcano's manner."""
 
     name = "volcano-podgroup-controller"
-    watches: Sequence[Watch] = (Watch(POD), Watch(VC_POD_GROUP), Watch(REPLICA_SET), Watch(STATEFUL_SET))
+    watches: Sequence[Watch] = (
+        Watch(POD), Watch(VC_POD_GROUP), Watch(REPLICA_SET), Watch(STATEFUL_SET), Watch(NAMESPACE),
+    )  # fmt: skip
 
     def __init__(self, view: DocView, *, scheduler_names: Sequence[str] = ("volcano",), inherits: bool = True) -> None:
         super().__init__(view)
@@ -57,7 +59,7 @@ class PodGroups(Reconciler[Key]):
         elif change.kind is VC_POD_GROUP:
             if namespaced_name(doc) in self._without or namespaced_name(doc) in self._scaled_down:
                 self.queue.add(namespaced_name(doc))
-        else:
+        elif change.kind is not NAMESPACE:  # those are looked up when a group is made
             self._observe_owner(doc, gone=gone)
 
     def _observe_pod(self, pod: Doc, *, gone: bool) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
+import time
 from typing import Any
 
+from fairlead.api.store.store import Store, StoreApi
+from fairlead.controllers.housekeeping import housekeepers
 from fairlead.controllers.volcano.podgroups import GROUP_ANNOTATION, MINIMUM_ANNOTATION, QUEUE_ANNOTATION
 from fairlead.model import kinds
-from fairlead.model.flow import Doc
+from fairlead.model.flow import Doc, Verb, Write
+from fairlead.runtime.live import LiveRuntime
+from fairlead.runtime.worlds import Remote
 from fairlead.testing.builders import PodBuilder, deployment, namespace, node, pod, priority_class
 from fairlead.testing.harness import Harness
 
@@ -156,3 +163,21 @@ def test_a_pod_that_goes_before_its_group_is_made_leaves_nothing() -> None:
     world.delete(kinds.POD, "p")
     world.run(60)
     assert not world.list(kinds.VC_POD_GROUP)
+
+
+async def test_what_the_controller_reads_on_a_remote_cluster_is_what_it_watches() -> None:
+    """A mirror has only the kinds that somebody watches; alone in its process nobody else does."""
+    store = Store(clock=time.time, rng=random.Random(1))
+    pod_ = plain("p", cpu="1").doc()
+    store.perform(Write(Verb.CREATE, kinds.POD, "default", "p", pod_))
+    world = Remote(StoreApi(store))
+    runtime = LiveRuntime(world, housekeepers(world.view, names=["volcano-podgroup-controller"]))
+    running = asyncio.ensure_future(runtime.run_until_stopped())
+    async with asyncio.timeout(60):
+        while not any(GROUP_ANNOTATION in (one["metadata"].get("annotations") or {}) for one in store.list(kinds.POD)):
+            assert not running.done()
+            await asyncio.sleep(0.02)
+    runtime.stop()
+    await running
+    (group,) = store.list(kinds.VC_POD_GROUP)
+    assert group["spec"]["queue"] == "default"
