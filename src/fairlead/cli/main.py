@@ -47,6 +47,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "fairlead.cli.what_if.simulate:simulate_command",
         "Say whether objects would run, where, and whom they would cost.",
     ),
+    "capacity": CommandEntry(
+        "fairlead.cli.what_if.capacity:capacity_group", "Say how much still fits, which nodes to add, which can go."
+    ),
     "status": CommandEntry(
         "fairlead.cli.status.command:status_command",
         "Show how a running scheduler is doing.",

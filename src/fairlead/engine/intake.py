@@ -159,6 +159,12 @@ class Intake:
 
     # ---- nodes and the rest ----
 
+    def take_node(self, happened: Happened, node: Node, now: float) -> None:
+        """A change of a node that is compiled already; see `take_pod`."""
+        applied = self._cluster.apply_node(happened, node)
+        if applied is not None:
+            self._node(applied, now)
+
     def _node(self, applied: AppliedChange, now: float) -> None:
         old, new = applied.old, applied.new
         if old is None:

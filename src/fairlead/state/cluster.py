@@ -157,7 +157,7 @@ class Cluster:
             if change.kind is kinds.POD:
                 return self._apply_pod(change)
             if change.kind is kinds.NODE:
-                return self._apply_node(change)
+                return self.apply_node(change.happened, compile_node(change.doc))
             if change.kind is kinds.KOORD_RESERVATION:
                 return self._apply_reservation(change)
             return self._apply_other(change)
@@ -165,18 +165,18 @@ class Cluster:
             self.refused.append(str(error))
             return None
 
-    def _apply_node(self, change: Change) -> AppliedChange | None:
-        node = compile_node(change.doc)
+    def apply_node(self, happened: Happened, node: Node) -> AppliedChange | None:
+        """Take in a change of a node that is compiled already."""
         row = self.table.row_of.get(node.name)
         old = self.table.nodes[row] if row is not None else None
-        if change.happened is Happened.DELETED:
+        if happened is Happened.DELETED:
             if row is None:
                 return None
             self.table.drop(node.name)
             self._node_changed(row)
-            return AppliedChange(change.kind, old, None)
+            return AppliedChange(kinds.NODE, old, None)
         self._node_changed(self.table.put(node))
-        return AppliedChange(change.kind, old, node)
+        return AppliedChange(kinds.NODE, old, node)
 
     def _node_changed(self, row: int) -> None:
         for index in self._indexes.values():

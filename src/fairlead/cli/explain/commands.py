@@ -95,6 +95,7 @@ def _asking(command: Callable[..., None]) -> Callable[..., None]:
 @explain_group.command("pod")
 @_asking
 @click.option("--nodes", "limit", type=int, default=5, show_default=True, help="How many nodes to name per reason.")
+@click.option("--changes", is_flag=True, help="Also say which least changes would let it run; each is tried.")
 def pod_command(
     name: str,
     namespace: str,
@@ -104,6 +105,7 @@ def pod_command(
     server: str | None,
     token_file: Path | None,
     limit: int,
+    changes: bool,
 ) -> None:
     """Explain where the pod NAME is, or why it is nowhere yet.
 
@@ -112,6 +114,11 @@ def pod_command(
     """
     connections, own_namespace = _connections(kubeconfig, context, server, token_file)
     document = asyncio.run(ask(connections, namespace or own_namespace, name))
+    if changes and document["verdict"] not in PLACED:
+        from fairlead.cli.what_if.waiting import changes_for_pod
+
+        whom = (kubeconfig, context, server, token_file)
+        document["changes"] = changes_for_pod(whom, namespace or own_namespace, name)
     _answer(document, output, lambda console: _show_pod(console, document, limit))
 
 
@@ -219,8 +226,10 @@ def _answer(document: dict[str, Any], output: str, show: Callable[[Console], Non
 
 def _show_pod(console: Console, document: dict[str, Any], limit: int) -> None:
     from fairlead.cli.explain.pod_text import show
+    from fairlead.cli.what_if.text import show_changes
 
     show(console, document, limit=limit)
+    show_changes(console, document)
 
 
 def _show_group(console: Console, document: dict[str, Any]) -> None:

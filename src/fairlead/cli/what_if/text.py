@@ -60,3 +60,35 @@ def show_changes(console: Console, answer: dict[str, Any]) -> None:
         console.print(f"  {change['says']}", markup=False)
         if "command" in change:
             console.print(f"    {change['command']}", markup=False)
+
+
+def show_fit(console: Console, answer: dict[str, Any]) -> None:
+    for one in answer.get("items", (answer,)):
+        more = "at least " if one["more"] else ""
+        console.print(f"{one['file']}: {more}{one['fits']} more fit (state of {one['at']})", markup=False)
+        if "ideal" in one and not one["more"]:
+            scattered = f"{one['fragmentation']:.0%} of it cannot be used"
+            console.print(f"  the free room of all nodes together would hold {one['ideal']}: {scattered}")
+        if "message" in one:
+            console.print(f"  the next would wait: {one['message']}", markup=False)
+
+
+def show_need(console: Console, answer: dict[str, Any]) -> None:
+    if answer["runs"]:
+        console.print("no node: it runs now")
+    elif not answer["shapes"]:
+        console.print("more nodes of the shapes that are there would not help")
+    for one in answer["shapes"]:
+        console.print(
+            f"{one['nodes']} node{'s'[: one['nodes'] != 1]} like {one['like']} ({one['offers']})", markup=False
+        )
+
+
+def show_drain(console: Console, answer: dict[str, Any]) -> None:
+    for name in answer["unknown"]:
+        console.print(f"{name}: there is no such node", markup=False)
+    for one in answer["nodes"]:
+        console.print(f"{one['name']}: {'can go' if one['canGo'] else 'cannot go'}, {len(one['pods'])} pods")
+        for pod in one["pods"][:_NAMED]:
+            where = f"would go to {pod['node']}" if "node" in pod else pod["message"]
+            console.print(f"  {pod['namespace']}/{pod['name']}: {where}", markup=False)

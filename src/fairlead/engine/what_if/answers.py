@@ -1,14 +1,20 @@
 """answer: one question as a document in, its answer as a document out. Whatever carries questions calls this.
 
     {"kind": "SimulateQuestion", "objects": [...], "replaces": [uid, ...], "changes": true}
+    {"kind": "FitQuestion", "objects": [...], "most": 1000}
+    {"kind": "NeedQuestion", "objects": [...]}
+    {"kind": "DrainQuestion", "nodes": [name, ...]}
 
 Wrong questions raise BadRequest. The scheduler that is given is changed by the question, so it must be a copy.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fairlead.engine.what_if.capacity import MOST, drain, fit, need
+from fairlead.engine.what_if.least_change import least_changes
 from fairlead.engine.what_if.simulate import Branch, simulate
 from fairlead.engine.what_if.workload import Workload
 from fairlead.errors import BadRequest
@@ -21,8 +27,15 @@ if TYPE_CHECKING:
 def answer(scheduler: Scheduler, question: Doc, branch: Branch | None = None) -> Doc:
     """The answer of a copy of a scheduler. `branch` calls functions in further copies of it."""
     kind = question.get("kind")
+    now = float(question.get("now") or 0.0)
     if kind == "SimulateQuestion":
-        return _simulate(scheduler, question, branch)
+        return _simulate(scheduler, question, branch, now)
+    if kind == "FitQuestion":
+        return fit(scheduler, workload_of(question), now, int(question.get("most") or MOST))
+    if branch is not None and kind == "NeedQuestion":
+        return need(scheduler, workload_of(question), branch, now)
+    if branch is not None and kind == "DrainQuestion":
+        return drain(scheduler, list(map(str, question.get("nodes") or ())), branch, now)
     raise BadRequest(f"there is no question {kind!r}")
 
 
@@ -36,6 +49,14 @@ def workload_of(question: Doc) -> Workload:
     return workload
 
 
-def _simulate(scheduler: Scheduler, question: Doc, branch: Branch | None) -> Doc:
-    workload, now = workload_of(question), float(question.get("now") or 0.0)
-    return simulate(scheduler, workload, branch, now=now).to_document()
+def _simulate(scheduler: Scheduler, question: Doc, branch: Branch | None, now: float) -> Doc:
+    workload = workload_of(question)
+    if branch is None or not question.get("changes"):
+        return simulate(scheduler, workload, branch, now=now).to_document()
+    forecast = branch(lambda: simulate(scheduler, workload, branch, now=now))
+    if not forecast.runs:
+        message = " ".join({pod.message for pod in forecast.pods})
+        changes = least_changes(scheduler, workload, message, branch, now)
+        forecast = replace(forecast, changes=tuple(changes))
+    document: Doc = forecast.to_document()
+    return document

@@ -23,6 +23,7 @@ from fairlead.state.cluster import PodPlace
 if TYPE_CHECKING:
     from fairlead.engine.scheduler import Scheduler
     from fairlead.model.kinds import Kind
+    from fairlead.model.node import Node
     from fairlead.model.pod import Pod
 
 HORIZON = 120.0
@@ -139,18 +140,24 @@ class Trial:
             node = body["target"]["name"]
             self._take(Happened.MODIFIED, replace(pod, node_name=node, phase="Running", start_time=self.now))
         elif write.verb is Verb.DELETE or write.subresource == "eviction":
-            self._delete(pod)
+            self.delete(pod, again=pod.owner is not None and pod.owner.kind != "Node")
         elif write.verb is Verb.PATCH:
             changed = _patched(pod, body)
             if changed is not pod:
                 self._take(Happened.MODIFIED, changed)
 
-    def _delete(self, pod: Pod) -> None:
+    def take_node(self, happened: Happened, node: Node) -> None:
+        """Add, change or remove a node, given as a compiled record."""
+        self.scheduler.intake.take_node(happened, node, self.now)
+        self._moved()
+
+    def delete(self, pod: Pod, *, again: bool) -> None:
+        """Delete a pod; `again` if its controller makes another in its place."""
         pod_state = self.scheduler.cluster.pods[pod.uid]
         victim = Victim(pod, pod.node_name or self.scheduler.cluster.table.name(pod_state.row), self.now)
         self.victims.append(victim)
         self._take(Happened.DELETED, pod)
-        if pod.owner is not None and pod.owner.kind != "Node":
+        if again:
             heir = replace(
                 pod, uid=f"{pod.uid}+", name=f"{pod.name}+", key=f"{pod.key}+", node_name="", nominated_node="",
                 phase="Pending", start_time=None, deletion_time=None, created=self.now, disruption_target=False,
@@ -160,9 +167,11 @@ class Trial:
             self._take(Happened.ADDED, heir)
 
     def _take(self, happened: Happened, pod: Pod) -> None:
-        scheduler = self.scheduler
-        scheduler.intake.take_pod(happened, pod, self.now)
-        for driver in scheduler.drivers:
+        self.scheduler.intake.take_pod(happened, pod, self.now)
+        self._moved()
+
+    def _moved(self) -> None:
+        for driver in self.scheduler.drivers:
             driver.noticed(self.now)
         self._moved_at = self.now
 

@@ -1,0 +1,220 @@
+"""Edits: one change of a workload or of the cluster that might let it run, not yet tried.
+
+Each edit is made from what refused the workload: fewer pods, a smaller request of what is short, one selector, taint or
+rule of placement less, another queue, more of a queue, a group that need not be close together. An edit is a function
+of the Workload; whether it helps is found out by trying (least_change.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from fairlead.model.quantity import format_quantity, parse_quantity, to_units
+
+if TYPE_CHECKING:
+    from fairlead.engine.what_if.workload import Workload
+    from fairlead.model.flow import Doc
+    from fairlead.state.cluster import Cluster
+
+_GROUP_KINDS = ("PodGroup",)
+_DIALECTS = {
+    "deployment": "strategic", "statefulset": "strategic", "daemonset": "strategic", "replicaset": "strategic",
+    "podgroup": "merge",
+}  # fmt: skip
+"""How `kubectl patch` changes each kind that may be changed in place."""
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """`says` is for people. `patch` is what to change in `target` (kind/name), `command` how, if it may be
+    changed in place."""
+
+    kind: str
+    cost: int
+    says: str
+    workload: Workload
+    target: str = ""
+    patch: Doc | None = None
+    command: str = ""
+
+    def to_document(self) -> Doc:
+        doc: Doc = {"kind": self.kind, "cost": self.cost, "says": self.says}
+        if self.target:
+            doc["target"] = self.target
+        if self.patch is not None:
+            doc["patch"] = self.patch
+        command = self.command or self._patch_command()
+        return doc | ({"command": command} if command else {})
+
+    def _patch_command(self) -> str:
+        """A command for what may be changed in place: pods and the templates of Jobs may not, their file may."""
+        kind = self.target.partition("/")[0]
+        dialect = _DIALECTS.get(kind)
+        if self.patch is None or dialect is None:
+            return ""
+        return f"kubectl patch {self.target} --type={dialect} -p '{json.dumps(self.patch, separators=(',', ':'))}'"
+
+
+# ---- what pods ask of nodes ----
+
+
+def easier_pods(workload: Workload, cluster: Cluster) -> Iterator[Edit]:
+    """One demand less in every pod: a selector, a rule of affinity or spreading; or one toleration more."""
+    specs = [pod["spec"] for pod in workload.pods]
+    for key in dict.fromkeys(key for spec in specs for key in spec.get("nodeSelector") or {}):
+        changed = [_less(spec, "nodeSelector", key) for spec in specs]
+        patch: Doc = {"nodeSelector": {key: None}}
+        yield _edit(workload, "selector", 10, f"without the node selector {key}", changed, patch)
+    for part in ("nodeAffinity", "podAffinity", "podAntiAffinity"):
+        if any(((spec.get("affinity") or {}).get(part) or {}).get(_REQUIRED) for spec in specs):
+            changed = [{**spec, "affinity": _less(spec.get("affinity") or {}, part, _REQUIRED)} for spec in specs]
+            patch = {"affinity": {part: {_REQUIRED: None}}}
+            yield _edit(workload, "affinity", 11, f"without the required {part}", changed, patch)
+    if any(one.get("whenUnsatisfiable") == "DoNotSchedule" for spec in specs for one in _spread(spec)):
+        soft = [{**one, "whenUnsatisfiable": "ScheduleAnyway"} for one in _spread(specs[0])]
+        changed = [{**spec, "topologySpreadConstraints": soft} for spec in specs]
+        says = "with topology spread that is only preferred"
+        yield _edit(workload, "spread", 11, says, changed, {"topologySpreadConstraints": soft})
+    yield from _tolerations(workload, specs, cluster)
+
+
+def _tolerations(workload: Workload, specs: Sequence[Doc], cluster: Cluster) -> Iterator[Edit]:
+    taints = {(one.key, one.value, one.effect) for node in cluster.table.nodes if node for one in node.taints}
+    for key, value, effect in sorted(taints):
+        more = {"key": key, "operator": "Equal", "value": value, "effect": effect}
+        known = specs[0].get("tolerations") or []
+        if effect not in ("NoSchedule", "NoExecute") or more in known:
+            continue
+        changed = [{**spec, "tolerations": [*(spec.get("tolerations") or []), more]} for spec in specs]
+        says = f"with a toleration of the taint {key}={value}:{effect}"
+        yield _edit(workload, "toleration", 10, says, changed, {"tolerations": [*known, more]})
+
+
+def _spread(spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return spec.get("topologySpreadConstraints") or ()
+
+
+def _less(spec: Mapping[str, Any], field: str, key: str) -> Doc:
+    return {**spec, field: {name: value for name, value in (spec.get(field) or {}).items() if name != key}}
+
+
+def _edit(workload: Workload, kind: str, cost: int, says: str, specs: Sequence[Doc], patch: Doc) -> Edit:
+    pods = tuple({**pod, "spec": spec} for pod, spec in zip(workload.pods, specs, strict=True))
+    target, wrap = _template_of(workload.pods[0])
+    return Edit(kind, cost, says, replace(workload, pods=pods), target, wrap({"spec": patch}))
+
+
+def _template_of(pod: Doc) -> tuple[str, Callable[[Doc], Doc]]:
+    """Who has the template of a pod, and how a patch of the template is written there. A pod that nobody made is its
+    own."""
+    owners = [one for one in pod["metadata"].get("ownerReferences") or () if one.get("controller")]
+    if not owners:
+        return f"pod/{pod['metadata']['name']}", lambda patch: patch
+    owner = owners[0]
+    kind, name = owner["kind"].lower(), owner["name"]
+    if kind == "replicaset" and (label := (pod["metadata"].get("labels") or {}).get("pod-template-hash")):
+        kind, name = "deployment", name.removesuffix(f"-{label}")
+    if owner["apiVersion"].startswith("batch.volcano.sh/"):
+        kind = "jobs.batch.volcano.sh"
+    return f"{kind}/{name}", lambda patch: {"spec": {"template": patch}}
+
+
+# ---- amounts ----
+
+
+def requests_of(workload: Workload, resource: str) -> int:
+    """The most that one container of a pod asks for, in base units; 0 if none does."""
+    found = [_asked(container, resource) for pod in workload.pods for container in pod["spec"]["containers"]]
+    return max(found, default=0)
+
+
+def _asked(container: Mapping[str, Any], resource: str) -> int:
+    resources = container.get("resources") or {}
+    text = (resources.get("requests") or {}).get(resource) or (resources.get("limits") or {}).get(resource)
+    return to_units(resource, parse_quantity(text)) if text is not None else 0
+
+
+def with_request(workload: Workload, resource: str, amount: int) -> Edit:
+    """Containers that ask for more ask for so much."""
+    text = format_quantity(amount, resource)
+    pods = tuple(
+        {**pod, "spec": {**pod["spec"], "containers": [_asking(one, resource, amount, text) for one in
+                                                       pod["spec"]["containers"]]}}
+        for pod in workload.pods
+    )  # fmt: skip
+    asked = format_quantity(requests_of(workload, resource), resource)
+    target, wrap = _template_of(workload.pods[0])
+    containers = [{"name": one["name"], "resources": one.get("resources") or {}} for one in
+                  pods[0]["spec"]["containers"]]  # fmt: skip
+    return Edit("request", 20, f"with a request of {resource} {text} instead of {asked} in each pod",
+                replace(workload, pods=pods), target, None if target.startswith("pod/") else
+                wrap({"spec": {"containers": containers}}))  # fmt: skip
+
+
+def _asking(container: Doc, resource: str, amount: int, text: str) -> Doc:
+    if _asked(container, resource) <= amount:
+        return container
+    resources = {part: dict(values) for part, values in (container.get("resources") or {}).items()}
+    for part in ("requests", "limits"):
+        if part in resources and resource in resources[part] and (part == "requests" or "." in resource):
+            resources[part][resource] = text
+    return {**container, "resources": resources}
+
+
+def with_pods(workload: Workload, count: int) -> Edit:
+    """Only the first pods, and groups that want no more than those."""
+    objects = tuple(_smaller_group(one, count) for one in workload.objects)
+    target, _ = _template_of(workload.pods[0])
+    kind = target.partition("/")[0]
+    command = ""
+    if kind in ("deployment", "statefulset", "replicaset"):
+        command = f"kubectl scale {target} --replicas={count}"
+    patch = {"spec": {"parallelism": count, "completions": count}} if kind == "job" else None
+    says = f"with {count} instead of {len(workload.pods)} pods"
+    made = replace(workload, objects=objects, pods=workload.pods[:count])
+    return Edit("replicas", 20, says, made, target, patch, command)
+
+
+def _smaller_group(document: Doc, count: int) -> Doc:
+    if document["kind"] not in _GROUP_KINDS:
+        return document
+    spec = dict(document.get("spec") or {})
+    if spec.get("minMember", 0) > count:
+        spec["minMember"] = count
+        spec.pop("minResources", None)
+        spec.pop("minTaskMember", None)
+    gang = (spec.get("schedulingPolicy") or {}).get("gang")
+    if gang and gang.get("minCount", 0) > count:
+        spec["schedulingPolicy"] = {**spec["schedulingPolicy"], "gang": {**gang, "minCount": count}}
+    return {**document, "spec": spec}
+
+
+# ---- groups and queues ----
+
+
+def easier_groups(workload: Workload, cluster_queues: Sequence[str]) -> Iterator[Edit]:
+    """Groups that need not be close together, or that are in another queue."""
+    for number, one in enumerate(workload.objects):
+        if one["kind"] not in _GROUP_KINDS:
+            continue
+        spec, target = one.get("spec") or {}, f"podgroup/{one['metadata']['name']}"
+        for field in ("networkTopology", "schedulingConstraints"):
+            if spec.get(field):
+                loose = {**one, "spec": {name: value for name, value in spec.items() if name != field}}
+                yield Edit("closeness", 30, "if the pods need not be close together", _with(workload, number, loose),
+                           target, {"spec": {field: None}})  # fmt: skip
+        if one["apiVersion"].startswith("scheduling.volcano.sh/"):
+            for queue in cluster_queues:
+                if queue not in (spec.get("queue") or "default", "root"):
+                    moved = {**one, "spec": {**spec, "queue": queue}}
+                    yield Edit("queue", 25, f"in the queue {queue}", _with(workload, number, moved), target,
+                               {"spec": {"queue": queue}})  # fmt: skip
+
+
+def _with(workload: Workload, number: int, document: Doc) -> Workload:
+    objects = (*workload.objects[:number], document, *workload.objects[number + 1 :])
+    return replace(workload, objects=objects)
