@@ -52,6 +52,13 @@ BUILT_IN: Mapping[str, str] = {
     "GangScheduling": "fairlead.config.factories:gang_scheduling",
     "TopologyPlacementGenerator": "fairlead.plugins.hypernodes:TopologyPlacementGenerator",
     "PodGroupPodsCount": "fairlead.plugins.hypernodes:PodGroupPodsCount",
+    "Open-Gpu-Share": "fairlead.config.gpu_share:open_gpu_share",
+    "FGDScore": "fairlead.config.gpu_share:fgd_score",
+    "ScarcityScore": "fairlead.config.gpu_share:scarcity_score",
+    "BestFitScore": "fairlead.plugins.gpu_share.packing:BestFitScore",
+    "DotProductScore": "fairlead.plugins.gpu_share.packing:DotProductScore",
+    "GpuPackingScore": "fairlead.plugins.gpu_share.packing:GpuPackingScore",
+    "GpuClusteringScore": "fairlead.plugins.gpu_share.packing:GpuClusteringScore",
     **{name: f"fairlead.config.koordinator.factories:{factory}" for name, factory in KOORDINATOR_FACTORIES.items()},
 }
 

@@ -12,11 +12,12 @@ from fairlead.engine.cycle.attempt import Committed, attempt
 from fairlead.engine.cycle.placement import Search
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
-from fairlead.lab.fragmentation.policies import FGD_CPU_FIT, POLICY_NAMES, policy_profile
+from fairlead.lab.fragmentation.policies import POLICY_NAMES, SCARCITY, policy_profile
 from fairlead.lab.fragmentation.run import FirstOfEquals
 from fairlead.lab.fragmentation.trace import TraceNode, TracePod, arrivals
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
+from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.gpu_share.fgd import FgdScore
 from fairlead.plugins.gpu_share.fragmentation import FragmentationMeasure, TypicalPod, typical_pods
 from fairlead.state.cluster import Cluster
@@ -54,8 +55,8 @@ class GpuCluster:
         document = TracePod("p", cpu, 1, gpu).document(self.count)
         document["metadata"]["annotations"].update(annotations or {})
         pod = self.add(kinds.POD, document)
-        cycle = Cycle(pod=pod, cluster=self.cluster, profile=self.profile, now=0.0, rng=FirstOfEquals())
-        return attempt(cycle, self.evaluator, Search())
+        self.last_cycle = Cycle(pod=pod, cluster=self.cluster, profile=self.profile, now=0.0, rng=FirstOfEquals())
+        return attempt(self.last_cycle, self.evaluator, Search())
 
     def node_of(self, gpu: GpuRequest, **more: Any) -> str:
         answer = self.place(gpu, **more)
@@ -198,7 +199,7 @@ def test_scores_in_columns_are_those_of_a_plain_loop(request_: GpuRequest) -> No
             assert scores[row] == plain_score(free, int(cpu[row]) - 1000, models[row % 2], request_)
 
 
-@pytest.mark.parametrize("policy", [*POLICY_NAMES, FGD_CPU_FIT])
+@pytest.mark.parametrize("policy", [*POLICY_NAMES, SCARCITY])
 def test_no_gpu_is_given_twice(policy: str) -> None:
     rng = Random(3)
     world = GpuCluster(*(node(f"n{i}", gpus=rng.choice([1, 2, 4]), cpu=32000) for i in range(6)), policy=policy)
@@ -210,11 +211,24 @@ def test_no_gpu_is_given_twice(policy: str) -> None:
     world.cluster.check()
 
 
-def test_ties_of_pods_without_gpus_go_to_the_node_that_is_left_with_the_least() -> None:
-    """Two nodes without GPUs are equal to FGD; the smaller one takes a pod without GPUs."""
-    by_name = GpuCluster(node("a", gpus=0, cpu=64000), node("b", gpus=0, cpu=8000))
-    by_fit = GpuCluster(node("a", gpus=0, cpu=64000), node("b", gpus=0, cpu=8000), policy=FGD_CPU_FIT)
-    assert (by_name.node_of(NO_GPU), by_fit.node_of(NO_GPU)) == ("a", "b")
+def test_pods_without_gpus_go_where_cpu_is_plentiful() -> None:
+    """FGD sees no difference while one more typical pod fits; room for many has a price."""
+    nodes = (node("a", cpu=40000), node("b", cpu=200000))
+    assert GpuCluster(*nodes).node_of(NO_GPU, cpu=8000) == "a"
+    assert GpuCluster(*nodes, policy=SCARCITY).node_of(NO_GPU, cpu=8000) == "b"
+
+
+def test_pods_that_can_run_anywhere_leave_scarce_models_to_others() -> None:
+    nodes = (node("a", model="T4", gpus=4), node("b", model="G2", gpus=4), node("c", model="G2", gpus=4))
+    assert GpuCluster(*nodes, policy=SCARCITY).node_of(GpuRequest(1, 1000, ANY)) == "b"
+
+
+def test_the_gpus_of_a_pod_are_written_with_its_binding() -> None:
+    world = GpuCluster(node("a"))
+    answer = world.place(TWO)
+    assert isinstance(answer, Committed)
+    binding = DefaultBinder().bind(world.last_cycle, answer.placed.row).body
+    assert binding["metadata"]["annotations"] == {INDEX: "0-1"}
 
 
 def test_the_model_of_a_node_is_its_label() -> None:

@@ -110,7 +110,7 @@ def paired_command(directory: Path, workload: str, seeds: int, workers: int | No
         with ProcessPoolExecutor(workers) as pool:
             runs = list(pool.map(one, numbers))
     for run in runs:
-        click.echo(f"seed {run.seed}: FGD leaves {run.fgd:.2f} %, FGD-CpuFit {run.own:.2f} %")
+        click.echo(f"seed {run.seed}: FGD leaves {run.fgd:.2f} %, Scarcity {run.own:.2f} %")
     mean, interval = mean_and_interval(gains(runs))
     click.echo(f"gain {mean:.3f} points, 95 % interval {mean - interval:.3f} to {mean + interval:.3f}")
 

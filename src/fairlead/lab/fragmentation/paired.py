@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairlead.lab.fragmentation.policies import FGD, FGD_CPU_FIT
+from fairlead.lab.fragmentation.policies import FGD, SCARCITY
 from fairlead.lab.fragmentation.run import place_all, unallocated_at_full_arrival
 from fairlead.lab.fragmentation.trace import arrivals, read_nodes, read_pods
 
@@ -24,10 +24,8 @@ def paired_run(nodes: Path, pods: Path, seed: int) -> PairedRun:
     """FGD and our own policy on the arrivals of one seed."""
     listed, trace = read_nodes(nodes), read_pods(pods)
     coming = arrivals(trace, listed, seed)
-    left = {
-        policy: unallocated_at_full_arrival(place_all(policy, trace, coming, seed)) for policy in (FGD, FGD_CPU_FIT)
-    }
-    return PairedRun(seed, left[FGD], left[FGD_CPU_FIT])
+    left = {policy: unallocated_at_full_arrival(place_all(policy, trace, coming, seed)) for policy in (FGD, SCARCITY)}
+    return PairedRun(seed, left[FGD], left[SCARCITY])
 
 
 def gains(runs: Sequence[PairedRun]) -> list[float]:

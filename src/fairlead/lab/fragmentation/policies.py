@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from fairlead.framework.profile import Profile, profile_of
 from fairlead.plugins.gpu_share.fgd import FgdScore
 from fairlead.plugins.gpu_share.packing import BestFitScore, DotProductScore, GpuClusteringScore, GpuPackingScore
+from fairlead.plugins.gpu_share.scarcity import ScarcityScore
 from fairlead.plugins.gpu_share.share import GpuShare, any_fitting
 from fairlead.plugins.resources import NodeResourcesFit
 
@@ -33,11 +34,9 @@ _POLICIES: Mapping[str, PluginMaker] = {
 }
 POLICY_NAMES = tuple(_POLICIES)
 RANDOM, FGD = "01-Random", "06-FGD"
-FGD_CPU_FIT = "FGD-CpuFit"
-"""Our own: FGD's whole numbers make many ties. Of pods without GPUs, the node that is left with the least takes them;
-of others the first by name, which keeps GPUs of a model together."""
-_OWN: Mapping[str, PluginMaker] = {FGD_CPU_FIT: lambda typical: (*_fgd(typical), BestFitScore(only_without_gpu=True))}
-_WEIGHTS = {FGD_CPU_FIT: {"FGDScore": 1000, "BestFitScore": 1}}
+SCARCITY = "Scarcity"
+"""Our own: what is scarce for typical pods with GPUs has a price."""
+_OWN: Mapping[str, PluginMaker] = {SCARCITY: lambda typical: (GpuShare(), ScarcityScore(typical))}
 
 
 def policy_profile(name: str, typical: Sequence[TypicalPod]) -> Profile:
@@ -46,4 +45,4 @@ def policy_profile(name: str, typical: Sequence[TypicalPod]) -> Profile:
     fit = NodeResourcesFit()
     profile = profile_of(name, (fit, *plugins))
     points = {point: tuple(p for p in at if p is not fit or point != "score") for point, at in profile.points.items()}
-    return Profile(name=name, points=points, weights=_WEIGHTS.get(name, {}))
+    return Profile(name=name, points=points)

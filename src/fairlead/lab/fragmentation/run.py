@@ -18,7 +18,7 @@ from fairlead.engine.cycle.choice import FirstOfEquals
 from fairlead.engine.cycle.placement import Search
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
-from fairlead.lab.fragmentation.policies import RANDOM, policy_profile
+from fairlead.lab.fragmentation.policies import RANDOM, SCARCITY, policy_profile
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.plugins.gpu_share.fragmentation import FragmentationMeasure, TypicalPod, typical_pods
@@ -112,7 +112,9 @@ def place_all(policy: str, trace: Sequence[TracePod], arriving: Arrivals, seed: 
     """Try all arrivals with a policy. The typical pods are those of the trace."""
     typical = typical_pods((pod.cpu, pod.gpu) for pod in trace)
     rng = Random(seed) if policy == RANDOM else FirstOfEquals()
-    return place_with(policy_profile(policy, typical), typical, arriving, rng)
+    with_gpus = typical_pods((pod.cpu, pod.gpu) for pod in trace if pod.gpu.count)
+    profile = policy_profile(policy, with_gpus if policy == SCARCITY else typical)
+    return place_with(profile, typical, arriving, rng)
 
 
 def place_with(profile: Profile, typical: Sequence[TypicalPod], arriving: Arrivals, rng: Random) -> FragmentationCurves:

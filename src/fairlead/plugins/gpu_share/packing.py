@@ -40,16 +40,9 @@ class GpuScore(CachedPlugin):
 
 
 class BestFitScore(GpuScore):
-    """`only_without_gpu` leaves pods that want GPUs to other scores."""
-
     name = "BestFitScore"
 
-    def __init__(self, *, only_without_gpu: bool = False) -> None:
-        self._only_without_gpu = only_without_gpu
-
-    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64] | int:
-        if self._only_without_gpu and gpu_request(cycle.pod.annotations).count:
-            return 0
+    def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
         cpu = nodes.free("cpu") - cycle.pod.shape.request.get("cpu", 0)
         free = gpu_shares_of(cycle.cluster).free[nodes.positions()].sum(axis=1)
         gpu = free - gpu_request(cycle.pod.annotations).total

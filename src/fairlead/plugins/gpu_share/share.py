@@ -1,7 +1,8 @@
 """GpuShare: refuses nodes that lack GPUs for a pod, and gives it some when it is placed.
 
 Which GPU of the node a pod shares is the policy's to say: the one with least left that is enough, any, or the one that
-leaves the least fragmentation. Whole GPUs are the first that are free.
+leaves the least fragmentation. Whole GPUs are the first that are free. The GPUs are written on the pod with its Binding
+(`gpu-index`), so that whoever starts it, and a scheduler that starts anew, knows them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 from fairlead.framework.plugin import Scope
 from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.model.reasons import Code, Reason, Reject, Status
-from fairlead.state.gpu_shares import WHOLE, GpuRequest, GpuShares, gpu_request, gpu_request_error, gpu_shares_of
+from fairlead.plugins.binder import DefaultBinder
+from fairlead.state.gpu_shares import INDEX, WHOLE, GpuRequest, GpuShares, gpu_request, gpu_request_error, gpu_shares_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,8 +31,13 @@ GpuChoice: TypeAlias = "Callable[[Cycle, GpuShares, int, GpuRequest], int]"
 
 def fullest(cycle: Cycle, shares: GpuShares, row: int, request: GpuRequest) -> int:
     """The GPU with the least left that is enough."""
-    free = shares.free[row]
-    return int(np.where(free >= request.milli, free, WHOLE + 1).argmin())
+    return int(fullest_of_each(shares.free[row : row + 1], request)[0])
+
+
+def fullest_of_each(free: NDArray[np.int64], request: GpuRequest) -> NDArray[np.intp]:
+    """The GPU with the least left that is enough, for rows with so much free on each GPU."""
+    fullest: NDArray[np.intp] = np.where(free >= request.milli, free, WHOLE + 1).argmin(axis=1)
+    return fullest
 
 
 def any_fitting(cycle: Cycle, shares: GpuShares, row: int, request: GpuRequest) -> int:
@@ -77,7 +84,9 @@ class GpuShare(CachedPlugin):
         request = gpu_request(cycle.pod.annotations)
         if request.count:
             shares = gpu_shares_of(cycle.cluster)
-            shares.take(cycle.pod.uid, row, self._gpus(cycle, shares, row, request), request.milli)
+            gpus = self._gpus(cycle, shares, row, request)
+            shares.take(cycle.pod.uid, row, gpus, request.milli)
+            cycle.notes.setdefault(DefaultBinder.name, {})[INDEX] = "-".join(map(str, gpus))
         return None
 
     def _gpus(self, cycle: Cycle, shares: GpuShares, row: int, request: GpuRequest) -> Sequence[int]:
