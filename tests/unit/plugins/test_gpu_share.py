@@ -214,8 +214,8 @@ def test_no_gpu_is_given_twice(policy: str) -> None:
 def test_pods_without_gpus_go_where_cpu_is_plentiful() -> None:
     """FGD sees no difference while one more typical pod fits; room for many has a price."""
     nodes = (node("a", cpu=40000), node("b", cpu=200000))
-    assert GpuCluster(*nodes).node_of(NO_GPU, cpu=8000) == "a"
-    assert GpuCluster(*nodes, policy=SCARCITY).node_of(NO_GPU, cpu=8000) == "b"
+    assert GpuCluster(*nodes).node_of(NO_GPU, cpu=24000) == "a"
+    assert GpuCluster(*nodes, policy=SCARCITY).node_of(NO_GPU, cpu=24000) == "b"
 
 
 def test_pods_that_can_run_anywhere_leave_scarce_models_to_others() -> None:

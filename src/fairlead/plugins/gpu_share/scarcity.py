@@ -4,7 +4,8 @@ FGD asks of a node whether one more typical pod would find a place there. This s
 class on a node is the GPU that pods of that class alone could still take there, with the cpu that is left. So cpu has a
 price long before the last pod that needs it is refused, and pods without GPUs go where cpu is plentiful. The loss of
 room of each class counts in proportion to how common the class is, divided by the room that it has on all nodes: room
-for pods that only few nodes can host is dear, and pods that can run anywhere leave it to them.
+for pods that only few nodes can host is dear, and pods that can run anywhere leave it to them. Losses are rounded down
+to steps, because small differences between nodes are worth less than filling nodes in one order.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from fairlead.state.nodes import Nodes
     from fairlead.state.table import NodeTable
 
-_SCALE = 1e15
-"""Losses are about 1e-6; whole numbers of this resolution order them, and equal ones stay equal."""
+_STEP = 250
+"""Losses are told apart in steps of so many thousandths of a GPU of room, of every class at once."""
 
 
 class TypicalRoom:
@@ -39,7 +40,8 @@ class TypicalRoom:
         self._count = np.array([pod.gpu.count for pod in pods], dtype=np.int64)
         milli = np.array([pod.gpu.milli for pod in pods], dtype=np.int64)
         self._size = milli * self._count
-        self._frequency = np.array([pod.weight for pod in pods])
+        self._weight = np.array([pod.weight for pod in pods]) / np.sqrt(np.maximum(self._size, 1))
+        """How common a class is; a large pod loses room in large pieces, and counts less."""
         self._allowed = np.array([shares.allowed(pod.gpu) for pod in pods]).T.reshape(-1, len(pods))
         left = np.arange(WHOLE + 1)[:, None]
         self._fitting = np.where(milli < WHOLE, left // np.minimum(milli, WHOLE), left == WHOLE)
@@ -67,11 +69,12 @@ class TypicalRoom:
 
     def losses(
         self, rows: NDArray[np.intp], free: NDArray[np.int64], cpu: NDArray[np.int64], model: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """What each row loses if that is what is left there afterwards."""
-        prices = self._frequency / np.maximum(self._room.sum(axis=0), 1)
-        losses: NDArray[np.float64] = (self._room[rows] - self.of(free, cpu, model)) @ prices
-        return losses
+    ) -> NDArray[np.int64]:
+        """What each row loses if that is what is left there afterwards, in steps."""
+        prices = self._weight / np.maximum(self._room.sum(axis=0), 1)
+        losses = (self._room[rows] - self.of(free, cpu, model)) @ prices
+        steps: NDArray[np.int64] = np.floor(losses / (prices.sum() * _STEP)).astype(np.int64)
+        return steps
 
 
 class ScarcityScore(Plugin):
@@ -93,9 +96,7 @@ class ScarcityScore(Plugin):
         rows = nodes.positions()
         after = _left_after(shares.free[rows], gpu_request(cycle.pod.annotations))
         cpu = nodes.free("cpu") - cycle.pod.shape.request.get("cpu", 0)
-        losses = self._room.losses(rows, after, cpu, shares.model[rows])
-        scores: NDArray[np.int64] = -np.rint(losses * _SCALE).astype(np.int64)
-        return scores
+        return -self._room.losses(rows, after, cpu, shares.model[rows])
 
     def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         best_first = np.unique(-raw, return_inverse=True)[1].reshape(-1)
