@@ -54,6 +54,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "fairlead.cli.status.command:status_command",
         "Show how a running scheduler is doing.",
     ),
+    "quota": CommandEntry(
+        "fairlead.cli.quota:quota_group", "List Koordinator's quotas; show what one may use, uses and lends."
+    ),
     "queue": CommandEntry("fairlead.cli.queue:queue_group", "List queues; show what one holds, may hold, and why."),
     "nodes": CommandEntry("fairlead.cli.nodes:nodes_group", "Add, remove, fail and recover simulated nodes."),
     "bug-report": CommandEntry("fairlead.cli.bugreport:bug_report_command", "Pack what a bug report needs, redacted."),
