@@ -47,6 +47,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "fairlead.cli.what_if.simulate:simulate_command",
         "Say whether objects would run, where, and whom they would cost.",
     ),
+    "evictions": CommandEntry(
+        "fairlead.cli.what_if.evictions:evictions_command", "List who was evicted, for whom, and what it cost."
+    ),
     "capacity": CommandEntry(
         "fairlead.cli.what_if.capacity:capacity_group", "Say how much still fits, which nodes to add, which can go."
     ),

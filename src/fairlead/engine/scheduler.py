@@ -24,6 +24,7 @@ from fairlead.engine.cycle.placement import Placed, ScoredRow, Search
 from fairlead.engine.cycle.under_way import BindingsUnderWay
 from fairlead.engine.explain import answers
 from fairlead.engine.explain.decisions import DecisionLog
+from fairlead.engine.explain.eviction_ledger import EvictionLedger
 from fairlead.engine.explain.gang import GangExplanations
 from fairlead.engine.explain.pod import Explanations
 from fairlead.engine.gangs.driver import GangDriver
@@ -110,6 +111,7 @@ class Scheduler:
         self.gangs.reconfigure(self.profiles, self.evaluators)
         self.turns = Turns(profiles, self.cluster, self.backlog, self.bindings, self.binding_driver.look_after)
         self.upkeep = Upkeep(profiles, self.cluster)
+        self.ledger = EvictionLedger()
         self.interrupted_by: Sized = ()
         """While this holds something, a step makes one more attempt at most. A runtime puts its questions here."""
         self._now = 0.0
@@ -144,6 +146,7 @@ class Scheduler:
         if self.cluster.to_write:
             self.output.writes += self.cluster.to_write
             self.cluster.to_write = []
+        self.ledger.note(self.output.writes, self.cluster, now)
         return self.output.writes
 
     def _look_after_gangs(self) -> None:

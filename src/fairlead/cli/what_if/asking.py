@@ -67,6 +67,11 @@ def whom(options: dict[str, Any]) -> Whom:
     return Whom(**{name: options.pop(name) for name in Whom.__slots__})
 
 
+def own_namespace(whom: Whom) -> str:
+    """The namespace that is meant when none is named."""
+    return _connections(whom.kubeconfig, whom.context, whom.server, whom.token_file)[1] or "default"
+
+
 def put_question(whom: Whom, question: Doc, documents: Sequence[Doc] = ()) -> Doc:
     """The answer. `documents` are expanded into the question's objects first."""
     if whom.snapshot is not None:

@@ -87,7 +87,7 @@ class Evictions:
 
     def send_away(self, pod: Pod, why: str, now: float) -> list[Write]:
         """Evict a pod that is not in another's way: a started member of an incomplete gang."""
-        delete = Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, _only(pod))
+        delete = Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, _only(pod), note=("", why))
         self._sent_away[delete] = FIRST_REPEAT
         return [_disruption(pod, f"{pod.scheduler_name}: {why}", now), delete]
 
@@ -181,7 +181,9 @@ class Evictions:
         if self._send_back(victim):
             note += " (in kube-scheduler memory)."
         else:
-            delete = Write(Verb.DELETE, kinds.POD, victim.namespace, victim.name, _only(victim))
+            rule = f"its priority {victim.priority} is lower than {claimant.pod.priority}"
+            sake = claimant.pod.key if claimant.group is None else claimant.group.key
+            delete = Write(Verb.DELETE, kinds.POD, victim.namespace, victim.name, _only(victim), note=(sake, rule))
             words = f"{claimant.pod.scheduler_name}: preempting to accommodate a higher priority {claimant.title}"
             writes += [_disruption(victim, words, now), delete]
             eviction.awaited.add(delete)

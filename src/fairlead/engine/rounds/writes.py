@@ -117,7 +117,8 @@ class RoundWriter:
         """Conditions that say why, then the deletion of this very pod; budgets are not asked, as in the original."""
         pod = task.pod
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
-        writes = [_disruption(task, reason, round.now), Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, options)]
+        delete = Write(Verb.DELETE, kinds.POD, pod.namespace, pod.name, options, note=("", reason))
+        writes = [_disruption(task, reason, round.now), delete]
         writes += self._recorder.record(
             pod, now=round.now, controller=self._name, kind="Warning", reason="Evict", action="Evict", note=reason
         )

@@ -4,6 +4,7 @@
     {"kind": "FitQuestion", "objects": [...], "most": 1000}
     {"kind": "NeedQuestion", "objects": [...]}
     {"kind": "DrainQuestion", "nodes": [name, ...]}
+    {"kind": "EvictionsQuestion", "namespace": "default"}
 
 Wrong questions raise BadRequest. The scheduler that is given is changed by the question, so it must be a copy.
 """
@@ -18,6 +19,7 @@ from fairlead.engine.what_if.least_change import least_changes
 from fairlead.engine.what_if.simulate import Branch, simulate
 from fairlead.engine.what_if.workload import Workload
 from fairlead.errors import BadRequest
+from fairlead.model.explanation import SCHEMA
 
 if TYPE_CHECKING:
     from fairlead.engine.scheduler import Scheduler
@@ -30,6 +32,10 @@ def answer(scheduler: Scheduler, question: Doc, branch: Branch | None = None) ->
     now = float(question.get("now") or 0.0)
     if kind == "SimulateQuestion":
         return _simulate(scheduler, question, branch, now)
+    if kind == "EvictionsQuestion":
+        namespace = str(question.get("namespace") or "")
+        records = [one.to_document(namespace) for one in scheduler.ledger.of(namespace)]
+        return {"apiVersion": SCHEMA, "kind": "EvictionList", "items": records}
     if kind == "FitQuestion":
         return fit(scheduler, workload_of(question), now, int(question.get("most") or MOST))
     if branch is not None and kind == "NeedQuestion":
