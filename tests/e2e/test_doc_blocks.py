@@ -17,6 +17,7 @@ import yaml
 
 from fairlead.cli.fleet_file import read_fleet_file
 from fairlead.config.volcano_setup import VolcanoSetup
+from fairlead.lab.scenario.reading import read_scenario
 from fairlead.testing import Harness
 from tests.support.doc_blocks import (
     COMMANDS,
@@ -99,6 +100,9 @@ def use_yaml(block: Block, directory: Path) -> None:
         Harness(config=file)
     elif "actions" in first:
         VolcanoSetup(conf=str(file)).first_config()
+    elif "loads" in first:
+        (directory / "jobs.csv").touch()
+        assert read_scenario(file).loads
     elif "nodes" in first and "kind" not in first:
         assert read_fleet_file(file)[0]
     else:

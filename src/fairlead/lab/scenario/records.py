@@ -135,6 +135,8 @@ class JobTraceSpec:
     copies: int = 1
     gap: Distribution | None = None
     """Arrivals with these gaps, in the place of the times of the file."""
+    burst: int = 1
+    """How many jobs arrive together after each gap."""
     gang: bool = True
 
 

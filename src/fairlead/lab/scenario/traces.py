@@ -131,9 +131,10 @@ def jobs_of_trace(spec: JobTraceSpec, rng: Random) -> list[LabJob]:
         jobs = _reordered(jobs, rng, with_replacement=spec.order == "sampled")
     if spec.gap is not None:
         time, timed = 0.0, []
-        for job in jobs:
+        for number, job in enumerate(jobs, 1):
             timed.append(replace(job, arrival=time))
-            time += draw(spec.gap, rng)
+            if number % spec.burst == 0:
+                time += draw(spec.gap, rng)
         jobs = timed
     first = min((job.arrival for job in jobs), default=0.0)
     return [replace(job, arrival=job.arrival - first) for job in jobs]
