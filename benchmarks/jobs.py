@@ -13,11 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from benchmarks.row import Row
-from fairlead.config.volcano import load_volcano_config
-from fairlead.config.volcano_build import profile_of_volcano
-from fairlead.config.volcano_presets import PRESETS
+from fairlead.config.schedulers import SchedulerAssembly
+from fairlead.config.volcano_setup import VolcanoSetup
 from fairlead.controllers.volcano.queues import FirstQueues
-from fairlead.engine.scheduler import Options, Scheduler
+from fairlead.engine.options import Options
 from fairlead.model import kinds
 from fairlead.model.flow import Verb, Write
 from fairlead.testing.builders import nodes
@@ -47,8 +46,8 @@ def bench_jobs() -> Iterator[Row]:
 
 def measure(jobs: int, pods: int) -> tuple[float, int]:
     """Seconds of processor time until all pods run, and the writes to the API in that time."""
-    profile = profile_of_volcano(load_volcano_config(PRESETS["shipped"]))
-    scheduler = Scheduler([profile], Options(seed=1))
+    volcano = VolcanoSetup("shipped", only=True)
+    scheduler = SchedulerAssembly(volcano=volcano, options=Options(seed=1)).scheduler()
     cluster = Harness(nodes=list(nodes(NODES)), schedulers=[lambda _: scheduler], controllers=[FirstQueues])
     cluster.run(5)
     before, began = cluster.store.resource_version, time.process_time()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.config.volcano import load_volcano_config
-from fairlead.config.volcano_build import profile_of_volcano
-from fairlead.config.volcano_presets import PRESETS
-from fairlead.engine.scheduler import Options, Scheduler
+from fairlead.config.schedulers import SchedulerAssembly
+from fairlead.config.volcano_setup import VolcanoSetup
+from fairlead.engine.options import Options
 
 if TYPE_CHECKING:
+    from fairlead.engine.scheduler import Scheduler
     from fairlead.model.flow import DocView
 
 
 def story_scheduler(view: DocView) -> Scheduler:
-    profile = profile_of_volcano(load_volcano_config(PRESETS["shipped"], compatible=True))
-    return Scheduler([profile], Options(seed=1))
+    volcano = VolcanoSetup("shipped", compatible=True, only=True)
+    return SchedulerAssembly(volcano=volcano, options=Options(seed=1)).scheduler(view)
