@@ -139,7 +139,7 @@ def _fitting() -> Sequence[Builder]:
         deployment("web").replicas(180).of(pod("web").asks(cpu="500m", memory="1Gi")),
         deployment("api").replicas(120).of(pod("api").asks(cpu="1", memory="2Gi")),
         deployment("cache").replicas(60).of(pod("cache").asks(cpu="250m", memory="4Gi")),
-        job("render").times(100, at_once=100).of(pod("render").asks(cpu="2", memory="1Gi")),
+        job("render").times(100, at_once=100).of(pod("render").asks(cpu="2", memory="1Gi").running_for("1h")),
         deployment("train").replicas(40).of(trainer),
     ]
 
