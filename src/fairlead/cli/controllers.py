@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from fairlead.cli.controller_port import ControllerPorts
 from fairlead.cli.terminal import log_to_stderr
 from fairlead.controllers.volcano.settings import VolcanoSettings
 from fairlead.controllers.volcano.shard_policies import (
@@ -69,6 +70,10 @@ def _thread_options(command: Any) -> Any:
               help="A Job whose work fails more often is terminated; -1 is never.")  # fmt: skip
 @click.option("--inherit-owner-annotations", "inherits", type=bool, default=True, show_default=True,
               help="Give PodGroups of plain pods the annotations of their owners.")  # fmt: skip
+@click.option("--enable-healthz", "health", is_flag=True, help="Serve /healthz.")
+@click.option("--healthz-address", default=":11251", show_default=True, metavar="HOST:PORT")
+@click.option("--enable-metrics", "metrics", is_flag=True, help="Serve /metrics.")
+@click.option("--listen-address", default=":8081", show_default=True, metavar="HOST:PORT")
 @click.option("--scheduler-configs", "shards", multiple=True, metavar="NAME:TYPE:MIN:MAX:WARM:LEAST:MOST",
               help="Who shares the nodes, for the sharding-controller, where no ConfigMap says so.")  # fmt: skip
 @click.option("--shard-sync-period", "period", default="60s", show_default=True, metavar="DURATION")
@@ -80,7 +85,8 @@ def _thread_options(command: Any) -> Any:
 def controllers_command(
     names: tuple[str, ...], kubeconfig: Path | None, context: str | None, schedulers: tuple[str, ...],
     leader_elect: bool, namespace: str, kube_api_qps: float, kube_api_burst: int, most_tries: int, inherits: bool,
-    shards: tuple[str, ...], period: str, follows_nodes: bool, compatible: bool, verbose: int,
+    health: bool, healthz_address: str, metrics: bool, listen_address: str, shards: tuple[str, ...], period: str,
+    follows_nodes: bool, compatible: bool, verbose: int,
 ) -> None:  # fmt: skip
     """Run Volcano's controllers on a cluster: Jobs, PodGroups, queues, flows, cron jobs, HyperNodes, shards.
 
@@ -92,7 +98,8 @@ def controllers_command(
     shared = _shards(shards, period, follows_nodes=follows_nodes) if "volcano-sharding-controller" in names else None
     cluster = _Cluster(kubeconfig, context, namespace if leader_elect else None, kube_api_qps, kube_api_burst)
     settings = VolcanoSettings(most_tries, inherits, shared)
-    asyncio.run(_run(cluster, names, schedulers or ("volcano",), Quirks.of(compatible=compatible), settings))
+    ports = ControllerPorts(healthz_address if health else None, listen_address if metrics else None)
+    asyncio.run(_run(cluster, names, schedulers or ("volcano",), Quirks.of(compatible=compatible), settings, ports))
 
 
 def _shards(words: tuple[str, ...], period: str, *, follows_nodes: bool) -> ShardConfig:
@@ -117,7 +124,8 @@ class _Cluster(NamedTuple):
 
 
 async def _run(
-    cluster: _Cluster, names: tuple[str, ...], schedulers: tuple[str, ...], quirks: Quirks, settings: VolcanoSettings
+    cluster: _Cluster, names: tuple[str, ...], schedulers: tuple[str, ...], quirks: Quirks, settings: VolcanoSettings,
+    ports: ControllerPorts,
 ) -> None:  # fmt: skip
     from fairlead.api.client.client import KubeApi
     from fairlead.api.client.credentials import connect
@@ -125,6 +133,7 @@ async def _run(
     from fairlead.config.job_plugins import installed_job_plugins
     from fairlead.config.yaml_text import read_yaml
     from fairlead.controllers.housekeeping import housekeepers
+    from fairlead.controllers.volcano.figures import VolcanoFigures
     from fairlead.runtime.leader import Election, Elector
     from fairlead.runtime.live import LiveRuntime
     from fairlead.runtime.ssh_keys import make_ssh_keys
@@ -142,13 +151,17 @@ async def _run(
         api = KubeApi(connection, throttle=throttle, may_write=may_write)
         opened.push_async_callback(api.close)
         world = Remote(api, rules=SendingRules(may_write, throttle, cluster.throttle()))
+        figures = VolcanoFigures(world.view)
         runtime = LiveRuntime(
             world,
             housekeepers(
                 world.view, names=names, volcano_names=schedulers, quirks=quirks, make_keys=make_ssh_keys,
                 job_plugins=installed_job_plugins(), read_yaml=read_yaml, volcano=settings,
+                also=[figures] if ports.metrics is not None else [],
             ),
         )  # fmt: skip
+        for server in await ports.open(opened, figures, elector):
+            log.info("serving at %s", server.url)
         stopping = stop_on_signals(runtime)
         log.info("running %s", ", ".join(names))
         await lead(elector, runtime, stopping, stands_by=False)

@@ -393,6 +393,11 @@ class Quirks:
         "probes and patches of a JobFlow are stored and never looked at",
         "the same, with a warning to whoever sends them",
     )
+    queue_state_by_hand: bool = quirk(
+        JOBS,
+        "a queue's /status takes every state, also Closing for a queue with nothing in it, where it then stays",
+        "Closing without PodGroups and Unknown are refused",
+    )
     hyper_nodes_share_labels: bool = quirk(
         JOBS,
         "HyperNodes found by labels go by their own label alone: racks of one name in two zones are one, with two "

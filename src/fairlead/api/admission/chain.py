@@ -33,6 +33,7 @@ from fairlead.api.admission.problems import ValidationProblems
 from fairlead.api.admission.volcano_flows import admit_queue_of_group
 from fairlead.api.admission.volcano_repairs import (
     admit_queue_going,
+    admit_queue_state,
     admit_repaired,
     warnings_about,
     with_allowed_limits,
@@ -128,6 +129,7 @@ class Admission:
         prepared = strategy.prepare_status(kind, new, old)
         if is_custom(kind):
             prepared = default(kind, prepared)
+        admit_queue_state(self._view, kind, prepared, old, self._quirks)
         problems = ValidationProblems()
         check_metadata(problems, kind, prepared["metadata"])
         check_status = HOOKS.get(kind, NO_HOOKS).check_status

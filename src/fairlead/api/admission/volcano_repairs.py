@@ -64,6 +64,18 @@ def admit_queue_going(view: DocView, name: str, quirks: Quirks) -> None:
         raise Denied("validatequeue.volcano.sh", why)
 
 
+def admit_queue_state(view: DocView, kind: Kind, new: Doc, old: Doc, quirks: Quirks) -> None:
+    """Raises Denied for a state that a queue cannot come to: Closing while nothing is in it, or Unknown."""
+    before, after = ((doc.get("status") or {}).get("state") for doc in (old, new))
+    if kind is not k.VC_QUEUE or quirks.queue_state_by_hand or after == before or after not in ("Closing", "Unknown"):
+        return
+    name = new["metadata"]["name"]
+    if after == "Closing" and any((one.get("spec") or {}).get("queue") == name for one in view.list(k.VC_POD_GROUP)):
+        return
+    why = f"queue {name} cannot be made {after}: open or close it by a Command (`fairlead vcctl queue operate`)"
+    raise Denied("validatequeue.volcano.sh", why)
+
+
 def with_allowed_limits(kind: Kind, doc: Doc, quirks: Quirks) -> Doc:
     """The document as its schema is to see it: a task that may restart without limit says nothing to refuse."""
     tasks = (doc.get("spec") or {}).get("tasks") if kind is k.VC_JOB and not quirks.refuses_unlimited_restarts else None

@@ -102,3 +102,15 @@ def test_probes_and_patches_of_flows_are_warned_about() -> None:
         warnings: list[str] = []
         create(store(quirks), k.VC_JOB_FLOW, doc, warnings)
         assert len([one for one in warnings if "not acted on" in one]) == count
+
+
+@pytest.mark.parametrize("word", ["Closing", "Unknown"])
+def test_a_queue_gets_no_state_that_it_cannot_come_to(word: str) -> None:
+    target = store()
+    with pytest.raises(Denied, match=f"queue leaf cannot be made {word}: open or close it by a Command"):
+        state(target, "leaf", word)
+    state(store(ORIGINAL), "leaf", word)
+    state(target, "leaf", "Closed")
+    state(target, "leaf", "Open")
+    create(target, k.VC_POD_GROUP, {"metadata": {"name": "g"}, "spec": {"minMember": 1, "queue": "leaf"}})
+    state(target, "leaf", "Closing")
