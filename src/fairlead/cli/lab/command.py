@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from fairlead.cli.lab.scenarios import experiment_command, run_command, schema_command
+from fairlead.cli.lab.scenarios import experiment_command, report_command, run_command, schema_command
 from fairlead.lab.fragmentation.paired import gains, paired_run
 from fairlead.lab.omega.orderings import findings
 from fairlead.lab.omega.setup import packed_or_not
@@ -26,7 +26,7 @@ def lab_group() -> None:
     """Experiments: scenarios on virtual time, and recorded runs of other programs to be held to."""
 
 
-for command in (run_command, experiment_command, schema_command):
+for command in (run_command, experiment_command, report_command, schema_command):
     lab_group.add_command(command)
 
 

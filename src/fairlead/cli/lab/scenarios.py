@@ -71,6 +71,17 @@ def experiment_command(scenario: Path, out: Path | None, workers: int | None, da
     click.echo(f"{missing} of {all_runs} runs played, written to {experiment.directory}")
 
 
+@click.command("report")
+@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+@click.option("--out", type=_DIRECTORY, metavar="DIR", help="Where the report goes; DIR/report by default.")
+def report_command(directory: Path, out: Path | None) -> None:
+    """Write the report of a run or an experiment: one HTML file, and a PNG and a CSV of each figure."""
+    _need_extra()
+    from fairlead.lab.report.page import write_report
+
+    click.echo(f"written to {write_report(directory, out or directory / 'report')}")
+
+
 @click.command("schema")
 def schema_command() -> None:
     """Print the JSON Schema of scenarios, for editors that complete and check YAML."""
