@@ -32,12 +32,12 @@ NODES, CPUS = 9, 8
 SIZE, RIVALS = 66, 8
 """Members of the gang and of the rival: one of them and then the other does not fit, some of both do."""
 SEED = 20261116
-ATTEMPTS = 4
+ATTEMPTS = 8
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: false}
-clientConnection: {qps: 80, burst: 45}
+clientConnection: {qps: 40, burst: 25}
 podMaxBackoffSeconds: 1
 """
 Doc = dict[str, Any]
