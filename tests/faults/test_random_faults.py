@@ -12,7 +12,7 @@ from contextlib import suppress
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairlead.errors import ApiError
@@ -157,6 +157,7 @@ def _misplaced(world: FaultyWorld) -> list[str]:
 
 @pytest.mark.parametrize("manner", MANNERS)
 @settings(max_examples=12, deadline=None)
+@example(seed=3810)  # a gang lost a bind, then the scheduler was started anew, and a pod alone took the gang's room
 @given(seed=st.integers(0, 10**6))
 def test_random_faults_lose_nothing_and_leave_nothing_behind(manner: str, seed: int) -> None:
     rng = Random(seed)

@@ -88,6 +88,13 @@ class Quirks:
         "no job of such a queue overtakes one that could not be placed in this round",
     )
 
+    half_started_jobs_wait: bool = quirk(
+        QUEUES,
+        "of two jobs that lack their minimum neither comes first because some of its pods run already, so that a gang "
+        "that lost a bind may stay half bound",
+        "the one whose pods run comes first, after priorities",
+    )
+
     # ---- evictions ----
 
     disagreement_restarts_tier: bool = quirk(

@@ -33,9 +33,14 @@ class GangTierPlugin(TierPlugin):
 
     # ---- order ----
 
+    def open(self, round: Round) -> None:
+        self._completes_first = not round.quirks.half_started_jobs_wait
+
     def job_order(self, left: Job, right: Job) -> float:
-        """A job that is not ready comes first."""
-        return left.is_ready - right.is_ready
+        """A job that is not ready comes first; of two, one of whose tasks some run already."""
+        if left.is_ready or right.is_ready or not self._completes_first:
+            return left.is_ready - right.is_ready
+        return _has_started(right) - _has_started(left)
 
     def sub_job_order(self, left: SubJob, right: SubJob) -> float:
         return int(left.is_ready) - int(right.is_ready)
@@ -114,3 +119,9 @@ def _not_ready(round: Round, job: Job) -> GroupCondition:
         reason=NOT_ENOUGH_RESOURCES,
         message=f"{missing}/{len(job.tasks)} tasks in gang unschedulable: {job.fit_error()}",
     )
+
+
+def _has_started(job: Job) -> bool:
+    """Whether some of a job's tasks have a node for good: the others are needed before anything else is begun."""
+    counts = job.counts
+    return bool(counts.of(TaskStatus.RUNNING) or counts.of(TaskStatus.BOUND))
