@@ -4,8 +4,8 @@
                                                        └────▶ the copy answers, writes the answer to a pipe, and ends
 
 The copy has the controller exactly as it was at that moment, with its queues, its generator and its caches, and shares
-the memory with the original until one of them writes to it. So a question takes some milliseconds of the controller's
-time whatever it asks, nothing that it does can be seen outside, and a question that is cut off leaves no trace.
+the memory with the original until one of them writes to it. So a question costs the controller one fork, whatever it
+asks; nothing that it does can be seen outside, and a question that is cut off leaves no trace.
 
 Invariant: a copy runs no code but the question's. It closes every file and socket that it inherited before it begins,
 and ends without cleaning up, because what there is to clean up belongs to the original.

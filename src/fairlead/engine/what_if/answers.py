@@ -51,7 +51,9 @@ def workload_of(question: Doc) -> Workload:
         raise BadRequest("objects: a list of objects is needed")
     workload = Workload.of(objects, question.get("replaces") or ())
     if not workload.pods:
-        raise BadRequest("objects: nothing in them would be scheduled: there are no pods")
+        raise BadRequest(
+            "objects: nobody makes pods of them, so nothing would be scheduled; a Volcano Job needs its queue"
+        )
     return workload
 
 
