@@ -28,6 +28,17 @@ if TYPE_CHECKING:
 
 GROUP = "fairlead.plugins"
 
+GPU_SHARE: Mapping[str, str] = {
+    "Open-Gpu-Share": "fairlead.config.gpu_share:open_gpu_share",
+    "FGDScore": "fairlead.config.gpu_share:fgd_score",
+    "ScarcityScore": "fairlead.config.gpu_share:scarcity_score",
+    "BestFitScore": "fairlead.plugins.gpu_share.packing:BestFitScore",
+    "DotProductScore": "fairlead.plugins.gpu_share.packing:DotProductScore",
+    "GpuPackingScore": "fairlead.plugins.gpu_share.packing:GpuPackingScore",
+    "GpuClusteringScore": "fairlead.plugins.gpu_share.packing:GpuClusteringScore",
+}
+"""Plugins for pods that share GPUs, after the FGD paper; no profile has them unless it names them."""
+
 BUILT_IN: Mapping[str, str] = {
     "SchedulingGates": "fairlead.plugins.node_basics:SchedulingGates",
     "PrioritySort": "fairlead.plugins.node_basics:PrioritySort",
@@ -52,13 +63,7 @@ BUILT_IN: Mapping[str, str] = {
     "GangScheduling": "fairlead.config.factories:gang_scheduling",
     "TopologyPlacementGenerator": "fairlead.plugins.hypernodes:TopologyPlacementGenerator",
     "PodGroupPodsCount": "fairlead.plugins.hypernodes:PodGroupPodsCount",
-    "Open-Gpu-Share": "fairlead.config.gpu_share:open_gpu_share",
-    "FGDScore": "fairlead.config.gpu_share:fgd_score",
-    "ScarcityScore": "fairlead.config.gpu_share:scarcity_score",
-    "BestFitScore": "fairlead.plugins.gpu_share.packing:BestFitScore",
-    "DotProductScore": "fairlead.plugins.gpu_share.packing:DotProductScore",
-    "GpuPackingScore": "fairlead.plugins.gpu_share.packing:GpuPackingScore",
-    "GpuClusteringScore": "fairlead.plugins.gpu_share.packing:GpuClusteringScore",
+    **GPU_SHARE,
     **{name: f"fairlead.config.koordinator.factories:{factory}" for name, factory in KOORDINATOR_FACTORIES.items()},
 }
 

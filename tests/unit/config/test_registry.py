@@ -14,7 +14,7 @@ from fairlead.config.koordinator.shapes import KOORDINATOR_FACTORIES, KOORDINATO
 from fairlead.config.loading import load_config
 from fairlead.config.plugin_sets import IN_TREE
 from fairlead.config.problems import ConfigErrors
-from fairlead.config.registry import BUILT_IN, GROUP, METHOD_OF_POINT, PluginRegistry
+from fairlead.config.registry import BUILT_IN, GPU_SHARE, GROUP, METHOD_OF_POINT, PluginRegistry
 from fairlead.errors import ConfigError
 from fairlead.framework.plugin import Plugin
 
@@ -67,7 +67,7 @@ def registry() -> PluginRegistry:
 
 
 def test_every_plugin_of_the_original_has_a_place_in_the_table() -> None:
-    assert list(BUILT_IN) == [*IN_TREE, *KOORDINATOR_FACTORIES]
+    assert list(BUILT_IN) == [*IN_TREE, *GPU_SHARE, *KOORDINATOR_FACTORIES]
     assert KOORDINATOR_FACTORIES.keys() == KOORDINATOR_POINTS.keys()
 
 
