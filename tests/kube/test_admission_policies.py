@@ -16,8 +16,8 @@ from fairlead.model import kinds as k
 from fairlead.model.flow import Doc, Verb, Write
 from fairlead.model.kinds import Kind
 from tests.e2e.kubectl_suite import Kubectl
-from tests.kube.control_plane import ControlPlane, real_binary
-from tests.kube.volcano_runner import define_volcano_kinds, served
+from tests.kube.control_plane import ControlPlane, define_volcano_kinds, real_binary
+from tests.kube.volcano_runner import served
 
 pytestmark = pytest.mark.kube
 
@@ -209,7 +209,7 @@ async def test_policies_refuse_what_webhooks_refuse_and_nothing_else(tmp_path: P
     plane.start()
     api = KubeApi(load_kubeconfig(plane.kubeconfig))
     try:
-        await asyncio.to_thread(define_volcano_kinds, plane)
+        await asyncio.to_thread(define_volcano_kinds, plane.kubeconfig)
         for kind in (k.VC_JOB, k.VC_QUEUE, k.VC_POD_GROUP, k.VC_CRON_JOB, k.VC_JOB_FLOW, k.VC_HYPER_NODE):
             await served(api, kind)
         await _furnish(api)
