@@ -177,7 +177,12 @@ class Pod:
         assert f"{context['runAsUser']}:{context['runAsGroup']}" == image.user
         root = scratch / "root"
         root.mkdir()
-        lines = [f"mount --bind {image.root} {root}", *_mounts(root)]
+        lines = [
+            f"mount --bind {image.root} {root}",
+            f"mount -t tmpfs -o mode=1777,size=16m tmpfs {root}/tmp",
+            *(f"mkdir -p {_within(root, path)}" for path in BASE),  # a checkout below /tmp has its libraries there
+            *_mounts(root),
+        ]
         for at, (mount, contents) in enumerate(files.items()):
             held = scratch / f"volume-{at}"
             held.mkdir()
@@ -186,7 +191,6 @@ class Pod:
             _within(image.root, mount).mkdir(parents=True, exist_ok=True)
             lines.append(f"mount --bind -o ro {held} {_within(root, mount)}")
         lines += [
-            f"mount -t tmpfs -o mode=1777,size=16m tmpfs {root}/tmp",
             *(f"mount -o remount,bind,ro {_within(root, path)}" for path in (*BASE, "/")),
             "ip link set lo up",
             f"{sys.executable} -c {shlex.quote(RELAY)} inside {port} {socket} &",
