@@ -31,6 +31,9 @@ from fairlead.errors import ApiError, InternalError, Interrupted, NotSent, Unrea
 from fairlead.model.flow import Doc, Verb, Write
 
 if TYPE_CHECKING:
+    from aiohttp.abc import AbstractStreamWriter
+    from aiohttp.connector import Connection as Wire
+
     from fairlead.api.client.credentials import Connection
     from fairlead.model.kinds import Kind
 
@@ -254,6 +257,7 @@ class KubeApi:
                 headers=headers,
                 read_bufsize=2**18,
                 trace_configs=[self._last_look()],
+                request_class=_guarded(self._may_write),
             )
         return self._session
 
@@ -355,6 +359,22 @@ def _status(body: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         return {"message": body[:1024].decode(errors="replace").strip()}
     return status if isinstance(status, dict) else {}
+
+
+def _guarded(may_write: Callable[[], bool]) -> type[aiohttp.ClientRequest]:
+    """Requests that ask at the very last moment whether they may go. aiohttp writes headers and body in a task of their
+    own, so all writes that are under way would otherwise go out when a process that was stopped in between wakes up."""
+
+    class GuardedRequest(aiohttp.ClientRequest):
+        async def write_bytes(
+            self, writer: AbstractStreamWriter, conn: Wire, content_length: int | None = None
+        ) -> None:
+            if may_write() or self.method == "GET":
+                await super().write_bytes(writer, conn, content_length)
+            elif conn.protocol is not None:
+                conn.protocol.set_exception(NotSent("this process does not lead (any more)"))
+
+    return GuardedRequest
 
 
 def _params(query: Query) -> dict[str, str]:

@@ -16,7 +16,7 @@ from fairlead.api.client.client import KubeApi, Timeouts, page_of
 from fairlead.api.client.credentials import Connection
 from fairlead.api.client.retry import RetryDelays
 from fairlead.api.port import Query
-from fairlead.errors import BadRequest, Conflict, Gone, Invalid, TooManyRequests, Unreachable
+from fairlead.errors import BadRequest, Conflict, Gone, Invalid, NotSent, TooManyRequests, Unreachable
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.kinds import DEPLOYMENT, NODE, POD
 
@@ -272,3 +272,17 @@ async def test_a_watch_that_falls_silent_is_unreachable() -> None:
             async for _ in api.watch(POD):
                 pass
         forever.set()
+
+
+@pytest.mark.parametrize("leads_for", [0, 1, 2, 3])
+async def test_a_write_that_was_under_way_when_the_lease_ran_out_is_not_sent(leads_for: int) -> None:
+    """The question is asked before the request is made, when it has its connection, and when its bytes are written."""
+    script, answers = Script((201, {"metadata": {"name": "p"}})), iter([True] * leads_for)
+    async with served(script.answer, may_write=lambda: next(answers, False), attempts=1) as api:
+        write = Write(Verb.CREATE, POD, "default", "p", {"metadata": {"name": "p"}})
+        if leads_for == 3:
+            await api.perform(write)
+        else:
+            with pytest.raises(NotSent):
+                await api.perform(write)
+    assert len(script.asked) == (leads_for == 3)
