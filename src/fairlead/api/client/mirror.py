@@ -1,17 +1,21 @@
-"""Mirror: one Reflector per distinct Watch, shared by all who ask, and together a DocView.
+"""Mirror: one Reflector per selection of objects, shared by all who ask, and together a DocView.
 
 It is made before the controllers, because they take a DocView when they are made; which kinds it holds is known when
 they are asked for their watches. Reading a kind that nobody watches is a mistake in a controller and said so.
+
+Invariant: whoever follows a watch reads an object at least as new as the newest change that it was told of. Two
+reflectors of one kind are never equally far, so the newest document that any of them has is the one that is read.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from fairlead.api.client.reflector import OnError, OnHeard, Reflector
+from fairlead.api.client.reflector import OnError, OnHeard, Reflector, newest_of
 
 if TYPE_CHECKING:
     from fairlead.api.port import ClusterApi
@@ -25,15 +29,18 @@ class Mirror:
     def __init__(self, api: ClusterApi, *, on_error: OnError | None = None, on_heard: OnHeard | None = None) -> None:
         self._api = api
         self._on_error, self._on_heard = on_error, on_heard
-        self._reflectors: dict[Watch, Reflector] = {}
+        self._reflectors: dict[Watch, Reflector] = {}  # by what they select, whether it is optional or not
         self._by_kind: dict[Kind, list[Reflector]] = {}
         self._group: asyncio.TaskGroup | None = None
 
     def reflector(self, watch: Watch) -> Reflector:
         """The one reflector of a watch; made when first asked for, and at work from then on if others are."""
-        found = self._reflectors.get(watch)
-        if found is None:
-            found = self._reflectors[watch] = Reflector(
+        selection = replace(watch, optional=False)
+        found = self._reflectors.get(selection)
+        if found is not None:
+            found.serve(watch)
+        else:
+            found = self._reflectors[selection] = Reflector(
                 self._api, watch, on_error=self._on_error, on_heard=self._on_heard
             )
             siblings = self._by_kind.setdefault(watch.kind, [])
@@ -72,11 +79,11 @@ class Mirror:
         return all(reflector.listed for reflector in self._reflectors.values())
 
     def get(self, kind: Kind, namespace: str, name: str) -> Doc | None:
-        for reflector in self._of(kind):
-            doc = reflector.get(namespace if kind.namespaced else "", name)
-            if doc is not None:
-                return doc
-        return None
+        key = (namespace if kind.namespaced else "", name)
+        reflectors = self._of(kind)
+        if len(reflectors) == 1:
+            return reflectors[0].get(*key)
+        return newest_of([raw for reflector in reflectors if (raw := reflector.raw(*key)) is not None])
 
     def known(self, kind: Kind, namespace: str, name: str) -> Doc | None:
         """The same for a kind that perhaps nobody watches."""
@@ -100,7 +107,7 @@ class Follower:
 
     def __init__(self, find: Callable[[Watch], Reflector], watches: Sequence[Watch], wake: Callable[[], None]) -> None:
         self._find = find
-        self._reflectors: list[Reflector] = []
+        self._reflectors: list[tuple[Reflector, Watch]] = []
         self._wake = wake
         self._waiting: list[Sequence[Change]] = []
         self.also(watches)
@@ -109,13 +116,13 @@ class Follower:
         """Everything that these bring too."""
         for watch in watches:
             reflector = self._find(watch)
-            self._reflectors.append(reflector)
+            self._reflectors.append((reflector, watch))
             reflector.listen(self._hear)
 
     @property
     def ready(self) -> bool:
         """Whether all first lists are in, so that a first step sees the whole."""
-        return all(reflector.listed for reflector in self._reflectors)
+        return all(reflector.is_ready_for(watch) for reflector, watch in self._reflectors)
 
     def drain(self) -> Sequence[Change]:
         heard, self._waiting = self._waiting, []

@@ -64,6 +64,8 @@ class Reflector:
     ) -> None:
         """`on_error` hears of a failure and the pause after it, `on_heard` of anything that the server says."""
         self.watch = watch
+        """As it is wanted by those who insist on it most: optional only if it is for all."""
+        self._denied = False
         self._query = Query.of(watch)
         self.listed = False
         self._api = api
@@ -79,11 +81,24 @@ class Reflector:
         self.heard_at: float | None = None
         """When the server last said anything about this watch, by the event loop's clock."""
 
+    def serve(self, watch: Watch) -> None:
+        """One more wants what this reflector mirrors, perhaps more urgently than the others."""
+        if not watch.optional:
+            self.watch = watch
+
+    def is_ready_for(self, watch: Watch) -> bool:
+        """Whether all that there is has been told; to who can do without: also if we may not read it."""
+        return watch.optional if self._denied else self.listed
+
     # readers
 
     def get(self, namespace: str, name: str) -> Doc | None:
-        raw = self._objects.get(namespace, {}).get(name)
+        raw = self.raw(namespace, name)
         return None if raw is None else _decode(raw)
+
+    def raw(self, namespace: str, name: str) -> bytes | None:
+        """An object as it is kept."""
+        return self._objects.get(namespace, {}).get(name)
 
     def list(self, namespace: str = "") -> Iterator[Doc]:
         return map(_decode, self._raw(namespace))
@@ -119,10 +134,13 @@ class Reflector:
                 if self._failures > 1:
                     await self._sleep(self._backoff.delay(self._failures - 1, self._rng))
             except ApiError as error:
-                if isinstance(error, NotFound) or (self.watch.optional and isinstance(error, Forbidden)):
+                self._denied = isinstance(error, Forbidden)
+                if isinstance(error, NotFound) or (self.watch.optional and self._denied):
                     self._find_none()
                     await self._pause(error, _ABSENT)
                 else:
+                    if self._denied:
+                        self._tell(())
                     if not isinstance(error, Unreachable) and self._failures >= _GIVE_UP_RESUMING:
                         self._resource_version = ""
                     await self._pause(error, self._backoff)
@@ -166,6 +184,7 @@ class Reflector:
     async def _list(self) -> None:
         """The whole state, as changes against what is known."""
         incoming, self._resource_version = await self._pages()
+        self._denied = False
         if self.listed:
             self._tell(self._difference(incoming))
             return
@@ -296,6 +315,19 @@ def _is_older(version: str, known: str) -> bool:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+def newest_of(kept: Sequence[bytes]) -> Doc | None:
+    """The newest of several states of one object, as reflectors keep them."""
+    if not kept:
+        return None
+    if all(raw == kept[0] for raw in kept):
+        return _decode(kept[0])
+    newest, *others = map(_decode, kept)
+    for doc in others:
+        if _is_older(newest["metadata"]["resourceVersion"], doc["metadata"]["resourceVersion"]):
+            newest = doc
+    return newest
 
 
 def _decode(raw: bytes) -> Doc:

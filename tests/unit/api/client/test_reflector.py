@@ -290,6 +290,62 @@ async def test_narrow_watches_of_one_kind_are_read_as_one() -> None:
     await asyncio.gather(running, return_exceptions=True)
 
 
+async def test_what_one_can_do_without_and_another_cannot_is_reflected_once() -> None:
+    """With two reflectors, who is told of an object by the one could read an older state of it from the other."""
+    api = Still([page(doc("a", 1), version=5)], [])
+    mirror = Mirror(api)  # type: ignore[arg-type]
+    first = mirror.follow([Watch(POD, optional=True)], lambda: None)
+    second = mirror.follow([Watch(POD)], lambda: None)
+    running = asyncio.ensure_future(mirror.run())
+    await until(lambda: first.ready and second.ready)
+    assert len([ask for ask in api.asked if "list" in ask]) == 1
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_of_what_we_may_not_read_only_those_wait_who_need_it() -> None:
+    class Refusing(Still):
+        async def list(self, kind: Any, query: Query) -> Page:
+            raise Forbidden("not you")
+
+    mirror = Mirror(Refusing([], []))  # type: ignore[arg-type]
+    woken: list[str] = []
+    without = mirror.follow([Watch(POD, optional=True)], lambda: woken.append("without"))
+    needing = mirror.follow([Watch(POD)], lambda: woken.append("needing"))
+    running = asyncio.ensure_future(mirror.run())
+    await until(lambda: without.ready)
+    assert not needing.ready
+    assert "without" in woken
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_the_newest_state_that_any_watch_has_told_is_read() -> None:
+    """Watches of one kind with different selectors are not equally far."""
+
+    class Uneven(Still):
+        async def watch(self, kind: Any, query: Query) -> AsyncIterator[WatchEvent]:
+            if query.field_selector:
+                yield event("MODIFIED", "a", 7)
+            await asyncio.Event().wait()
+
+    mirror = Mirror(Uneven([page(doc("a", 1), version=5), page(doc("a", 1), version=5)], []))  # type: ignore[arg-type]
+    mirror.follow([Watch(POD)], lambda: None)
+    told: list[Change] = []
+    narrow = mirror.follow([Watch(POD, field_selector="spec.nodeName!=")], lambda: None)
+    running = asyncio.ensure_future(mirror.run())
+
+    def hears() -> bool:
+        told.extend(narrow.drain())
+        return len(told) == 2
+
+    await until(hears)
+    assert [each.doc["metadata"]["resourceVersion"] for each in told] == ["1", "7"]
+    assert mirror.get(POD, "n", "a") == told[-1].doc
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
 def test_recorded_changes_are_a_sequence() -> None:
     recorded = Recorded(POD, [b'{"a":1}', b'{"a":2}', b'{"a":3}'])
     assert len(recorded) == 3
