@@ -13,6 +13,7 @@ from fairlead.testing.builders import node, priority_class
 from tests.faults.faulty_port import MANNERS, Faults, FaultyWorld, binds, deletes, statuses
 
 HUGE = {"cpu": "9223372036854775807", "pods": "9223372036854775807", "memory": "8191Pi"}
+HOST = "kubernetes.io/hostname"
 
 
 @pytest.mark.parametrize("manner", MANNERS)
@@ -120,6 +121,26 @@ def test_one_node_of_absurd_size_stops_nobody(manner: str) -> None:
     assert world.waiting() == []
     assert world.bindings()["large"] == "huge"
     world.check()
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize("asked", ["9223372036854775807", "9223372036854775807m", "1e18"])
+def test_pods_of_absurd_size_stop_nobody_wherever_they_are(manner: str, asked: str) -> None:
+    """Some were put on a node by hand, so that no sum of what is taken there fits into 64 bits."""
+    world = FaultyWorld(Faults(), [node("a"), node("b").offers(HUGE), node("huge").offers(HUGE)])
+    world.apply(*(world.one(f"by-hand-{at}", cpu=asked).having(nodeName="b") for at in range(5)))
+    world.apply(world.one("small", manner, cpu="1m").having(nodeSelector={HOST: "huge"}))
+    world.run(5)
+    world.gang("absurd", 1, manner, cpu=asked, members=3)
+    world.run(5)
+    for at in range(3):
+        world.gang(f"probe-{at}", 2, manner, cpu="10m")
+        world.apply(world.one(f"alone-{at}", manner, cpu="10m"))
+    world.run(20)
+    assert [name for name in world.waiting() if not name.startswith("absurd")] == []
+    assert not world.scheduler.guard.quarantine.raised
+    assert not world.scheduler.guard.audit.found
+    world.scheduler.cluster.check()
 
 
 @pytest.mark.parametrize("manner", MANNERS)

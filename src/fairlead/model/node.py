@@ -1,7 +1,7 @@
 """Node: what a node offers and says of itself, compiled once from its document.
 
-Amounts are int64 base units. `node_changes` names the aspects in which two versions differ, in the order in which the
-original reports them; an uncordoned node counts as one whose taints changed.
+Amounts are int64 base units, at most MOST_COUNTED of each. `node_changes` names the aspects in which two versions
+differ, in the order in which the original reports them; an uncordoned node counts as one whose taints changed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from fairlead.model.documents import EMPTY, compiler, created_at, read_units
 from fairlead.model.events import ActionType
+from fairlead.model.quantity import counted
 from fairlead.model.taints import Taint, parse_taints
 
 __all__ = ["Node", "Taint", "compile_node", "node_changes", "zone_key"]
@@ -55,7 +56,7 @@ def compile_node(document: Mapping[str, Any]) -> Node:
         uid=metadata.get("uid") or "",
         labels=labels,
         annotations=metadata.get("annotations") or EMPTY,
-        allocatable=read_units(status.get("allocatable"), "status.allocatable"),
+        allocatable=counted(read_units(status.get("allocatable"), "status.allocatable")),
         taints=parse_taints(taints),
         taints_added=tuple(taint.get("timeAdded") or "" for taint in taints or ()),
         unschedulable=bool(spec.get("unschedulable")),

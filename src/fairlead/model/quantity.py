@@ -5,7 +5,8 @@ exact integer and sums never round. Rounding to base units (milli for cpu, ones 
 pod, after summing, because that is where the original rounds.
 
 Amounts outside int64 are clamped by `value` and `milli` (the original yields 0 or wraps there, which would make the
-largest request of all fit anywhere). Exponents above MAX_EXPONENT are refused instead of being evaluated.
+largest request of all fit anywhere). Exponents above MAX_EXPONENT are refused instead of being evaluated. What a node
+offers and a pod asks for is clamped further, to MOST_COUNTED, because a table adds up many of them.
 
 Invariant: `parse_quantity(str(q)) == q`.
 """
@@ -13,6 +14,7 @@ Invariant: `parse_quantity(str(q)) == q`.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -24,6 +26,9 @@ DECIMAL_EXPONENT = "DecimalExponent"
 
 MAX_INT64 = 2**63 - 1
 MIN_INT64 = -(2**63)
+MOST_COUNTED = 2**53
+"""The most of a resource, in base units, that one node or one pod counts with: eight pebibytes, or nine million million
+cores. A thousand such pods on a node have a sum that int64 holds, and floats hold each exactly."""
 MAX_EXPONENT = 400
 _MAX_DIGITS = 4000
 _NANO = 10**9
@@ -209,8 +214,13 @@ def to_units(resource: str, amount: Quantity) -> int:
 
 
 def nanos_to_units(resource: str, nanos: int) -> int:
-    """The same for a bare number of nanos."""
-    return _clamp(_divide_away_from_zero(nanos, _MICRO if resource == "cpu" else _NANO))
+    """The same for a bare number of nanos that a pod asks for; at most MOST_COUNTED."""
+    return min(MOST_COUNTED, _clamp(_divide_away_from_zero(nanos, _MICRO if resource == "cpu" else _NANO)))
+
+
+def counted(units: Mapping[str, int]) -> dict[str, int]:
+    """Amounts as a table of nodes counts with them; see MOST_COUNTED."""
+    return {resource: min(amount, MOST_COUNTED) for resource, amount in units.items()}
 
 
 def format_quantity(units: int, resource: str) -> str:

@@ -7,13 +7,16 @@ import pytest
 from fairlead.model.quantity import (
     FORMAT_ERROR,
     MAX_INT64,
+    MOST_COUNTED,
     NUMBER_ERROR,
     SUFFIX_ERROR,
     Quantity,
     QuantityError,
+    counted,
     format_quantity,
     is_extended,
     is_scalar,
+    nanos_to_units,
     parse_quantity,
     read_quantity,
     to_units,
@@ -135,6 +138,12 @@ def test_numbers_in_documents_are_quantities_too() -> None:
             parse_quantity(nonsense)
     with pytest.raises(QuantityError):
         read_quantity(["1"])
+
+
+def test_what_a_table_counts_with_can_be_added_up_a_thousand_times() -> None:
+    assert counted({"cpu": MAX_INT64, "memory": 5}) == {"cpu": MOST_COUNTED, "memory": 5}
+    assert nanos_to_units("memory", 10**40) == MOST_COUNTED
+    assert 1000 * MOST_COUNTED < MAX_INT64
 
 
 def test_base_units_are_milli_for_cpu_and_ones_for_the_rest() -> None:

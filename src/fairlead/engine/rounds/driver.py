@@ -227,7 +227,7 @@ class RoundDriver:
         being tried, at once; if nobody was, it comes without half of those who could be to blame. The pods of other
         profiles never notice."""
         words = f"{type(error).__name__}: {error}"
-        self._complaints.append(f"round {self.counted} of {self.profile.name}: {words}")
+        self._complaints.append(f"a round of {self.profile.name}: {words} (round {self.counted})")
         self._running = None
         self._changed = True
         round = self.round

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.model.documents import EMPTY, compiler, created_at, moment, read_units
 from fairlead.model.durations import parse_duration
 from fairlead.model.koordinator.bands import SUB_PRIORITY_LABEL
+from fairlead.model.quantity import counted, nanos_to_units
 from fairlead.model.selectors import selector_from_document
 from fairlead.model.taints import Taint, parse_taints
 
@@ -111,7 +112,7 @@ class KoordReservation:
 def compile_reservation(document: Mapping[str, Any]) -> KoordReservation:
     metadata, spec, status = document["metadata"], document.get("spec") or {}, document.get("status") or {}
     labels, annotations = metadata.get("labels") or EMPTY, metadata.get("annotations") or EMPTY
-    held = read_units(status.get("allocatable"), "status.allocatable")
+    held = counted(read_units(status.get("allocatable"), "status.allocatable"))
     held = held or _template_amounts(spec.get("template") or {})
     order = labels.get(ORDER_LABEL, "")
     policy = spec.get("allocatePolicy") or NO_POLICY
@@ -159,7 +160,6 @@ def _owner(owner: Mapping[str, Any]) -> OwnerMatcher:
 
 
 def _template_amounts(template: Mapping[str, Any]) -> dict[str, int]:
-    from fairlead.model.quantity import nanos_to_units
     from fairlead.model.requests import pod_requests
 
     exact = pod_requests(template.get("spec") or {}, {}).exact
