@@ -174,6 +174,7 @@ class FaultyWorld(Harness):
     def check(self) -> None:
         self.scheduler.cluster.check()
         self.scheduler.backlog.check()
+        assert not self.scheduler.bindings.ended(), "a binding has ended, and its place was not given back"
         raised = dict(self.scheduler.guard.quarantine.raised)
         assert not raised, (raised, list(self.scheduler.backlog.complaints))
         assert not self.scheduler.guard.audit.found, list(self.scheduler.backlog.complaints)

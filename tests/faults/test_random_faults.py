@@ -158,6 +158,7 @@ def _misplaced(world: FaultyWorld) -> list[str]:
 @pytest.mark.parametrize("manner", MANNERS)
 @settings(max_examples=12, deadline=None)
 @example(seed=3810)  # a gang lost a bind, then the scheduler was started anew, and a pod alone took the gang's room
+@example(seed=508325)  # the last victim of a preemption was a member whose place its gang held after a failed bind
 @given(seed=st.integers(0, 10**6))
 def test_random_faults_lose_nothing_and_leave_nothing_behind(manner: str, seed: int) -> None:
     rng = Random(seed)

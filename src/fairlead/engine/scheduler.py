@@ -337,6 +337,7 @@ class Scheduler:
     def _hear(self, replies: Sequence[Reply]) -> None:
         self.binding_driver.hear(replies)
         self.output.writes += self.evictions.hear(replies, self._now)
+        self.binding_driver.look_after(self.bindings.ended())  # victims that had a place and no bind yet
         if self.drivers and any(_is_worth_another_look(reply) for reply in replies):
             self._notice_rounds()
 
