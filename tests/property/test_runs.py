@@ -14,6 +14,7 @@ from fairlead.engine.cycle.attempt import place
 from fairlead.engine.cycle.placement import Placed, Search
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
+from fairlead.framework.points import merge_reserved
 from fairlead.framework.profile import Profile
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Doc, Happened
@@ -34,6 +35,15 @@ SPECS: list[Doc] = [
         {"weight": 3, "podAffinityTerm": TERM}]}}},
     {"topologySpreadConstraints": [SPREAD]},
     {"topologySpreadConstraints": [{**SPREAD, "whenUnsatisfiable": "ScheduleAnyway"}]},
+    {"resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}]},
+    {"resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}]},
+]  # fmt: skip
+REQUESTS: list[Doc] = [
+    {"name": "r", "exactly": {"deviceClassName": "gpu"}},
+    {"name": "r", "exactly": {"deviceClassName": "gpu"}},
+    {"name": "r", "exactly": {"deviceClassName": "gpu", "count": 2}},
+    {"name": "r", "firstAvailable": [
+        {"name": "two", "deviceClassName": "gpu", "count": 2}, {"name": "one", "deviceClassName": "gpu"}]},
 ]  # fmt: skip
 
 
@@ -68,6 +78,7 @@ class PlacingCluster:
         statement.assign(pod, answer.row)
         if keep:
             statement.commit()
+            assert merge_reserved(cycle, answer.row) is None
         else:
             statement.rollback()
         found = (answer.row, answer.feasible, answer.judged, answer.chosen, answer.runner_up)
@@ -85,7 +96,28 @@ def pod_of(number: int, spec: Doc, labels: dict[str, str], node_name: str = "") 
     containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]
     metadata = {"name": f"p{number}", "namespace": "default", "uid": f"p{number}", "labels": labels}
     doc = {"metadata": metadata, "spec": {**spec, "containers": containers, "nodeName": node_name}}
+    if "resourceClaims" in spec:
+        doc["status"] = {"resourceClaimStatuses": [{"name": "c", "resourceClaimName": f"p{number}-c"}]}
     return Change(Happened.ADDED, kinds.POD, doc)
+
+
+def claim_of(number: int, request: Doc) -> Change:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": f"p{number}", "uid": f"p{number}", "controller": True}
+    metadata = {"name": f"p{number}-c", "namespace": "default", "uid": f"c{number}", "ownerReferences": [owner]}
+    return Change(Happened.ADDED, kinds.RESOURCE_CLAIM, {
+        "metadata": metadata, "spec": {"devices": {"requests": [request]}},
+    })  # fmt: skip
+
+
+def slice_of(number: int, devices: int) -> Change:
+    return Change(Happened.ADDED, kinds.RESOURCE_SLICE, {"metadata": {"name": f"s{number}"}, "spec": {
+        "driver": "gpu.example.com", "nodeName": f"n{number}",
+        "pool": {"name": f"n{number}", "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": f"d{at}"} for at in range(devices)],
+    }})  # fmt: skip
+
+
+GPU = Change(Happened.ADDED, kinds.DEVICE_CLASS, {"metadata": {"name": "gpu"}, "spec": {}})
 
 
 def between(rng: Random, number: int, labels: dict[str, str]) -> list[Change]:
@@ -106,12 +138,18 @@ def between(rng: Random, number: int, labels: dict[str, str]) -> list[Change]:
 
 def story(rng: Random) -> Iterator[Change | tuple[str, str, bool]]:
     """Changes, and runs of equal pods that are placed, or only tried, with some node promised to others or not."""
-    yield from [node_of(rng, number) for number in range(rng.randint(2, 6))]
+    nodes = rng.randint(2, 6)
+    yield from [node_of(rng, number) for number in range(nodes)]
+    yield from [GPU, *(slice_of(number, rng.randint(1, 4)) for number in range(nodes) if rng.random() < 0.8)]
     number = 0
     for _ in range(rng.randint(1, 5)):
         spec, labels, size = rng.choice(SPECS), {"app": rng.choice("ab")}, rng.randint(2, 5)
+        request = rng.choice(REQUESTS)
         run = range(number, number + size)
         number += size
+        if "resourceClaims" in spec:
+            other = rng.choice(REQUESTS)
+            yield from [claim_of(member, request if rng.random() < 0.8 else other) for member in run]
         yield from [pod_of(member, spec, labels) for member in run]
         for member in run:
             yield from between(rng, member, labels)
@@ -139,6 +177,20 @@ def test_equal_pods_are_a_run() -> None:
         world.apply(Change(Happened.ADDED, kinds.NODE, node(f"n{number}").offers(cpu="8", pods="20").doc()))
     for number in range(6):
         world.apply(pod_of(number, {}, {"app": "a"}))
+    for number in range(6):
+        world.place(f"p{number}", "", keep=True)
+    assert world.went_on == 5
+
+
+def test_equal_pods_with_claims_of_their_own_are_a_run() -> None:
+    world = PlacingCluster(default_scheduler().profiles["default-scheduler"], runs=True)
+    world.apply(GPU)
+    for number in range(3):
+        world.apply(Change(Happened.ADDED, kinds.NODE, node(f"n{number}").offers(cpu="8", pods="20").doc()))
+        world.apply(slice_of(number, 4))
+    for number in range(6):
+        world.apply(claim_of(number, REQUESTS[0]))
+        world.apply(pod_of(number, SPECS[-1], {"app": "a"}))
     for number in range(6):
         world.place(f"p{number}", "", keep=True)
     assert world.went_on == 5

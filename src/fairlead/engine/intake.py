@@ -51,6 +51,12 @@ RESOURCES = {
 }
 """The kinds whose changes may wake pods, with their events. Others (Services, budgets, namespaces) are only looked
 up."""
+_EVENTS = {
+    (kind, action.value): ClusterEvent(name, action)
+    for kind, name in RESOURCES.items()
+    for action in (ActionType.ADD, ActionType.UPDATE, ActionType.DELETE)
+}
+"""The events that an object of each of them came, changed or went."""
 
 
 class Intake:
@@ -177,7 +183,7 @@ class Intake:
                 self._backlog.move(ClusterEvent(events.NODE, action), old, new, now)
 
     def _other(self, applied: AppliedChange, now: float) -> None:
-        event = ClusterEvent(RESOURCES[applied.kind], _action(applied))
+        event = _EVENTS[applied.kind, _action(applied).value]
         if applied.kind in GROUP_KINDS:
             self._group_changed(applied.old, applied.new, event, now)
         else:

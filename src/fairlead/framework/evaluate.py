@@ -17,7 +17,7 @@ from fairlead.framework.calls import asked, check_range, refusals_by
 from fairlead.framework.plugin import Scope, takes_part
 from fairlead.framework.points import Preparation, Prepared, merge_prepared, prescore_error, unless_skipped
 from fairlead.framework.results.cache import ResultCache
-from fairlead.framework.results.cached_plugin import overrides
+from fairlead.framework.results.cached_plugin import CachedPlugin, overrides
 from fairlead.framework.results.constant import ConstantPart, Contribution
 from fairlead.framework.verdicts import FEASIBLE, VerdictCodes
 from fairlead.state.nodes import Nodes
@@ -61,6 +61,7 @@ class Evaluator:
         self._scorers = [(plugin, profile.weight(plugin)) for plugin in profile.at("score")]
         self._uncached_scorers = [plugin for plugin, _ in self._scorers if plugin.scope is Scope.CLUSTER]
         self._filter_by_row = {p.name for p in profile.at("filter") if overrides(p, "filter_row")}
+        self.asked_in_runs = [p for p in self._uncached_filters if isinstance(p, CachedPlugin) and p.asked_in_runs]
         self.rows_judged = 0
         """How many rows plugins were asked about, for tests and benchmarks."""
 
@@ -90,12 +91,16 @@ class Evaluator:
 
     def judge(self, cycle: Cycle) -> Judgement:
         """Filter: which rows of the whole table are feasible, without regard to nominated pods."""
+        return self._judged(cycle, self._uncached_filters)
+
+    def _judged(self, cycle: Cycle, plugins: Sequence[Plugin]) -> Judgement:
+        """The cached plugins' answers brought up to date, and those of some that are not cached."""
         results = self.catch_up(cycle)
         table = cycle.cluster.table
         ok = results.ok[: table.high]
         uncached: NDArray[np.int32] | None = None
         nodes = Nodes(table)
-        for plugin in self._uncached_filters:
+        for plugin in plugins:
             if plugin.name not in cycle.no_filter:
                 refused = refusals_by(plugin, cycle, nodes, self.codes)
                 self.rows_judged += table.high
@@ -105,10 +110,32 @@ class Evaluator:
 
     def repeats(self, cycle: Cycle) -> bool:
         """Whether the plugins that are not cached need not be asked for the next pod if it is identical to this one:
-        they stepped aside or gave all rows the same score, and placing this pod does not change that."""
+        they stepped aside or gave all rows the same score, and placing this pod does not change that. Those that are
+        `asked_in_runs` are asked again."""
         results = cycle.results
         assert results is not None
-        return results.same_after_placing and all(p.name in cycle.no_filter for p in self._uncached_filters)
+        return results.same_after_placing and all(
+            p.name in cycle.no_filter or p in self.asked_in_runs for p in self._uncached_filters
+        )
+
+    def asked_again(self, cycle: Cycle) -> list[CachedPlugin]:
+        """The plugins that have to be asked about each pod that is identical to this one."""
+        return [plugin for plugin in self.asked_in_runs if plugin.name not in cycle.no_filter]
+
+    def judge_again(self, cycle: Cycle, plugins: Sequence[CachedPlugin]) -> Judgement | None:
+        """Filter for a pod that is identical to the one before: only these plugins are asked, and the results of the
+        others are brought up to date. None if one of them does not let the pod pass PreFilter."""
+        for plugin in plugins:
+            if asked(plugin, "prepare", cycle) is not None:
+                return None
+        return self._judged(cycle, plugins)
+
+    def uniform_score(self, cycle: Cycle, plugin: CachedPlugin, nodes: Nodes) -> int | None:
+        """What a plugin that is not cached scores every one of these rows with; None if it is not the same for all."""
+        if plugin.name in cycle.no_score or plugin not in self._uncached_scorers:
+            return 0
+        said = asked(plugin, "score", cycle, nodes)
+        return said if isinstance(said, int) else None
 
     def refusals(self, cycle: Cycle, judgement: Judgement) -> NDArray[np.int32]:
         """Of each row, the code of the plugin that refused it first, in filter order."""

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlead.model.devices import DeviceId
-from fairlead.model.documents import EMPTY, FieldError, compiler
+from fairlead.model.documents import EMPTY, MALFORMED, FieldError, compiler, malformed
 from fairlead.model.quantity import Quantity, QuantityError, read_quantity
 from fairlead.model.records import record
 from fairlead.model.selectors import NodeSelector, SelectorError, parse_node_selector
@@ -161,16 +161,18 @@ class ResourceClaim:
     def is_reserved_for(self, uid: str) -> bool:
         return any(consumer.uid == uid for consumer in self.reserved_for)
 
-    def as_written(self, document: Mapping[str, Any]) -> ResourceClaim:
-        """This claim after a write that named its version, as the API answered it: what such a write cannot change is
-        not read again."""
-        metadata, status = document["metadata"], document.get("status") or {}
-        allocation = status.get("allocation")
+    def later(self, document: Mapping[str, Any]) -> ResourceClaim:
+        """This claim as a later document shows it. What never changes of a claim, its spec above all, is not read
+        again."""
+        metadata = document["metadata"]
+        status: Mapping[str, Any] = document.get("status") or EMPTY
+        allocation, conditions = status.get("allocation"), status.get("devices")
+        finalizers = metadata.get("finalizers")
         return ResourceClaim(
-            self.namespace, self.name, self.key, self.uid, self.owner_uid, self.annotations,
-            tuple(metadata.get("finalizers") or ()), bool(metadata.get("deletionTimestamp")), self.spec,
+            self.namespace, self.name, self.key, self.uid, self.owner_uid, metadata.get("annotations") or EMPTY,
+            tuple(finalizers) if finalizers else (), bool(metadata.get("deletionTimestamp")), self.spec,
             compile_allocation(allocation) if allocation is not None else None, _consumers(status),
-            self.conditions, metadata.get("resourceVersion") or "",
+            _conditions(status) if conditions else _NO_CONDITIONS, metadata.get("resourceVersion") or "",
         )  # fmt: skip
 
 
@@ -207,7 +209,13 @@ def claim_entries(spec: Mapping[str, Any]) -> tuple[ClaimEntry, ...]:
 
 def claim_statuses_of(pod: Pod) -> tuple[ClaimStatus, ...]:
     """What claims were made for a pod's templates."""
-    listed = marshal.loads(pod.claim_statuses)[0] if pod.claim_statuses else ()
+    return _claim_statuses(pod.claim_statuses) if pod.claim_statuses else ()
+
+
+@lru_cache(maxsize=16384)
+def _claim_statuses(encoding: bytes) -> tuple[ClaimStatus, ...]:
+    """A pod is asked when it comes and when it is tried, so the latest are kept."""
+    listed = marshal.loads(encoding)[0]
     return tuple([ClaimStatus(one["name"], one.get("resourceClaimName")) for one in listed or ()])
 
 
@@ -217,9 +225,20 @@ def extended_claim_of(pod: Pod) -> str:
     return (status or {}).get("resourceClaimName") or ""
 
 
+def later_resource_claim(before: ResourceClaim, document: Mapping[str, Any]) -> ResourceClaim:
+    """The record of a claim that was known before: only what may have changed is read."""
+    try:
+        if before.uid and document["metadata"].get("uid") == before.uid:
+            return before.later(document)
+    except MALFORMED as error:
+        raise malformed("ResourceClaim", document, error) from error
+    return compile_resource_claim(document)
+
+
 @compiler("ResourceClaim")
 def compile_resource_claim(document: Mapping[str, Any]) -> ResourceClaim:
-    metadata, status = document["metadata"], document.get("status") or {}
+    metadata = document["metadata"]
+    status: Mapping[str, Any] = document.get("status") or EMPTY
     namespace, name = metadata.get("namespace") or "", metadata["name"]
     allocation = status.get("allocation")
     owners = metadata.get("ownerReferences") or ()
@@ -235,7 +254,7 @@ def compile_resource_claim(document: Mapping[str, Any]) -> ResourceClaim:
         spec=claim_spec(document.get("spec") or {}),
         allocation=compile_allocation(allocation) if allocation is not None else None,
         reserved_for=_consumers(status),
-        conditions=_conditions(status),
+        conditions=_conditions(status) if status.get("devices") else _NO_CONDITIONS,
         resource_version=metadata.get("resourceVersion") or "",
     )
 
@@ -245,6 +264,9 @@ def _consumers(status: Mapping[str, Any]) -> tuple[Consumer, ...]:
     if not found:
         return ()
     return tuple([Consumer(one.get("resource") or "", one.get("name") or "", one.get("uid") or "") for one in found])
+
+
+_NO_CONDITIONS: Mapping[DeviceId, Mapping[str, Mapping[str, Any]]] = {}
 
 
 def _conditions(status: Mapping[str, Any]) -> Mapping[DeviceId, Mapping[str, Mapping[str, Any]]]:

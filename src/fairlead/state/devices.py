@@ -11,7 +11,7 @@ Invariant: a device that is not shared is in use if and only if an allocation wi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,7 @@ _NOBODY = 1 << 40
 class DeviceIndex:
     def __init__(self, cluster: Cluster) -> None:
         index = cluster.object_index
+        self.cluster = cluster
         self._table = cluster.table
         self._slice_shelf: Shelf = index.of(kinds.RESOURCE_SLICE)
         self._claim_shelf: Shelf = index.of(kinds.RESOURCE_CLAIM)
@@ -52,6 +53,8 @@ class DeviceIndex:
         """Pods that may have devices, by row: their priorities."""
         self._least: NDArray[np.int64] = np.full(64, _NOBODY, dtype=np.int64)
         """The lowest of them of each row."""
+        self.lowest_priority = _NOBODY
+        """No pod that may have devices has a lower one."""
         self._uses = _Uses()
         self._slices = _Slices()
         self._views: dict[int, NodeView] = {}
@@ -63,6 +66,9 @@ class DeviceIndex:
         self.changed = TouchLog()
         """Rows whose signature changed: what was found out about them before does not hold any more."""
         self._signature_ids: dict[Hashable, int] = {}
+        self._layouts: dict[Hashable, int] = {}
+        self._layout_of: dict[int, int] = {}
+        """By row, if it is known."""
         self._next_signature = count()
         """Numbers are never used twice, so that nobody mistakes an old one."""
         self.extended = ExtendedNames(self.classes)
@@ -75,6 +81,8 @@ class DeviceIndex:
         """Take in what changed since the last call."""
         slices, claims, mark = self._seen
         shelf, table = self._slice_shelf, self._table
+        if claims == self._claim_shelf.version and slices == shelf.version and mark == table.static.mark:
+            return
         if slices != shelf.version:
             touched = shelf.since(slices) if slices >= 0 else None
             self._slices_changed({*self._slices.by_name, *shelf} if touched is None else set(touched))
@@ -105,19 +113,23 @@ class DeviceIndex:
 
     def _forget_view(self, row: int) -> None:
         view = self._views.pop(row, None)
+        self._layout_of.pop(row, None)
         for pool in view.pools if view is not None else ():
             self._rows_of_pool[pool.id].discard(row)
         self._dirty.add(row)
         self.version += 1
 
     def _claim_changed(self, key: str) -> None:
-        claim = self.claims.get(key)
-        allocation = self._in_flight[key][0] if key in self._in_flight else None
-        if allocation is None and claim is not None:
-            allocation = claim.allocation
-        self._use(key, allocation)
+        held = self._in_flight.get(key)
+        if held is not None:
+            self._use(key, held[0])
+        else:
+            claim = self.claims.get(key)
+            self._use(key, None if claim is None else claim.allocation)
 
     def _use(self, key: str, allocation: Allocation | None) -> None:
+        if allocation is None and key not in self._uses.held:
+            return
         touched = self._uses.replace(key, allocation)
         self.version += bool(touched)
         for pool in touched:
@@ -143,11 +155,15 @@ class DeviceIndex:
         allocation, holder = self._in_flight.get(key, (None, ""))
         return allocation if gang and holder == gang else None
 
-    def assume(self, claim: ResourceClaim) -> None:
-        """The API agreed to this claim; the watch has yet to show it."""
-        if claim.key in self._claim_shelf:
+    def arrived(self, claim: ResourceClaim, held: str) -> None:
+        """The API agreed to this claim, which was held under a key. Unless the watch shows it, or what became of
+        it, it counts as agreed from now on."""
+        seen = self.claims.seen(claim.key)
+        if seen is not None and not _is_as_new(seen.resource_version, claim.resource_version):
             self.claims.assume(claim.key, claim)
-            self._claim_changed(claim.key)
+            if held != claim.key:
+                self._claim_changed(claim.key)
+        self.let_go(held)
 
     def restore(self, key: str) -> None:
         self.claims.restore(key)
@@ -245,6 +261,8 @@ class DeviceIndex:
             self._dirty |= set(range(self._table.high))
         if len(self._signature_ids) > _MOST_SIGNATURES:
             self._signature_ids.clear()
+            self._layouts.clear()
+            self._layout_of.clear()
             self._dirty = set(range(self._table.high))
         if self._dirty:
             for row in self._dirty:
@@ -254,16 +272,34 @@ class DeviceIndex:
             self._dirty.clear()
         return self._column[: self._table.high]
 
+    def signature(self, row: int) -> int:
+        """That of one row, as the last call of `signatures` found it."""
+        return self._column.item(row)
+
     def _signature(self, row: int) -> int:
-        key = tuple([(pool.layout, self._state(pool)) for pool in self.view(row).pools])
+        pools = self.view(row).pools
+        key = (self._layout(row), *[self._state(pool) for pool in pools])
         found = self._signature_ids.get(key)
         if found is None:
             found = self._signature_ids[key] = next(self._next_signature)
         return found
 
+    def _layout(self, row: int) -> int:
+        """A number for the layouts of the pools that a row sees: they are long, and do not change with what is in
+        use."""
+        found = self._layout_of.get(row)
+        if found is None:
+            layouts = tuple([pool.layout for pool in self.view(row).pools])
+            found = self._layouts.get(layouts)
+            if found is None:
+                found = self._layouts[layouts] = next(self._next_signature)
+            self._layout_of[row] = found
+        return found
+
     def _state(self, pool: PoolView) -> Hashable:
         uses = self._uses
-        taken = tuple([device.id in uses.whole for one in pool.slices for device in one.devices])
+        whole = uses.whole
+        taken = tuple([device.id in whole for one in pool.slices for device in one.devices])
         shares: Hashable = None
         if uses.shares or uses.consumed:
             shares = tuple([
@@ -281,7 +317,9 @@ class DeviceIndex:
             self._claimants.setdefault(row, {})[pod.uid] = pod.priority
             if row >= len(self._least):
                 self._widen(row + 1)
-            self._least[row] = min(self._least[row], pod.priority)
+            if pod.priority < self._least[row]:
+                self._least[row] = pod.priority
+                self.lowest_priority = min(self.lowest_priority, pod.priority)
 
     def vacated(self, pod: Pod, row: int) -> None:
         pods = self._claimants.get(row)
@@ -325,6 +363,11 @@ class _Slices:
         yield from self._by_node.get("", {}).values()
 
 
+def _is_as_new(version: str, other: str) -> bool:
+    """Whether a version of an object is the other or comes after it."""
+    return version == other if not (version.isdigit() and other.isdigit()) else int(version) >= int(other)
+
+
 def _node_of(one: ResourceSlice) -> str:
     """The only node that a slice can matter to; empty if there may be several."""
     return "" if one.counter_sets or one.per_device else one.where.node_name
@@ -339,12 +382,12 @@ class _Uses:
         self.shares: Counter[DeviceId] = Counter()
         self.consumed: dict[DeviceId, dict[str, int]] = {}
 
-    def replace(self, key: str, new: Allocation | None) -> set[PoolId]:
+    def replace(self, key: str, new: Allocation | None) -> Collection[PoolId]:
         """A claim has another allocation, or none; returns the pools whose devices that concerns."""
         old = self.held.get(key)
         if old is not None and new is not None and old.results is new.results:
             self.held[key] = new
-            return set()
+            return ()
         touched: set[PoolId] = set()
         for allocation, sign in ((old, -1), (new, 1)):
             for result in allocation.results if allocation is not None else ():

@@ -68,6 +68,8 @@ COMPILERS: Mapping[Kind, Callable[[Doc], Any]] = {
     kinds.KOORD_NODE_METRIC: node_metrics.compile_node_metric,
     kinds.KOORD_NODE_TOPOLOGY: cpu_topology.compile_node_topology,
 }
+_LATER: Mapping[Kind, Callable[[Any, Doc], Any]] = {kinds.RESOURCE_CLAIM: device_claims.later_resource_claim}
+"""For kinds that change several times for each pod: what makes a record from the one before and a newer document."""
 _WORKLOADS = frozenset({kinds.SERVICE, kinds.REPLICATION_CONTROLLER, kinds.REPLICA_SET, kinds.STATEFUL_SET})
 OPTIONAL = frozenset(
     kind
@@ -138,7 +140,8 @@ class ObjectIndex:
             shelf.pop(key, None)
             shelf.touch(key)
             return old, None
-        new = COMPILERS[change.kind](change.doc)
+        later = _LATER.get(change.kind) if old is not None else None
+        new = COMPILERS[change.kind](change.doc) if later is None else later(old, change.doc)
         shelf[key] = new
         shelf.touch(key)
         return old, new

@@ -2,7 +2,8 @@
 
 The only change since the last of them was placed is that placement. If no plugin that is not cached answers differently
 for it (`CachedPlugin.same_after_placing`), the constant part of the score is as it was, and it is enough to judge that
-one row again and to choose.
+one row again and to choose. Plugins that are `asked_in_runs` are asked about each pod: devices for its claims, which
+are its own, are looked for anew.
 
 Invariant: a run goes on only if a search from the beginning would find the same and draw the same random numbers. It
 ends with the first different pod, with any other change of the cluster, and with any nomination.
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.engine.cycle.choice import best_of_ranking
+from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +32,10 @@ if TYPE_CHECKING:
 class EqualPodRun:
     """`constant` is what all rows get on top of the ranking."""
 
-    __slots__ = ("_applied", "_content", "_first", "_notes", "_row", "_static", "_within", "constant", "evaluator")
+    __slots__ = (
+        "_applied", "_content", "_first", "_notes", "_row", "_scores", "_static", "_within", "constant", "evaluator",
+        "plugins",
+    )  # fmt: skip
 
     def __init__(
         self, cycle: Cycle, evaluator: Evaluator, constant: ConstantPart, within: NDArray[np.int32] | None
@@ -40,6 +45,16 @@ class EqualPodRun:
         self._within = within
         self.evaluator = evaluator
         self.constant = constant
+        self.plugins = evaluator.asked_again(cycle)
+        self._scores = self._scored(cycle) if self.plugins else []
+
+    def _scored(self, cycle: Cycle) -> list[int | None]:
+        nodes = Nodes(cycle.cluster.table)
+        return [self.evaluator.uniform_score(cycle, plugin, nodes) for plugin in self.plugins]
+
+    def scored_alike(self, cycle: Cycle) -> bool:
+        """Whether those plugins score the pod's rows as they did those of the first one."""
+        return not self.plugins or (None not in self._scores and self._scored(cycle) == self._scores)
 
     def placed(self, cluster: Cluster, row: int) -> None:
         """The last pod is about to be assigned to a row."""
@@ -76,13 +91,24 @@ def next_of_run(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | 
     if run is None or search.nominated or search.wish >= 0 or not run.goes_on(cycle, evaluator, search.within):
         return None
     run.prepare(cycle)
-    results = evaluator.catch_up(cycle)
-    table, within, codes = cycle.cluster.table, search.within, evaluator.codes
-    feasible = results.feasible if within is None else int(np.count_nonzero(results.ok[within]))
-    if feasible < 2 or (codes.errors and codes.first_error(codes.first_of(*results.refusals(table.high))) is not None):
+    judgement = evaluator.judge_again(cycle, run.plugins)
+    table, within, codes, results = cycle.cluster.table, search.within, evaluator.codes, cycle.results
+    assert results is not None
+    feasible = 0
+    if judgement is not None and run.scored_alike(cycle):
+        as_cached = within is None and judgement.uncached is None
+        ok = judgement.ok if within is None else judgement.ok[within]
+        feasible = results.feasible if as_cached else int(np.count_nonzero(ok))
+    if (
+        judgement is None
+        or feasible < 2
+        or (codes.errors and codes.first_error(evaluator.refusals(cycle, judgement)) is not None)
+    ):
         cycle.notes = {}  # the search begins anew
         return None
     ranked = results.ranked[: table.high] if within is None else results.ranked[within]
+    if judgement.uncached is not None:
+        ranked = np.where(ok, ranked, -1)
     total = len(table) if within is None else len(within)
     placed = best_of_ranking(cycle, ranked, run.constant, within, feasible=feasible, judged=total)
     run.placed(cycle.cluster, placed.row)

@@ -92,7 +92,7 @@ class ResultCache:
     def _same_after_placing(self, pod: Pod) -> bool:
         """Whether no plugin that is not cached answers differently once such a pod is placed."""
         return all(
-            isinstance(plugin, CachedPlugin) and plugin.same_after_placing(pod)
+            isinstance(plugin, CachedPlugin) and (plugin.asked_in_runs or plugin.same_after_placing(pod))
             for plugin in self._uncached.values()
             if plugin.concerns(pod)
         )

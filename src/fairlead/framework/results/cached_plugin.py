@@ -33,6 +33,11 @@ class CachedPlugin(Plugin):
     scores_in_range: bool = False
     """Whether `score` always answers within 0..100, so that its column can be one of bytes."""
 
+    asked_in_runs: bool = False
+    """Whether a plugin of scope CLUSTER is asked to prepare, filter and score each of many equal pods that are placed
+    one after the other, while the answers of others are taken to be as before. Its answer for one of them may depend on
+    where the others went; it may not depend on random numbers."""
+
     def cache_key(self, pod: Pod) -> Hashable:
         """The fields of a pod that this plugin reads, if they are few. Pods with equal keys share its answers, however
         they differ otherwise. Not overridden: it reads the whole signature. Only asked if the scope is not CLUSTER."""
@@ -64,7 +69,10 @@ class CachedPlugin(Plugin):
         return None
 
 
-_MEMBERS = ("reads", "scores_in_range", "cache_key", "epoch", "same_after_placing", "filter_row", "score_row", "sums")
+_MEMBERS = (
+    "reads", "scores_in_range", "asked_in_runs", "cache_key", "epoch", "same_after_placing", "filter_row", "score_row",
+    "sums",
+)  # fmt: skip
 _FORMER_NAMES = {"facet": "cache_key", "unmoved_by": "same_after_placing"}
 
 

@@ -90,6 +90,8 @@ class AllocateClaims:
 
     def progress(self, now: float, cluster: Cluster, replies: Sequence[Reply]) -> Status | list[Write] | None:
         self._now = now
+        if not replies and self._waits_for_replies():
+            return None
         self._devices.catch_up()
         for reply in replies:
             trouble = self._heard(reply)
@@ -107,6 +109,15 @@ class AllocateClaims:
 
     def wake_at(self) -> float | None:
         return self._deadline
+
+    def _waits_for_replies(self) -> bool:
+        """Whether nothing but an answer of the API takes it further."""
+        outstanding = self._creating is not None or self._patching_pod is not None
+        for one in self._claims:
+            if one.waits_for_newer:
+                return False
+            outstanding = outstanding or one.pending is not None
+        return outstanding
 
     # ---- replies ----
 
@@ -142,17 +153,18 @@ class AllocateClaims:
                 one.waits_for_newer = one.claim.resource_version
                 return ""
             return f"add reservation to claim {one.claim.key}: {reply.error.message}"
-        one.claim = one.claim.as_written(reply.doc) if reply.doc else one.claim
+        one.claim = self._as_written(one.claim, reply.doc) if reply.doc else one.claim
         if reply.write.subresource:
-            self._devices.assume(one.claim)
-            if one.extended:
-                self._devices.let_go(self._reserved.held[-1])
-            else:
-                self._devices.let_go(one.claim.key)
+            self._devices.arrived(one.claim, self._reserved.held[-1] if one.extended else one.claim.key)
             one.done = True
             if one.extended:
                 return self._tell_pod()
         return ""
+
+    def _as_written(self, claim: ResourceClaim, document: Doc) -> ResourceClaim:
+        """The claim as the API answered it: the record that the watch has brought already, if it has."""
+        seen, version = self._devices.claims.seen(claim.key), document["metadata"].get("resourceVersion")
+        return seen if version and seen is not None and seen.resource_version == version else claim.later(document)
 
     def _tell_pod(self) -> str:
         extended = self._reserved.extended

@@ -7,16 +7,18 @@ the same devices. A pod without extended resources has one variant, the empty on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from fairlead.model.device_claims import EXTENDED_NAME
 from fairlead.model.records import record
 from fairlead.plugins.dynamic_resources.extended import asked_for, extended_spec
 from fairlead.plugins.dynamic_resources.search import Wanted
+from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from fairlead.model.device_claims import Allocation, ResourceClaim
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from fairlead.plugins.dynamic_resources.extended import ExtendedSpec
     from fairlead.plugins.dynamic_resources.search import Solution
     from fairlead.state.devices import DeviceIndex
-    from fairlead.state.nodes import Nodes
+    from fairlead.state.table import NodeTable
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -43,11 +45,13 @@ class Reservation:
 
 @dataclass(slots=True, eq=False)
 class ClaimPlan:
-    """`extended` says whether some of the pod's extended resources are served by a class; `stale` is a claim for them
-    that an earlier attempt left behind. In a trial, `gone` are the pods that are evicted, and `nominated` those that
-    the row must have devices for as well, by uid."""
+    """`unallocated` are those of its claims that have no devices yet. `extended` says whether some of the pod's
+    extended resources are served by a class; `stale` is a claim for them that an earlier attempt left behind. In a
+    trial, `gone` are the pods that are evicted, and `nominated` those that the row must have devices for as well, by
+    uid."""
 
     claims: tuple[ResourceClaim, ...] = ()
+    unallocated: tuple[ResourceClaim, ...] = ()
     extended: bool = False
     stale: ResourceClaim | None = None
     reserved: Reservation | None = None
@@ -58,10 +62,6 @@ class ClaimPlan:
     @property
     def empty(self) -> bool:
         return not self.claims and not self.extended
-
-    @property
-    def unallocated(self) -> list[ResourceClaim]:
-        return [claim for claim in self.claims if claim.allocation is None]
 
     @property
     def allocates(self) -> bool:
@@ -75,16 +75,15 @@ class ClaimPlan:
 
     def copy(self) -> ClaimPlan:
         """For a trial: what it finds out stays there."""
-        return ClaimPlan(
-            self.claims, self.extended, self.stale, None, dict(self.gone), dict(self.nominated), self._specs
-        )
+        return replace(self, reserved=None, gone=dict(self.gone), nominated=dict(self.nominated))
 
-    def variants(self, pod: Pod, nodes: Nodes, devices: DeviceIndex) -> list[tuple[tuple[str, ...], NDArray[np.bool_]]]:
-        """The resources that devices must serve, with the rows of which that is true; and rows that have neither."""
-        if not self.extended:
-            return [((), nodes.all())]
-        found: list[tuple[tuple[str, ...], NDArray[np.bool_]]] = [((), nodes.all())]
-        for resource in asked_for(pod):
+    def variants(
+        self, pod: Pod, nodes: Nodes, within: NDArray[np.bool_], devices: DeviceIndex
+    ) -> list[tuple[tuple[str, ...], NDArray[np.bool_]]]:
+        """The resources that devices must serve, with the rows `within` a mask of which that is true; and rows that
+        have neither."""
+        found: list[tuple[tuple[str, ...], NDArray[np.bool_]]] = [((), within)]
+        for resource in asked_for(pod) if self.extended else ():
             if not devices.extended.class_of(resource):
                 continue
             lacking = nodes.allocatable(resource) <= 0
@@ -95,6 +94,13 @@ class ClaimPlan:
                 if rows.any()
             ]
         return found
+
+    def variant_of(self, pod: Pod, row: int, table: NodeTable, devices: DeviceIndex) -> tuple[str, ...]:
+        """The variant of one row."""
+        if not self.extended:
+            return ()
+        alone = Nodes(table, np.array([row], dtype=np.intp))
+        return next(variant for variant, _ in self.variants(pod, alone, alone.all(), devices))
 
     def spec_of(self, pod: Pod, variant: tuple[str, ...], devices: DeviceIndex) -> ExtendedSpec:
         spec = self._specs.get(variant)

@@ -54,7 +54,8 @@ class DynamicResources(CachedPlugin):
     name = "DynamicResources"
     idle_if_skipped = True
     frees_room = False
-    _NOTHING = {nothing: Reason("DynamicResources", nothing.value, final=True) for nothing in Nothing}
+    asked_in_runs = True
+    _NOTHING = {nothing.value: Reason("DynamicResources", nothing.value, final=True) for nothing in Nothing}
     _UNAVAILABLE = Reason(name, "resourceclaim not available on the node", final=True)
     _STALE = Reason(name, "cannot schedule extended resource claim", final=True)
     _NO_RESOURCE = Reason(name, "cannot fit resource", final=True)
@@ -70,12 +71,12 @@ class DynamicResources(CachedPlugin):
     def events(self) -> Sequence[Interest]:
         return claim_interests(lambda: self._devices)
 
-    def same_after_placing(self, pod: Pod) -> bool:
-        return not may_need_devices(pod)
-
     def _index(self, cluster: Cluster) -> DeviceIndex:
-        self._devices = devices_of(cluster)
-        return self._devices
+        devices = self._devices
+        if devices is None or devices.cluster is not cluster:
+            devices = self._devices = devices_of(cluster)
+        devices.catch_up()
+        return devices
 
     # ---- the queue ----
 
@@ -100,10 +101,11 @@ class DynamicResources(CachedPlugin):
             claims = claims_of(pod, devices)
         except ClaimMissing as missing:
             return unresolvable(str(missing))
-        if not cycle.profile.compatible:
+        if not cycle.profile.compatible and len(claims) > 1:
             claims = list({claim.key: claim for claim in claims}.values())
-        claims = [_as_promised(claim, pod, devices) for claim in claims]
-        extended = served_by_classes(pod, devices.extended)
+        if pod.group_ref is not None:
+            claims = [_as_promised(claim, pod, devices) for claim in claims]
+        extended = bool(pod.shape.scalars) and served_by_classes(pod, devices.extended)
         if not claims and not extended:
             return SKIP
         for claim in claims:
@@ -111,6 +113,7 @@ class DynamicResources(CachedPlugin):
             if refusal is not None:
                 return refusal
         plan.claims, plan.extended = tuple(claims), extended
+        plan.unallocated = tuple([claim for claim in claims if claim.allocation is None])
         if extended:
             plan.stale = next((claim for claim in devices.claims_owned_by(pod.uid) if claim.extended), None)
         return None
@@ -185,29 +188,30 @@ class DynamicResources(CachedPlugin):
 
     def _filtered(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
         plan: ClaimPlan = cycle.notes[self.name]
-        asked = nodes.all()
         if nodes.rows is None and cycle.results is not None:
-            asked = cycle.results.ok[: len(nodes)].copy()  # what others refuse already need not be searched
+            asked = cycle.results.ok[: len(nodes)]  # what others refuse already need not be searched
+        else:
+            asked = nodes.all()
         if plan.stale is not None:
             yield Reject(self._STALE, asked)
             return
         if plan.extended:
             lacking = self._lacks_resource(cycle, nodes)
             yield Reject(self._NO_RESOURCE, lacking)
-            asked &= ~lacking
-        devices = self._index(cycle.cluster)
-        for variant, rows in plan.variants(cycle.pod, nodes, devices):
-            wanted = plan.wanted(cycle.pod, variant, devices, compatible=cycle.profile.compatible)
-            here = rows & asked
-            if wanted and here.any():
-                for reject in self._search(cycle, nodes, wanted, here):
-                    asked &= ~reject.rows
-                    yield reject
-        allocated = [claim for claim in plan.claims if claim.allocation is not None]
-        if allocated:
+            asked = asked & ~lacking
+        if plan.allocates:
+            devices = self._index(cycle.cluster)
+            for variant, here in plan.variants(cycle.pod, nodes, asked, devices):
+                wanted = plan.wanted(cycle.pod, variant, devices, compatible=cycle.profile.compatible)
+                if wanted:
+                    for reject in self._search(cycle, nodes, wanted, here):
+                        asked = asked & ~reject.rows
+                        yield reject
+        if len(plan.unallocated) < len(plan.claims):
             unavailable = nodes.none()
-            for claim in allocated:
-                unavailable |= self._cannot_use(cycle, claim, nodes)
+            for claim in plan.claims:
+                if claim.allocation is not None:
+                    unavailable |= self._cannot_use(cycle, claim, nodes)
             yield Reject(self._UNAVAILABLE, unavailable & asked)
 
     def _lacks_resource(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.bool_]:
@@ -227,24 +231,21 @@ class DynamicResources(CachedPlugin):
         self, cycle: Cycle, nodes: Nodes, wanted: Sequence[Wanted], here: NDArray[np.bool_]
     ) -> Iterator[Reject]:
         """Rows without a solution, and rows whose search failed."""
-        rows = nodes.positions()[here]
         refused, failures = self.solutions.refusals(
-            wanted, rows, self._index(cycle.cluster), compatible=cycle.profile.compatible
+            wanted, nodes, here, self._index(cycle.cluster), compatible=cycle.profile.compatible
         )
-        reasons = [(self._NOTHING[nothing], rows) for nothing, rows in refused.items()]
-        reasons += [(Reason(self.name, text, error=True), rows) for text, rows in failures.items()]
-        for reason, found in reasons:
-            mask = nodes.none()
-            mask[here] = found
-            yield Reject(reason, mask, None if reason.error else self._final(cycle, nodes))
+        for nothing, rows in refused:
+            yield Reject(self._NOTHING[nothing.value], rows, self._final(cycle, nodes))
+        for text, rows in failures.items():
+            yield Reject(Reason(self.name, text, error=True), rows)
 
     def _final(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.bool_] | None:
         """Rows on which no eviction frees devices; None if that is so on all, or if evicted pods are about to give back
         what this one needs."""
         plan: ClaimPlan = cycle.notes[self.name]
-        if cycle.profile.compatible:
-            return None
         devices = self._index(cycle.cluster)
+        if cycle.profile.compatible or devices.lowest_priority >= cycle.pod.priority:
+            return None
         helpful = nodes.take(devices.rows_with_less_important(cycle.pod.priority))
         if not helpful.any() or (not plan.gone and self._will_be_served(cycle, devices)):
             return None
@@ -265,8 +266,8 @@ class DynamicResources(CachedPlugin):
                 return False
 
     def _wanted_on(self, cycle: Cycle, plan: ClaimPlan, row: int) -> list[Wanted]:
-        devices, alone = self._index(cycle.cluster), _one_row(cycle, row)
-        variant = next(variant for variant, rows in plan.variants(cycle.pod, alone, devices) if rows.any())
+        devices = self._index(cycle.cluster)
+        variant = plan.variant_of(cycle.pod, row, cycle.cluster.table, devices)
         return plan.wanted(cycle.pod, variant, devices, compatible=cycle.profile.compatible)
 
     def _cannot_use(self, cycle: Cycle, claim: ResourceClaim, nodes: Nodes) -> NDArray[np.bool_]:
@@ -321,7 +322,7 @@ class DynamicResources(CachedPlugin):
             return 0
         devices, compatible = self._index(cycle.cluster), cycle.profile.compatible
         scores = np.full(len(nodes), sum(map(priorities_given, plan.claims)), dtype=np.int64)
-        for variant, rows in plan.variants(cycle.pod, nodes, devices):
+        for variant, rows in plan.variants(cycle.pod, nodes, nodes.all(), devices):
             wanted = plan.wanted(cycle.pod, variant, devices, compatible=compatible)
             if any(slot.prioritised for claim in wanted for slot in claim.spec.slots):
                 answers = self.solutions.of_rows(wanted, nodes.positions()[rows], devices, compatible=compatible)
@@ -363,8 +364,7 @@ class DynamicResources(CachedPlugin):
         if plan is None or plan.empty:
             return None
         devices, pod, compatible = self._index(cycle.cluster), cycle.pod, cycle.profile.compatible
-        alone = _one_row(cycle, row)
-        variant = next(variant for variant, rows in plan.variants(pod, alone, devices) if rows.any())
+        variant = plan.variant_of(pod, row, cycle.cluster.table, devices)
         wanted = plan.wanted(pod, variant, devices, compatible=compatible)
         unallocated = plan.unallocated
         given = []
@@ -417,7 +417,7 @@ class DynamicResources(CachedPlugin):
 
 def _as_promised(claim: ResourceClaim, pod: Pod, devices: DeviceIndex) -> ResourceClaim:
     """A claim that another member of the pod's gang is getting allocated counts as allocated."""
-    if claim.allocation is not None or pod.group_ref is None:
+    if claim.allocation is not None:
         return claim
     promised = devices.promised(claim.key, gang_key(pod))
     return claim if promised is None else replace(claim, allocation=promised)
@@ -426,10 +426,6 @@ def _as_promised(claim: ResourceClaim, pod: Pod, devices: DeviceIndex) -> Resour
 def may_need_devices(pod: Pod) -> bool:
     """Whether a pod has claims, or asks for something that a device class may serve."""
     return pod.shape.claims or (bool(pod.shape.scalars) and bool(asked_for(pod)))
-
-
-def _one_row(cycle: Cycle, row: int) -> Nodes:
-    return Nodes(cycle.cluster.table, np.array([row], dtype=np.intp))
 
 
 def _share(cycle: Cycle) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fairlead.model.device_claims import ClaimSpec
     from fairlead.plugins.dynamic_resources.selecting import Selecting
     from fairlead.state.devices import DeviceIndex
+    from fairlead.state.nodes import Nodes
 
 _STEPS_PER_SECOND = 50_000
 """How many steps of a search stand for a second of the original's filterTimeout: the core has no clock."""
@@ -39,36 +40,53 @@ _MOST_ANSWERS = 1 << 16
 Answer = Solution | Nothing
 _SPECS_KEY = tuple["ClaimSpec", ...]
 _UNKNOWN, _FOUND = 0, 1
-_CODES: dict[Nothing, int] = {nothing: code for code, nothing in enumerate(Nothing, start=2)}
-
-
-def _code(answer: Answer | AllocationFailed) -> int:
-    if isinstance(answer, Solution):
-        return _FOUND
-    return _UNKNOWN if isinstance(answer, AllocationFailed) else _CODES[answer]
+_NOTHINGS = tuple(Nothing)
+"""Their codes follow those two."""
 
 
 class _Answers:
     """What is known about one list of claims: the answer of each signature, and of each row what it comes to."""
 
-    __slots__ = ("by_signature", "codes", "mark")
+    __slots__ = ("by_signature", "codes", "counts", "mark", "unknown")
 
     def __init__(self, devices: DeviceIndex) -> None:
         self.by_signature: dict[int, Answer] = {}
         self.codes: NDArray[np.int8] = np.zeros(0, dtype=np.int8)
+        self.unknown: set[int] = set()
+        """The rows whose code is not known."""
+        self.counts = [0] * (2 + len(_NOTHINGS))
+        """How many rows have each code."""
         self.mark = devices.changed.mark
 
-    def catch_up(self, devices: DeviceIndex, high: int) -> NDArray[np.int8]:
-        """The column of codes, of which rows that changed are unknown."""
+    def catch_up(self, devices: DeviceIndex, high: int) -> None:
+        """Forget the codes of rows that changed."""
         if self.mark != devices.changed.mark:
-            rows = devices.changed.rows_since(self.mark)
-            self.codes[rows[rows < len(self.codes)]] = _UNKNOWN
+            rows = devices.changed.since(self.mark)
+            for row in range(len(self.codes)) if rows is None else rows:
+                if row < len(self.codes):
+                    self._put(row, _UNKNOWN)
+                    self.unknown.add(row)
             self.mark = devices.changed.mark
         if len(self.codes) < high:
+            self.unknown.update(range(len(self.codes), high))
             wider = np.zeros(high, dtype=np.int8)
             wider[: len(self.codes)] = self.codes
             self.codes = wider
-        return self.codes
+
+    def put(self, row: int, answer: Answer) -> None:
+        self._put(row, _FOUND if isinstance(answer, Solution) else 2 + _NOTHINGS.index(answer))
+        self.unknown.discard(row)
+
+    def _put(self, row: int, code: int) -> None:
+        self.counts[self.codes.item(row)] -= 1
+        self.counts[code] += 1
+        self.codes[row] = code
+
+    def refused(self, nodes: Nodes, here: NDArray[np.bool_]) -> list[tuple[Nothing, NDArray[np.bool_]]]:
+        """Rows `here` that have no solution, by why. A mask may be empty."""
+        found = [(code, nothing) for code, nothing in enumerate(_NOTHINGS, start=2) if self.counts[code]]
+        codes = nodes.take(self.codes) if found else self.codes
+        return [(nothing, (codes == code) & here) for code, nothing in found]
 
 
 class Solutions:
@@ -83,64 +101,54 @@ class Solutions:
         self.searches = 0
 
     def refusals(
-        self, wanted: Sequence[Wanted], rows: NDArray[np.intp], devices: DeviceIndex, *, compatible: bool
-    ) -> tuple[dict[Nothing, NDArray[np.bool_]], dict[str, NDArray[np.bool_]]]:
-        """Which of the rows have no solution, by why; and on which the search failed, by its text."""
-        signatures = devices.signatures()
+        self, wanted: Sequence[Wanted], nodes: Nodes, here: NDArray[np.bool_], devices: DeviceIndex, *, compatible: bool
+    ) -> tuple[list[tuple[Nothing, NDArray[np.bool_]]], dict[str, NDArray[np.bool_]]]:
+        """Which of the nodes `here` have no solution, by why; and on which the search failed, by its text. A mask may
+        be empty."""
+        high = len(devices.signatures())
         answers = self._answers(wanted, devices, compatible=compatible)
-        column = answers.catch_up(devices, len(signatures))
+        answers.catch_up(devices, high)
         failures: dict[str, NDArray[np.bool_]] = {}
-        unknown = rows[column[rows] == _UNKNOWN]
-        if len(unknown):
-            found = self._found(wanted, unknown, devices, answers, compatible=compatible)
-            column[unknown] = [_code(found[signature]) for signature in signatures[unknown].tolist()]
-            for signature, answer in found.items():
-                if isinstance(answer, AllocationFailed):
-                    failed = failures.setdefault(str(answer), np.zeros(len(rows), dtype=np.bool_))
-                    failed |= signatures[rows] == signature
-        codes = column[rows]
-        refused = {nothing: codes == code for nothing, code in _CODES.items()}
-        return {nothing: mask for nothing, mask in refused.items() if mask.any()}, failures
+        failed: dict[int, str] = {}
+        for at, row in _unknown(answers, nodes, here):
+            signature = devices.signature(row)
+            if signature not in failed:
+                try:
+                    answers.put(row, self._answer(wanted, row, devices, answers, compatible=compatible))
+                    continue
+                except AllocationFailed as error:
+                    failed[signature] = str(error)
+            failures.setdefault(failed[signature], nodes.none())[at] = True
+        return answers.refused(nodes, here), failures
 
     def of_rows(
         self, wanted: Sequence[Wanted], rows: NDArray[np.intp], devices: DeviceIndex, *, compatible: bool
     ) -> dict[int, Answer | AllocationFailed]:
         """The answer for each signature that occurs among the rows, or what its search failed with."""
-        devices.signatures()
+        signatures = devices.signatures()[rows]
         answers = self._answers(wanted, devices, compatible=compatible)
-        return self._found(wanted, rows, devices, answers, compatible=compatible)
-
-    def _found(
-        self,
-        wanted: Sequence[Wanted],
-        rows: NDArray[np.intp],
-        devices: DeviceIndex,
-        answers: _Answers,
-        *,
-        compatible: bool,
-    ) -> dict[int, Answer | AllocationFailed]:
         found: dict[int, Answer | AllocationFailed] = {}
-        for row, signature in zip(rows.tolist(), devices.signatures()[rows].tolist(), strict=True):
-            if signature in found:
-                continue
-            answer = answers.by_signature.get(signature)
-            if answer is None:
+        for row, signature in zip(rows.tolist(), signatures.tolist(), strict=True):
+            if signature not in found:
                 try:
-                    answer = self._search(wanted, row, devices, compatible=compatible)
+                    found[signature] = self._answer(wanted, row, devices, answers, compatible=compatible)
                 except AllocationFailed as error:
                     found[signature] = error
-                    continue
-                answers.by_signature[signature] = answer
-            found[signature] = answer
         return found
 
     def of_row(self, wanted: Sequence[Wanted], row: int, devices: DeviceIndex, *, compatible: bool) -> Answer:
-        signature = int(devices.signatures()[row])
+        devices.signatures()
         answers = self._answers(wanted, devices, compatible=compatible)
+        return self._answer(wanted, row, devices, answers, compatible=compatible)
+
+    def _answer(
+        self, wanted: Sequence[Wanted], row: int, devices: DeviceIndex, answers: _Answers, *, compatible: bool
+    ) -> Answer:
+        """The answer for a row whose signature is up to date."""
+        signature = devices.signature(row)
         answer = answers.by_signature.get(signature)
         if answer is None:
-            answer = self._search(wanted, row, devices, compatible=compatible)
-            answers.by_signature[signature] = answer
+            answer = answers.by_signature[signature] = self._search(wanted, row, devices, compatible=compatible)
         return answer
 
     def _answers(self, wanted: Sequence[Wanted], devices: DeviceIndex, *, compatible: bool) -> _Answers:
@@ -169,3 +177,13 @@ class Solutions:
         if isinstance(answer, Solution):
             check_selectors(answer, wanted, view)
         return answer
+
+
+def _unknown(answers: _Answers, nodes: Nodes, here: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Of the nodes `here` those whose answer is not known: where in the selection they are, and their rows."""
+    if not answers.unknown:
+        return []
+    if nodes.rows is None:
+        return [(row, row) for row in sorted(answers.unknown) if row < len(here) and here[row]]
+    rows = nodes.rows.tolist()
+    return [(at, rows[at]) for at in np.flatnonzero(here).tolist() if rows[at] in answers.unknown]
