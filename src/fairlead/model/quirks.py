@@ -55,6 +55,12 @@ class Quirks:
         "a pod's quota is free again when its deletion begins",
         "the pod counts until it is gone; the pod that would start in its stead is promised the place",
     )
+    device_minimums_slip: bool = quirk(
+        QUEUES,
+        "when a group is let in, a claim that its pods share counts for each of them, and devices that were promised "
+        "to groups in earlier rounds are forgotten",
+        "a claim counts once, and what was promised counts until it is used",
+    )
     backfill_ignores_queues: bool = quirk(
         QUEUES,
         "backfill does not ask queues",

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from fairlead.state.quotas.account import QuotaAccount
 
 
+TOO_MANY_DEVICES = "dra-resource-exceeded"
+"""What a group lacks whose claims ask for more devices than its queue may have."""
+
+
 class Capacity(TierPlugin):
     """`gated`: pods that wait for their queue's gate hold their place in it once they were let through."""
 
@@ -195,10 +199,11 @@ class Capacity(TierPlugin):
             if (trouble := self.trouble(job.queue)) and not self._round.quirks.broken_tree_stops_all_queues:
                 self._round.note(job, f"queue {job.queue} can have nothing: {trouble}")
             return Vote.REJECT
-        if job.min_resources is None:
+        if job.min_resources is None and not self._devices.asks_for_some(job):
             return Vote.PERMIT
         for one in self._line(account):
-            if lacking := one.lacks(job.minimum()):
+            lacking = one.lacks(job.minimum()) or ([] if self._devices.lets_in(job, [one]) else [TOO_MANY_DEVICES])
+            if lacking:
                 self._round.note(job, sentence(*INSUFFICIENT, lacking))
                 return Vote.REJECT
         if self._round.quirks.reserves_before_admission:
@@ -210,12 +215,13 @@ class Capacity(TierPlugin):
         account = self.account(job.queue)
         if self._round.quirks.reserves_before_admission:
             return
-        if account is not None and job.min_resources is not None:
+        if account is not None and (job.min_resources is not None or self._devices.asks_for_some(job)):
             self._promise(job, account)
 
     def _promise(self, job: Job, account: QuotaAccount) -> None:
         for one in self._line(account):
             one.inqueue.add(job.without_gated(job.minimum()))
+        self._devices.promise(job, self._names_above(account.name))
 
     # ---- the queue's own gate ----
 

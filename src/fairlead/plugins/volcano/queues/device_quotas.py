@@ -2,8 +2,9 @@
 
 A queue's capability may name device classes: `deviceclass/<class>` limits the number of devices, and
 `<dimension>.deviceclass/<class>` the capacity that is asked of them; 0 is no limit. What a pod asks for is read from
-its resource claims; a claim that pods of one queue share counts once for it. Without such a name in any capability
-nothing is counted.
+its resource claims; a claim that pods of one queue share counts once for it. A group is let in if the queue may have
+what its minimum asks for besides what is used and what was promised to groups that were let in before. Without such a
+name in any capability nothing is counted.
 
 Invariant: `used` of a queue is the sum over the claims of its pods that have a place, each claim once.
 """
@@ -11,7 +12,7 @@ Invariant: `used` of a queue is the sum over the claims of its pods that have a 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from fairlead.model.device_claims import claim_statuses_of
@@ -19,7 +20,7 @@ from fairlead.model.tasks import ALLOCATED_CLASS
 from fairlead.state.devices import devices_of
 
 if TYPE_CHECKING:
-    from fairlead.framework.round import Round, Task
+    from fairlead.framework.round import Job, Round, Task
     from fairlead.model.device_claims import ClaimSpec, ResourceClaim
     from fairlead.state.quotas.account import QuotaAccount
 
@@ -39,6 +40,9 @@ class DeviceQuotas:
         self._held: dict[str, Counter[str]] = {}
         """By queue, how many pods with a place use each claim."""
         self._used: dict[str, Counter[str]] = {}
+        self._promised: dict[str, dict[str, Counter[str]]] = {}
+        """By queue, what groups that were let in will ask for: by the key of a shared claim, or of the group."""
+        self._slips = round.quirks.device_minimums_slip
 
     @classmethod
     def of(cls, round: Round, accounts: Iterable[QuotaAccount]) -> DeviceQuotas:
@@ -52,6 +56,69 @@ class DeviceQuotas:
         for job in round.jobs.values():
             for task in job.in_status(*ALLOCATED_CLASS):
                 self.take(task, line.get(job.queue, ()))
+        if not self._slips:
+            for job in round.jobs.values():
+                if job.phase == "Inqueue":
+                    self.promise(job, line.get(job.queue, ()))
+
+    def asks_for_some(self, job: Job) -> bool:
+        """Whether a group's minimum asks for devices, where any are limited."""
+        return self._devices is not None and bool(self._minimum(job))
+
+    def lets_in(self, job: Job, line: Iterable[QuotaAccount]) -> bool:
+        """Whether each of the queues may have what the group's minimum asks for."""
+        least = self._minimum(job) if self._devices is not None else {}
+        for account in line if least else ():
+            capability = account.rules.capability or {}
+            held, promised = self._held.get(account.name, Counter()), self._promised.get(account.name, {})
+            sums = Counter(self._used.get(account.name, Counter()))
+            for asked in promised.values():
+                sums.update(asked)
+            more: Counter[str] = Counter()
+            for key, asked in least.items():
+                if not held[key] and (key == job.uid or key not in promised):
+                    more.update(asked)
+            limits = ((sums[name] + amount, capability.get(name, 0)) for name, amount in more.items())
+            if any(wanted > limit for wanted, limit in limits if limit):
+                return False
+        return True
+
+    def promise(self, job: Job, line: Iterable[str]) -> None:
+        """A group was let in."""
+        least = self._minimum(job) if self._devices is not None else {}
+        for queue in line if least else ():
+            held, promised = self._held.get(queue, Counter()), self._promised.setdefault(queue, {})
+            promised.update({key: asked for key, asked in least.items() if not held[key]})
+
+    def _minimum(self, job: Job) -> dict[str, Counter[str]]:
+        """What the part of a group's minimum that has no place yet asks for: by the key of a shared claim, and the rest
+        by the group's. In the original a shared claim counts for each pod."""
+        found: dict[str, Counter[str]] = {}
+        for task, times in self._least(job):
+            for claim in self._claims(task):
+                asked = asked_by(claim.spec)
+                if self._slips or claim.owner_uid == task.pod.uid:
+                    own = found.setdefault(job.uid, Counter())
+                    own.update({name: amount * times for name, amount in asked.items()})
+                else:
+                    found[claim.key] = asked
+        return found
+
+    def _least(self, job: Job) -> Iterator[tuple[Task, int]]:
+        """The tasks that make up the minimum, each with how often it counts: those with claims whose names come first,
+        or one of each role as often as the role is needed."""
+        with_claims = [task for task in job.tasks.values() if task.pod.resource_claims]
+        waiting = [task for task in with_claims if self._slips or task.status not in ALLOCATED_CLASS]
+        waiting.sort(key=lambda task: (task.namespace, task.name, task.uid))
+        if not job.role_minimums:
+            needed = job.min_available - (0 if self._slips else len(with_claims) - len(waiting))
+            yield from ((task, 1) for task in waiting[: max(0, needed)])
+            return
+        for role, least in job.role_minimums.items():
+            first = next((task for task in waiting if task.role == role), None)
+            placed = 0 if self._slips else sum(task.role == role for task in with_claims if task not in waiting)
+            if first is not None and least > placed:
+                yield first, least - placed
 
     def allows(self, task: Task, line: Iterable[QuotaAccount]) -> bool:
         """Whether each of the queues may have what the pod's claims ask for on top of what it has."""
