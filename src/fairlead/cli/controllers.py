@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import click
 
 from fairlead.cli.controller_port import ControllerPorts
+from fairlead.cli.joined_cluster import JoinFlags, joined
 from fairlead.cli.terminal import log_to_stderr
 from fairlead.controllers.volcano.settings import VolcanoSettings
 from fairlead.controllers.volcano.shard_policies import (
@@ -26,10 +26,6 @@ from fairlead.controllers.volcano.shard_policies import (
 from fairlead.controllers.volcano_choice import VOLCANO_NAMES, choose_volcano_controllers
 from fairlead.errors import ConfigError
 from fairlead.model.quirks import Quirks
-
-if TYPE_CHECKING:
-    from fairlead.api.client.retry import Throttle
-    from fairlead.runtime.leader import Elector
 
 log = logging.getLogger("fairlead.controllers")
 
@@ -96,7 +92,8 @@ def controllers_command(
     """
     log_to_stderr(max(verbose, 1))
     shared = _shards(shards, period, follows_nodes=follows_nodes) if "volcano-sharding-controller" in names else None
-    cluster = _Cluster(kubeconfig, context, namespace if leader_elect else None, kube_api_qps, kube_api_burst)
+    lease = (namespace, "vc-controller-manager") if leader_elect else None
+    cluster = JoinFlags(kubeconfig, context, lease, kube_api_qps, kube_api_burst)
     settings = VolcanoSettings(most_tries, inherits, shared)
     ports = ControllerPorts(healthz_address if health else None, listen_address if metrics else None)
     asyncio.run(_run(cluster, names, schedulers or ("volcano",), Quirks.of(compatible=compatible), settings, ports))
@@ -107,50 +104,19 @@ def _shards(words: tuple[str, ...], period: str, *, follows_nodes: bool) -> Shar
     return ShardConfig(tuple(map(scheduler_of_words, described)), shard_period(period), follows_nodes)
 
 
-class _Cluster(NamedTuple):
-    """How the cluster is reached: kubeconfig and context, the namespace of the lease if there is an election, and
-    requests a second and at once."""
-
-    kubeconfig: Path | None
-    context: str | None
-    lease_namespace: str | None
-    qps: float
-    burst: int
-
-    def throttle(self) -> Throttle | None:
-        from fairlead.api.client.retry import Throttle
-
-        return Throttle(self.qps, max(1, self.burst)) if self.qps > 0 else None
-
-
 async def _run(
-    cluster: _Cluster, names: tuple[str, ...], schedulers: tuple[str, ...], quirks: Quirks, settings: VolcanoSettings,
-    ports: ControllerPorts,
+    cluster: JoinFlags, names: tuple[str, ...], schedulers: tuple[str, ...], quirks: Quirks,
+    settings: VolcanoSettings, ports: ControllerPorts,
 ) -> None:  # fmt: skip
-    from fairlead.api.client.client import KubeApi
-    from fairlead.api.client.credentials import connect
-    from fairlead.cli.leading import lead, may_write_of, stop_on_signals
+    from fairlead.cli.leading import lead, stop_on_signals
     from fairlead.config.job_plugins import installed_job_plugins
     from fairlead.config.yaml_text import read_yaml
     from fairlead.controllers.housekeeping import housekeepers
     from fairlead.controllers.volcano.figures import VolcanoFigures
-    from fairlead.runtime.leader import Election, Elector
     from fairlead.runtime.live import LiveRuntime
     from fairlead.runtime.ssh_keys import make_ssh_keys
-    from fairlead.runtime.worlds import Remote
-    from fairlead.runtime.writers import SendingRules
 
-    connection = connect(None if cluster.kubeconfig is None else str(cluster.kubeconfig), cluster.context)
-    async with AsyncExitStack() as opened:
-        elector: Elector | None = None
-        if cluster.lease_namespace is not None:
-            own = KubeApi(connection)
-            opened.push_async_callback(own.close)
-            elector = Elector(own, Election("vc-controller-manager", cluster.lease_namespace))
-        may_write, throttle = may_write_of(elector), cluster.throttle()
-        api = KubeApi(connection, throttle=throttle, may_write=may_write)
-        opened.push_async_callback(api.close)
-        world = Remote(api, rules=SendingRules(may_write, throttle, cluster.throttle()))
+    async with joined(cluster) as (world, elector, opened):
         figures = VolcanoFigures(world.view)
         runtime = LiveRuntime(
             world,

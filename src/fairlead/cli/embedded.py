@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from fairlead.cli.kubeconfig_file import KubeconfigFile
     from fairlead.config.schedulers import SchedulerAssembly
     from fairlead.config.volcano_setup import VolcanoSetup
+    from fairlead.controllers.koordinator.descheduling.settings import DeschedulerSettings
     from fairlead.model.flow import Doc
     from fairlead.model.usage import UsageBoard
     from fairlead.runtime.live import LiveRuntime
@@ -79,6 +80,7 @@ class UpOptions:
     fsync: bool = False
     controllers: Collection[str] = ALL_CONTROLLERS
     snapshot: Snapshot | None = None
+    descheduler: DeschedulerSettings | None = None
 
 
 class EmbeddedCluster:
@@ -148,6 +150,7 @@ class EmbeddedCluster:
             volcano_names=("volcano",) if self._volcano is None else self._volcano.options.scheduler_names,
             attendance=self._attendance(),
             on_step=self._observation.after_step, on_turn=self._observation.after_turn, quirks=self._quirks(),
+            descheduler=self.options.descheduler,
         )  # fmt: skip
 
     def _quirks(self) -> Quirks:

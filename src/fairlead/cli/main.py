@@ -37,6 +37,10 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "controllers": CommandEntry(
         "fairlead.cli.controllers:controllers_command", "Run Volcano's controllers, in vc-controller-manager's place."
     ),
+    "descheduler": CommandEntry(
+        "fairlead.cli.koordinator.descheduler:descheduler_command",
+        "Move pods off overloaded nodes, in koord-descheduler's place.",
+    ),
     "job": CommandEntry("fairlead.cli.job.commands:job_group", "Run, view, follow, suspend and delete Volcano Jobs."),
     "roles": CommandEntry("fairlead.cli.roles.command:roles_command", "Print the roles that a way of running needs."),
     "vcctl": CommandEntry("fairlead.cli.vcctl.command:vcctl_command", "Take vcctl's arguments and print what it does."),
@@ -58,7 +62,8 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "Show how a running scheduler is doing.",
     ),
     "quota": CommandEntry(
-        "fairlead.cli.quota:quota_group", "List Koordinator's quotas; show what one may use, uses and lends."
+        "fairlead.cli.koordinator.quota:quota_group",
+        "List Koordinator's quotas; show what one may use, uses and lends.",
     ),
     "queue": CommandEntry("fairlead.cli.queue:queue_group", "List queues; show what one holds, may hold, and why."),
     "nodes": CommandEntry("fairlead.cli.nodes:nodes_group", "Add, remove, fail and recover simulated nodes."),

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from fairlead.config.job_plugins import installed_job_plugins
 from fairlead.config.yaml_text import read_yaml
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS, housekeepers
+from fairlead.controllers.koordinator.descheduling.controller import Descheduler
+from fairlead.controllers.koordinator.descheduling.settings import DeschedulerSettings
 from fairlead.controllers.koordinator.node_agents import NodeAgents
 from fairlead.controllers.nodes.kubelet import Kubelet, renewal_for
 from fairlead.controllers.unattended import Unattended
@@ -46,11 +48,14 @@ def standalone(
     volcano_names: Sequence[str] = ("volcano",),
     attendance: Attendance | None = None,
     quirks: Quirks = FIXED,
+    descheduler: DeschedulerSettings | None = None,
 ) -> LiveRuntime:
-    """A whole cluster in this process: controllers (of these names), simulated kubelets and schedulers over a Store."""
+    """A whole cluster in this process: controllers (of these names), simulated kubelets and schedulers over a Store.
+    A scheduler with a plugin of Koordinator's also has reports of the nodes and somebody who moves pods for
+    PodMigrationJobs; `descheduler` makes such jobs itself."""
     others: list[Reconciler[Any]] = [Kubelet(store, rng=Random()), Unattended(store, attendance or Attendance())]
     if _use_koordinator(schedulers):
-        others.append(NodeAgents(store))
+        others += [NodeAgents(store), Descheduler(store, descheduler or DeschedulerSettings())]
     keepers = housekeepers(
         store, names=names, volcano_names=volcano_names, also=others, quirks=quirks, make_keys=make_ssh_keys,
         job_plugins=installed_job_plugins(), read_yaml=read_yaml,
@@ -61,7 +66,7 @@ def standalone(
 
 
 def _use_koordinator(schedulers: Sequence[Controller]) -> bool:
-    """Whether a scheduler reads what Koordinator's agents report."""
+    """Whether a scheduler reads Koordinator's objects."""
     return any(watch.kind in KOORDINATOR for scheduler in schedulers for watch in scheduler.watches)
 
 

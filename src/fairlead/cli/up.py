@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fairlead.config.kube_records import KubeConfig
     from fairlead.config.schedulers import SchedulerAssembly
     from fairlead.config.volcano_setup import VolcanoSetup
+    from fairlead.controllers.koordinator.descheduling.settings import DeschedulerSettings
 
 Parsed = TypeVar("Parsed")
 ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -96,6 +97,8 @@ def _an_address(context: click.Context, parameter: click.Parameter, address: str
               help="Who places pods; `none` leaves it to you. Controllers and kubelets run either way.")  # fmt: skip
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="The scheduler's configuration (KubeSchedulerConfiguration).")  # fmt: skip
+@click.option("--descheduler", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="With a profile of Koordinator's: move pods by this configuration of its descheduler.")  # fmt: skip
 @click.option("--controllers", default="all", show_default=True, metavar="NAMES", callback=_each(choose_controllers),
               help="Which controllers run, by their names in kube-controller-manager: all, none, NAME,NAME,... or "
                    "-NAME,... for all but these. Others may then do their work.")  # fmt: skip
@@ -130,6 +133,7 @@ def up_command(**flags: Any) -> None:
     options = UpOptions(
         fleet=fleet, kubeconfig=kubeconfig, assembly=_assembly(flags, volcano),
         snapshot=None if flags["snapshot"] is None else _read(flags["snapshot"]),
+        descheduler=_descheduler(flags["descheduler"]),
         **{name: flags[name] for name in ("bind", "port", "data", "fsync", "controllers", "devices")},
     )  # fmt: skip
     asyncio.run(_up(options))
@@ -200,6 +204,14 @@ def _config(flags: Mapping[str, Any]) -> KubeConfig | None:
     from fairlead.config.registry import PluginRegistry
 
     return read_config(flags["config"], capabilities=PluginRegistry().capabilities, gates=flags["gates"])
+
+
+def _descheduler(file: Path | None) -> DeschedulerSettings | None:
+    if file is None:
+        return None
+    from fairlead.config.koordinator.descheduler import read_descheduler_file
+
+    return read_descheduler_file(file)
 
 
 def _read(snapshot: Path) -> Snapshot:

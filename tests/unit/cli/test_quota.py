@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fairlead.cli.quota import explain_quota, explanation_lines, quota_rows
+from fairlead.cli.koordinator.quota import explain_quota, explanation_lines, quota_rows
 from fairlead.errors import FairleadError
 from fairlead.model.koordinator.quotas import ElasticQuota, compile_elastic_quota
 from tests.support.koordinator import QUOTA, elastic_quota

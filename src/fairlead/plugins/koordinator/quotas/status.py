@@ -63,6 +63,8 @@ class QuotaKeeper:
             account = book.account(tree, name)
             if account is not None:
                 yield from self._keep(quota, account, now)
+        for key in self._sent.overdue(now):  # of quotas that are gone
+            self._sent.forget(key)
 
     def wake_at(self) -> float | None:
         if not self._shelf:

@@ -83,6 +83,7 @@ class ReservationKeeper:
         elif record.phase == AVAILABLE:
             wanted = {}
         else:
+            self._sent.forget(uid)
             return
         if record.phase == AVAILABLE:
             wanted |= {"currentOwners": owners, "allocated": allocated}
@@ -107,10 +108,12 @@ class ReservationKeeper:
 
     def _remove_in_time(self, uid: str, record: KoordReservation, now: float) -> Iterator[Write]:
         if self._kept_for is None:
+            self._sent.forget(uid)
             return
         ended = max((at for said in record.shown.get("conditions") or ()
                      if (at := moment(said, "lastTransitionTime")) is not None), default=record.created)  # fmt: skip
         if now < ended + self._kept_for:
+            self._sent.forget(uid)  # what was sent to end it is shown
             heappush(self._moments, (ended + self._kept_for, uid))
         elif self._sent.is_due(uid, "gone", "there", now):
             yield Write(Verb.DELETE, kinds.KOORD_RESERVATION, "", record.name)
