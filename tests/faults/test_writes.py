@@ -59,7 +59,7 @@ class Api:
         return [write.name for _, write in self.done if class_of(write) is rank]
 
 
-class Desk:
+class AnsweredWriter:
     """A writer, and what it replied."""
 
     def __init__(self, api: Api, **more: Any) -> None:
@@ -77,15 +77,15 @@ class Desk:
 def test_a_bind_does_not_wait_behind_six_hundred_patches_at_twenty_requests_a_second() -> None:
     async def play() -> float:
         api = Api(0.002)
-        desk = Desk(api, rules=SendingRules(writes=Throttle(20, 1)))
-        desk.writer.submit([status(f"p{at}") for at in range(600)])
+        writing = AnsweredWriter(api, rules=SendingRules(writes=Throttle(20, 1)))
+        writing.writer.submit([status(f"p{at}") for at in range(600)])
         await asyncio.sleep(3)
         asked = now()
-        desk.writer.submit([bind("urgent")])
+        writing.writer.submit([bind("urgent")])
         while not any(write.name == "urgent" for _, write in api.done):  # noqa: ASYNC110 (virtual time)
             await asyncio.sleep(0.001)
         took = now() - asked
-        desk.writer.cut()
+        writing.writer.cut()
         return took
 
     assert run_virtually(play()) <= 0.06
@@ -94,19 +94,19 @@ def test_a_bind_does_not_wait_behind_six_hundred_patches_at_twenty_requests_a_se
 def test_a_slow_api_gets_fewer_statuses_and_all_binds() -> None:
     async def play() -> tuple[int, int, float]:
         api = Api(0.005)
-        desk = Desk(api)
-        desk.writer.submit([status(f"quick{at}") for at in range(200)])
-        await desk.all_answered(200)
+        writing = AnsweredWriter(api)
+        writing.writer.submit([status(f"quick{at}") for at in range(200)])
+        await writing.all_answered(200)
         api.seconds = 2.0
         for turn in range(75):
-            desk.writer.submit([status(f"p{at}", str(turn)) for at in range(300)])
-            desk.writer.submit([bind(f"b{turn}-{at}") for at in range(5)])
+            writing.writer.submit([status(f"p{at}", str(turn)) for at in range(300)])
+            writing.writer.submit([bind(f"b{turn}-{at}") for at in range(5)])
             await asyncio.sleep(1)
         slow_statuses = len(api.names(WriteClass.STATUS)) - 200
         binds = len(api.names(WriteClass.BIND))
         api.seconds = 0.005
         back = now()
-        while any(desk.writer.figures().waiting.values()):  # noqa: ASYNC110 (virtual time)
+        while any(writing.writer.figures().waiting.values()):  # noqa: ASYNC110 (virtual time)
             await asyncio.sleep(0.1)
         return slow_statuses, binds, now() - back
 
@@ -119,15 +119,15 @@ def test_a_slow_api_gets_fewer_statuses_and_all_binds() -> None:
 def test_events_have_slots_of_their_own_and_are_dropped_when_a_thousand_wait() -> None:
     async def play() -> None:
         api = Api(1.0)
-        desk = Desk(api)
-        desk.writer.submit([event(f"e{at}") for at in range(3000)])
-        desk.writer.submit([bind("b")])
+        writing = AnsweredWriter(api)
+        writing.writer.submit([event(f"e{at}") for at in range(3000)])
+        writing.writer.submit([bind("b")])
         await asyncio.sleep(1.1)
         assert api.names(WriteClass.BIND) == ["b"]
-        unsent = [reply for reply in desk.replies if isinstance(reply.error, NotSent)]
+        unsent = [reply for reply in writing.replies if isinstance(reply.error, NotSent)]
         assert len(unsent) == 3000 - MOST_EVENTS
         assert api.most[WriteClass.EVENT] == 12
-        desk.writer.cut()
+        writing.writer.cut()
 
     run_virtually(play())
 
@@ -135,14 +135,14 @@ def test_events_have_slots_of_their_own_and_are_dropped_when_a_thousand_wait() -
 def test_of_statuses_that_wait_only_the_newest_is_sent_and_all_are_answered() -> None:
     async def play() -> None:
         api = Api(1.0)
-        desk = Desk(api)
-        desk.writer.submit([status("p", "0")])
+        writing = AnsweredWriter(api)
+        writing.writer.submit([status("p", "0")])
         await asyncio.sleep(0.5)
-        desk.writer.submit([status("p", str(at)) for at in range(1, 50)])
-        await desk.all_answered(50)
+        writing.writer.submit([status("p", str(at)) for at in range(1, 50)])
+        await writing.all_answered(50)
         said = [write.body["status"]["conditions"][0]["message"] for _, write in api.done]
         assert said == ["0", "49"]
-        assert len({id(reply.write) for reply in desk.replies}) == 50
+        assert len({id(reply.write) for reply in writing.replies}) == 50
 
     run_virtually(play())
 
@@ -150,13 +150,13 @@ def test_of_statuses_that_wait_only_the_newest_is_sent_and_all_are_answered() ->
 def test_a_patch_that_says_what_is_just_being_said_needs_no_request() -> None:
     async def play() -> None:
         api = Api(2.0)
-        desk = Desk(api)
-        desk.writer.submit([status("p", "no room")])
+        writing = AnsweredWriter(api)
+        writing.writer.submit([status("p", "no room")])
         await asyncio.sleep(1)
-        desk.writer.submit([status("p", "no room")])
+        writing.writer.submit([status("p", "no room")])
         await asyncio.sleep(0.5)
-        desk.writer.submit([status("p", "room on one")])
-        await desk.all_answered(3)
+        writing.writer.submit([status("p", "room on one")])
+        await writing.all_answered(3)
         said = [write.body["status"]["conditions"][0]["message"] for _, write in api.done]
         assert said == ["no room", "room on one"]
 
@@ -186,19 +186,19 @@ class Answering(Api):
 def test_a_patch_that_has_become_true_while_it_waited_is_not_sent() -> None:
     async def play() -> None:
         api = Answering(1.0)
-        desk = Desk(api, mirrored=api.mirrored)
+        writing = AnsweredWriter(api, mirrored=api.mirrored)
         for message in ("no room", "no room", "room on one", "no room"):  # each before the watch shows the last
-            desk.writer.submit([status("p", message)])
+            writing.writer.submit([status("p", message)])
             await asyncio.sleep(2)
         assert [write.body["status"]["conditions"][0]["message"] for _, write in api.done] == [
             "no room", "room on one", "no room",
         ]  # fmt: skip
-        assert [reply.error for reply in desk.replies] == [None] * 4
+        assert [reply.error for reply in writing.replies] == [None] * 4
         api.told = pod_that_says("by somebody else", "99")
-        desk.writer.submit([status("p", "no room")])
+        writing.writer.submit([status("p", "no room")])
         await asyncio.sleep(2)
         api.told = pod_that_says("no room", "100", uid="another pod of the name")
-        desk.writer.submit([status("p", "no room")])
+        writing.writer.submit([status("p", "no room")])
         await asyncio.sleep(2)
         assert len(api.done) == 5
 
@@ -269,15 +269,15 @@ def test_a_deletion_keeps_its_place_behind_the_patch_that_says_why() -> None:
 def test_nothing_is_sent_without_the_lease() -> None:
     async def play() -> None:
         api, leads = Api(0.5), [True]
-        desk = Desk(api, rules=SendingRules(may_write=lambda: leads[0]))
-        desk.writer.submit([bind(f"b{at}") for at in range(200)])
+        writing = AnsweredWriter(api, rules=SendingRules(may_write=lambda: leads[0]))
+        writing.writer.submit([bind(f"b{at}") for at in range(200)])
         await asyncio.sleep(0.1)
         on_their_way = api.at_once[WriteClass.BIND]
         jump(60.0)  # the process was stopped, and the lease went to another
         leads[0] = False
-        await desk.all_answered(200)
+        await writing.all_answered(200)
         assert len(api.done) == on_their_way
-        assert sum(isinstance(reply.error, NotSent) for reply in desk.replies) == 200 - on_their_way
+        assert sum(isinstance(reply.error, NotSent) for reply in writing.replies) == 200 - on_their_way
 
     run_virtually(play())
 

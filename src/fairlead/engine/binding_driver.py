@@ -63,7 +63,7 @@ class BindingDriver:
         self._backlog.nominator.clear(pod.uid)
         binding = Binding(entry, cycle, committed.placed, committed.permission, now=output.now)
         self._bindings[pod.uid] = binding
-        self._explanations.placed(entry, committed.placed, cycle, now=output.now)
+        self._explanations.placed(entry, committed.placed, cycle, node=binding.node_name, now=output.now)
         if binding.open():
             binding.told = output.condition(pod, nominated=binding.node_name)
         self.advance(binding)
@@ -165,7 +165,7 @@ class BindingDriver:
         failure = replace(refused_on_node(binding.status), told=binding.told)
         self._fail(binding.entry, replace(failure, nominated=None) if binding.keeps_nomination else failure)
         if freed is not None and rejected:
-            together = binding.together
+            together = binding.together | {binding.pod.uid}
             self._backlog.move(ASSIGNED_POD_DELETE, freed, None, now, only=lambda pod: pod.uid not in together)
 
     def _leave_to_next_round(self, binding: Binding) -> None:

@@ -58,7 +58,7 @@ class Guard:
     def attempt(self, entry: Entry, now: float, schedule: Callable[[Entry], None]) -> Failure | None:
         """One attempt. None if it came to an end; otherwise what to tell the pod instead."""
         held = self.quarantine.held
-        reason = self.quarantine.reason(entry.uid, now, _looks(entry)) if entry.uid in held else ""
+        reason = self.quarantine.reason(entry.uid, now, _looks(entry)) if held and entry.uid in held else ""
         if not reason:
             try:
                 schedule(entry)

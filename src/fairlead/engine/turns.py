@@ -44,7 +44,8 @@ class Turns:
 
     def next(self, now: float) -> Entry | None:
         """The entry to try next; None if nobody waits for an attempt."""
-        self._carry_out()
+        if self._cluster.permit_orders:
+            self._carry_out()
         for plugin in self._naming if self.go_on else ():
             while uid := self._named(plugin):
                 pod_state = self._cluster.pods.get(uid)

@@ -5,6 +5,7 @@ Invariant: no exception of a plugin but a FairleadError leaves these functions.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import FairleadError, PluginError
@@ -25,9 +26,9 @@ HIGHEST = 100
 def asked(plugin: Plugin, point: str, cycle: Cycle, *args: Any) -> Any:
     """Call a plugin at a point and return its answer."""
     try:
-        if (meter := cycle.meter) is not None:
-            return meter.call(cycle, plugin.name, point, lambda: getattr(plugin, point)(cycle, *args))
-        return getattr(plugin, point)(cycle, *args)
+        if cycle.meter is None:
+            return getattr(plugin, point)(cycle, *args)
+        return cycle.meter.call(cycle, plugin.name, point, partial(getattr(plugin, point), cycle, *args))
     except FairleadError:
         raise
     except Exception as error:

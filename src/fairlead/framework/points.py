@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.plugin import Plugin
     from fairlead.model.pod import Pod
+    from fairlead.state.cluster import Cluster
 
 ASKED_TO_WAIT = "one or more plugins asked to wait and no plugin rejected pod"
 MAX_WAIT = 15 * 60.0
@@ -157,12 +158,13 @@ def merge_permits(cycle: Cycle, row: int) -> Permission:
     return Permission(waits=tuple(waits), message=message) if waits else PERMITTED
 
 
-def merge_admission(
-    plugins: Sequence[Plugin], answer: Callable[[Plugin, Pod], Status | None], pod: Pod
-) -> Status | None:
-    """PreEnqueue. The first plugin that does not admit the pod gates it."""
+def merge_admission(plugins: Sequence[Plugin], pod: Pod, cluster: Cluster) -> Status | None:
+    """PreEnqueue. The first plugin that does not admit the pod gates it; one that raises does not admit it."""
     for plugin in plugins:
-        said = answer(plugin, pod)
+        try:
+            said = plugin.admit(pod, cluster)
+        except Exception as error:
+            said = failed(f"{type(error).__name__}: {error}")
         if said is not None and not said.ok:
             return said.by(plugin.name)
     return None

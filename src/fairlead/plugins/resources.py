@@ -133,7 +133,8 @@ class NodeResourcesFit(CachedPlugin):
 
     def epoch(self, cluster: Cluster) -> int:
         """A device class may serve a resource from now on, or not any more; or devices that are scored changed."""
-        return cluster.object_index.of(kinds.DEVICE_CLASS).version + self._device_counts.epoch(cluster)
+        classes, counts = cluster.object_index.of(kinds.DEVICE_CLASS).version, self._device_counts
+        return classes + counts.epoch(cluster) if counts.possible else classes
 
     def _after_node_change(self, pod: Pod, old: object, new: object) -> Hint:
         names = self._names
@@ -198,9 +199,10 @@ class NodeResourcesFit(CachedPlugin):
     def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
         request: Request = cycle.notes[self.name]
         table = cycle.cluster.table
-        served = [r for r in self._served(cycle, request) if table.allocatable_column(r).item(row) <= 0]
-        if served:
-            request = Request({r: amount for r, amount in request.asked.items() if r not in served}, self.name)
+        if request.servable:
+            served = [r for r in self._served(cycle, request) if table.allocatable_column(r).item(row) <= 0]
+            if served:
+                request = Request({r: amount for r, amount in request.asked.items() if r not in served}, self.name)
         places = table.allocatable_column("pods").item(row) - table.pod_count.item(row)
         if places > 0 and has_room(table, row, request.asked):
             return None
@@ -270,14 +272,16 @@ class NodeResourcesFit(CachedPlugin):
 
     def score_row(self, cycle: Cycle, row: int) -> int:
         request, table = cycle.pod.shape.score_request, cycle.cluster.table
-        if self._line is not None or self._device_counts.epoch(cycle.cluster):
+        counts = self._device_counts
+        if self._line is not None or (counts.possible and counts.epoch(cycle.cluster)):
             return int(self.score(cycle, Nodes(table, np.array([row], dtype=np.int32)))[0])
         total = weights = 0
+        offered = table.allocatable
         for resource, weight in self._resources:
             asked = request.get(resource, 0)
             if resource not in _PLAIN and not _is_scored(resource, asked):
                 continue
-            capacity = table.allocatable_column(resource).item(row)
+            capacity = offered[resource].item(row) if resource in offered else 0
             if capacity == 0:
                 continue
             wanted = _used_column(table, resource).item(row) + asked
@@ -318,7 +322,7 @@ class NodeResourcesBalancedAllocation(CachedPlugin):
         self._device_counts = DeviceCounts(self._resources)
 
     def epoch(self, cluster: Cluster) -> int:
-        return self._device_counts.epoch(cluster)
+        return self._device_counts.epoch(cluster) if self._device_counts.possible else 0
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         request = cycle.pod.shape.request
@@ -376,16 +380,17 @@ class NodeResourcesBalancedAllocation(CachedPlugin):
 
     def score_row(self, cycle: Cycle, row: int) -> int:
         request, table = cycle.pod.shape.request, cycle.cluster.table
-        if self._device_counts.epoch(cycle.cluster):
+        if self._device_counts.possible and self._device_counts.epoch(cycle.cluster):
             return int(self._score_with_care(cycle, Nodes(table, np.array([row], dtype=np.int32)))[0])
         before: list[float] = []
         after: list[float] = []
+        offered, taken = table.allocatable, table.requested
         for resource in self._resources:
             asked = request.get(resource, 0)
-            counts = resource in _PLAIN or _is_scored(resource, asked)
-            capacity = table.allocatable_column(resource).item(row) if counts else 0
+            counts = resource in offered and (resource in _PLAIN or _is_scored(resource, asked))
+            capacity = offered[resource].item(row) if counts else 0
             if capacity:
-                used = table.requested_column(resource).item(row)
+                used = taken[resource].item(row) if resource in taken else 0
                 before.append(min(1.0, used / capacity))
                 after.append(min(1.0, (used + asked) / capacity))
         if not self._by_gain:

@@ -161,7 +161,7 @@ class KubeReplay:
         if pod is None:
             raise ScenarioError(f"{self._scenario.file}:{self._scenario.line}: decision {index} has no usable pod")
         evaluator = self._evaluator(index, pod, decision)
-        gate = merge_admission(evaluator.profile.at("admit"), lambda plugin, pod: plugin.admit(pod, self._cluster), pod)
+        gate = merge_admission(evaluator.profile.at("admit"), pod, self._cluster)
         if gate is not None or decision.get("gated"):
             if not same_gate(decision.get("gated"), gate.message if gate is not None else None):
                 yield "gated", decision.get("gated"), gate.message if gate is not None else None

@@ -16,7 +16,7 @@ Invariant: for every row, the columns are the sums over the pods that are ASSUME
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -238,7 +238,8 @@ class Cluster:
 
     def _take_in_pod(self, happened: Happened, pod: Pod) -> AppliedChange | None:
         pod_state = self.pods.get(pod.uid)
-        self.pod_log.touch(pod.uid)
+        if self.pod_log.is_read:
+            self.pod_log.touch(pod.uid)
         if happened is Happened.DELETED or pod.phase in ("Succeeded", "Failed"):
             self._note_finished(pod, deleted=happened is Happened.DELETED)
             return self._pod_gone(kinds.POD, pod, pod_state)
@@ -290,7 +291,6 @@ class Cluster:
         if pod_state.gang is not None and pod_state.place is not place:
             self.gangs.moved(pod_state.gang, pod_state.place, place)
         pod_state.place, pod_state.row = place, row
-        self.pod_log.touch(pod_state.seen.uid)
 
     def _as_placed(self, pod_state: PodState) -> Pod:
         """The pod as events show it: one that was assumed is shown on the node for which it was meant."""
@@ -384,18 +384,16 @@ class Cluster:
         for index in self._indexes.values():
             index.occupied(pod, removal.row)
 
-    def assume(self, pod: Pod, row: int) -> None:
-        """A committed placement: the pod counts as on its row until the API confirms or refuses."""
-        pod_state = self._pending(pod)
+    def assume(self, pod: Pod, row: int, pod_state: PodState) -> None:
+        """A committed placement: the pod counts as on its row until the API confirms or refuses. `pod_state` is what
+        `pending` answered."""
         self._settle(pod_state, PodPlace.ASSUMED, row)
+        if self.pod_log.is_read:
+            self.pod_log.touch(pod.uid)
         pod_state.pod = pod
 
-    def check_pending(self, pods: Iterable[Pod]) -> None:
-        """An AssertionError if one of these has a place already, or is gone."""
-        for pod in pods:
-            self._pending(pod)
-
-    def _pending(self, pod: Pod) -> PodState:
+    def pending(self, pod: Pod) -> PodState:
+        """The state of a pod that has no place yet; an AssertionError if it has one, or is gone."""
         pod_state = self.pods.get(pod.uid)
         if pod_state is None or pod_state.place is not PodPlace.PENDING:
             place = "gone" if pod_state is None else pod_state.place.value
@@ -411,6 +409,8 @@ class Cluster:
         left = self._as_placed(pod_state)
         self._vacate(pod_state)
         self._settle(pod_state, PodPlace.PENDING, -1)
+        if self.pod_log.is_read:
+            self.pod_log.touch(uid)
         pod_state.pod = pod_state.seen
         return left
 

@@ -37,17 +37,19 @@ class PodState:
 
 class PodLog:
     """Which pods came, changed, moved or went, by uid, for those who count pods wherever they are. Only so many of the
-    latest entries are kept."""
+    latest entries are kept, and none before somebody has asked for the first mark: few profiles have a reader."""
 
-    __slots__ = ("_base", "_uids")
+    __slots__ = ("_base", "_uids", "is_read")
     _KEPT = 1 << 15
 
     def __init__(self) -> None:
         self._base = 0
         self._uids: list[str] = []
+        self.is_read = False
 
     @property
     def mark(self) -> int:
+        self.is_read = True
         return self._base + len(self._uids)
 
     def touch(self, uid: str) -> None:

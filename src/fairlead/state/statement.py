@@ -100,17 +100,16 @@ class Statement:
     def commit(self) -> tuple[Assigned | Claimed | Evicted, ...]:
         """Keep what was done: assigned pods become ASSUMED, claims stay. Evictions are the API's to carry out, so the
         pods stay where they are until it says that they are gone."""
-        done = tuple(self._operations)
-        assigned = [operation for operation in done if isinstance(operation, Assigned)]
+        done, cluster = tuple(self._operations), self._cluster
         try:
-            self._cluster.check_pending([operation.pod for operation in assigned])
+            assigned = [(one.pod, one.row, cluster.pending(one.pod)) for one in done if isinstance(one, Assigned)]
         except AssertionError:
             self.rollback()
             raise
         for operation in reversed(done) if len(assigned) < len(done) else ():
             if isinstance(operation, Evicted):
-                self._cluster.undo_vacate(operation.pod, operation.removal)
-        for operation in assigned:
-            self._cluster.assume(operation.pod, operation.row)
+                cluster.undo_vacate(operation.pod, operation.removal)
+        for pod, row, pod_state in assigned:
+            cluster.assume(pod, row, pod_state)
         self._operations.clear()
         return done

@@ -53,7 +53,7 @@ class TrialOverlay:
     def keep(self, pod: Pod) -> None:
         """A pod placed here stays: it is assumed from now on."""
         _, row = self._placed[pod.uid]
-        self._cluster.assume(pod, row)
+        self._cluster.assume(pod, row, self._cluster.pending(pod))
         del self._placed[pod.uid]
         self._order[row].append(pod)
 

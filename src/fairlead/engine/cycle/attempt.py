@@ -81,8 +81,9 @@ def attempt(cycle: Cycle, evaluator: Evaluator, search: Search) -> Committed | F
 
 def end_search(cycle: Cycle) -> None:
     """Tell those who were asked at the beginning that the search is over, the last of them first."""
-    for plugin in reversed(cycle.profile.at("begin")):
-        plugin.end(cycle)
+    if begun := cycle.profile.at("begin"):
+        for plugin in reversed(begun):
+            plugin.end(cycle)
 
 
 def place(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | Blocked | Broken:

@@ -139,8 +139,8 @@ class Binding:
         """The node to which the pod was told that it is nominated while it waits."""
         self.keeps_nomination = False
         """Whether the pod stays nominated to its node if its permission is refused."""
-        self.together = frozenset({self.pod.uid})
-        """Pods for which it is no news that the place is given up: they were tried with this one."""
+        self.together: frozenset[str] = frozenset()
+        """Other pods for which it is no news that the place is given up: they were tried with this one."""
         self.retry_at: float | None = None
         for plugin, timeout in permission.waits:
             self.waiting_for[plugin] = (now + timeout, timeout)
@@ -234,8 +234,7 @@ class Binding:
             return self.retry_at
         earliest = None
         for errand in self._errands:
-            at = errand.wake_at()
-            if at is not None and (earliest is None or at < earliest):
+            if (at := errand.wake_at()) is not None and (earliest is None or at < earliest):
                 earliest = at
         if self.stage is BindingStage.WAITING:
             for until, _ in self.waiting_for.values():

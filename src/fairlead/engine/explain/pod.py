@@ -112,16 +112,16 @@ class Explanations:
     def forget(self, uid: str) -> None:
         self._kept.pop(uid, None)
 
-    def placed(self, entry: Entry, placed: Placed, cycle: Cycle, *, now: float) -> None:
-        pod, other = entry.pod, placed.runner_up
+    def placed(self, entry: Entry, placed: Placed, cycle: Cycle, *, node: str, now: float) -> None:
+        """A pod was placed on a row, that of the node of this name."""
+        pod, other, table = entry.pod, placed.runner_up, self._table
         self._placements += 1
         landed = PlacedRecord(
-            pod, placed, now, entry.attempts, _waited(entry, now),
-            node=self._table.name(placed.row), other=self._table.name(other.row) if other else "",
-            total=len(self._table), sequence=self._placements, victims=self._victims_of(pod.uid),
-            extended=answers_of(cycle),
+            pod, placed, now, entry.attempts, _waited(entry, now), node, "" if other is None else table.name(other.row),
+            len(table.row_of), self._placements, self._victims_of(pod.uid) if pod.uid in self._kept else (),
+            answers_of(cycle) if cycle.profile.extenders else (),
         )  # fmt: skip
-        self._keep(pod.uid, landed)
+        self._keep(pod.uid, landed, extended=bool(landed.extended))
 
     def _victims_of(self, uid: str) -> tuple[ProtectedPod, ...]:
         """Who was evicted for a pod in an earlier attempt."""
@@ -156,14 +156,17 @@ class Explanations:
             sequence=self._placements,
             extenders=tuple(answers.to_document() for answers in failure.extended),
         )
-        self._keep(pod.uid, (explanation, self._shared(refusals, failure.room) if refusals else None))
+        shared = self._shared(refusals, failure.room) if refusals else None
+        self._keep(pod.uid, (explanation, shared), extended=bool(explanation.extenders))
 
-    def _keep(self, uid: str, kept: PlacedRecord | tuple[Explanation, AttemptRefusals | None]) -> None:
+    def _keep(
+        self, uid: str, kept: PlacedRecord | tuple[Explanation, AttemptRefusals | None], *, extended: bool
+    ) -> None:
         self._kept[uid] = kept
         self._kept.move_to_end(uid)
         if len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
-        if kept.extended if isinstance(kept, PlacedRecord) else kept[0].extenders:
+        if extended:
             self._extended.append(uid)
             if len(self._extended) > _EXTENDED_KEPT:
                 self._drop_answers(self._extended.popleft())

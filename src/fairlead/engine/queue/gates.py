@@ -6,11 +6,11 @@ The plugin that gated a pod is asked first the next time, because it most likely
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.framework.points import merge_admission
-from fairlead.model.reasons import Code, Status, failed
+from fairlead.model.reasons import Code, Status
 
 if TYPE_CHECKING:
     from fairlead.engine.queue.entry import Entry
@@ -32,15 +32,14 @@ class Gates:
         plugins = profile.at("admit") if profile else ()
         if entry.gated:
             plugins = tuple(sorted(plugins, key=lambda plugin: plugin.name != entry.gated_by))
-        return merge_admission(plugins, self._answer, entry.pod)
+        return self._first_refusal(plugins, entry.pod)
 
     def is_shut(self, entry: Entry) -> bool:
         """Whether the plugin that gates an entry still refuses it; the others are not asked."""
         profile = self.profiles.get(entry.pod.scheduler_name)
         for plugin in profile.at("admit") if profile else ():
             if plugin.name == entry.gated_by:
-                answer = self._answer(plugin, entry.pod)
-                return answer is not None and not answer.ok
+                return self._first_refusal((plugin,), entry.pod) is not None
         return False
 
     def refusal(self, pod: Pod, *, but: str = "") -> Status | None:
@@ -48,14 +47,11 @@ class Gates:
         not asked."""
         profile = self.profiles.get(pod.scheduler_name)
         plugins = (plugin for plugin in (profile.at("admit") if profile else ()) if plugin.name != but)
-        return merge_admission(tuple(plugins), self._answer, pod)
+        return self._first_refusal(tuple(plugins), pod)
 
-    def _answer(self, plugin: Plugin, pod: Pod) -> Status | None:
-        """A plugin's answer. An error gates the pod like any refusal, and so does a plugin that raises."""
-        try:
-            answer = plugin.admit(pod, self._cluster)
-        except Exception as error:
-            answer = failed(f"{type(error).__name__}: {error}")
-        if answer is not None and answer.code is Code.ERROR:
-            self._complaints.append(f'running PreEnqueue plugin "{plugin.name}" for {pod.key}: {answer.message}')
-        return answer
+    def _first_refusal(self, plugins: Sequence[Plugin], pod: Pod) -> Status | None:
+        """An error gates the pod like any refusal, and is complained of."""
+        refusal = merge_admission(plugins, pod, self._cluster)
+        if refusal is not None and refusal.code is Code.ERROR:
+            self._complaints.append(f'running PreEnqueue plugin "{refusal.plugin}" for {pod.key}: {refusal.message}')
+        return refusal

@@ -66,23 +66,25 @@ class Queues:
         self.parked.put(entry, orphan=orphan)
 
     def _settle(self, entry: Entry, place: QueueName) -> None:
-        present = self._entries.get(entry.key)
+        key = entry.key
+        present = self._entries.get(key)
         if present is not None:
             self.remove(present)
-        self._entries[entry.key] = entry
-        self._keys[entry.uid] = entry.key
+        self._entries[key] = entry
+        self._keys[entry.uid] = key
         entry.place = place
 
     def remove(self, entry: Entry) -> None:
         """Take an entry out of its queue."""
+        key = entry.key
         if entry.place is QueueName.ACTIVE:
-            self.active.remove(entry.key)
+            self.active.remove(key)
         elif entry.place is QueueName.BACKOFF:
-            self.backoff.remove(entry.key)
+            self.backoff.remove(key)
         else:
-            self.parked.remove(entry.key)
+            self.parked.remove(key)
         entry.place = QueueName.NOWHERE
-        del self._entries[entry.key]
+        del self._entries[key]
         del self._keys[entry.uid]
 
     def replace_pod(self, entry: Entry, pod: Pod) -> None:

@@ -87,7 +87,8 @@ class Transitions:
 
     def remove(self, entry: Entry) -> None:
         """Take an entry out of the queues, and what it blames out of the gauge."""
-        self._count_blame(entry, -1)
+        if entry.unschedulable_plugins or entry.pending_plugins:
+            self._count_blame(entry, -1)
         self._queues.remove(entry)
 
     def admit(self, entry: Entry) -> bool:

@@ -180,7 +180,7 @@ class ResultColumns:
     def _judge_row(self, cycle: Cycle, row: int) -> None:
         self.rows_judged += 1
         self.codes[row] = code = first_refusal(cycle, self.filters, row, self._verdicts)
-        self.ok[row] = ok = code == FEASIBLE and bool(cycle.cluster.table.alive[row])
+        self.ok[row] = ok = code == FEASIBLE and cycle.cluster.table.alive.item(row)
         for scored in self.scores:
             scored.column[row] = value = scored.checked_value(asked(scored.plugin, "score_row", cycle, row), ok)
             scored.written_value(value)

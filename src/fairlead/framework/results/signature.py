@@ -203,7 +203,7 @@ class SignatureResults:
         self.rows_judged += len(nodes)
         where: Any = slice(0, len(nodes)) if rows is None else rows
         refused = first_refusals(cycle, self._filters, nodes, self.codes)
-        ok = self._shared_ok(where)
+        ok = self.static.ok[where] & self.row.ok[where] if self.row.filters else self.static.ok[where]
         if refused is not None:
             ok = ok & (refused == FEASIBLE)
         total: Any = None
@@ -230,7 +230,7 @@ class SignatureResults:
         """The same for one row."""
         self.rows_judged += 1
         code = first_refusal(cycle, self._filters, row, self.codes)
-        ok = code == FEASIBLE and bool(self._shared_ok(row))
+        ok = code == FEASIBLE and self.static.ok.item(row) and (not self.row.filters or self.row.ok.item(row))
         total = 0
         for scored in self._scores:
             scored.column[row] = value = scored.checked_value(asked(scored.plugin, "score_row", cycle, row), ok)
@@ -239,17 +239,13 @@ class SignatureResults:
             else:
                 total += value * scored.weight
         for shared in self.shared.in_ranking:
-            total += int(shared.column[row]) * shared.weight if shared.uniform is None else shared.uniform
+            total += shared.column.item(row) * shared.weight if shared.uniform is None else shared.uniform
         if code != FEASIBLE or self.row_codes is not None:
             self._keep_refusals(row, code)
         if self._feasible is not None:
             self._feasible += ok - self.ok.item(row)
         self.ok[row] = ok
         self.ranked[row] = total if ok else _REFUSED
-
-    def _shared_ok(self, where: Any) -> Any:
-        """Rows that no plugin of the shared results refuses."""
-        return self.static.ok[where] & self.row.ok[where] if self.row.filters else self.static.ok[where]
 
     def _keep_refusals(self, where: Any, codes: NDArray[np.int32] | int | None) -> None:
         if self.row_codes is None:

@@ -32,6 +32,8 @@ class DeviceCounts:
 
     def __init__(self, resources: Iterable[str], compile_selector: CompileSelector | None = None) -> None:
         self._servable = frozenset(resource for resource in resources if may_be_served(resource))
+        self.possible = bool(self._servable)
+        """Whether a class may serve a resource that is scored. Those of most configurations (cpu, memory) none can."""
         self._selecting = None if compile_selector is None else Selecting(compile_selector)
 
     def class_of(self, cluster: Cluster, resource: str) -> DeviceClass | None:
@@ -44,7 +46,7 @@ class DeviceCounts:
 
     def epoch(self, cluster: Cluster) -> int:
         """Another number when counts may have changed; always 0 if no resource that is scored has a class."""
-        if not any(self.class_of(cluster, resource) for resource in self._servable):
+        if not self.possible or not any(self.class_of(cluster, resource) for resource in self._servable):
             return 0
         return 1 + devices_of(cluster).version
 
