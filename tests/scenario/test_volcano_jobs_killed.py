@@ -18,13 +18,10 @@ from random import Random
 import pytest
 
 from fairlead.api.store.store import Store
-from fairlead.config.volcano_presets import PRESETS
-from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, housekeepers
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Controller, Happened, Reply, Verb, Write
-from fairlead.testing.builders import nodes
-from tests.support.job_cases import GONE, TWENTY, Case
-from tests.support.volcano import VolcanoHarness
+from tests.support.job_cases import TWENTY
+from tests.support.job_cluster import Ends, JobCluster, volcano_controllers
 
 JOBS = 50
 KILLS = int(os.environ.get("FAIRLEAD_KILLS", "50"))
@@ -41,7 +38,7 @@ class Mortal:
         self._store = store
         self._deaths = sorted(deaths, reverse=True)
         self._born = True
-        self._inner: Controller = _controllers(store)
+        self._inner: Controller = volcano_controllers(store)
         self.watches = self._inner.watches
         self.writes = 0
         self.made: Counter[str] = Counter()
@@ -54,7 +51,7 @@ class Mortal:
         writes = self._inner.step(now, changes, replies)
         if self._deaths and self.writes + len(writes) >= self._deaths[-1]:
             writes = writes[: max(0, self._deaths.pop() - self.writes)]
-            self._inner, self._born = _controllers(self._store), False
+            self._inner, self._born = volcano_controllers(self._store), False
         self.writes += len(writes)
         return writes
 
@@ -67,71 +64,21 @@ class Mortal:
         return self._inner.wake_at() if self._born else float("-inf")
 
 
-def _controllers(store: Store) -> Controller:
-    (controller,) = housekeepers(store, names=VOLCANO_CONTROLLERS)
-    return controller
+CASES = [replace(case, name=f"{case.name}-{index // len(TWENTY)}") for index, case in enumerate((TWENTY * 3)[:JOBS])]
+Cluster = JobCluster[Mortal]
 
 
-class Cluster:
-    """Fifty Jobs under mortal controllers."""
-
-    def __init__(self, deaths: Iterable[int] = ()) -> None:
-        without = ",".join(f"-{name}" for name in VOLCANO_CONTROLLERS)
-        self._harness = VolcanoHarness(PRESETS["shipped"], nodes(8), housekeeping=without)
-        self.controllers = Mortal(self._harness.store, deaths)
-        self._harness.runtime.add(self.controllers)
-        self._harness.run(1)  # queues open
-        self._cases = [
-            replace(case, name=f"{case.name}-{index // len(TWENTY)}") for index, case in enumerate((TWENTY * 3)[:JOBS])
-        ]
-        self._open = {case.name: list(case.commands) for case in self._cases}
-
-    def live(self) -> dict[str, tuple[str, int]]:
-        """Phase and retries of every Job, once all have ended."""
-        for case in self._cases:
-            self._harness.apply(case.document("default"))
-        for _ in range(400):
-            self._harness.run(0.5)
-            open_ones = [case for case in self._cases if not self._has_ended(case)]
-            if not open_ones:
-                break
-        self._harness.run(30)
-        assert not self._harness.list(kinds.VC_COMMAND)
-        return {case.name: self._state(case.name) for case in self._cases}
-
-    def _has_ended(self, case: Case) -> bool:
-        phase, _ = self._state(case.name)
-        waiting = self._open[case.name]
-        if waiting and waiting[0][0] == phase:
-            self._command(case.name, waiting.pop(0)[1])
-        return not waiting and phase == case.ends
-
-    def _state(self, name: str) -> tuple[str, int]:
-        job = self._harness.get(kinds.VC_JOB, name)
-        if job is None:
-            return GONE, 0
-        status = job.get("status") or {}
-        return (status.get("state") or {}).get("phase", ""), int(status.get("retryCount") or 0)
-
-    def _command(self, name: str, action: str) -> None:
-        job = self._harness.get(kinds.VC_JOB, name)
-        assert job is not None
-        target = {"apiVersion": kinds.VC_JOB.api_version, "kind": "Job", "name": name, "uid": job["metadata"]["uid"]}
-        self._harness.apply({
-            "apiVersion": kinds.VC_COMMAND.api_version, "kind": "Command", "action": action, "target": target,
-            "metadata": {"generateName": f"{name}-", "namespace": "default"},
-        })  # fmt: skip
+def cluster_of(deaths: Iterable[int] = ()) -> Cluster:
+    return JobCluster(CASES, lambda store: Mortal(store, deaths))
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> tuple[Cluster, dict[str, tuple[str, int]]]:
-    cluster = Cluster()
+def undisturbed() -> tuple[Cluster, Ends]:
+    cluster = cluster_of()
     return cluster, cluster.live()
 
 
-def test_undisturbed_every_job_ends_as_it_is_said_to(
-    undisturbed: tuple[Cluster, dict[str, tuple[str, int]]],
-) -> None:  # fmt: skip
+def test_undisturbed_every_job_ends_as_it_is_said_to(undisturbed: tuple[Cluster, Ends]) -> None:
     _, ends = undisturbed
     said = {case.name: case.ends for case in TWENTY}
     assert {name: phase for name, (phase, _) in ends.items()} == {name: said[name.rpartition("-")[0]] for name in ends}
@@ -139,10 +86,10 @@ def test_undisturbed_every_job_ends_as_it_is_said_to(
 
 @pytest.mark.parametrize("seed", range(-(-KILLS // POINTS_OF_A_RUN)))
 def test_controllers_that_are_killed_anywhere_lose_and_double_nothing(
-    undisturbed: tuple[Cluster, dict[str, tuple[str, int]]], seed: int
+    undisturbed: tuple[Cluster, Ends], seed: int
 ) -> None:  # fmt: skip
     calm, ends = undisturbed
     deaths = set(Random(seed).sample(range(1, calm.controllers.writes), POINTS_OF_A_RUN))
-    cluster = Cluster(deaths)
+    cluster = cluster_of(deaths)
     assert cluster.live() == ends
     assert cluster.controllers.made == calm.controllers.made

@@ -39,7 +39,8 @@ class JobWork:
 class _Waiting:
     requests: dict[JobRequest, None] = field(default_factory=dict)
     delays: Delays = field(default_factory=Delays)
-    failed: JobWork | None = None
+    failed: dict[tuple[object, ...], JobWork] = field(default_factory=dict)
+    """By what fails together: one sync, and every action with its requests."""
 
 
 class JobRequests:
@@ -72,10 +73,9 @@ class JobRequests:
         late = waiting.delays.take_due(now)
         if late is not None:
             return JobWork(late.action, [late]), []
-        failed = waiting.failed
+        failed = min(waiting.failed.values(), key=lambda work: work.due, default=None)
         if failed is not None and failed.due <= now:
-            waiting.failed = None
-            return failed, []
+            return waiting.failed.pop(_identity(failed)), []
         return self._from_requests(waiting, job, now)
 
     def _from_requests(self, waiting: _Waiting, job: Doc, now: float) -> tuple[JobWork | None, list[Chosen]]:
@@ -119,7 +119,10 @@ class JobRequests:
         if 0 <= self._most_tries < again.tries:
             again = JobWork(TERMINATE_JOB, [JobRequest(action=TERMINATE_JOB)], due=again.due, gave_up=work.action)
         waiting = self._jobs.setdefault(key, _Waiting())
-        waiting.failed = again
+        if (other := waiting.failed.get(_identity(again))) is not None:
+            requests = dict.fromkeys((*other.requests, *again.requests))
+            again = replace(again, requests=list(requests), tries=max(again.tries, other.tries))
+        waiting.failed[_identity(again)] = again
         waiting.requests.pop(JobRequest(), None)  # the second pass of a sync that failed: the retry is its first
 
     def next_due(self, key: Key) -> float | None:
@@ -129,5 +132,9 @@ class JobRequests:
             return None
         if waiting.requests:
             return float("-inf")
-        dues = [waiting.delays.next_due(), waiting.failed.due if waiting.failed is not None else None]
+        dues = [waiting.delays.next_due(), *(work.due for work in waiting.failed.values())]
         return min((due for due in dues if due is not None), default=None)
+
+
+def _identity(work: JobWork) -> tuple[object, ...]:
+    return (work.action,) if work.action == SYNC_JOB else (work.action, *work.requests)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from fairlead.controllers.volcano.job_plugins.job_plugin import Beside, owned_by
 from fairlead.controllers.volcano.job_pod_builder import random_word
-from fairlead.controllers.writes import create, owner_reference
 from fairlead.errors import FairleadError
-from fairlead.model.kinds import PERSISTENT_VOLUME_CLAIM, VC_JOB
+from fairlead.model.kinds import PERSISTENT_VOLUME_CLAIM
 
 if TYPE_CHECKING:
-    from fairlead.model.flow import Doc, DocView, Write
+    from fairlead.model.flow import Doc, DocView
 
 CONTROLLED = "volume-pvc-"
 
@@ -33,31 +34,19 @@ def with_claim_names(job: Doc) -> list[Doc] | None:
     ]
 
 
-def claim_writes(view: DocView, job: Doc, controlled: dict[str, str]) -> list[Write]:
-    """Creations of the claims that are missing; all claims are noted in `controlled`. Raises ClaimIsMissing."""
-    writes, namespace = [], job["metadata"]["namespace"]
+def wanted_claims(view: DocView, job: Doc, controlled: Mapping[str, str]) -> Iterator[tuple[str, Beside | None]]:
+    """The claims that `controlled` does not note: the name, and what is to be created if it is not there.
+    Raises ClaimIsMissing."""
+    namespace = job["metadata"]["namespace"]
     for volume in job["spec"].get("volumes") or ():
         name = volume.get("volumeClaimName") or ""
         if CONTROLLED + name in controlled:
             continue
-        if view.get(PERSISTENT_VOLUME_CLAIM, namespace, name) is None:
-            if not volume.get("volumeClaim"):
-                raise ClaimIsMissing(
-                    f"pvc {name} is not found, the job will be in the Pending state until the PVC is created"
-                )  # fmt: skip
-            writes.append(create(PERSISTENT_VOLUME_CLAIM, _claim(job, name, volume["volumeClaim"])))
-        controlled[CONTROLLED + name] = name
-    return writes
-
-
-def _claim(job: Doc, name: str, spec: Doc) -> Doc:
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {
-            "namespace": job["metadata"]["namespace"],
-            "name": name,
-            "ownerReferences": [owner_reference(VC_JOB, job)],
-        },
-        "spec": spec,
-    }
+        if view.get(PERSISTENT_VOLUME_CLAIM, namespace, name) is not None:
+            yield name, None
+        elif volume.get("volumeClaim"):
+            yield name, owned_by(job, PERSISTENT_VOLUME_CLAIM, name, spec=volume["volumeClaim"])
+        else:
+            raise ClaimIsMissing(
+                f"pvc {name} is not found, the job will be in the Pending state until the PVC is created"
+            )  # fmt: skip

@@ -45,6 +45,7 @@ from fairlead.controllers.volcano.phases import (
     KEEP_FINISHED,
     PENDING,
     RESTART_PARTITION,
+    RESTARTING,
     SYNC_JOB,
     JobState,
     Move,
@@ -147,6 +148,7 @@ class VolcanoJobs(Reconciler[Key]):
             if known is not None and known[0] == uid:
                 self._forget(key)
                 self._groups.forget(uid)
+                self._beside.forget(uid)
             return
         now = (uid, job["spec"], phase_of(job))
         self._seen[key] = now
@@ -263,6 +265,8 @@ class VolcanoJobs(Reconciler[Key]):
         return self._tell(job, "CommandIssued", text)
 
     def welcomed(self, key: Key, reply: Reply, now: float) -> Iterable[Write]:
+        if key in self._seen:
+            self._beside.replied(self._seen[key][0], reply)
         if reply.write.kind is not VC_COMMAND or not self._quirks.commands_deleted_first:
             return
         command = self._commands.pop(key, None)
@@ -290,20 +294,24 @@ class VolcanoJobs(Reconciler[Key]):
         self._note_command(work, controlled)
         if not state.phase:
             state.phase, state.min_available = PENDING, int(spec.get("minAvailable") or 0)
-        writes: list[Write] = []
+        writes = self._beside.writes(job, state, controlled)
         try:
-            writes += self._beside.writes(job, state, controlled)
+            writes += self._beside.claims(job, controlled) if state.phase == PENDING else []
         except ClaimIsMissing as error:
             self._requests.try_later(key, work, now)
             told = self._tell(job, "PVCError", f"Failed to create PVC, err: {error}", warning=True)
-            return told + self._status(job, state, controlled, now)
+            return writes + told + self._status(job, state, controlled, now)
+        is_complete = not any(write.verb is Verb.CREATE for write in writes)
         group = find_group(self.view, job)
         if group is None:
             writes.append(create(VC_POD_GROUP, self._groups.build(job)))
         elif changes := self._groups.changes(job, group):
             writes.append(patch(VC_POD_GROUP, group, {"spec": changes}))
         writes += self._tell_pending(key, job, group)
-        if group is None or ((group.get("status") or {}).get("phase") or PENDING) == PENDING:
+        if not is_complete:
+            self._sync_again(key)  # what is being made is noted in the status when it is known to be there
+            return writes
+        if _is_over(spec, state) or group is None or ((group.get("status") or {}).get("phase") or PENDING) == PENDING:
             move.rule(spec, state)
             return writes + self._status(job, state, controlled, now)
         if refusal := self._beside.refusal(job):
@@ -432,6 +440,8 @@ class VolcanoJobs(Reconciler[Key]):
 
     def forgives(self, key: Key, reply: Reply) -> bool:
         write, error = reply.write, reply.error
+        if key in self._seen:
+            self._beside.replied(self._seen[key][0], reply)
         if isinstance(error, NotFound):
             return write.verb is Verb.DELETE or write.kind in (POD, VC_JOB)
         if not isinstance(error, AlreadyExists):
@@ -463,6 +473,11 @@ def _request_of(command: Doc, *, noted: bool) -> JobRequest:
     metadata = command["metadata"]
     told = (metadata.get("namespace", ""), metadata["name"], metadata["uid"]) if noted else None
     return JobRequest(event=COMMAND_ISSUED, action=command.get("action") or "", command=told)
+
+
+def _is_over(spec: Doc, state: JobState) -> bool:
+    """Whether a Job that restarts has no try left: it fails, and must not get pods before it does."""
+    return state.phase == RESTARTING and state.retries >= int(spec.get("maxRetry") or 0)
 
 
 def _is_last_try(job: Doc, state: JobState) -> bool:
