@@ -7,27 +7,25 @@ offers, no quota uses more than its maximum, and what a reservation holds and it
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.errors import Conflict
 from fairlead.model.flow import Happened
-from tests.support.documents import asking, node
+from tests.support.documents import asking
 from tests.support.koordinator import (
-    SCHEDULING,
+    GPU,
     KoordScenario,
     elastic_quota,
-    gpu_devices,
+    given_gpus,
+    gpu_node,
     koord_group,
     koord_pod,
     koord_reservation,
 )
 
-GPU = "koordinator.sh/gpu"
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("quota"), st.integers(1, 3), st.integers(0, 3)),
@@ -47,9 +45,8 @@ STEPS = st.lists(
 class Life:
     def __init__(self) -> None:
         self.scenario = self._fresh()
-        offered = {GPU: "200", "koordinator.sh/gpu-core": "200", "koordinator.sh/gpu-memory-ratio": "200"}
         for name in ("n0", "n1"):
-            self.scenario.tell(node(name, cpu=4, **offered), gpu_devices(name, count=2))
+            self.scenario.tell(*gpu_node(name, cpu=4))
         self.scenario.tell(elastic_quota("team", least={"cpu": "1"}, most={"cpu": "3"}))
         self.count = 0
 
@@ -100,8 +97,8 @@ class Life:
             cpu[doc["spec"]["nodeName"]] += cores
             if doc["metadata"]["name"].startswith("quota"):
                 team += cores
-            for one in _devices(doc):
-                given[doc["spec"]["nodeName"], one["minor"]] += int(one["resources"]["koordinator.sh/gpu-core"])
+            for minor, percent in given_gpus(doc).items():
+                given[doc["spec"]["nodeName"], minor] += percent
         assert all(amount <= 100 for amount in given.values()), given
         assert all(cores <= 4 for cores in cpu.values()), cpu
         assert team <= 3
@@ -113,11 +110,6 @@ class Life:
             if pod_state is not None and pod_state.row >= 0:
                 held = pod_state.pod.shape.request.get("cpu", 0)
                 assert held == max(0, state.record.held["cpu"] - state.allocated.get("cpu", 0))
-
-
-def _devices(doc: Any) -> list[Any]:
-    text = (doc["metadata"].get("annotations") or {}).get(SCHEDULING + "device-allocated")
-    return list(json.loads(text).get("gpu") or ()) if text else []
 
 
 @settings(max_examples=25, deadline=None)

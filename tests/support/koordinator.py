@@ -8,6 +8,7 @@ assert scenario.binds().keys() == {"a", "b"}
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,12 +21,13 @@ from fairlead.config.source import parse_source
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Doc, Happened, Verb
 from fairlead.model.kinds import Registry
-from tests.support.documents import pod
+from tests.support.documents import node, pod
 from tests.support.scheduling import SchedulerScenario
 
 GANG = "gang.scheduling.koordinator.sh/"
 QUOTA = "quota.scheduling.koordinator.sh/"
 SCHEDULING = "scheduling.koordinator.sh/"
+GPU = "koordinator.sh/gpu"
 KOORD_REGISTRY = Registry((*kinds.BUILT_IN, *(kind for kind in kinds.KOORDINATOR if kind not in kinds.BUILT_IN)))
 
 
@@ -162,15 +164,29 @@ def koord_reservation(name: str, *, request: Mapping[str, str], owners: Mapping[
     return _document(kinds.KOORD_RESERVATION, metadata, whole)
 
 
-def gpu_devices(node: str, *, count: int, memory: str = "16Gi") -> Doc:
+def gpu_devices(name: str, *, count: int, memory: str = "16Gi") -> Doc:
     """The Device object of a node with so many GPUs."""
     resources = {"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory-ratio": "100",
                  "koordinator.sh/gpu-memory": memory}  # fmt: skip
     devices = [
-        {"type": "gpu", "id": f"GPU-{node}-{at}", "minor": at, "health": True, "resources": resources}
+        {"type": "gpu", "id": f"GPU-{name}-{at}", "minor": at, "health": True, "resources": resources}
         for at in range(count)
     ]
-    return _document(kinds.KOORD_DEVICE, {"name": node, "uid": f"device-{node}"}, {"devices": devices})
+    return _document(kinds.KOORD_DEVICE, {"name": name, "uid": f"device-{name}"}, {"devices": devices})
+
+
+def gpu_node(name: str, *, cpu: int, gpus: int = 2) -> tuple[Doc, Doc]:
+    """A node with GPUs that can be shared, and its Device object."""
+    whole = str(100 * gpus)
+    offered = {GPU: whole, "koordinator.sh/gpu-core": whole, "koordinator.sh/gpu-memory-ratio": whole}
+    return node(name, cpu=cpu, **offered), gpu_devices(name, count=gpus)
+
+
+def given_gpus(doc: Doc) -> dict[int, int]:
+    """The GPUs that a pod was given, by number, in percent."""
+    text = (doc["metadata"].get("annotations") or {}).get(SCHEDULING + "device-allocated")
+    listed = json.loads(text).get("gpu") or () if text else ()
+    return {one["minor"]: int(one["resources"]["koordinator.sh/gpu-core"]) for one in listed}
 
 
 def _document(kind: Any, metadata: Doc, spec: Doc) -> Doc:

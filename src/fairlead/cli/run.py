@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 from fairlead.config.job_plugins import installed_job_plugins
 from fairlead.config.yaml_text import read_yaml
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS, housekeepers
+from fairlead.controllers.koordinator.built_in_quotas import BuiltInQuotas
 from fairlead.controllers.koordinator.descheduling.controller import Descheduler
 from fairlead.controllers.koordinator.descheduling.settings import DeschedulerSettings
 from fairlead.controllers.koordinator.node_agents import NodeAgents
+from fairlead.controllers.koordinator.quota_profiles import QuotaProfiles
 from fairlead.controllers.nodes.kubelet import Kubelet, renewal_for
 from fairlead.controllers.unattended import Unattended
 from fairlead.model.attendance import Attendance
@@ -55,7 +57,8 @@ def standalone(
     PodMigrationJobs; `descheduler` makes such jobs itself."""
     others: list[Reconciler[Any]] = [Kubelet(store, rng=Random()), Unattended(store, attendance or Attendance())]
     if _use_koordinator(schedulers):
-        others += [NodeAgents(store), Descheduler(store, descheduler or DeschedulerSettings())]
+        moves = Descheduler(store, descheduler or DeschedulerSettings())
+        others += [NodeAgents(store), QuotaProfiles(store), BuiltInQuotas(store), moves]
     keepers = housekeepers(
         store, names=names, volcano_names=volcano_names, also=others, quirks=quirks, make_keys=make_ssh_keys,
         job_plugins=installed_job_plugins(), read_yaml=read_yaml,

@@ -1,4 +1,4 @@
-"""The 32-bit FNV-1a hash and the letters in which Kubernetes writes it into names.
+"""FNV-1a hashes of 32 and 64 bits, and the letters in which Kubernetes writes them into names.
 
 Names made from it are the same in every process, so that a restarted controller finds what it made before.
 """
@@ -20,3 +20,11 @@ def fnv32a(text: str) -> int:
 def safe_hash(text: str) -> str:
     """The hash of a text, spelled so that it can be part of an object's name."""
     return "".join(_SAFE[ord(digit) % len(_SAFE)] for digit in str(fnv32a(text)))
+
+
+def fnv64a(text: str) -> int:
+    """The 64-bit form, by which Koordinator names trees of quotas."""
+    digest = 14695981039346656037
+    for byte in text.encode():
+        digest = (digest ^ byte) * 1099511628211 & 0xFFFFFFFFFFFFFFFF
+    return digest

@@ -8,6 +8,7 @@ from fairlead.model.flow import Happened
 from tests.support.documents import asking, node
 from tests.support.koordinator import (
     GANG,
+    GPU,
     QUOTA,
     SCHEDULING,
     KoordScenario,
@@ -17,8 +18,6 @@ from tests.support.koordinator import (
     koord_pod,
     koord_reservation,
 )
-
-GPU = "koordinator.sh/gpu"
 
 
 def test_plain_pods_of_both_profiles_are_placed() -> None:
