@@ -8,6 +8,7 @@ of the Workload; whether it helps is found out by trying (least_change.py).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ _DIALECTS = {
     "podgroup": "merge",
 }  # fmt: skip
 """How `kubectl patch` changes each kind that may be changed in place."""
+_VOLCANO_JOB, _TASK = "jobs.batch.volcano.sh", "volcano.sh/task-spec"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -104,13 +106,14 @@ def _less(spec: Mapping[str, Any], field: str, key: str) -> Doc:
 
 def _edit(workload: Workload, kind: str, cost: int, says: str, specs: Sequence[Doc], patch: Doc) -> Edit:
     pods = tuple({**pod, "spec": spec} for pod, spec in zip(workload.pods, specs, strict=True))
-    target, wrap = _template_of(workload.pods[0])
+    target, wrap = _template_of(workload)
     return Edit(kind, cost, says, replace(workload, pods=pods), target, wrap({"spec": patch}))
 
 
-def _template_of(pod: Doc) -> tuple[str, Callable[[Doc], Doc]]:
-    """Who has the template of a pod, and how a patch of the template is written there. A pod that nobody made is its
+def _template_of(workload: Workload) -> tuple[str, Callable[[Doc], Doc]]:
+    """Who has the templates of the pods, and how a patch of a template is written there. A pod that nobody made is its
     own."""
+    pod = workload.pods[0]
     owners = [one for one in pod["metadata"].get("ownerReferences") or () if one.get("controller")]
     if not owners:
         return f"pod/{pod['metadata']['name']}", lambda patch: patch
@@ -119,8 +122,18 @@ def _template_of(pod: Doc) -> tuple[str, Callable[[Doc], Doc]]:
     if kind == "replicaset" and (label := (pod["metadata"].get("labels") or {}).get("pod-template-hash")):
         kind, name = "deployment", name.removesuffix(f"-{label}")
     if owner["apiVersion"].startswith("batch.volcano.sh/"):
-        kind = "jobs.batch.volcano.sh"
+        tasks = list(_tasks(workload.pods))
+        return f"{_VOLCANO_JOB}/{name}", lambda patch: _in_tasks({task: {"template": patch} for task in tasks})
     return f"{kind}/{name}", lambda patch: {"spec": {"template": patch}}
+
+
+def _tasks(pods: Sequence[Doc]) -> dict[str, int]:
+    """How many pods each task of a Volcano Job has."""
+    return dict(Counter((pod["metadata"].get("annotations") or {}).get(_TASK, "") for pod in pods))
+
+
+def _in_tasks(changes: Mapping[str, Doc]) -> Doc:
+    return {"spec": {"tasks": [{"name": task, **change} for task, change in changes.items()]}}
 
 
 # ---- amounts ----
@@ -147,7 +160,7 @@ def with_request(workload: Workload, resource: str, amount: int) -> Edit:
         for pod in workload.pods
     )  # fmt: skip
     asked = format_quantity(requests_of(workload, resource), resource)
-    target, wrap = _template_of(workload.pods[0])
+    target, wrap = _template_of(workload)
     containers = [{"name": one["name"], "resources": one.get("resources") or {}} for one in
                   pods[0]["spec"]["containers"]]  # fmt: skip
     return Edit("request", 20, f"with a request of {resource} {text} instead of {asked} in each pod",
@@ -168,15 +181,25 @@ def _asking(container: Doc, resource: str, amount: int, text: str) -> Doc:
 def with_pods(workload: Workload, count: int) -> Edit:
     """Only the first pods, and groups that want no more than those."""
     objects = tuple(_smaller_group(one, count) for one in workload.objects)
-    target, _ = _template_of(workload.pods[0])
+    target, _ = _template_of(workload)
     kind = target.partition("/")[0]
     command = ""
+    patch: Doc | None = None
     if kind in ("deployment", "statefulset", "replicaset"):
         command = f"kubectl scale {target} --replicas={count}"
-    patch = {"spec": {"parallelism": count, "completions": count}} if kind == "job" else None
+    elif kind == "job":
+        patch = {"spec": {"parallelism": count, "completions": count}}
+    elif kind == _VOLCANO_JOB:
+        tasks = {task: {"replicas": kept} for task, kept in _kept(workload.pods, count).items()}
+        patch = {"spec": {"minAvailable": count, **_in_tasks(tasks)["spec"]}}
     says = f"with {count} instead of {len(workload.pods)} pods"
     made = replace(workload, objects=objects, pods=workload.pods[:count])
     return Edit("replicas", 20, says, made, target, patch, command)
+
+
+def _kept(pods: Sequence[Doc], count: int) -> dict[str, int]:
+    """How many of the first pods each task has."""
+    return dict.fromkeys(_tasks(pods), 0) | _tasks(pods[:count])
 
 
 def _smaller_group(document: Doc, count: int) -> Doc:

@@ -13,6 +13,16 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from fairlead.engine.what_if.cluster_changes import (
+    Allowance,
+    allowances,
+    asked_by,
+    evict,
+    evictions,
+    label_wanted,
+    with_label,
+    without_label,
+)
 from fairlead.engine.what_if.edits import (
     Edit,
     easier_groups,
@@ -36,6 +46,8 @@ _SHORT = re.compile(r"Insufficient ([\w./-]*\w)")
 _STEPS = {"cpu": 10, "memory": 2**20, "ephemeral-storage": 2**20}
 """The least difference between two requests that is worth telling apart."""
 _MOST_NODES = 256
+_MOST_LABELLED = 8
+"""Up to how many nodes it is tried whether a label on fewer of them is enough."""
 _JOBS = 12
 """How many jobs are tried whose end might help."""
 
@@ -74,7 +86,8 @@ class ChangeSearch:
         most = _most(1, count - 1, lambda number: self.runs(with_pods(workload, number).workload))
         if most:
             yield with_pods(workload, most)
-        for resource in dict.fromkeys(_SHORT.findall(message)):
+        limits = [name for one in allowances(workload, self._scheduler.cluster) for name in one.limits]
+        for resource in dict.fromkeys([*_SHORT.findall(message), *limits]):
             step, asked = _STEPS.get(resource, 1), requests_of(workload, resource)
             most = _most(1, (asked - 1) // step, partial(self._runs_asking, workload, resource, step))
             if most:
@@ -92,6 +105,73 @@ class ChangeSearch:
             words = f"with {number} more node{'s'[: number != 1]} like {shape.example.name} ({shape.says})"
             yield Edit("nodes", 50 + number, words, workload)
         yield from self._ends(workload)
+        yield from self._labels(workload)
+        yield from self._allowances(workload)
+        yield from self._evictions(workload)
+
+    def _labels(self, workload: Workload) -> Iterator[Edit]:
+        """A label on the fewest of the nodes on which the pods would be if all nodes had it."""
+        cluster = self._scheduler.cluster
+        for key, value in label_wanted(workload, cluster):
+            nodes = self._branch(partial(self._used, workload, key, value))
+            for name in list(nodes) if len(nodes) <= _MOST_LABELLED else ():
+                fewer = [other for other in nodes if other != name]
+                if fewer and self.runs(workload, with_label(cluster, key, value, fewer)):
+                    nodes = fewer
+            if nodes and self.runs(workload, with_label(cluster, key, value, nodes)):
+                words = f"with the label {key}={value} on the node{'s'[: len(nodes) != 1]} {', '.join(nodes)}"
+                command = f"kubectl label nodes {' '.join(nodes)} {key}={value} --overwrite"
+                yield Edit("label", 12 + len(nodes), words, workload, command=command)
+
+    def _used(self, workload: Workload, key: str, value: str) -> list[str]:
+        """The nodes that would get the label, if the pods may be on any of them."""
+        trial, cluster = Trial(self._scheduler, self._now), self._scheduler.cluster
+        lacking = without_label(cluster, key, value)
+        with_label(cluster, key, value, lacking)(trial)
+        if not try_out(trial, workload) or trial.victims:
+            return []
+        used = {trial.place_of(uid) for uid in workload.uids}
+        return [name for name in lacking if name in used]
+
+    def _allowances(self, workload: Workload) -> Iterator[Edit]:
+        """The least that a queue or a quota has to allow more."""
+        cluster = self._scheduler.cluster
+        asked = asked_by(workload, cluster)
+        for one in allowances(workload, cluster):
+            more = {name: asked[name] for name in one.limits if asked.get(name)}
+            if not more or not self.runs(workload, one.prepare(more)):
+                continue
+            for name in more:
+                step = _STEPS.get(name, 1)
+                most = -(-more[name] // step)
+                short = partial(self._short, workload, one, more, name, step)
+                more[name] = min(more[name], (_most(0, most, short) + 1) * step) if short(0) else 0
+            more = {name: amount for name, amount in more.items() if amount}
+            if more:
+                target = f"{one.kind.kind.lower()}/{one.name}"
+                yield Edit("allowance", 35, one.says(more), workload, target, one.patch(more), one.command(more))
+
+    def _short(
+        self, workload: Workload, one: Allowance, more: dict[str, int], name: str, step: int, steps: int
+    ) -> bool:
+        return not self.runs(workload, one.prepare({**more, name: steps * step}))
+
+    def _evictions(self, workload: Workload) -> Iterator[Edit]:
+        """The fewest pods of one node whose eviction helps, though the scheduler would not evict them itself."""
+        for pods in evictions(workload, self._scheduler.cluster):
+            if self._branch(partial(self._runs_without, workload, pods)):
+                words = f"if {', '.join(f'{pod.key} (priority {pod.shape.priority})' for pod in pods)} went"
+                command = "; ".join(f"kubectl delete pod -n {pod.namespace} {pod.name}" for pod in pods)
+                yield Edit("evictions", 60 + len(pods), words, workload, command=command)
+                return
+
+    def _runs_without(self, workload: Workload, pods: Sequence[Pod]) -> bool:
+        """The workload waits already when they go, and their successors come after it."""
+        trial = Trial(self._scheduler, self._now)
+        if try_out(trial, workload):
+            return False
+        evict(trial, pods)
+        return trial.run(lambda: all(map(trial.place_of, workload.uids))) and not trial.victims
 
     def nodes_needed(self, workload: Workload, shape: AlikeNodes) -> int:
         """The fewest nodes of a shape that let the workload run; 0 if none do."""

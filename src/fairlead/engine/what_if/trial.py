@@ -74,6 +74,13 @@ class Trial:
         made no sooner."""
         self._held_back.setdefault(group, []).append(Change(Happened.ADDED, kind, document))
 
+    def put_record(self, kind: Kind, key: str, record: object) -> None:
+        """Change an object of the cluster, given as a compiled record."""
+        shelf = self.scheduler.cluster.object_index.of(kind)
+        shelf[key] = record
+        shelf.touch(key)
+        self._moved()
+
     def remove(self, kind: Kind, document: Doc) -> None:
         self._documents.pop((kind, _key(document["metadata"])), None)
         self._changes.append(Change(Happened.DELETED, kind, document))

@@ -1,11 +1,17 @@
 """What `would` says is what then happens."""
 
+import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
+from fairlead.engine.what_if.node_shapes import HOSTNAME
 from fairlead.errors import ConfigError
 from fairlead.testing import Harness, deployment, job, node, pod, podgroup, priority_class, stateful_set
+from fairlead.testing.asking import answer_of
+
+REPOSITORY = Path(__file__).parents[4]
 
 VOLCANO_JOB = """
 apiVersion: batch.volcano.sh/v1alpha1
@@ -124,3 +130,17 @@ def test_what_admission_refuses_is_refused() -> None:
         cluster.would(pod("a").of_priority("missing"))
     with pytest.raises(ConfigError, match='no namespace "nowhere"'):
         cluster.would(pod("a", "nowhere"))
+
+
+def test_answers_are_as_their_schema_says() -> None:
+    schema = json.loads((REPOSITORY / "docs/reference/simulation.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    cluster = Harness(nodes=[node("only").offers(cpu="4")])
+    cluster.apply(priority_class("high", 1000), pod("there").asks(cpu="3").selects({HOSTNAME: "only"}))
+    cluster.run(5)
+    verdicts = set()
+    for wanted in (pod("a").asks(cpu="1"), pod("b").asks(cpu="3").of_priority("high"), pod("c").asks(cpu="3")):
+        answer = answer_of(cluster, {"kind": "SimulateQuestion", "changes": True}, [wanted.doc()])
+        jsonschema.validate(answer, schema)
+        verdicts.add(answer["verdict"])
+    assert verdicts == {"Runs", "RunsAfterEvictions", "Waits"}
