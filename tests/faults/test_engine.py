@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from random import Random
 
 import pytest
 
 from fairlead.cli.dumping import Told, compare
-from fairlead.errors import Conflict, Forbidden, InternalError
+from fairlead.errors import Conflict, Forbidden, InternalError, Unreachable
 from fairlead.model import kinds
 from fairlead.testing.builders import node, priority_class
 from tests.faults.faulty_port import MANNERS, Faults, FaultyWorld, binds, deletes, statuses
@@ -160,6 +161,40 @@ def test_lost_and_refused_deletions_make_room_in_the_end_and_are_not_repeated_wh
     assert "u" in world.bindings()
     assert max(faults.count(deletes()).values()) <= 3
     world.check()
+
+
+@pytest.mark.parametrize("watch_delay", [0.0, 0.3])
+@pytest.mark.parametrize("seed", [0, 2, 7])
+def test_no_more_victims_go_than_preemptors_come_whatever_answers_are_lost(seed: int, watch_delay: float) -> None:
+    """Lost: answers to deletions, nominations, and the conditions by which a victim would be known."""
+    faults = Faults()
+    world = FaultyWorld(faults, 5, watch_delay=watch_delay, seed=seed)
+    world.apply(priority_class("high", 1000), *(world.one(f"low-{at}", cpu="2") for at in range(20)))
+    world.run(20)
+    faults.at_random(Random(seed), 0.25)
+    world.apply(*(world.one(f"high-{at}", cpu="2").of_priority("high") for at in range(10)))
+    world.run(20)
+    faults.stop()
+    world.run(60)
+    assert world.waiting() == []
+    assert sum(name.startswith("low") for name in world.bindings()) == 10
+    world.check()
+
+
+def test_a_deletion_whose_answer_was_lost_is_not_repeated_for_a_preemptor_that_is_gone() -> None:
+    faults = Faults()
+    world = FaultyWorld(faults, 1)
+    world.apply(priority_class("high", 1000), world.one("low", cpu="8"))
+    world.run(5)
+    faults.refuse(deletes(), times=1, error=Unreachable("lost on its way"))
+    world.apply(world.one("high", cpu="8").of_priority("high"))
+    world.run(0.2)
+    world.delete(kinds.POD, "high")
+    world.run(60)
+    assert faults.count(deletes()) == {"low": 1}
+    assert world.bindings() == {"low": "node-0"}
+    assert not world.scheduler.evictions.unanswered()
+    assert not world.scheduler.cluster.preempting
 
 
 def test_victims_of_two_preemptors_are_deleted_once() -> None:

@@ -42,6 +42,9 @@ _REMEMBERED = 10_000
 """Counts of such evictions that are kept; beyond that all are dropped."""
 
 
+_STILL_THERE = "not eligible due to a terminating pod on the nominated node."
+
+
 class DefaultPreemption(Plugin):
     name = "DefaultPreemption"
 
@@ -117,8 +120,19 @@ class DefaultPreemption(Plugin):
                 for other in cycle.cluster.table.pods[row]
             )
             if leaving:
-                return "not eligible due to a terminating pod on the nominated node."
-        return ""
+                return _STILL_THERE
+        return _STILL_THERE if self._awaits_victims(cycle, refusals) else ""
+
+    def _awaits_victims(self, cycle: Cycle, refusals: Refusals) -> bool:
+        """Whether victims, this pod's or another's, are still on the node where room was made for this pod. Neither the
+        pod nor they need show that yet, or ever: a patch may be late or lost."""
+        cluster = cycle.cluster
+        node, _ = cluster.victims_of.get(cycle.pod.uid, ("", ()))
+        row = cluster.table.row_of.get(node) if node else None
+        if row is None or self._is_final(refusals, row):
+            return False
+        leaving = {uid for where, victims in cluster.victims_of.values() if where == node for uid in victims}
+        return any(other.uid in leaving for other in cluster.table.pods[row])
 
     def _is_final(self, refusals: Refusals, row: int) -> bool:
         code = int(refusals.codes[row])

@@ -100,6 +100,9 @@ class Cluster:
         """How often a pod (by uid) had pods of an owner evicted from a node: who goes on in vain is stopped."""
         self.preempting: dict[str, str] = {}
         """Pods whose victims are being evicted, by uid, with the uid of the last victim once its turn has come."""
+        self.victims_of: dict[str, tuple[str, frozenset[str]]] = {}
+        """By a preemptor's uid, the node and the uids of the victims that were evicted there for it: while one is still
+        on the node, the preemptor waits for it."""
         self.finished: dict[str, Pod] = {}
         """Pods of Volcano's and Koordinator's groups that have ended, by uid: they take up no room, but are counted."""
         self.to_write: list[Write] = []

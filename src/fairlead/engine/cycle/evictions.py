@@ -6,6 +6,9 @@ on the node loses its place in memory, without a request to the API.
 
     begin ──▶ evicting all but the last ──▶ evicting the last ──▶ ended
                      └──────── an error ────────┴──▶ ended; the pod is tried again at once
+
+A deletion whose answer was lost, or at which the API server failed, is sent again while somebody waits for it: to look
+for other victims instead, as kube-scheduler does, would evict twice for one pod if the lost one had arrived.
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fairlead.engine.cycle.binding import FIRST_RESEND, LAST_RESEND
 from fairlead.engine.cycle.outcome import status_patch
-from fairlead.errors import Conflict, NotFound
+from fairlead.errors import Conflict, InternalError, NotFound, Unreachable
 from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.times import timestamp
@@ -73,6 +77,8 @@ class Evictions:
         self._sent_away: dict[Write, float] = {}
         """Deletions for nobody's sake, with the pause after which each is repeated if it fails."""
         self._again: list[tuple[float, Write]] = []
+        self._lost: dict[Write, float] = {}
+        """Deletions whose answer was lost or that failed, with the pause after which each was or will be sent again."""
         self.victims: list[int] = []
         """The number of victims of each preemption; telemetry reads and clears it."""
 
@@ -99,22 +105,35 @@ class Evictions:
         return min((at for at, _ in self._again), default=None)
 
     def repeat(self, now: float) -> list[Write]:
-        """Deletions that failed and that nobody else would ask for again."""
+        """Deletions that failed and that nobody else would ask for again, and those whose answer was lost."""
         due = [write for at, write in self._again if at <= now]
         if due:
             self._again = [(at, write) for at, write in self._again if at > now]
-        return due
+        return [write for write in due if write not in self._lost or self._is_wanted(write)]
+
+    def _is_wanted(self, write: Write) -> bool:
+        """Whether somebody still waits for a deletion; if not, it is forgotten."""
+        evictions = self._of_write[write]
+        if any(eviction.claimant.pod.uid in self._cluster.pods for eviction in evictions):
+            return True
+        del self._of_write[write], self._lost[write]
+        self._deletes.pop(_uid_in(write), None)
+        for eviction in evictions:
+            self._end(eviction)
+        return False
 
     def _begin(self, claimant: Claimant, node: str, victims: Sequence[Pod], now: float) -> list[Write]:
         self.victims.append(len(victims))
         if self._deleted:
             pods = self._cluster.pods
             self._deleted = {uid for uid in self._deleted if uid in pods and not pods[uid].seen.terminating}
+            self._cluster.victims_of = {uid: of for uid, of in self._cluster.victims_of.items() if uid in pods}
         going = [victim for victim in victims if not self._is_leaving(victim)]
         if not going:
             return []
         eviction = Eviction(claimant, node, going[-1])
         self._cluster.preempting[claimant.key] = ""
+        self._cluster.victims_of[claimant.key] = (node, frozenset(victim.uid for victim in victims))
         writes = self._clear_lower_nominations(claimant.pod, node, now)
         for victim in going[:-1]:
             writes += self._evict(eviction, victim, now)
@@ -127,7 +146,12 @@ class Evictions:
                 self._hear_of_sent_away(reply, now)
             if reply.write not in self._of_write:
                 continue
-            uid = reply.write.body["preconditions"]["uid"]
+            if self._is_worth_another(reply):
+                pause = self._lost[reply.write] = min(LAST_RESEND, 2 * self._lost.get(reply.write, FIRST_RESEND / 2))
+                self._again.append((now + pause, reply.write))
+                continue
+            self._lost.pop(reply.write, None)
+            uid = _uid_in(reply.write)
             self._deletes.pop(uid, None)
             if reply.error is None:
                 self._deleted.add(uid)
@@ -135,10 +159,17 @@ class Evictions:
                 eviction.awaited.discard(reply.write)
                 if reply.error is not None and not isinstance(reply.error, NotFound):
                     self._end(eviction)
+                    self._cluster.victims_of.pop(eviction.claimant.key, None)
                     self._backlog.activate([eviction.claimant.pod], now)
                 elif not eviction.awaited and eviction.claimant.key in self._cluster.preempting:
                     writes += self._go_on(eviction, now)
         return writes
+
+    def _is_worth_another(self, reply: Reply) -> bool:
+        """Whether a deletion is sent again: always if its answer was lost, and twice if the API server failed."""
+        if isinstance(reply.error, InternalError):
+            return self._lost.get(reply.write, 0.0) < 2 * FIRST_RESEND
+        return isinstance(reply.error, Unreachable)
 
     def _hear_of_sent_away(self, reply: Reply, now: float) -> None:
         pause = self._sent_away.pop(reply.write)
@@ -150,13 +181,21 @@ class Evictions:
         """Evict the last victim, or end if that is done."""
         last, eviction.last = eviction.last, None
         if last is None:
-            self._end(eviction)
+            self._conclude(eviction, now)
             return []
         self._cluster.preempting[eviction.claimant.key] = last.uid
         writes = self._evict(eviction, last, now)
         if not eviction.awaited:
-            self._end(eviction)
+            self._conclude(eviction, now)
         return writes
+
+    def _conclude(self, eviction: Eviction, now: float) -> None:
+        """The API has agreed to everything. Victims that leave later will wake the claimant; if all have left by now,
+        nobody else would."""
+        self._end(eviction)
+        _, victims = self._cluster.victims_of.get(eviction.claimant.key, ("", ()))
+        if not any(uid in self._cluster.pods for uid in victims):
+            self._backlog.activate([eviction.claimant.pod], now)
 
     def _end(self, eviction: Eviction) -> None:
         self._cluster.preempting.pop(eviction.claimant.key, None)
@@ -211,6 +250,7 @@ class Evictions:
         for pod in self._backlog.nominator.on_node(node):
             if pod.priority < preemptor.priority:
                 self._backlog.nominator.clear(pod.uid)
+                self._cluster.victims_of.pop(pod.uid, None)
                 patch = status_patch(pod, now=now, nominated="")
                 if patch is not None:
                     writes.append(patch)
@@ -220,6 +260,11 @@ class Evictions:
 def _only(victim: Pod) -> dict[str, object]:
     """Delete options with the pod's uid, so that a new pod of the same name is not deleted."""
     return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": victim.uid}}
+
+
+def _uid_in(deletion: Write) -> str:
+    """The uid of the victim that a deletion is about."""
+    return str(deletion.body["preconditions"]["uid"])
 
 
 def _disruption(victim: Pod, words: str, now: float) -> Write:
