@@ -85,8 +85,11 @@ def _through(scheduler: str, title: str, trouble: Trouble, extent: Extent) -> Ou
             time.sleep(max(0.0, 2.0 - (time.time() - began - 2 * at)))
         _quiet(stage)
         load.settle()
-        requests = len([one for one in instance.proxy.log if one.at >= began])
-        figures = {"requests per pod": requests / pods, "connections": float(instance.proxy.connections)}
+        requests = instance.proxy.counts(began)
+        figures = {
+            "requests per pod": requests.total() / pods, "connections": float(instance.proxy.connections),
+            "patches of groups": float(requests["PATCH podgroups"] + requests["PATCH podgroups/status"]),
+        }  # fmt: skip
         return _judged(title, load, figures)
 
 
