@@ -127,14 +127,15 @@ class Evictions:
         if self._deleted:
             pods = self._cluster.pods
             self._deleted = {uid for uid in self._deleted if uid in pods and not pods[uid].seen.terminating}
-            self._cluster.victims_of = {uid: of for uid, of in self._cluster.victims_of.items() if uid in pods}
+            known = self._cluster.victims_of.items()
+            self._cluster.victims_of = {key: of for key, of in known if any(uid in pods for uid in of[1])}
         going = [victim for victim in victims if not self._is_leaving(victim)]
         if not going:
             return []
         eviction = Eviction(claimant, node, going[-1])
         self._cluster.preempting[claimant.key] = ""
-        self._cluster.victims_of[claimant.key] = (node, frozenset(victim.uid for victim in victims))
         writes = self._clear_lower_nominations(claimant.pod, node, now)
+        self._cluster.victims_of[claimant.key] = (node, frozenset(victim.uid for victim in victims))
         for victim in going[:-1]:
             writes += self._evict(eviction, victim, now)
         return writes + (self._go_on(eviction, now) if not eviction.awaited else [])
