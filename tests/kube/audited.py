@@ -15,7 +15,7 @@ from typing import Any
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.cli.roles.documents import bindings, role_documents
-from fairlead.errors import ApiError, NotFound
+from fairlead.errors import ApiError, Forbidden, NotFound
 from fairlead.model.flow import Doc, Verb, Write
 from fairlead.model.kinds import CUSTOM_RESOURCE_DEFINITION, Kind, Registry
 from tests.kube.control_plane import ControlPlane, real_binary
@@ -78,6 +78,19 @@ class Lab:
         where = namespace if kind.namespaced else ""
         document = {"apiVersion": kind.api_version, "kind": kind.kind, **body}
         return await self.api.perform(Write(Verb.CREATE, kind, where, body["metadata"]["name"], document))
+
+    async def make_in_time(self, kind: Kind, body: Doc) -> None:
+        """The same for an object that names another which was just made, and of which the server's admission may not
+        have heard yet."""
+
+        async def try_it() -> bool:
+            try:
+                await self.make(kind, body)
+            except Forbidden:
+                return False
+            return True
+
+        await self.until_true(try_it, f"{kind.resource} {body['metadata']['name']} is admitted")
 
     async def delete(self, kind: Kind, name: str) -> None:
         where = "default" if kind.namespaced else ""

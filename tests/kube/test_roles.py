@@ -54,6 +54,25 @@ def has_node(doc: dict[str, Any]) -> bool:
     return bool(doc["spec"].get("nodeName"))
 
 
+async def an_event_is_repeated(lab: Lab, account: str = OURS) -> None:
+    """A pod that fits nowhere is refused again and again; a pod that goes is a reason for another attempt, and equal
+    events become a series, which is patched."""
+    await lab.make(k.POD, ours(pod_document("huge", cpu="99"), scheduler=account))
+    tries = 0
+
+    async def told_twice() -> bool:
+        nonlocal tries
+        tries += 1
+        await lab.make(k.POD, ours(pod_document(f"short-{tries}", cpu="1m"), scheduler=account))
+        await lab.until(k.POD, f"short-{tries}", has_node)
+        await lab.delete(k.POD, f"short-{tries}")
+        await asyncio.sleep(1)
+        return ("events.k8s.io", "events", "patch") in used_rights(lab.plane, account)
+
+    await lab.until_true(told_twice, "an event was repeated")
+    await lab.delete(k.POD, "huge")
+
+
 async def pods_are_placed_refused_and_preempted(lab: Lab) -> None:
     await lab.make(k.NODE, node_document("n0", cpu="4"))
     await lab.make(k.NODE, node_document("n1", cpu="4"))
@@ -61,22 +80,9 @@ async def pods_are_placed_refused_and_preempted(lab: Lab) -> None:
     for number in range(2):
         await lab.make(k.POD, ours(pod_document(f"low-{number}", cpu="3")))
         await lab.until(k.POD, f"low-{number}", has_node)
-    await lab.make(k.POD, ours(pod_document("urgent", cpu="3"), priorityClassName="high"))
+    await lab.make_in_time(k.POD, ours(pod_document("urgent", cpu="3"), priorityClassName="high"))
     await lab.until(k.POD, "urgent", has_node)
-    await lab.make(k.POD, ours(pod_document("huge", cpu="99")))
-    tries = 0
-
-    async def told_twice() -> bool:
-        """A pod that goes is a reason for another attempt; equal events become a series."""
-        nonlocal tries
-        tries += 1
-        await lab.make(k.POD, ours(pod_document(f"short-{tries}", cpu="1m")))
-        await lab.until(k.POD, f"short-{tries}", has_node)
-        await lab.delete(k.POD, f"short-{tries}")
-        await asyncio.sleep(1)
-        return ("events.k8s.io", "events", "patch") in used_rights(lab.plane, OURS)
-
-    await lab.until_true(told_twice, "an event was repeated")
+    await an_event_is_repeated(lab)
 
 
 async def volumes_are_chosen(lab: Lab, scheduler: str = OURS) -> None:

@@ -17,6 +17,7 @@ from tests.kube.contenders import node_document, pod_document
 from tests.kube.control_plane import ControlPlane, define_volcano_kinds, free_port
 from tests.kube.test_roles import (
     CHECKED_WITHIN,
+    an_event_is_repeated,
     devices_are_given,
     has_node,
     ours,
@@ -75,11 +76,12 @@ async def batch_work_is_placed_and_preempted(lab: Lab) -> None:
     for number in range(2):
         low = ours(pod_document(f"low-{number}", cpu="3"), scheduler=VOLCANO, priorityClassName="low")
         low["metadata"]["annotations"] = dict(replaceable)
-        await lab.make(k.POD, low)
+        await lab.make_in_time(k.POD, low)
         await lab.until(k.POD, low["metadata"]["name"], has_node)
         await lab.patch(k.POD, low["metadata"]["name"], {"status": {"phase": "Running"}}, subresource="status")
-    await lab.make(k.POD, ours(pod_document("urgent", cpu="3"), scheduler=VOLCANO, priorityClassName="high"))
+    await lab.make_in_time(k.POD, ours(pod_document("urgent", cpu="3"), scheduler=VOLCANO, priorityClassName="high"))
     await lab.until(k.POD, "urgent", has_node)
+    await an_event_is_repeated(lab, VOLCANO)
 
 
 async def gates_open_and_layouts_go(lab: Lab) -> None:

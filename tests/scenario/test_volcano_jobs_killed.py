@@ -1,6 +1,7 @@
 """kill -9 of Volcano's controllers in the middle of their writes, again and again, while fifty Jobs live and end.
 
 The controllers die after some write: the rest of what they had decided is never sent, and what they remembered is lost.
+Of writes that were on their way together any may have arrived.
 Those that take their place know only what stands in the API. Every Job must end as it does undisturbed, with every pod
 made as often, and every Command carried out once.
 
@@ -37,6 +38,7 @@ class Mortal:
     def __init__(self, store: Store, deaths: Iterable[int]) -> None:
         self._store = store
         self._deaths = sorted(deaths, reverse=True)
+        self._chance = Random(len(self._deaths))
         self._born = True
         self._inner: Controller = volcano_controllers(store)
         self.watches = self._inner.watches
@@ -50,10 +52,18 @@ class Mortal:
             self._born, changes, replies = True, list(self._everything()), ()
         writes = self._inner.step(now, changes, replies)
         if self._deaths and self.writes + len(writes) >= self._deaths[-1]:
-            writes = writes[: max(0, self._deaths.pop() - self.writes)]
+            writes = self._sent_of(writes, max(0, self._deaths.pop() - self.writes))
             self._inner, self._born = volcano_controllers(self._store), False
         self.writes += len(writes)
         return writes
+
+    def _sent_of(self, writes: list[Write], count: int) -> list[Write]:
+        """As many of these as were sent before a death. Writes to different objects are on their way together, and any
+        of them may arrive first; those to one object keep their order."""
+        self._chance.shuffle(
+            order := list(dict.fromkeys((write.kind, write.namespace, write.name) for write in writes))
+        )
+        return sorted(writes, key=lambda write: order.index((write.kind, write.namespace, write.name)))[:count]
 
     def _everything(self) -> Iterator[Change]:
         for watch in self.watches:

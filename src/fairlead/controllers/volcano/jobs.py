@@ -6,14 +6,14 @@ Requests of a Job are handled one after the other, each against the Job as the w
 requests that come to a plain sync are one sync. Pods are made only once the scheduler has let the PodGroup in. A sync
 that creates or deletes pods counts them in a second pass, when the replies are known.
 
-Invariant: what a kill intends is in the status before the first pod is deleted, so a controller that is restarted in
-the middle finishes it.
+Invariant: the API has confirmed the status that says what a kill intends before the first pod is deleted, so a
+controller that is restarted in the middle finishes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from fairlead.controllers.volcano.job_groups import JobGroups, find_group, pending_text
 from fairlead.controllers.volcano.job_plugins.catalogue import BUILT_IN
@@ -111,6 +111,7 @@ class VolcanoJobs(Reconciler[Key]):
         self._foreign: dict[Key, set[str]] = {}  # names of pods that somebody else's pods have
         self._refused_pods: dict[Key, str] = {}  # why pods were refused, to be told
         self._second_pass: set[Key] = set()
+        self._after_status: dict[Key, list[Write]] = {}  # what a kill does once its status is written
         self._commands: dict[Key, Doc] = {}
         self._told_pending: dict[Key, str] = {}
 
@@ -159,9 +160,9 @@ class VolcanoJobs(Reconciler[Key]):
             self._ask(key, JobRequest(job_uid=uid))
 
     def _forget(self, key: Key) -> None:
-        memories: tuple[dict[Key, Any], ...] = (self._seen, self._foreign, self._current, self._told_pending)
-        for memory in memories:
+        for memory in (self._foreign, self._current, self._told_pending, self._after_status):
             memory.pop(key, None)
+        del self._seen[key]
         self._requests.forget(key)
         self._second_pass.discard(key)
 
@@ -203,6 +204,9 @@ class VolcanoJobs(Reconciler[Key]):
         job = self.view.get(VC_JOB, *key)
         if job is None or key not in self._seen:
             return ()
+        if (rest := self._after_status.pop(key, None)) is not None:
+            self._wait_for_more(key)
+            return rest
         work, put_off = self._requests.next_work(key, job, now)
         told = [write for chosen in put_off for write in self._tell_delay(job, chosen, now)]
         if why := self._refused_pods.pop(key, ""):
@@ -422,7 +426,11 @@ class VolcanoJobs(Reconciler[Key]):
         group = find_group(self.view, job)
         if group is not None and (not targeted or self._quirks.target_kill_deletes_group):
             writes.append(delete(VC_POD_GROUP, group))
-        return [*([] if status is None else [status]), *marks, *writes]
+        if status is None or not doomed:
+            return [*([] if status is None else [status]), *marks, *writes]
+        self._after_status[key] = [*marks, *writes]
+        self.queue.add(key)
+        return [status]
 
     def _doomed(
         self, job: Doc, pods: list[JobPod], move: Move, work: JobWork, state: JobState
@@ -453,6 +461,8 @@ class VolcanoJobs(Reconciler[Key]):
 
     def refused(self, key: Key, reply: Reply, now: float) -> None:
         work = self._current.get(key)
+        if reply.write.kind is VC_JOB:
+            self._after_status.pop(key, None)
         if reply.write.kind is POD and reply.error is not None:
             self._refused_pods[key] = reply.error.message
         if work is not None:
