@@ -17,7 +17,20 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import api, claims, clients, gangs, jobs, koordinator, plugins, questions, scheduling, volcano, whole
+from benchmarks import (
+    api,
+    claims,
+    clients,
+    gangs,
+    jobs,
+    koordinator,
+    plugins,
+    questions,
+    scheduling,
+    volcano,
+    what_if,
+    whole,
+)
 from benchmarks.row import Row
 from fairlead.runtime.collecting import collect_rarely
 
@@ -54,6 +67,7 @@ BENCHES: list[tuple[tuple[str, ...], Bench]] = [
     (("api.creates.custom",), clients.bench_custom_creates),
     (("api.watchers",), clients.bench_watchers),
     (("explain.answers", "explain.slowdown"), questions.bench_questions),
+    ((*what_if.ROWS, "answers.slowdown"), what_if.bench_what_if),
     (("up.ready",), clients.bench_ready),
     (("up.start", "up.memory"), whole.bench_whole_cluster),
 ]

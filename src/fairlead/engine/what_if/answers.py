@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy.ma  # noqa: F401  # numpy loads it when it is first needed, which would be in every copy anew
+
 from fairlead.engine.what_if.capacity import MOST, drain, fit, need
 from fairlead.engine.what_if.least_change import least_changes
 from fairlead.engine.what_if.simulate import Branch, simulate

@@ -139,6 +139,12 @@ def asked_by(workload: Workload, cluster: Cluster) -> dict[str, int]:
     return total
 
 
+def most_free(cluster: Cluster, resource: str) -> int:
+    """The most of a resource that one node has left."""
+    table = cluster.table
+    return max(0, int(_free(table, resource)[table.alive[: table.high]].max(initial=0)))
+
+
 # ---- evictions ----
 
 

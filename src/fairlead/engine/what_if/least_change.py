@@ -20,6 +20,7 @@ from fairlead.engine.what_if.cluster_changes import (
     evict,
     evictions,
     label_wanted,
+    most_free,
     with_label,
     without_label,
 )
@@ -89,7 +90,8 @@ class ChangeSearch:
         limits = [name for one in allowances(workload, self._scheduler.cluster) for name in one.limits]
         for resource in dict.fromkeys([*_SHORT.findall(message), *limits]):
             step, asked = _STEPS.get(resource, 1), requests_of(workload, resource)
-            most = _most(1, (asked - 1) // step, partial(self._runs_asking, workload, resource, step))
+            largest = most_free(self._scheduler.cluster, resource) // step
+            most = _most(1, (asked - 1) // step, partial(self._runs_asking, workload, resource, step), largest)
             if most:
                 yield with_request(workload, resource, most * step)
 
@@ -198,9 +200,14 @@ def _without(pods: Sequence[Pod], trial: Trial) -> None:
     trial.remove_pods(pods)
 
 
-def _most(least: int, most: int, helps: Callable[[int], bool]) -> int:
-    """The largest number of a range that helps, if every smaller one helps too; 0 if none does."""
-    if most < least or not helps(least):
+def _most(least: int, most: int, helps: Callable[[int], bool], guess: int = -1) -> int:
+    """The largest number of a range that helps, if every smaller one helps too; 0 if none does. A good `guess` spares
+    the search."""
+    if least <= guess <= most and helps(guess):
+        if guess == most or not helps(guess + 1):
+            return guess
+        least = guess + 1
+    elif most < least or not helps(least):
         return 0
     while least < most:
         middle = (least + most + 1) // 2

@@ -138,6 +138,11 @@ def try_out(trial: Trial, workload: Workload) -> bool:
 
 
 def _waiting(scheduler: Scheduler, workload: Workload) -> dict[str, Pod]:
+    """Pods without a place. Rounds keep no list of them; where there are none, only the queues are read, because a copy
+    pays for every page of memory that it looks at."""
+    if not scheduler.drivers:
+        queued = (pod for entry in scheduler.backlog.pending() for pod in entry.waiting())
+        return {pod.uid: pod for pod in queued if pod.uid not in workload.replaces}
     return {
         uid: pod_state.seen
         for uid, pod_state in scheduler.cluster.pods.items()
