@@ -13,6 +13,7 @@ from random import Random
 import pytest
 
 from fairlead.api.store.store import Store
+from fairlead.controllers.volcano.job_plugins.env import EnvPlugin
 from fairlead.errors import ApiError, InternalError, TooManyRequests, Unreachable
 from fairlead.model import kinds as k
 from fairlead.model.flow import Change, Controller, Doc, Happened, Reply, Verb, Write
@@ -153,3 +154,19 @@ def test_with_one_write_in_ten_failing_and_late_watches_every_job_ends_as_it_sho
         return isinstance(error, Unreachable) and rng.random() < 0.5, error
 
     assert lives(cases, fault, late=0.2) == said(cases)
+
+
+def test_what_a_plugin_raises_costs_one_try_of_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The request that was being carried out is not lost with the exception, and other Jobs do not notice."""
+    raised = iter(range(3))
+    add = EnvPlugin.on_pod_create
+
+    def adds_or_raises(self: EnvPlugin, pod: Doc, job: Doc) -> None:
+        if job["metadata"]["name"] == "beside" and next(raised, None) is not None:
+            raise RuntimeError("a defect")
+        add(self, pod, job)
+
+    monkeypatch.setattr(EnvPlugin, "on_pod_create", adds_or_raises)
+    cases = [*BESIDE, *TWENTY]
+    assert lives(cases, lambda write: None) == said(cases)
+    assert next(raised, None) is None

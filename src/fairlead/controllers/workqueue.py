@@ -204,9 +204,15 @@ class Reconciler(Generic[K]):
         return [write for reply in replies if reply.write in self._under_way for write in self._settle(reply, now)]
 
     def see(self, change: Change) -> None:
-        self.view.seen(change.kind, change.doc, gone=change.happened is Happened.DELETED)
-        if not ((self._ahead or self._gone_by_reply or self._under_way) and self._is_stale(change)):
-            self._observe(change, self.now)
+        """Take a change in. One that cannot be read is recorded, and costs nothing but itself."""
+        try:
+            self.view.seen(change.kind, change.doc, gone=change.happened is Happened.DELETED)
+            if (self._ahead or self._gone_by_reply or self._under_way) and self._is_stale(change):
+                return
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            self._record(_where(change), self.now, f"{type(error).__name__}: {error}")
+            return
+        self._observe(change, self.now)
 
     def act(self, now: float) -> list[Write]:
         writes: list[Write] = []
@@ -343,12 +349,15 @@ class Reconciler(Generic[K]):
         try:
             self.observe(change)
         except Exception as error:
-            metadata = change.doc.get("metadata") or {}
-            where = f"{change.kind.resource} {metadata.get('namespace', '')}/{metadata.get('name', '')}"
-            self._record(where, now, f"{type(error).__name__}: {error}")
+            self._record(_where(change), now, f"{type(error).__name__}: {error}")
 
     def _record(self, key: Hashable, now: float, message: str) -> None:
         self.errors.append(Trouble(at=now, controller=self.name, key=key, message=message))
+
+
+def _where(change: Change) -> str:
+    metadata = change.doc.get("metadata") or {}
+    return f"{change.kind.resource} {metadata.get('namespace', '')}/{metadata.get('name', '')}"
 
 
 def _uid(doc: Doc) -> str:

@@ -176,6 +176,15 @@ def test_what_a_controller_raises_over_a_reply_costs_neither_the_key_nor_the_ste
     assert len(planter.step(60, [wish(world, "a", 2)], [])) == 1
 
 
+def test_a_change_that_cannot_be_read_costs_nothing_but_itself(world: Documents, planter: Planter) -> None:
+    (write,) = planter.step(0, [wish(world, "a", 1)], [])
+    odd = Change(Happened.MODIFIED, NAMESPACE, {"metadata": {"name": "odd", "uid": "u", "resourceVersion": "x"}})
+    reply, _ = created(world, write, "plant-1")
+    nothing = Change(Happened.ADDED, NAMESPACE, {})
+    assert len(planter.step(1, [odd, nothing, wish(world, "b", 2)], [reply])) == 2
+    assert [trouble.key for trouble in planter.errors] == ["namespaces /odd", "namespaces /"]
+
+
 def test_replies_to_others_are_ignored(world: Documents, planter: Planter) -> None:
     stranger = create(CONFIG_MAP, {"metadata": {"namespace": "a", "name": "x"}})
     assert planter.step(0, [], [created(world, stranger, "x")[0]]) == []

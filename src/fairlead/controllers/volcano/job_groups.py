@@ -28,6 +28,11 @@ def find_group(view: DocView, job: Doc) -> Doc | None:
     return view.get(VC_POD_GROUP, namespace, group_name(job)) or view.get(VC_POD_GROUP, namespace, name)
 
 
+def is_waiting(group: Doc) -> bool:
+    """Whether the scheduler has not let the PodGroup in yet."""
+    return ((group.get("status") or {}).get("phase") or "Pending") == "Pending"
+
+
 def pending_text(job: Doc, group: Doc | None) -> str:
     """What the latest true condition of a PodGroup says against its start; empty if nothing does."""
     conditions = ((group or {}).get("status") or {}).get("conditions") or ()

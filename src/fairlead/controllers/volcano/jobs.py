@@ -45,12 +45,13 @@ from fairlead.controllers.volcano.phases import (
     KEEP_FINISHED,
     PENDING,
     RESTART_PARTITION,
-    RESTARTING,
     SYNC_JOB,
     JobState,
     Move,
     MoveKind,
     PodCounts,
+    has_no_try_left,
+    is_last_try,
     move_for,
     phase_of,
 )
@@ -211,9 +212,14 @@ class VolcanoJobs(Reconciler[Key]):
         told = [write for chosen in put_off for write in self._tell_delay(job, chosen, now)]
         if why := self._refused_pods.pop(key, ""):
             told += self._tell(job, "FailedCreate", f"Error creating pods: {why}", warning=True)
-        writes = [] if work is None else self._carry_out(key, job, work, now)
-        self._wait_for_more(key)
-        return told + writes
+        try:
+            return told + ([] if work is None else self._carry_out(key, job, work, now))
+        except Exception:
+            if work is not None:
+                self._requests.try_later(key, work, now)  # a plugin may raise, and the work must not be lost with it
+            raise
+        finally:
+            self._wait_for_more(key)
 
     def _wait_for_more(self, key: Key) -> None:
         """See to it that what is left is visited, too."""
@@ -238,9 +244,8 @@ class VolcanoJobs(Reconciler[Key]):
             self._sync_again(key)
             return [write for pod in leftover for write in _dismissal(pod)]
         move = move_for(phase_of(job), work.action, self._quirks)
-        if move.operation is MoveKind.SYNC:
-            return told + self._sync(key, job, move, work, now)
-        return told + self._kill(key, job, move, work, now)
+        operation = self._sync if move.operation is MoveKind.SYNC else self._kill
+        return told + operation(key, job, move, work, now)
 
     def _tell_delay(self, job: Doc, chosen: Chosen, now: float) -> list[Write]:
         text = f"Execute action {chosen.action} after {format_duration(chosen.delay or 0.0)}"
@@ -315,7 +320,11 @@ class VolcanoJobs(Reconciler[Key]):
         if not is_complete:
             self._sync_again(key)  # what is being made is noted in the status when it is known to be there
             return writes
-        if _is_over(spec, state) or group is None or ((group.get("status") or {}).get("phase") or PENDING) == PENDING:
+        if (
+            has_no_try_left(spec, state)
+            or group is None
+            or ((group.get("status") or {}).get("phase") or PENDING) == PENDING
+        ):
             move.rule(spec, state)
             return writes + self._status(job, state, controlled, now)
         if refusal := self._beside.refusal(job):
@@ -416,7 +425,7 @@ class VolcanoJobs(Reconciler[Key]):
         self._note_command(work, controlled)
         controlled.pop(KILL_NOTE, None)
         if doomed and not self._quirks.commands_deleted_first:
-            note_kill(controlled, move, work, last_try=_is_last_try(job, state))
+            note_kill(controlled, move, work, last_try=is_last_try(job["spec"], state))
         writes: list[Write] = []
         if not targeted or self._quirks.target_kill_deletes_objects:
             writes += self._beside.clear(job, controlled)
@@ -438,7 +447,7 @@ class VolcanoJobs(Reconciler[Key]):
         """The pods that a kill deletes; None if it is about a partition that does not exist."""
         alive = [pod for pod in pods if not pod.deleting]
         if move.operation is MoveKind.KILL:
-            keep = KEEP_FINISHED if _is_last_try(job, state) else move.keep
+            keep = KEEP_FINISHED if is_last_try(job["spec"], state) else move.keep
             return [pod for pod in alive if pod.phase not in keep]
         if work.action == RESTART_PARTITION and not any(request.partition for request in work.requests):
             return None
@@ -483,15 +492,6 @@ def _request_of(command: Doc, *, noted: bool) -> JobRequest:
     metadata = command["metadata"]
     told = (metadata.get("namespace", ""), metadata["name"], metadata["uid"]) if noted else None
     return JobRequest(event=COMMAND_ISSUED, action=command.get("action") or "", command=told)
-
-
-def _is_over(spec: Doc, state: JobState) -> bool:
-    """Whether a Job that restarts has no try left: it fails, and must not get pods before it does."""
-    return state.phase == RESTARTING and state.retries >= int(spec.get("maxRetry") or 0)
-
-
-def _is_last_try(job: Doc, state: JobState) -> bool:
-    return state.retries >= int(job["spec"].get("maxRetry") or 0) - 1
 
 
 def _dismissal(pod: JobPod) -> tuple[Write, Write]:

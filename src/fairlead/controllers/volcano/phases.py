@@ -206,6 +206,16 @@ def _verdict(spec: Doc, counts: PodCounts, min_available: int) -> str:
     return COMPLETED if counts.succeeded >= min_available else FAILED
 
 
+def is_last_try(spec: Doc, state: JobState) -> bool:
+    """Whether a restart would be the last."""
+    return state.retries >= int(spec.get("maxRetry") or 0) - 1
+
+
+def has_no_try_left(spec: Doc, state: JobState) -> bool:
+    """Whether a Job that restarts is about to fail: it must not get pods before it does."""
+    return state.phase == RESTARTING and state.retries >= int(spec.get("maxRetry") or 0)
+
+
 # ---- the table ----
 
 _ENDINGS = {
