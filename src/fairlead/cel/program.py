@@ -9,7 +9,7 @@ bool) is a CompileFault, with the place in cel-go's form.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fairlead.cel.functions import GLOBAL, METHODS, NAMESPACES, bound
@@ -47,7 +47,7 @@ class Program:
             tree = parse(text)
             self._run = Compiler(variables).run(tree)
         except SyntaxFault as fault:
-            raise CompileFault(f"compilation failed: {_located(text, fault)}") from None
+            raise CompileFault(f"compilation failed: {located(text, [(str(fault), fault.at)])}") from None
         except RecursionError:
             raise CompileFault("compilation failed: the expression is nested too deeply") from None
         kind = _static_kind(tree)
@@ -59,11 +59,15 @@ class Program:
         return self._run({**variables, "@budget": [COST_LIMIT]})
 
 
-def _located(text: str, fault: SyntaxFault) -> str:
-    before = text[: fault.at]
-    line, column = before.count("\n"), fault.at - (before.rfind("\n") + 1)
-    shown = text.split("\n")[line] if text else ""
-    return f"ERROR: <input>:{line + 1}:{column + 1}: {fault}\n | {shown}\n | {'.' * column}^"
+def located(text: str, faults: Sequence[tuple[str, int]]) -> str:
+    """Faults with their places in cel-go's form, in the order of the text."""
+    shown = []
+    for message, at in sorted(faults, key=lambda fault: fault[1]):
+        before = text[:at]
+        line, column = before.count("\n"), at - (before.rfind("\n") + 1)
+        source = text.split("\n")[line] if text else ""
+        shown.append(f"ERROR: <input>:{line + 1}:{column + 1}: {message}\n | {source}\n | {'.' * column}^")
+    return "\n".join(shown)
 
 
 def _static_kind(tree: Expression) -> str:

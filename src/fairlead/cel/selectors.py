@@ -9,7 +9,14 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fairlead.cel.program import MAX_LENGTH, CompileFault, Program
+from fairlead.cel.checking import Checked
+from fairlead.cel.cost import CostEstimate
+from fairlead.cel.literals import literal_faults
+from fairlead.cel.loops import written_out
+from fairlead.cel.macros import COST_LIMIT
+from fairlead.cel.program import MAX_LENGTH, CompileFault, Program, located
+from fairlead.cel.syntax import SyntaxFault, parse
+from fairlead.cel.types import ANY, BOOL
 from fairlead.cel.values import CelError, DefaultMap, parse_version, type_name
 from fairlead.model.devices import SelectorFailed, SelectorInvalid
 
@@ -44,6 +51,30 @@ class DeviceSelector:
         if kind in _NATIVE:
             detail = f"unsupported native conversion from {kind} to 'bool'"
         raise SelectorFailed(f"CEL result of type {kind} could not be converted to bool: {detail}")
+
+
+@lru_cache(maxsize=1024)
+def selector_fault(expression: str) -> str:
+    """Why the API server does not compile a selector; empty if it does. Types are checked, as far as they are known
+    before an expression runs."""
+    try:
+        checked = Checked(written_out(parse(expression)))
+    except SyntaxFault as fault:
+        return f"compilation failed: {located(expression, [(str(fault), fault.at)])}"
+    except RecursionError:
+        return "compilation failed: the expression is nested too deeply"
+    if faults := checked.faults or literal_faults(checked):
+        return f"compilation failed: {located(expression, faults)}"
+    kind = checked.type_of(checked.tree)
+    if kind not in (BOOL, ANY):
+        return f"must evaluate to bool or the unknown type, not {kind.full_name}"
+    return ""
+
+
+@lru_cache(maxsize=1024)
+def is_too_complex(expression: str) -> bool:
+    """Whether the estimated cost of a selector that compiles is above what the API server allows."""
+    return CostEstimate(Checked(written_out(parse(expression)))).most > COST_LIMIT
 
 
 @lru_cache(maxsize=1024)

@@ -176,10 +176,11 @@ class _Parser:
 
     def _expression(self) -> Expression:
         condition = self._joined("||", "_||_", self._conjunction)
+        at = self._peek.at
         if self._taken("?"):
             yes = self._joined("||", "_||_", self._conjunction)
             self._expect(":")
-            condition = Call(condition.at, "_?_:_", None, (condition, yes, self._expression()))
+            condition = Call(at, "_?_:_", None, (condition, yes, self._expression()))
         return condition
 
     def _joined(self, sign: str, function: str, part: Any) -> Expression:
@@ -216,7 +217,7 @@ class _Parser:
                 self._take()
                 count += 1
             if token.text == "-" and count == 1 and self._peek.kind in ("int", "float"):
-                return self._members(self._number(self._take(), "-"))
+                return self._members(self._number(self._take(), token.at, "-"))
             operand = self._member()
             return Call(token.at, "!_" if token.text == "!" else "-_", None, (operand,)) if count % 2 else operand
         return self._member()
@@ -261,7 +262,7 @@ class _Parser:
         token = self._take()
         match token.kind:
             case "int" | "float":
-                return self._number(token, "")
+                return self._number(token, token.at)
             case "string":
                 return Literal(token.at, _unquoted(token))
             case "name":
@@ -270,6 +271,8 @@ class _Parser:
                 inner = self._expression()
                 self._expect(")")
                 return inner
+            case "op" if token.text == "-" and self._peek.kind in ("int", "float"):
+                return self._number(self._take(), token.at, "-")
             case "op" if token.text == "[":
                 return self._list(token.at)
             case "op" if token.text == "{":
@@ -313,19 +316,19 @@ class _Parser:
                 break
         return MapOf(at, tuple(entries))
 
-    def _number(self, token: Token, sign: str) -> Literal:
+    def _number(self, token: Token, at: int, sign: str = "") -> Literal:
         if token.kind == "float":
-            return Literal(token.at, float(sign + token.text))
+            return Literal(at, float(sign + token.text))
         unsigned = token.text[-1] in "uU"
         digits = token.text.rstrip("uU")
         value = int(sign + digits, 16 if digits.lower().startswith("0x") else 10)
         if unsigned:
             if not 0 <= value < _MAX_UINT:
-                raise SyntaxFault("invalid uint literal", token.at)
-            return Literal(token.at, Uint(value))
+                raise SyntaxFault("invalid uint literal", at)
+            return Literal(at, Uint(value))
         if not -_MAX_INT <= value < _MAX_INT:
-            raise SyntaxFault("invalid int literal", token.at)
-        return Literal(token.at, value)
+            raise SyntaxFault("invalid int literal", at)
+        return Literal(at, value)
 
 
 def _unquoted(token: Token) -> str | bytes:

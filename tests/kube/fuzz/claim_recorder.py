@@ -23,6 +23,7 @@ Doc = dict[str, Any]
 
 _ENTRY_KINDS = {"resourceClaimName": "ResourceClaim", "resourceClaimTemplateName": "ResourceClaimTemplate"}
 _PATIENCE = 180.0
+_GAVE_UP = "timed out trying to allocate devices"
 
 
 class ClaimRecorder(Recorder):
@@ -53,11 +54,14 @@ class ClaimRecorder(Recorder):
         self._stored.clear()
 
     async def _decide(self, pod: Doc) -> Doc | None:
-        """Nothing is recorded of a pod whose claims the API server did not store: it would wait for ever."""
+        """Nothing is recorded of a pod whose claims the API server did not store: it would wait for ever. Nor of one
+        for which the scheduler gave up searching: how far it comes in ten seconds depends on the machine, and we come
+        to the end."""
         for entry in pod["spec"].get("resourceClaims") or ():
             if any((kind, entry[field]) not in self._stored for field, kind in _ENTRY_KINDS.items() if field in entry):
                 return None
-        return await super()._decide(pod)
+        decision = await super()._decide(pod)
+        return None if decision is not None and _GAVE_UP in (decision["message"] or "") else decision
 
     async def _say_more(self, decision: Doc, tried: Doc, decided: Doc) -> None:
         decision["pod"] = tried

@@ -183,9 +183,12 @@ class Recorder:
             return log.read().decode(errors="replace")
 
     def _scores(self, offset: int, key: str) -> dict[str, dict[str, int]]:
-        """What the log says of this attempt; the first one, should there be several."""
+        """What the log says of this attempt; the first one, should there be several. (One that failed has none, and a
+        later one may have been made before the pod was gone.)"""
         scores: dict[str, dict[str, int]] = {}
-        for line in self._told(offset).splitlines():
+        attempt = f'"Attempting to schedule pod" pod="{key}"'
+        first = attempt.join(self._told(offset).split(attempt, 2)[:2])
+        for line in first.splitlines():
             found = _SCORED.search(line)
             if found and found[1] == key:
                 scores.setdefault(found[3], {}).setdefault(found[2], int(found[4]))

@@ -1,7 +1,7 @@
 """Defaults and rules of resource.k8s.io: claims, templates, slices and device classes.
 
-Expressions must compile and lead to a bool; their cost is not estimated. An allocation, once written, may be taken away
-but not changed.
+Expressions must compile, fit in their types, lead to a bool and not be too dear. An allocation, once written, may be
+taken away but not changed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.api.admission.names import dns_label, dns_subdomain
 from fairlead.api.admission.problems import IMMUTABLE
-from fairlead.cel.selectors import compile_selector
+from fairlead.cel.program import MAX_LENGTH
+from fairlead.cel.selectors import compile_selector, is_too_complex, selector_fault
 from fairlead.model import kinds as k
 from fairlead.model.devices import SelectorInvalid
 
@@ -80,10 +81,23 @@ def _check_selectors(problems: ValidationProblems, path: str, selectors: Sequenc
         if expression is None:
             problems.required(f"{where}.cel")
             continue
-        try:
-            compile_selector(expression)
-        except SelectorInvalid as error:
-            problems.invalid(f"{where}.cel.expression", expression, str(error))
+        path_of_text = f"{where}.cel.expression"
+        if len(expression.encode()) > MAX_LENGTH:
+            problems.too_long(path_of_text, MAX_LENGTH)
+        elif fault := selector_fault(expression):
+            problems.invalid(path_of_text, expression, fault)
+        elif is_too_complex(expression):
+            problems.forbidden(path_of_text, "too complex, exceeds cost limit")
+        else:
+            _check_runs(problems, path_of_text, expression)
+
+
+def _check_runs(problems: ValidationProblems, path: str, expression: str) -> None:
+    """An expression that the scheduler could not evaluate is refused here rather than there."""
+    try:
+        compile_selector(expression)
+    except SelectorInvalid as error:
+        problems.invalid(path, expression, str(error))
 
 
 def _check_request(problems: ValidationProblems, path: str, request: Doc) -> None:

@@ -1,0 +1,55 @@
+"""What the API server says of selectors before they run: errors of types with their places, and the estimated cost.
+
+`data/selectors.jsonl` holds expressions and the answers of the compiler that kube-apiserver 1.36.4 uses for them: those
+of recorded claims, and random ones.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fairlead.cel.checking import Checked, signatures
+from fairlead.cel.cost import CostEstimate
+from fairlead.cel.loops import written_out
+from fairlead.cel.selectors import is_too_complex, selector_fault
+from fairlead.cel.syntax import parse
+
+ANSWERS = [json.loads(line) for line in (Path(__file__).parent / "data" / "selectors.jsonl").read_text().splitlines()]
+
+
+def test_errors_and_costs_are_those_of_the_api_server() -> None:
+    differences = []
+    for answer in ANSWERS:
+        expression = answer["expression"]
+        fault = selector_fault(expression)
+        found = {"error": fault} if fault else {"cost": CostEstimate(Checked(written_out(parse(expression)))).most}
+        if found | {"expression": expression} != answer:
+            differences.append((answer, found))
+    assert differences == []
+    assert len([answer for answer in ANSWERS if "error" in answer]) > 100
+    assert len([answer for answer in ANSWERS if "cost" in answer]) > 200
+
+
+@pytest.mark.parametrize("expression", [
+    '["t4"].indexOf(device.attributes["d"].x) == 0',
+    'type(device.attributes["d"].x) == int',
+    'format.uuid().validate(device.attributes["d"].x).hasValue() && device.attributes.all(a, device.attributes.all(b,'
+    ' device.attributes.all(c, device.attributes.all(d, device.attributes.all(e, a != b && c != d && e != a)))))',
+])  # fmt: skip
+def test_what_may_take_too_long_is_too_complex(expression: str) -> None:
+    assert not selector_fault(expression)
+    assert is_too_complex(expression)
+
+
+def test_an_attribute_fits_everywhere() -> None:
+    for use in ("{0} == 1", '{0} == "a"', "{0}", "{0} < 7", "{0}.isGreaterThan(semver('1.2.3'))", "{0} in ['a']"):
+        expression = use.format('device.attributes["d"].x')
+        assert not selector_fault(expression), expression
+        assert not is_too_complex(expression), expression
+
+
+def test_every_overload_can_be_read() -> None:
+    assert sum(map(len, signatures().values())) == 325
