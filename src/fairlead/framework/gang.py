@@ -75,6 +75,17 @@ class Considered:
     rule: str
 
 
+class TrialFollower(Protocol):
+    """Follows a trial that makes room for a gang, so that what a plugin keeps besides the table is as the trial has
+    it. What a rollback undoes is told like any other step; `end` undoes the rest."""
+
+    def added(self, pod: Pod, row: int) -> None: ...
+
+    def removed(self, pod: Pod, row: int) -> None: ...
+
+    def end(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class GangRescued:
     """The result of PodGroupPostFilter: the victims, and the row that each member would get."""

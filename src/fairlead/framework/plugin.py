@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
-    from fairlead.framework.gang import GangCase, GangDomain, GangRescued, GangRules, Proposal
+    from fairlead.framework.gang import GangCase, GangDomain, GangRescued, GangRules, Proposal, TrialFollower
     from fairlead.framework.refusals import Refusals
     from fairlead.model.events import ClusterEvent
     from fairlead.model.flow import Doc, Reply, Write
@@ -276,6 +276,11 @@ class Plugin:
     def rescue_gang(self, case: GangCase) -> GangRescued:
         """PodGroupPostFilter: a gang has not got its minimum. Try to make room for all of it."""
         raise NotImplementedError
+
+    def gang_trial(self, case: GangCase) -> TrialFollower | None:
+        """What follows a trial that makes room for a gang, if this plugin keeps something besides the table that pods
+        give back and take; None if it does not."""
+        return None
 
 
 POINTS = (

@@ -14,14 +14,12 @@ from fairlead.framework.gang import Considered, GangRescued, Unit
 from fairlead.model import kinds
 from fairlead.model.pod import NATIVE_GROUP_API
 from fairlead.model.reasons import SUCCESS, Status, unresolvable, unschedulable
-from fairlead.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.plugins.victims import budgets_of, split_by_budget
 from fairlead.state.statement import Statement
 
 if TYPE_CHECKING:
-    from fairlead.framework.gang import GangCase
+    from fairlead.framework.gang import GangCase, TrialFollower
     from fairlead.model.pod import Pod
-    from fairlead.plugins.dynamic_resources.trials import GangTrial
     from fairlead.state.cluster import Cluster
     from fairlead.state.gangs import Gang
 
@@ -39,22 +37,30 @@ def rescue_gang(case: GangCase) -> GangRescued:
     protected = _protected(units, priority)
     if not potential:
         return GangRescued(unresolvable(NO_VICTIMS), considered=protected)
-    devices = _device_trial(case)
-    statement = Statement(case.cluster)
-    if devices is not None:
-        statement = Statement(case.cluster, added=devices.added, removed=devices.removed)
+    followers = [follower for plugin in case.profile.plugins() if (follower := plugin.gang_trial(case)) is not None]
+    statement = _followed(case.cluster, followers)
     try:
         return _select(case, potential, protected, statement)
     finally:
         statement.rollback()
-        if devices is not None:
-            devices.end()
+        for follower in reversed(followers):
+            follower.end()
 
 
-def _device_trial(case: GangCase) -> GangTrial | None:
-    """What keeps devices of claims in step with the trial, if the profile allocates claims and a member has some."""
-    plugins = (plugin for plugin in case.profile.at("reserve") if isinstance(plugin, DynamicResources))
-    return next((plugin.gang_trial(case) for plugin in plugins), None)
+def _followed(cluster: Cluster, followers: Sequence[TrialFollower]) -> Statement:
+    """A Statement that tells each step of the trial to those that follow it."""
+    if not followers:
+        return Statement(cluster)
+
+    def added(pod: Pod, row: int) -> None:
+        for follower in followers:
+            follower.added(pod, row)
+
+    def removed(pod: Pod, row: int) -> None:
+        for follower in followers:
+            follower.removed(pod, row)
+
+    return Statement(cluster, added=added, removed=removed)
 
 
 def _select(
