@@ -85,6 +85,9 @@ class LoadColumns:
 
     def catch_up(self, now: float) -> None:
         table = self._cluster.table
+        marks = (table.capacity, table.static.mark, table.content.mark, self._metrics.version)
+        if marks == (self.capacity, self._static_mark, self._content_mark, self._metrics_version):
+            return
         if table.capacity != self.capacity:
             self._make(table.capacity)
         self._catch_up_allocatable()

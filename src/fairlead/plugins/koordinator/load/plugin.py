@@ -66,22 +66,27 @@ class LoadAwareScheduling(Plugin):
         if pod.owner is not None and pod.owner.kind == "DaemonSet":
             return
         columns = self.columns(cycle)
-        codes = nodes.take(columns.threshold_code)
         prod = band_of(pod) == PROD
+        if len(columns.thresholds) == 1:  # no node has thresholds of its own
+            yield from self._by_thresholds(cycle, nodes, columns, columns.thresholds[0], None, prod=prod)
+            return
+        codes = nodes.take(columns.threshold_code)
         for code in np.unique(codes).tolist():
             yield from self._by_thresholds(cycle, nodes, columns, columns.thresholds[code], codes == code, prod=prod)
 
     def _by_thresholds(
-        self, cycle: Cycle, nodes: Nodes, columns: LoadColumns, limits: Thresholds, rows: NDArray[np.bool_], *,
+        self, cycle: Cycle, nodes: Nodes, columns: LoadColumns, limits: Thresholds, some: NDArray[np.bool_] | None, *,
         prod: bool,
     ) -> Iterator[Reject]:  # fmt: skip
-        """Judge rows that share thresholds."""
+        """Judge rows that share thresholds; `some` of them, or all."""
         prod_view = prod and any(limits.prod.get(name) for name in self._names)
         aggregated = None if prod_view else limits.aggregated
         chosen = limits.prod if prod_view else aggregated.thresholds if aggregated is not None else limits.plain
         if not any(chosen.get(name) for name in self._names):
             return
-        rows = rows & nodes.take(columns.reported)
+        rows = nodes.take(columns.reported)
+        if some is not None:
+            rows = rows & some
         if self._settings.filters_expired:
             expired = rows & self._expired(cycle, nodes, columns)
             if expired.any():

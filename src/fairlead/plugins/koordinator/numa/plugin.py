@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairlead.errors import FairleadError
 from fairlead.framework.plugin import Interest, Plugin
@@ -45,17 +46,21 @@ from fairlead.plugins.koordinator.numa.rows import BIND_NONE, NodeOptions, NumaR
 from fairlead.plugins.koordinator.reservations.shown import is_taken_off, usable_on
 from fairlead.plugins.koordinator.scoring import weighted_score
 from fairlead.plugins.koordinator.writing import write_annotation
+from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from fairlead.framework.cycle import Cycle
     from fairlead.plugins.koordinator.numa.merging import Mask
     from fairlead.state.cluster import Cluster
-    from fairlead.state.nodes import Nodes
 
 _CONFLICT = "node(s) cpu bind policy conflicts with pod's required cpu bind policy"
 _NO_HINTS = "node(s) Insufficient NUMA Node resources"
+
+
+KeptScores = tuple[NDArray[np.int64], tuple[int, int]]
+"""Scores of all rows, and the marks of the logs of pods and of nodes up to which they hold."""
+_NO_SCORES: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+_MOST_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,7 @@ class NodeNUMAResource(Plugin):
     def __init__(self, settings: NumaSettings) -> None:
         self._settings = settings
         self._rows: tuple[Cluster, NumaRows] | None = None
+        self._kept: tuple[Cluster, dict[tuple[int, ...], KeptScores]] | None = None
 
     def events(self) -> Sequence[Interest]:
         return (
@@ -121,9 +127,10 @@ class NodeNUMAResource(Plugin):
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
         note: NumaNote = cycle.notes[self.name]
         rows, table = self.rows(cycle), cycle.cluster.table
-        concerned = ~nodes.take(rows.plain)
-        if note.request.bound or note.request.numa_policy:
-            concerned = nodes.all()
+        asks = bool(note.request.bound or note.request.numa_policy)
+        if rows.all_plain and not asks:
+            return
+        concerned = nodes.all() if asks else ~nodes.take(rows.plain)
         concerned &= nodes.take(table.alive)
         refused: dict[tuple[bool, tuple[str, ...]], list[int]] = {}
         numbers = nodes.row_numbers()
@@ -292,16 +299,42 @@ class NodeNUMAResource(Plugin):
             return 0
         rows = self.rows(cycle)
         request = note.request
+        asks = bool(request.bound or request.numa_policy)
+        if rows.all_plain and not asks:
+            return self._kept_scores(cycle.cluster, nodes, request.amounts)
         scores = self._plain_scores(nodes, request.amounts)
-        singly = ~nodes.take(rows.plain)
-        if request.bound or request.numa_policy:
-            singly = nodes.all()
+        singly = nodes.all() if asks else ~nodes.take(rows.plain)
         numbers = nodes.row_numbers()
         for at in np.flatnonzero(singly).tolist():
             score = self._score_row(cycle, note, int(numbers[at]))
             if score is not None:
                 scores[at] = score
         return scores
+
+    def _kept_scores(self, cluster: Cluster, nodes: Nodes, asked: Mapping[str, int]) -> NDArray[np.int64]:
+        """Plain scores of rows; those of all rows are kept for each request, and worked out again where a row was
+        touched. While a reservation's room is shown as free the table is not as it is, and nothing is kept."""
+        if cluster.reservations.taken_off:
+            return self._plain_scores(nodes, asked)
+        if self._kept is None or self._kept[0] is not cluster:
+            self._kept = (cluster, {})
+        table, kept = cluster.table, self._kept[1]
+        key = tuple(asked.get(name, 0) for name in self._settings.weights)
+        column, marks = kept.pop(key, (_NO_SCORES, (0, 0)))
+        if len(column) != table.capacity:
+            column = np.zeros(table.capacity, dtype=np.int64)
+            column[: table.high] = self._plain_scores(Nodes(table), asked)
+        else:
+            touched = table.content.rows_since(marks[0])
+            if marks[1] != table.static.mark:
+                touched = np.concatenate([touched, table.static.rows_since(marks[1])])
+            touched = touched[touched < table.high]
+            if len(touched):
+                column[touched] = self._plain_scores(Nodes(table, touched), asked)
+        kept[key] = (column, (table.content.mark, table.static.mark))
+        if len(kept) > _MOST_KEPT:
+            del kept[next(iter(kept))]
+        return nodes.take(column)
 
     def _plain_scores(self, nodes: Nodes, asked: Mapping[str, int]) -> NDArray[np.int64]:
         """Scores by what is requested of whole nodes."""

@@ -127,9 +127,14 @@ class NumaRows:
         """What pods hold that are placed and whose annotations do not say it yet, by uid."""
         self.plain: NDArray[np.bool_] = np.ones(cluster.table.capacity, dtype=np.bool_)
         """Rows where NUMA and binding concern only pods that ask for them."""
+        self.all_plain = True
+        """Whether all rows are such."""
 
     def catch_up(self) -> None:
         table, shelf = self._cluster.table, self._shelf
+        marks = (table.static.mark, shelf.version, table.content.mark, table.capacity)
+        if marks == (self._static_mark, self._version, self._content_mark, len(self.plain)):
+            return
         if len(self.plain) != table.capacity:
             self.plain = np.ones(table.capacity, dtype=np.bool_)
             self._static_mark = -1
@@ -143,6 +148,8 @@ class NumaRows:
             self._options.pop(row, None)
             self._holdings.pop(row, None)
             self.plain[row] = self._is_plain(row)
+        if rows:
+            self.all_plain = bool(self.plain[: table.high].all())
         touched = table.content.since(self._content_mark) if self._content_mark >= 0 else None
         self._content_mark = table.content.mark
         if touched is None:

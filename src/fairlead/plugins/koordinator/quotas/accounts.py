@@ -65,6 +65,14 @@ class QuotaAccountState:
     """Counts changes of what the children's shares depend on."""
     total: Amounts = field(default_factory=dict)
     """What there is to share among the children."""
+    _minima: Amounts = field(default_factory=dict)
+
+    def sum_of_minima(self, resource: str) -> int:
+        """The minima of all children together. They do not change: a change of quotas builds the tree anew."""
+        found = self._minima.get(resource)
+        if found is None:
+            found = self._minima[resource] = sum(child.min.get(resource, 0) for child in self.children.values())
+        return found
 
     def limited_request(self) -> Amounts:
         return {name: min(amount, self.max.get(name, amount)) for name, amount in self.request.items()}
@@ -208,7 +216,7 @@ class LendingTree:
         """Bring a quota's minimum to what it is if the minima of all siblings are to fit into the total."""
         scaled = dict(state.min)
         for key, amount in total.items():
-            sum_of_minima = sum(child.min.get(key, 0) for child in parent.children.values())
+            sum_of_minima = parent.sum_of_minima(key)
             if amount < sum_of_minima:
                 scaled[key] = (
                     int(float(amount) * float(state.min.get(key, 0)) / float(sum_of_minima)) if amount > 0 else 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from fairlead.model import kinds
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from fairlead.model.koordinator.quotas import ElasticQuota
     from fairlead.model.pod import Pod
+    from fairlead.model.shape import PodShape
     from fairlead.plugins.koordinator.quotas.accounts import QuotaAccountState
     from fairlead.state.cluster import Cluster
     from fairlead.state.pod_states import PodState
@@ -48,9 +50,15 @@ class Counted:
     placed: bool
 
 
-def request_of(pod: Pod) -> dict[str, int]:
+def request_of(pod: Pod) -> Mapping[str, int]:
     """A pod's requests, only of the resources that it names."""
-    return {name: nanos_to_units(name, nanos) for name, nanos in pod.shape.exact_request.items()}
+    return _request_of_shape(pod.shape)
+
+
+@lru_cache(maxsize=4096)
+def _request_of_shape(shape: PodShape) -> Mapping[str, int]:
+    """Worked out once for all pods of a template, which share their shape."""
+    return {name: nanos_to_units(name, nanos) for name, nanos in shape.exact_request.items()}
 
 
 def is_fixed(pod: Pod) -> bool:
@@ -70,6 +78,8 @@ class QuotaBook:
         """The uids of the pods that are counted in a quota and have a place, by tree and quota."""
         self.trees: dict[str, LendingTree] = {}
         self._tree_of: dict[str, str] = {}
+        self._of_namespace: dict[str, str] = {}
+        """The quota that lists a namespace, the first one if several do."""
 
     # ---- which quota ----
 
@@ -86,10 +96,7 @@ class QuotaBook:
             return named
         if f"{pod.namespace}/{pod.namespace}" in self._shelf:
             return pod.namespace
-        for quota in self._quotas.values():
-            if pod.namespace in quota.namespaces:
-                return quota.name
-        return DEFAULT
+        return self._of_namespace.get(pod.namespace, DEFAULT)
 
     def place_of(self, quota: ElasticQuota) -> tuple[str, str]:
         """The tree and the name under which a quota has its account."""
@@ -118,6 +125,10 @@ class QuotaBook:
 
     def _rebuild(self, quotas: dict[str, ElasticQuota]) -> None:
         self._quotas = quotas
+        self._of_namespace = {}
+        for quota in quotas.values():
+            for namespace in quota.namespaces:
+                self._of_namespace.setdefault(namespace, quota.name)
         self._counted.clear()
         self._members.clear()
         by_tree: dict[str, dict[str, ElasticQuota]] = {"": {}}
