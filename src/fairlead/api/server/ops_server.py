@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import orjson
@@ -107,7 +108,8 @@ class OpsServer:
             self._reset()
             return web.Response(text="metrics reset\n")
         if path == QUESTIONS_PATH and request.method == "POST":
-            return _json(await answer_to(await request.read(), self._answerers))
+            may_list = partial(self._guard.check_pods, request.headers.get("Authorization", ""))
+            return _json(await answer_to(await request.read(), self._answerers, may_list))
         if request.method != "GET":
             return web.Response(status=405, text="Method Not Allowed\n")
         if path == "/metrics":

@@ -42,11 +42,18 @@ class PortGuard(Protocol):
         """Returns if the caller may; raises Unauthorized or Forbidden if not."""
         ...
 
+    async def check_pods(self, authorization: str, namespace: str) -> None:
+        """The same for reading the names of pods in a namespace, or in all of them if it is empty."""
+        ...
+
 
 class Open:
     """Lets everybody in: the port is on loopback."""
 
     async def check(self, authorization: str, verb: str, path: str) -> None:
+        return None
+
+    async def check_pods(self, authorization: str, namespace: str) -> None:
         return None
 
 
@@ -60,6 +67,9 @@ class OneToken:
         if not hmac.compare_digest(authorization.encode(errors="replace"), self._wanted):
             raise Unauthorized("Unauthorized")
 
+    async def check_pods(self, authorization: str, namespace: str) -> None:
+        await self.check(authorization, "", "")
+
 
 class Reviews:
     """Asks the API server. `authenticate` and `authorize` may be two servers, as in kube-scheduler."""
@@ -69,21 +79,30 @@ class Reviews:
     ) -> None:
         self._authenticate, self._authorize, self._clock = authenticate, authorize, clock
         self._callers: dict[str, tuple[float, Caller | None]] = {}
-        self._verdicts: dict[tuple[str, str, str, str], tuple[float, bool]] = {}
+        self._verdicts: dict[tuple[str, ...], tuple[float, bool]] = {}
 
     async def check(self, authorization: str, verb: str, path: str) -> None:
+        asked = {"nonResourceAttributes": {"verb": verb, "path": path}}
+        await self._check(authorization, asked, f'{verb} path "{path}"', path)
+
+    async def check_pods(self, authorization: str, namespace: str) -> None:
+        asked = {"resourceAttributes": {"verb": "list", "version": "v1", "resource": "pods", "namespace": namespace}}
+        where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
+        await self._check(authorization, asked, f'list resource "pods" in API group "" {where}', "pods")
+
+    async def _check(self, authorization: str, asked: Doc, words: str, about: str) -> None:
         scheme, _, token = authorization.partition(" ")
         token = token.strip() if scheme.lower() == "bearer" else ""
         caller = await self._caller(token) if token else ANONYMOUS
         if caller is None:
             raise Unauthorized("Unauthorized")
-        key = (token, caller.name, verb, path)
+        key = (token, caller.name, words)
         known = self._fresh(self._verdicts, key)
         if known is None:
-            known = await self._may(caller, verb, path)
+            known = await self._may(caller, asked, about)
             self._keep(self._verdicts, key, known)
         if not known:
-            raise Forbidden(f'forbidden: User "{caller.name}" cannot {verb} path "{path}"')
+            raise Forbidden(f'forbidden: User "{caller.name}" cannot {words}')
 
     async def _caller(self, token: str) -> Caller | None:
         kept = self._callers.get(token)
@@ -98,14 +117,14 @@ class Reviews:
         self._keep(self._callers, token, caller)
         return caller
 
-    async def _may(self, caller: Caller, verb: str, path: str) -> bool:
+    async def _may(self, caller: Caller, asked: Doc, about: str) -> bool:
         user = caller.document
-        spec: Doc = {"user": caller.name, "nonResourceAttributes": {"verb": verb, "path": path}}
+        spec: Doc = {"user": caller.name, **asked}
         spec |= {name: user[name] for name in ("uid", "groups", "extra") if user.get(name)}
         try:
             status = await _review(self._authorize, ACCESS_REVIEW, spec)
         except ApiError as error:
-            raise InternalError(f'Internal Server Error: "{path}": {error.message}') from error
+            raise InternalError(f'Internal Server Error: "{about}": {error.message}') from error
         return bool(status.get("allowed")) and not status.get("denied")
 
     def _fresh(self, kept: dict[Any, tuple[float, bool]], key: Any) -> bool | None:

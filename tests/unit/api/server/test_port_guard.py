@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+
 import pytest
 
+from fairlead.api.server.asking import answer_to
 from fairlead.api.server.port_guard import TOKEN_REVIEW, Reviews
 from fairlead.errors import ApiError, Forbidden, InternalError, Unauthorized, Unreachable
 from fairlead.model.flow import Doc, Write
@@ -27,6 +30,9 @@ class Server:
         if write.kind is TOKEN_REVIEW:
             user = USERS.get(spec["token"])
             return {"status": {"authenticated": user is not None, "user": user or {}}}
+        if "resourceAttributes" in spec:
+            attributes = spec["resourceAttributes"]
+            return {"status": {"allowed": (spec["user"], attributes["namespace"]) == ("eve", "own")}}
         wanted = {"verb": "get", "path": "/metrics"}
         return {"status": {"allowed": spec["user"] == "prometheus" and spec["nonResourceAttributes"] == wanted}}
 
@@ -71,3 +77,32 @@ async def test_nobody_is_let_in_while_the_server_cannot_be_asked() -> None:
     server.down = "subjectaccessreviews"
     with pytest.raises(InternalError):
         await server.guard().check("Bearer good", "get", "/metrics")
+
+
+async def test_names_of_pods_are_for_those_who_may_list_them() -> None:
+    guard = Server().guard()
+    await guard.check_pods("Bearer other", "own")
+    with pytest.raises(Forbidden, match='User "eve" cannot list resource "pods" in API group "" at the cluster scope'):
+        await guard.check_pods("Bearer other", "")
+    with pytest.raises(Forbidden, match='in the namespace "own"'):
+        await guard.check_pods("Bearer good", "own")
+
+
+async def test_a_list_of_evictions_is_asked_for_with_that_right() -> None:
+    asked: list[str] = []
+
+    async def may_list(namespace: str) -> None:
+        asked.append(namespace)
+        if not namespace:
+            raise Forbidden("not you")
+
+    def answered(question: Doc) -> Future[Doc]:
+        future: Future[Doc] = Future()
+        future.set_result(question)
+        return future
+
+    await answer_to(b'{"kind": "EvictionsQuestion", "namespace": "own"}', [answered], may_list)
+    await answer_to(b'{"kind": "FitQuestion"}', [answered], may_list)
+    with pytest.raises(Forbidden):
+        await answer_to(b'{"kind": "EvictionsQuestion"}', [answered], may_list)
+    assert asked == ["own", ""]
