@@ -3,8 +3,9 @@
 Every minute a simulated node reports a NodeMetric: the use of its pods, of the system, and of both together. A pod
 uses what its annotation says (`fairlead.io/usage: cpu=500m,memory=1Gi`), else what it asks for; the system uses what
 the same annotation of the node says, else nothing. A node with GPUs (nvidia.com/gpu) has a Device object, with two GPUs
-to a PCIe switch and the switches spread over two NUMA nodes, and the amounts by which GPUs are shared. From the metrics
-follow batch and mid resources (model/koordinator/overcommit.py), which are written to the node's status.
+to a PCIe switch and the switches spread over two NUMA nodes, and the amounts by which GPUs are shared. The CPUs of a
+node are in its NodeResourceTopology (node_topologies.py). From the metrics follow batch and mid resources
+(model/koordinator/overcommit.py), which are written to the node's status.
 
 Real nodes are left alone: Koordinator's own agent and manager write for them. Nobody runs this controller unless a
 scheduler has a plugin of Koordinator's.
@@ -15,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from fairlead.controllers.koordinator.node_topologies import node_topology
 from fairlead.controllers.nodes.simulated_nodes import fails_from, is_simulated
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import create, namespaced_name, patch_status
 from fairlead.model.documents import read_units
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
-from fairlead.model.kinds import KOORD_DEVICE, KOORD_NODE_METRIC, NODE, POD
+from fairlead.model.kinds import KOORD_DEVICE, KOORD_NODE_METRIC, KOORD_NODE_TOPOLOGY, NODE, POD
 from fairlead.model.koordinator.bands import BATCH_CPU, BATCH_MEMORY, MID_CPU, MID_MEMORY, PROD, band_by, class_by
 from fairlead.model.koordinator.overcommit import (
     DEFAULT_STRATEGY,
@@ -104,6 +106,9 @@ class NodeAgents(Reconciler[str]):
         device = _device(node)
         if device is not None and self.view.get(KOORD_DEVICE, "", key) is None:
             yield create(KOORD_DEVICE, device)
+        topology = node_topology(node) if self.view.get(KOORD_NODE_TOPOLOGY, "", key) is None else None
+        if topology is not None:
+            yield create(KOORD_NODE_TOPOLOGY, topology)
         metric = self.view.get(KOORD_NODE_METRIC, "", key)
         if metric is None:
             metadata = {"name": key}

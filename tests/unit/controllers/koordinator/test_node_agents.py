@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from fairlead.controllers.koordinator.node_agents import NodeAgents
+from fairlead.controllers.koordinator.node_topologies import node_topology
 from fairlead.model import kinds
 from fairlead.model.flow import Doc
+from fairlead.model.koordinator.cpu_topology import compile_node_topology, parse_cpus
 from fairlead.model.koordinator.node_metrics import compile_node_metric
 from fairlead.model.koordinator.overcommit import (
     DEFAULT_STRATEGY,
@@ -162,3 +165,43 @@ def cluster() -> Harness:
         made.bind(name, "n1")
     made.run(61)
     return made
+
+
+def test_a_simulated_node_reports_its_cpus_and_pods_are_bound_to_them() -> None:
+    cluster = Harness(nodes=[node("n")], config="koordinator", controllers=[NodeAgents])
+    cluster.run(1)
+    doc = cluster.store.get(kinds.KOORD_NODE_TOPOLOGY, "", "n")
+    assert doc is not None
+    topology = compile_node_topology(doc)
+    assert {number: len(cpus) for number, cpus in topology.cpus.of_numa.items()} == {0: 4, 1: 4}
+    assert topology.numa == ((0, {"cpu": 4000, "memory": 16 * GI}), (1, {"cpu": 4000, "memory": 16 * GI}))
+    for number in range(3):
+        labels = {"koordinator.sh/qosClass": "LSR", "koordinator.sh/priority-class": "koord-prod"}
+        bound = pod(f"p{number}").labelled(labels).asks(cpu="2", memory="1Gi").doc()
+        bound["spec"]["schedulerName"] = "koord-scheduler"
+        requests = bound["spec"]["containers"][0]["resources"]["requests"]
+        bound["spec"]["containers"][0]["resources"]["limits"] = dict(requests)
+        cluster.apply(bound)
+    cluster.run(5)
+    given = []
+    for one in cluster.store.list(kinds.POD):
+        text = one["metadata"].get("annotations", {}).get("scheduling.koordinator.sh/resource-status")
+        assert text, one["status"]
+        given += sorted(parse_cpus(json.loads(text)["cpuset"]))
+    assert len(given) == len(set(given)) == 6
+
+
+@pytest.mark.parametrize(
+    ("cpu", "places"),
+    [("500m", None), ("1", [1]), ("3", [3]), ("4", [2, 2]), ("5", [4, 1]), ("96", [48, 48])],
+)
+def test_cpus_of_a_node_are_on_one_or_two_numa_nodes(cpu: str, places: list[int] | None) -> None:
+    offered = {"cpu": cpu, "memory": "8Gi"}
+    made = node_topology({"metadata": {"name": "n"}, "status": {"capacity": offered, "allocatable": offered}})
+    if places is None:
+        assert made is None
+        return
+    assert made is not None
+    topology = compile_node_topology(made)
+    assert [len(topology.cpus.of_numa[number]) for number in sorted(topology.cpus.of_numa)] == places
+    assert sum(amounts["cpu"] for _, amounts in topology.numa) == 1000 * sum(places)
