@@ -9,7 +9,7 @@ SITE_READY := $(VENV)/.site-ready
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: test-matrix release deploy fuzz soak setup demo docs check test test-kube bench bench-kube wheel clean
+.PHONY: test-matrix release deploy fuzz soak setup demo docs check test test-kube bench bench-kube bench-kube-jobs wheel clean
 
 setup: $(READY)
 
@@ -92,6 +92,10 @@ bench: $(READY)
 # fairlead against the real kube-scheduler on the real API server.
 bench-kube: $(READY)
 	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/python -m benchmarks.kube $(ARGS)
+
+# API writes for Volcano Jobs, of Volcano's controllers and scheduler and of ours: `make bench-kube-jobs ARGS='--pods 100'`.
+bench-kube-jobs: $(READY)
+	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/python -m benchmarks.kube_jobs $(ARGS)
 
 # The wheel, installed in an empty environment, runs the demo.
 wheel: $(READY)

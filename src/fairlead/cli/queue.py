@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,13 +160,27 @@ async def _queues(cluster: Connection) -> list[Doc]:
     api = KubeApi(cluster, attempts=1)
     try:
         listed = json.loads(await api.raw(kinds.VC_QUEUE.path()))
+        groups = json.loads(await api.raw(kinds.VC_POD_GROUP.path()))
     except NotFound as error:
         raise FairleadError("this cluster has no queues: the kind queues.scheduling.volcano.sh is not known") from error
     except (ApiError, json.JSONDecodeError) as error:
         raise FairleadError(str(error)) from error
     finally:
         await api.close()
-    return sorted(listed.get("items") or (), key=lambda queue: str(queue["metadata"]["name"]))
+    counted = _counted(listed.get("items") or (), groups.get("items") or ())
+    return sorted(counted, key=lambda queue: str(queue["metadata"]["name"]))
+
+
+def _counted(queues: Sequence[Doc], groups: Sequence[Doc]) -> Iterator[Doc]:
+    """The queues with their PodGroups counted by phase, as their status could tell and nobody writes."""
+    found = Counter(
+        ((group.get("spec") or {}).get("queue") or "default", (group.get("status") or {}).get("phase") or "Pending")
+        for group in groups
+    )
+    for queue in queues:
+        counts = {name: found[queue["metadata"]["name"], name.capitalize()] for name in _COUNTS}
+        known = {name: count for name, count in counts.items() if count}
+        yield {**queue, "status": {**(queue.get("status") or {}), **known}}
 
 
 def _print(queues: Sequence[Doc], output: str) -> None:

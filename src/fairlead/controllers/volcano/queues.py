@@ -1,4 +1,4 @@
-"""Queues of Volcano: how many groups each has in which phase, whether it is open, and that some are there at all.
+"""Queues of Volcano: whether each is open, and that some are there at all.
 
                    OpenQueue                    CloseQueue              otherwise
     Open, ""    ──▶ Open           Closed if it has no groups, else Closing   Open
@@ -8,6 +8,9 @@
 
 Commands of the kind `Command` drive it. A queue under a closed parent is closed and marked; the mark opens it again
 with the parent, and only the mark: a queue that was closed by hand stays closed. `root` is never closed.
+
+The status gets the state alone. Its counters of groups are in the definition, and the original fills none of them: how
+many groups a queue has is told by metrics and by commands.
 
 Invariant: a Command is deleted before it is obeyed, so that it is obeyed once.
 """
@@ -28,7 +31,6 @@ DEFAULT = "default"
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
 OPEN, CLOSING, CLOSED, UNKNOWN = "Open", "Closing", "Closed", "Unknown"
 _OPEN_QUEUE, _CLOSE_QUEUE = "OpenQueue", "CloseQueue"
-_COUNTED = ("pending", "running", "unknown", "inqueue", "completed")
 _TRIES = 15
 
 
@@ -59,8 +61,8 @@ class VolcanoQueues(Reconciler[str]):
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
         super().__init__(view, announce=announce)
-        self._groups: dict[str, tuple[str, str]] = {}  # uid -> queue and phase
-        self._counts: dict[str, Counter[str]] = {}  # queue -> groups by phase
+        self._groups: dict[str, str] = {}  # uid -> queue
+        self._counts: Counter[str] = Counter()  # queue -> groups
         self._children: dict[str, set[str]] = {}
         self._parent: dict[str, str] = {}
         self._told: dict[str, tuple[Doc, Doc]] = {}  # queue -> spec and annotations
@@ -80,16 +82,15 @@ class VolcanoQueues(Reconciler[str]):
     def _observe_group(self, group: Doc, *, gone: bool) -> None:
         uid = group["metadata"]["uid"]
         old = self._groups.pop(uid, None)
-        phase = (group.get("status") or {}).get("phase") or "Pending"
-        new = None if gone else ((group.get("spec") or {}).get("queue") or DEFAULT, phase)
+        new = None if gone else (group.get("spec") or {}).get("queue") or DEFAULT
         if new is not None:
             self._groups[uid] = new
         if old == new:
             return
         for place, by in ((old, -1), (new, 1)):
             if place is not None:
-                self._counts.setdefault(place[0], Counter())[place[1]] += by
-                self.queue.add(place[0])
+                self._counts[place] += by
+                self.queue.add(place)
 
     def _observe_queue(self, queue: Doc, *, gone: bool) -> None:
         name = queue["metadata"]["name"]
@@ -137,15 +138,12 @@ class VolcanoQueues(Reconciler[str]):
     def _balance(self, name: str, queue: Doc) -> Iterator[Write]:
         spec, status = queue.get("spec") or {}, queue.get("status") or {}
         state, action, mark = self._decision(name, queue)
-        counts = self._counts.get(name, Counter())
-        wanted: Doc = {"state": next_state(state, action, groups=sum(counts.values()))}
-        for phase in _COUNTED:
-            wanted[phase] = counts[phase.capitalize()]
+        wanted = next_state(state, action, groups=self._counts[name])
         told: list[Write] = []
-        if any(status.get(field, 0) != value for field, value in wanted.items()):
+        if wanted != status.get("state"):
             # The definition requires `allocated`, which is the scheduler's to fill.
             required: Doc = {} if "allocated" in status else {"allocated": {}}
-            told.append(patch_status(VC_QUEUE, queue, required | {k: v if v else None for k, v in wanted.items()}))
+            told.append(patch_status(VC_QUEUE, queue, required | {"state": wanted}))
         changes: Doc = {}
         if name != ROOT and not spec.get("parent"):
             changes["spec"] = {"parent": ROOT}
@@ -154,7 +152,7 @@ class VolcanoQueues(Reconciler[str]):
         marked = [patch(VC_QUEUE, queue, changes)] if changes else []
         # Admission refuses changes of a queue that is Closing: it is marked while it is open, before or after.
         yield from told + marked if action == _OPEN_QUEUE else marked + told
-        if action == _CLOSE_QUEUE and wanted["state"] != state:
+        if action == _CLOSE_QUEUE and wanted != state:
             yield from self.event(VC_QUEUE, queue, _CLOSE_QUEUE, "Close queue succeed")
 
     def _decision(self, name: str, queue: Doc) -> tuple[str, str, str | None]:
