@@ -146,10 +146,12 @@ class VirtualRuntime:
 
     def ask(self, controller: AnyController, question: Callable[[AnyController], Answer]) -> Future[Answer]:
         """Call a function with a controller. There is one thread, so whoever asks does so between two steps, and the
-        Future is done when it is returned."""
-        questions = next(driven.questions for driven in self._driven if driven.controller is controller)
-        future = questions.put(question)
-        questions.answer_next()
+        Future is done when it is returned. What a question gave the controller to do is done in its next step."""
+        asked = next(driven for driven in self._driven if driven.controller is controller)
+        future = asked.questions.put(question)
+        asked.questions.answer_next()
+        if asked.wake_at != float("-inf"):
+            asked.wake_at = asked.controller.wake_at()
         return future
 
     def remove(self, controller: Controller) -> None:
@@ -180,6 +182,16 @@ class VirtualRuntime:
                 return predicate()
             self._jump(due)
             self.settle()
+        return True
+
+    def go_on(self, until: float) -> bool:
+        """Let time pass until something is due, and do it; False if nothing is before the given time."""
+        due = self._next_due()
+        if due > until:
+            self._jump(until)
+            return False
+        self._jump(due)
+        self.settle()
         return True
 
     def settle(self) -> None:

@@ -65,8 +65,7 @@ def _simulate(scheduler: Scheduler, question: Doc, branch: Branch | None, now: f
         return simulate(scheduler, workload, branch, now=now).to_document()
     forecast = branch(lambda: simulate(scheduler, workload, branch, now=now))
     if not forecast.runs:
-        message = " ".join({pod.message for pod in forecast.pods})
-        changes = least_changes(scheduler, workload, message, branch, now)
+        changes = least_changes(scheduler, workload, forecast, branch, now)
         forecast = replace(forecast, changes=tuple(changes))
     document: Doc = forecast.to_document()
     return document

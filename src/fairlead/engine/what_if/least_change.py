@@ -33,7 +33,7 @@ from fairlead.engine.what_if.edits import (
     with_request,
 )
 from fairlead.engine.what_if.node_shapes import AlikeNodes, add_nodes, shapes_of
-from fairlead.engine.what_if.simulate import Branch, try_out
+from fairlead.engine.what_if.simulate import Branch, Forecast, try_out
 from fairlead.engine.what_if.trial import Trial
 from fairlead.model import kinds
 
@@ -53,10 +53,15 @@ _JOBS = 12
 """How many jobs are tried whose end might help."""
 
 
-def least_changes(scheduler: Scheduler, workload: Workload, message: str, branch: Branch, now: float) -> list[Doc]:
-    """Documents of the changes that help. `message` is what refused the workload."""
+def least_changes(
+    scheduler: Scheduler, workload: Workload, forecast: Forecast, branch: Branch, now: float
+) -> list[Doc]:
+    """Documents of the changes that help. `forecast` says what refused the workload."""
     search = ChangeSearch(scheduler, branch, now)
+    message = " ".join({pod.message for pod in forecast.pods})
     found = [*search.plain(workload), *search.amounts(workload, message), *search.cluster(workload)]
+    if sum(not pod.node for pod in forecast.pods) == 1:
+        found += search.evictions(workload)
     return [edit.to_document() for edit in sorted(found, key=lambda edit: edit.cost)]
 
 
@@ -109,7 +114,6 @@ class ChangeSearch:
         yield from self._ends(workload)
         yield from self._labels(workload)
         yield from self._allowances(workload)
-        yield from self._evictions(workload)
 
     def _labels(self, workload: Workload) -> Iterator[Edit]:
         """A label on the fewest of the nodes on which the pods would be if all nodes had it."""
@@ -158,7 +162,7 @@ class ChangeSearch:
     ) -> bool:
         return not self.runs(workload, one.prepare({**more, name: steps * step}))
 
-    def _evictions(self, workload: Workload) -> Iterator[Edit]:
+    def evictions(self, workload: Workload) -> Iterator[Edit]:
         """The fewest pods of one node whose eviction helps, though the scheduler would not evict them itself."""
         for pods in evictions(workload, self._scheduler.cluster):
             if self._branch(partial(self._runs_without, workload, pods)):

@@ -18,7 +18,7 @@ from fairlead.state.gpu_shares import COUNT, gpu_request
 
 if TYPE_CHECKING:
     from fairlead.api.store.store import Store
-    from fairlead.lab.results.writing import RunWriter
+    from fairlead.lab.results.writing import RowSink
     from fairlead.lab.scenario.jobs import LabJob
 
 GPU_RESOURCES = ("nvidia.com/gpu", COUNT)
@@ -70,7 +70,7 @@ class RunRecorder:
     """`over` is called with each pod that has ended, and `done` with each job."""
 
     def __init__(
-        self, store: Store, now: Callable[[], float], writer: RunWriter, jobs: Sequence[LabJob], *, decisions: bool
+        self, store: Store, now: Callable[[], float], writer: RowSink, jobs: Sequence[LabJob], *, decisions: bool
     ) -> None:
         self._now = now
         self._writer = writer
@@ -94,6 +94,11 @@ class RunRecorder:
     def is_done(self) -> bool:
         """Whether all jobs have arrived and ended."""
         return not self._coming and not self._jobs
+
+    @property
+    def unended(self) -> int:
+        """How many jobs have not ended, or not arrived."""
+        return len(self._coming) + len(self._jobs)
 
     @property
     def is_placed(self) -> bool:

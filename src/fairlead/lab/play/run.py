@@ -22,7 +22,7 @@ from fairlead.controllers.nodes.simulated_nodes import FAIL
 from fairlead.errors import ConfigError
 from fairlead.lab.play.recorder import MEASURED, RunRecorder, amounts_of
 from fairlead.lab.play.sampler import RunSampler
-from fairlead.lab.results.writing import RunWriter
+from fairlead.lab.results.writing import RowSink, RunWriter
 from fairlead.lab.scenario.documents import NAMESPACE, objects_of
 from fairlead.lab.scenario.drawing import draw
 from fairlead.lab.scenario.fleet import (
@@ -89,7 +89,7 @@ class LabRun:
         policy: PolicySpec,
         load: LoadSpec,
         seed: int,
-        writer: RunWriter,
+        writer: RowSink,
         *,
         base: Path = Path(),
     ) -> None:
@@ -174,15 +174,26 @@ class LabRun:
 
     # ---- playing ----
 
-    def play(self) -> None:
-        """Let all jobs arrive and time pass until the run stops."""
-        stop = self._scenario.stop
+    def begin(self) -> None:
+        """Put what happens from outside on the agenda: arrivals, samples, failures of nodes."""
         self._arrivals = groupby(self.jobs, key=lambda job: job.arrival)
         self._next_arrivals()
         self._sample()
         if self._scenario.node_failures is not None:
             for name, _, _ in self._nodes:
                 self._fail_later(name)
+
+    def next_event(self) -> bool:
+        """Let time pass until something happens; False if nothing does before the run stops."""
+        runtime = self.cluster.runtime
+        happened = runtime.go_on(START + self._scenario.stop.at)
+        self._clear()
+        return happened
+
+    def play(self) -> None:
+        """Let all jobs arrive and time pass until the run stops."""
+        stop = self._scenario.stop
+        self.begin()
         over: Callable[[], bool] = {
             "done": lambda: self.recorder.is_done, "placed": lambda: self.recorder.is_placed, "time": lambda: False,
         }[stop.when]  # fmt: skip

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.engine.scheduler import Scheduler
-    from fairlead.lab.results.writing import RunWriter
+    from fairlead.lab.results.writing import RowSink
     from fairlead.lab.scenario.jobs import LabJob
     from fairlead.lab.scenario.records import FitSpec, MeasureSpec
     from fairlead.state.cluster import Cluster
@@ -33,7 +33,7 @@ GPU = "gpu"
 
 class RunSampler:
     def __init__(
-        self, measure: MeasureSpec, jobs: Sequence[LabJob], capacity: Mapping[str, float], writer: RunWriter
+        self, measure: MeasureSpec, jobs: Sequence[LabJob], capacity: Mapping[str, float], writer: RowSink
     ) -> None:
         self._measure = measure
         self._capacity = capacity

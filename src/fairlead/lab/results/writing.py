@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -55,6 +55,12 @@ class _TableWriter:
     def close(self) -> None:
         self._flush()
         self._file.close()
+
+
+class RowSink(Protocol):
+    """What rows of tables are given to."""
+
+    def add(self, table: str, *row: Any) -> None: ...
 
 
 class RunWriter:
