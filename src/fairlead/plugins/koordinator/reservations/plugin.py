@@ -123,10 +123,12 @@ class ReservationPlugin(Plugin):
         reserve = is_reserve_pod(pod)
         found: dict[int, list[ReservationState]] = {}
         for state, pod_state in cluster.reservations.matchable():
-            node = cluster.table.nodes[pod_state.row]
+            row = pod_state.row
+            if not (reserve or wish.ignores or state.owners or state.record.matches(pod)):
+                continue  # as most are: somebody else's, and used by nobody
+            node = cluster.table.nodes[row]
             if node is None or not accepts(pod, node):
                 continue
-            row = pod_state.row
             if reserve:
                 note.touched.add(row)
                 continue
