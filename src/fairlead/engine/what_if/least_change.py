@@ -33,7 +33,7 @@ from fairlead.engine.what_if.edits import (
     with_request,
 )
 from fairlead.engine.what_if.node_shapes import AlikeNodes, add_nodes, shapes_of
-from fairlead.engine.what_if.simulate import Branch, Forecast, try_out
+from fairlead.engine.what_if.simulate import Branch, Forecast, try_out, waiting_pods
 from fairlead.engine.what_if.trial import Trial
 from fairlead.model import kinds
 
@@ -181,7 +181,8 @@ class ChangeSearch:
 
     def nodes_needed(self, workload: Workload, shape: AlikeNodes) -> int:
         """The fewest nodes of a shape that let the workload run; 0 if none do."""
-        bound = min(_MOST_NODES, len(workload.pods))
+        others = len(waiting_pods(self._scheduler, workload))  # they may come first and take the new nodes
+        bound = min(_MOST_NODES, len(workload.pods) + others)
         if not self.runs(workload, lambda trial: add_nodes(trial, shape, bound)):
             return 0
         without = _most(1, bound - 1, lambda n: not self.runs(workload, lambda trial: add_nodes(trial, shape, n)))

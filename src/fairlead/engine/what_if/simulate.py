@@ -106,7 +106,7 @@ class Forecast:
 def simulate(scheduler: Scheduler, workload: Workload, branch: Branch | None = None, *, now: float = 0.0) -> Forecast:
     """Give a workload to a copy of a scheduler and say what became of it. With `branch` it is also found out who of
     those that wait would be delayed."""
-    others = _waiting(scheduler, workload)
+    others = waiting_pods(scheduler, workload)
     undisturbed: frozenset[str] = frozenset()
     if branch is not None and 0 < len(others) <= _OTHERS:
         undisturbed = frozenset(branch(lambda: _who_starts(Trial(scheduler, now), others)))
@@ -137,7 +137,7 @@ def try_out(trial: Trial, workload: Workload) -> bool:
     return trial.run(lambda: all(map(trial.place_of, workload.uids)))
 
 
-def _waiting(scheduler: Scheduler, workload: Workload) -> dict[str, Pod]:
+def waiting_pods(scheduler: Scheduler, workload: Workload) -> dict[str, Pod]:
     """Pods without a place. Rounds keep no list of them; where there are none, only the queues are read, because a copy
     pays for every page of memory that it looks at."""
     if not scheduler.drivers:
