@@ -196,11 +196,13 @@ def test_a_guarantee_is_kept_free_for_its_queue() -> None:
     assert shares(world, "g", "b") == {"g": 6, "b": 6}
 
 
-def test_pods_of_a_queue_are_listed_under_it() -> None:
+def test_the_status_of_a_queue_has_its_state_and_what_is_allocated() -> None:
+    """Volcano writes no more there: how many groups are in which phase is for metrics and commands."""
     world = VolcanoHarness(WEIGHTS, nodes(3), queues=[queue("a")])
     tasks(world, "a", 2, cpu="1")
     world.run(10)
     found = world.get(kinds.VC_QUEUE, "a")
     assert found is not None
     assert found["status"]["allocated"]["cpu"] == "2"
-    assert found["status"]["running"] == 2
+    assert found["status"]["state"] == "Open"
+    assert "running" not in found["status"]
