@@ -29,7 +29,9 @@ def check_custom(problems: ValidationProblems, kind: Kind, doc: Doc) -> None:
     if name is None:
         return
     found = ValidationProblems()
-    _check_object(found, "", data["types"][name], doc)
+    rules = _rules(data["types"][name])
+    if rules is not None:
+        rules.check(found, "", doc)
     if kind is VC_HYPER_NODE:
         _check_selectors(found, doc)
     problems.found += sorted(found.found, key=lambda problem: problem[1])
@@ -53,41 +55,80 @@ def _resolved(schema: Doc) -> tuple[Doc, bool]:
     return ({} if name == _OBJECT_META else schema_data()["types"][name]), True
 
 
-def _check_value(problems: ValidationProblems, path: str, schema: Doc, value: Any, *, within: bool = False) -> None:
-    """`within` a borrowed type only required fields are looked at."""
-    schema, borrowed = _resolved(schema)
-    borrowed = borrowed or within
-    match value:
-        case dict():
-            _check_object(problems, path, schema, value, within=borrowed)
-        case list():
-            if len(value) < schema.get("minItems", 0):
-                text = f"{path} in body should have at least {schema['minItems']} items"
-                problems.invalid(path, len(value), text)
+_DEMANDS = frozenset({
+    "required", "minProperties", "minItems", "enum", "maxLength", "minLength", "pattern", "minimum", "maximum",
+})  # fmt: skip
+_TEXT_DEMANDS = frozenset({"enum", "maxLength", "minLength", "pattern"})
+
+
+class _Rules:
+    """What a schema demands of a value and of all that is inside it. References are followed once, and parts of the
+    schema that demand nothing are None: most of an object is never looked at."""
+
+    __slots__ = ("fields", "items", "others", "schema", "within")
+
+    def __init__(self, schema: Doc, *, within: bool) -> None:
+        """`within` a borrowed type texts are not looked at."""
+        self.schema, self.within = schema, within
+        self.fields: dict[str, _Rules | None] = {}
+        self.others: _Rules | None = None
+        self.items: _Rules | None = None
+
+    def check(self, problems: ValidationProblems, path: str, value: Any) -> None:
+        match value:
+            case dict():
+                self._check_object(problems, path, value)
+            case list():
+                self._check_list(problems, path, value)
+            case str() if not self.within:
+                _check_string(problems, path, self.schema, value)
+            case bool():
+                pass
+            case int() | float():
+                _check_number(problems, path, self.schema, value)
+
+    def _check_object(self, problems: ValidationProblems, path: str, value: Doc) -> None:
+        schema, dot = self.schema, f"{path}." if path else ""
+        for name in schema.get("required", ()):
+            if name not in value:
+                problems.required(f"{dot}{name}")
+        if len(value) < schema.get("minProperties", 0):
+            text = f"{path} in body should have at least {schema['minProperties']} properties"
+            problems.invalid(path, len(value), text)
+        for key, item in value.items():
+            inner = self.fields.get(key, self.others)
+            if inner is not None:
+                inner.check(problems, f"{dot}{key}", item)
+
+    def _check_list(self, problems: ValidationProblems, path: str, value: list[Any]) -> None:
+        if len(value) < self.schema.get("minItems", 0):
+            text = f"{path} in body should have at least {self.schema['minItems']} items"
+            problems.invalid(path, len(value), text)
+        if self.items is not None:
             for index, item in enumerate(value):
-                _check_value(problems, f"{path}[{index}]", schema.get("items", {}), item, within=borrowed)
-        case str() if not borrowed:
-            _check_string(problems, path, schema, value)
-        case bool():
-            pass
-        case int() | float():
-            _check_number(problems, path, schema, value)
+                self.items.check(problems, f"{path}[{index}]", item)
 
 
-def _check_object(
-    problems: ValidationProblems, path: str, schema: Doc, value: Doc, *, within: bool = False
-) -> None:  # fmt: skip
-    dot = f"{path}." if path else ""
-    for name in schema.get("required", ()):
-        if name not in value:
-            problems.required(f"{dot}{name}")
-    if len(value) < schema.get("minProperties", 0):
-        problems.invalid(path, len(value), f"{path} in body should have at least {schema['minProperties']} properties")
-    properties, others = schema.get("properties", {}), schema.get("additionalProperties")
-    for key, item in value.items():
-        inner = properties.get(key, others)
-        if isinstance(inner, dict):
-            _check_value(problems, f"{dot}{key}", inner, item, within=within)
+_known: dict[tuple[int, bool], _Rules | None] = {}
+"""By schema, of which there is one each for as long as the process lives, and whether it is within a borrowed one."""
+
+
+def _rules(schema: Doc, *, within: bool = False) -> _Rules | None:
+    """The rules of a schema, None if it has none. One that contains itself counts as having some."""
+    schema, borrowed = _resolved(schema)
+    within = within or borrowed
+    key = id(schema), within
+    if not schema or key in _known:
+        return _known.get(key)
+    rules = _known[key] = _Rules(schema, within=within)
+    rules.fields = {name: _rules(inner, within=within) for name, inner in schema.get("properties", {}).items()}
+    others = schema.get("additionalProperties")
+    rules.others = _rules(others, within=within) if isinstance(others, dict) else None
+    rules.items = _rules(schema.get("items", {}), within=within)
+    own = (_DEMANDS - _TEXT_DEMANDS if within else _DEMANDS) & schema.keys()
+    if not own and rules.others is None and rules.items is None and not any(rules.fields.values()):
+        _known[key] = None
+    return _known[key]
 
 
 def _check_string(problems: ValidationProblems, path: str, schema: Doc, value: str) -> None:

@@ -24,6 +24,7 @@ import orjson
 from fairlead.api.client.retry import RetryDelays
 from fairlead.api.port import Query
 from fairlead.errors import ApiError, Forbidden, Gone, InternalError, Interrupted, NotFound, Unreachable
+from fairlead.model.documents import is_older
 from fairlead.model.flow import Change, Doc, Happened, Watch
 
 if TYPE_CHECKING:
@@ -250,7 +251,7 @@ class Reflector:
 
     def _take(self, event: WatchEvent) -> None:
         version: str = event.doc["metadata"]["resourceVersion"]
-        if _is_older(version, self._resource_version):
+        if is_older(version, self._resource_version):
             return  # something on the way repeats what it has sent before
         self._resource_version = version
         if event.type == "BOOKMARK":
@@ -307,12 +308,6 @@ class Recorded(Sequence[Change]):
             yield Change(Happened.ADDED, self._kind, _decode(raw))
 
 
-def _is_older(version: str, known: str) -> bool:
-    """Whether an event is one that was seen before. Versions of one kind are numbers that grow; where they are not,
-    nobody can tell."""
-    return version.isdecimal() and known.isdecimal() and int(version) < int(known)
-
-
 def _now() -> float:
     return asyncio.get_running_loop().time()
 
@@ -325,7 +320,7 @@ def newest_of(kept: Sequence[bytes]) -> Doc | None:
         return _decode(kept[0])
     newest, *others = map(_decode, kept)
     for doc in others:
-        if _is_older(newest["metadata"]["resourceVersion"], doc["metadata"]["resourceVersion"]):
+        if is_older(newest["metadata"]["resourceVersion"], doc["metadata"]["resourceVersion"]):
             newest = doc
     return newest
 

@@ -146,6 +146,9 @@ class Feed:
 
     def __init__(self, selections: Iterable[Selection], show: Callable[[Kind, Record], Doc]) -> None:
         self.selections = tuple(selections)
+        self._by_kind: dict[Kind, list[Selection]] = {}
+        for selection in self.selections:
+            self._by_kind.setdefault(selection.kind.storage, []).append(selection)
         self.wake: Callable[[], None] | None = None
         self._show = show
         self._queue: deque[Change] = deque()
@@ -157,8 +160,8 @@ class Feed:
         self._queue.append(Change(Happened(type_), kind, self._show(kind, record)))
 
     def offer(self, event: Event) -> None:
-        for selection in self.selections:
-            if selection.kind.storage is event.kind and (seen := event.seen_by(selection)) is not None:
+        for selection in self._by_kind.get(event.kind, ()):
+            if (seen := event.seen_by(selection)) is not None:
                 self.put(seen[0], selection.kind, seen[1])
                 if self.wake is not None:
                     self.wake()

@@ -21,7 +21,7 @@ from fairlead.errors import BadRequest, Invalid, UnsupportedMedia
 from fairlead.model.flow import PatchType
 
 if TYPE_CHECKING:
-    from fairlead.model.flow import Doc
+    from fairlead.model.flow import Doc, Write
     from fairlead.model.kinds import Kind
 
 _REJECTED = "the server rejected our request due to an error in our request"
@@ -39,6 +39,25 @@ def apply_patch(kind: Kind, doc: Doc, patch: Any, patch_type: PatchType) -> Doc:
         case PatchType.STRATEGIC:
             return _strategic(kind, doc, patch)
     raise UnsupportedMedia(_UNKNOWN_FORMAT + ", ".join(accepted_patch_types(kind)))
+
+
+_WITH_STATUS = frozenset({"apiVersion", "kind", "metadata", "status"})
+
+
+def status_part(write: Write, patched: Doc) -> Doc | None:
+    """Of a document after a patch of nothing but its status and metadata, what the patch can have changed; None if it
+    was another patch. The rest was decoded when it was stored."""
+    kind, patch = write.kind, write.body
+    if write.patch_type is PatchType.JSON or kind.stored_as is not None or kind.definition is not None:
+        return None
+    if "status" not in patch or not _WITH_STATUS.issuperset(patch):
+        return None
+    return {key: value for key, value in patched.items() if key in _WITH_STATUS}
+
+
+def with_the_rest(part: Doc, patched: Doc) -> Doc:
+    """The whole document of a decoded `status_part`, its fields in their old order."""
+    return {key: value for key, value in patched.items() if key in part or key not in _WITH_STATUS} | part
 
 
 def accepted_patch_types(kind: Kind) -> list[str]:

@@ -41,7 +41,7 @@ from fairlead.api.store.objects import (
     wrong_uid,
 )
 from fairlead.api.store.owners import Configuration, Owners
-from fairlead.api.store.patch import apply_patch
+from fairlead.api.store.patch import apply_patch, status_part, with_the_rest
 from fairlead.api.store.subresources import SCALE, bound, scale_of, scaled
 from fairlead.errors import BadRequest, Forbidden, Invalid, MethodNotAllowed, NotFound
 from fairlead.model import kinds
@@ -232,7 +232,10 @@ class Verbs:
         before = self._store.existing(write.kind, write.namespace, write.name)
         shown = self._store.shown(write.kind, before)
         patched = apply_patch(write.kind, shown, write.body, write.patch_type)
-        doc = self._decoded(write, patched, warnings)
+        part = status_part(write, patched)
+        doc = self._decoded(write, patched if part is None else part, warnings)
+        if part is not None:
+            doc = with_the_rest(doc, patched)
         self._place(write, metadata_of(doc))
         return self._replaced(write, before, doc)
 

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.admission.chain import default
-from fairlead.api.store.patch import apply_patch, merge_patch
+from fairlead.api.store.patch import apply_patch, merge_patch, status_part, with_the_rest
 from fairlead.api.store.schema import decode
 from fairlead.errors import ApiError, BadRequest, Invalid, UnsupportedMedia
-from fairlead.model.flow import PatchType
-from fairlead.model.kinds import DEPLOYMENT, POD, VC_QUEUE
+from fairlead.model.flow import PatchType, Verb, Write
+from fairlead.model.kinds import DEPLOYMENT, POD, VC_POD_GROUP, VC_QUEUE
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data/patches.json").read_text())
 
@@ -156,3 +156,31 @@ documents = st.recursive(
 def test_merging_the_same_patch_twice_is_merging_it_once(doc: Any, patch: Any) -> None:
     once = merge_patch(doc, patch)
     assert merge_patch(once, patch) == once
+
+
+def test_a_patch_of_the_status_alone_gives_what_decoding_the_whole_document_gives() -> None:
+    group = {
+        "apiVersion": VC_POD_GROUP.api_version, "kind": "PodGroup", "metadata": {"name": "g"},
+        "spec": {"minMember": 1}, "status": {"phase": "Pending"},
+    }  # fmt: skip
+    for status in ({"phase": "Running", "running": 1, "unknown": 5}, {"phase": None}, None):
+        write = Write(Verb.PATCH, VC_POD_GROUP, "default", "g", {"status": status})
+        patched = apply_patch(VC_POD_GROUP, group, write.body, write.patch_type)
+        part = status_part(write, patched)
+        assert part is not None
+        assert "spec" not in part
+        whole = decode(VC_POD_GROUP, patched).doc
+        decoded = with_the_rest(decode(VC_POD_GROUP, part).doc, patched)
+        assert (decoded, list(decoded)) == (whole, list(whole))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        Write(Verb.PATCH, POD, "default", "a", {"status": {}, "spec": {}}),
+        Write(Verb.PATCH, POD, "default", "a", {"metadata": {"labels": {}}}),
+        Write(Verb.PATCH, POD, "default", "a", [], patch_type=PatchType.JSON),
+    ],
+)
+def test_any_other_patch_is_decoded_whole(write: Write) -> None:
+    assert status_part(write, pod()) is None
