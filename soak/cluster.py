@@ -31,6 +31,7 @@ class Cluster:
     server: str
     token: str
     _local: threading.local = field(default_factory=threading.local)
+    _pools: dict[int, ThreadPoolExecutor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._tls = ssl.create_default_context()
@@ -70,8 +71,11 @@ class Cluster:
         return doc
 
     def many(self, calls: list[Call], *, at_once: int = 16) -> None:
-        with ThreadPoolExecutor(at_once) as pool:
-            list(pool.map(lambda one: self.call(*one), calls))
+        """Requests in parallel. Threads are kept for the next time, and so are their connections."""
+        pool = self._pools.get(at_once)
+        if pool is None:
+            pool = self._pools[at_once] = ThreadPoolExecutor(at_once)
+        list(pool.map(lambda one: self.call(*one), calls))
 
     def watch(self, path: str, version: str) -> Iterator[Doc]:
         """Events from a version on, until the connection ends."""

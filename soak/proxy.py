@@ -47,6 +47,7 @@ class Misbehaviour:
     error_share: float = 0.0
     lose_share: float = 0.0
     lose: Callable[[str, str], bool] = lambda method, path: False
+    fail: Callable[[str, str], bool] = lambda method, path: False
     watch_delay: float = 0.0
     repeat_share: float = 0.0
     nonsense: bool = False
@@ -160,7 +161,8 @@ class Proxy:
             await asyncio.sleep(3600)
         if faults.delay:
             await asyncio.sleep(faults.delay)
-        if self._rng.random() < faults.error_share and "watch" not in request.query:
+        unlucky = self._rng.random() < faults.error_share and "watch" not in request.query
+        if unlucky or faults.fail(method, path):
             self._note(request, 0, arrived)
             return web.json_response(_status(500), status=500)
         return await self._forward(request, transport, body, arrived)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from soak.cluster import GROUPS, PODS, Cluster, gone_at_once, pod, pod_group, priority_class
 from soak.load import Load
 from soak.odd import odd_objects
+from soak.single import single_faults
 from soak.stage import Instance, Stage, staged
 
 if TYPE_CHECKING:
@@ -298,6 +299,11 @@ def _probe(stage: Stage, at: int) -> None:
     stage.cluster.many([gone_at_once(name) for name in names], at_once=5)
 
 
+def single(scheduler: str, extent: Extent = LONG) -> Outcome:
+    """One fault at a time, each aimed at one request; see soak/single.py."""
+    return Outcome("one fault at a time", single_faults(scheduler))
+
+
 # ---- tokens ----
 
 
@@ -364,5 +370,5 @@ SCENARIOS: dict[str, Callable[[str, Extent], Outcome]] = {
     "cuts": cuts, "errors": errors, "lost": lost_answers, "late": late_watches, "nonsense": nonsense,
     "silence": silence, "api-killed": api_killed, "etcd-stopped": etcd_stopped, "leader": leader_killed_and_stopped,
     "kills": kills, "many-kills": many_kills, "burst": burst_deleted, "preemption": preemption_through_faults,
-    "odd": odd, "tokens": tokens_rotated,
+    "odd": odd, "tokens": tokens_rotated, "single": single,
 }  # fmt: skip

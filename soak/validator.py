@@ -62,10 +62,12 @@ class Verdict:
     old nomination may hide a new one. (kube-scheduler evicts four to six too many in the same run.)"""
     too_much: list[str] = field(default_factory=list)
     """Figures that are above their bar."""
+    inconsistent: list[str] = field(default_factory=list)
+    """What the scheduler itself found wrong with its cache, or did not say of it."""
 
     @property
     def problems(self) -> list[str]:
-        kinds = ["moved", "overcommitted", "unbound", "half_gangs", "without_lease", "too_much"]
+        kinds = ["moved", "overcommitted", "unbound", "half_gangs", "without_lease", "too_much", "inconsistent"]
         if len(self.evicted_for_nobody) > FOR_NOBODY:
             kinds.append("evicted_for_nobody")
         return [f"{kind.replace('_', ' ')}: {one}" for kind in kinds for one in getattr(self, kind)[:5]]

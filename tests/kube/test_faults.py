@@ -39,13 +39,13 @@ def played(*words: str) -> None:
 
 TOGETHER = [
     ("silence", "odd"), ("etcd-stopped", "lost"), ("leader", "cuts"), ("tokens", "preemption"), ("kills", "errors"),
-    ("api-killed", "burst"), ("late", "nonsense"),
+    ("api-killed", "burst"), ("late", "nonsense", "single"),
 ]  # fmt: skip
-"""Scenarios, two at a time: most of each is waiting."""
+"""Scenarios, two or three at a time: most of each is waiting."""
 
 
 @pytest.mark.parametrize("names", TOGETHER, ids="+".join)
-def test_nothing_is_lost_moved_or_overcommitted(names: tuple[str, str]) -> None:
+def test_nothing_is_lost_moved_or_overcommitted(names: tuple[str, ...]) -> None:
     with ThreadPoolExecutor() as pool:
         for done in [pool.submit(played, "-m", "soak", "--minutes", "0", "--short", "--only", name) for name in names]:
             done.result()
