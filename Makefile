@@ -61,10 +61,10 @@ test-matrix: $(READY)
 	tools/real/matrix.sh $(VERSIONS)
 
 # A release: version, changelog, sdist and wheel in dist/, each installed in an empty environment and used there.
-# Without VERSION what is there is built and checked.
+# Without VERSION what is there is built and checked; with one the manifests are made anew, which needs Helm.
 VERSION ?=
 release: $(READY)
-	$(BIN)/python tools/release/release.py $(or $(VERSION),--check)
+	FAIRLEAD_REAL=$(if $(VERSION),$$(tools/real/build.sh helm)) $(BIN)/python tools/release/release.py $(or $(VERSION),--check)
 
 # The chart's roles, and from the chart the kustomize base and the one file. Needs Helm.
 deploy: $(READY)

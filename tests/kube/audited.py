@@ -184,11 +184,18 @@ async def laboratory(plane: ControlPlane) -> AsyncIterator[Lab]:
         await asyncio.to_thread(plane.stop)
 
 
+_AHEAD = "import time; real = time.time; time.time = lambda: real() + {}; from fairlead.cli.main import main; main()"
+
+
 @contextmanager
-def fairlead(lab: Lab, account: str, *words: str, environment: dict[str, str] | None = None) -> Iterator[Path]:
-    """A fairlead command as one of the accounts; the answer is its log, which is shown if something fails."""
+def fairlead(
+    lab: Lab, account: str, *words: str, environment: dict[str, str] | None = None, ahead: float = 0.0
+) -> Iterator[Path]:
+    """A fairlead command as one of the accounts; the answer is its log, which is shown if something fails. Its clock
+    is `ahead` by so many seconds, for what would take too long to wait for."""
     log = lab.plane.directory / f"{account}-{words[0]}.log"
-    command = [sys.executable, "-m", "fairlead", *words, "--kubeconfig", str(lab.plane.kubeconfig_of(account))]
+    started = ["-c", _AHEAD.format(ahead)] if ahead else ["-m", "fairlead"]
+    command = [sys.executable, *started, *words, "--kubeconfig", str(lab.plane.kubeconfig_of(account))]
     with log.open("wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file, stdin=subprocess.DEVNULL, env=environment)
     try:

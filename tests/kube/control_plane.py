@@ -228,10 +228,19 @@ def _private_key() -> bytes:
     )
 
 
-def define_volcano_kinds(kubeconfig: Path, *, patience: float = 180.0) -> None:
+def define_volcano_kinds(kubeconfig: Path) -> None:
     """Volcano's definitions on a real API server, once it serves them all."""
+    _define(kubeconfig, Path(real_binary("vc-scheduler")).parent / "volcano-definitions")
+
+
+def define_koordinator_kinds(kubeconfig: Path) -> None:
+    """Koordinator's definitions on a real API server, once it serves them all."""
+    _define(kubeconfig, Path(real_binary("kubectl")).parent / "koordinator-definitions")
+
+
+def _define(kubeconfig: Path, definitions: Path, *, patience: float = 180.0) -> None:
+    assert definitions.is_dir(), f"{definitions} is missing: run tools/real/build.sh"
     kubectl = [real_binary("kubectl"), "--kubeconfig", str(kubeconfig)]
-    definitions = Path(real_binary("vc-scheduler")).parent / "volcano-definitions"
     subprocess.run([*kubectl, "apply", "--server-side", "-f", str(definitions)], check=True, capture_output=True)
     ends = time.monotonic() + patience
     wait = ["wait", "--for=condition=Established", "--timeout=60s", "customresourcedefinitions", "--all"]

@@ -16,6 +16,7 @@ import yaml
 
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
+from fairlead.config.schedulers import SchedulerAssembly
 from fairlead.model import kinds as k
 from fairlead.model.kinds import Kind
 from tests.kube.audited import Lab
@@ -66,12 +67,15 @@ async def test_every_object_is_accepted_and_nothing_is_left_behind(control_plane
         await lab.define(*MONITORING)
         await lab.make(k.NAMESPACE, {"metadata": {"name": SPACE}})
         before = await asyncio.to_thread(everything, lab)
-        for mode in ("second", "default", "volcano", "shards"):
+        for mode in ("second", "default", "volcano", "shards", "koordinator"):
             sets = ("--set", f"mode={mode},{EVERYTHING}")
             printed = helm(lab, "template", "trial", str(CHART), "--kube-version", "1.36.0", *sets)
             objects = lab.plane.directory / f"{mode}.yaml"
             objects.write_text(printed)
             lab.kubectl("apply", "--dry-run=server", "-f", str(objects))
+            maps = [doc for doc in yaml.safe_load_all(printed) if doc and doc["kind"] == "ConfigMap"]
+            (config,) = (doc["data"]["scheduler.yaml"] for doc in maps if "scheduler.yaml" in doc["data"])
+            assert SchedulerAssembly().load(config, file=mode).profiles[0].scheduler_name
         one_file = HOUSE / "deploy" / "fairlead.yaml"
         lab.kubectl("apply", "--dry-run=server", "-f", str(one_file))
         base = list(yaml.safe_load_all(lab.kubectl("kustomize", str(HOUSE / "deploy" / "kustomize" / "base"))))

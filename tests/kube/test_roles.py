@@ -175,6 +175,16 @@ async def the_port_asks(lab: Lab, port: int, account: str = OURS) -> None:
     assert [await asyncio.to_thread(get, "/livez"), *answers] == [200, 403, 401, 403, 200]
 
 
+async def all_that_schedulers_do(lab: Lab, port: int) -> None:
+    """Everything for which every scheduler has rights, whatever its profile."""
+    await pods_are_placed_refused_and_preempted(lab)
+    await volumes_are_chosen(lab)
+    await devices_are_given(lab)
+    await devices_are_taken_back(lab)
+    await a_gang_is_told(lab)
+    await the_port_asks(lab, port)
+
+
 async def test_a_second_scheduler_uses_all_that_it_may_and_nothing_else(tmp_path: Path) -> None:
     plane = ControlPlane(
         tmp_path, gates=f"{GANG_GATES},DRAExtendedResource=true", runtime_config="scheduling.k8s.io/v1alpha2=true",
@@ -188,12 +198,7 @@ async def test_a_second_scheduler_uses_all_that_it_may_and_nothing_else(tmp_path
         granted = await lab.bind_roles("second", OURS, lease=("default", "fairlead"))
         flags = ("--bind-address", "0.0.0.0", "--secure-port", str(port), "--feature-gates", GANG_GATES)
         with fairlead(lab, OURS, "scheduler", "--config", str(config), *flags) as log:
-            await pods_are_placed_refused_and_preempted(lab)
-            await volumes_are_chosen(lab)
-            await devices_are_given(lab)
-            await devices_are_taken_back(lab)
-            await a_gang_is_told(lab)
-            await the_port_asks(lab, port)
+            await all_that_schedulers_do(lab, port)
         assert refused(plane, OURS) == set()
         assert "this account may do all that is needed" in log.read_text()
         await only_binders_may_allocate(lab)

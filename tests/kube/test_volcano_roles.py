@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fairlead.errors import Conflict, NotFound
 from fairlead.model import kinds as k
+from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import Kind
 from tests.e2e.scheduler_process import GANG_GATES
 from tests.kube.audited import Lab, fairlead, laboratory, refused, used_rights
@@ -17,7 +20,6 @@ from tests.kube.contenders import node_document, pod_document
 from tests.kube.control_plane import ControlPlane, define_volcano_kinds, free_port
 from tests.kube.test_roles import (
     CHECKED_WITHIN,
-    an_event_is_repeated,
     devices_are_given,
     has_node,
     ours,
@@ -81,7 +83,29 @@ async def batch_work_is_placed_and_preempted(lab: Lab) -> None:
         await lab.patch(k.POD, low["metadata"]["name"], {"status": {"phase": "Running"}}, subresource="status")
     await lab.make_in_time(k.POD, ours(pod_document("urgent", cpu="3"), scheduler=VOLCANO, priorityClassName="high"))
     await lab.until(k.POD, "urgent", has_node)
-    await an_event_is_repeated(lab, VOLCANO)
+    await a_group_is_told_something_else(lab)
+
+
+async def a_group_is_told_something_else(lab: Lab) -> None:
+    """A group that does not fit into its queue is told what it lacks there. Another lack is another event about the
+    same version of the group, so that both become a series, which is patched."""
+    narrow = {"weight": 1, "capability": {"cpu": "1", "memory": "1Gi"}}
+    await lab.make(k.VC_QUEUE, {"metadata": {"name": "narrow"}, "spec": narrow})
+    await lab.until(k.VC_QUEUE, "narrow", lambda doc: (doc.get("status") or {}).get("state") == "Open")
+    spec = {"minMember": 1, "queue": "narrow", "minResources": {"cpu": "2", "memory": "2Gi"}}
+    await lab.make(k.VC_POD_GROUP, {"metadata": {"name": "wide"}, "spec": spec})
+    tries = 0
+
+    async def told_twice() -> bool:
+        nonlocal tries
+        tries += 1
+        capability = {"cpu": "1", "memory": "4Gi" if tries % 2 else "1Gi"}
+        await asyncio.sleep(1)
+        await lab.patch(k.VC_QUEUE, "narrow", {"spec": {"capability": capability}})
+        return ("events.k8s.io", "events", "patch") in used_rights(lab.plane, VOLCANO)
+
+    await lab.until_true(told_twice, "an event was repeated")
+    await lab.delete(k.VC_POD_GROUP, "wide")
 
 
 async def gates_open_and_layouts_go(lab: Lab) -> None:
@@ -140,7 +164,7 @@ async def flows_and_timetables_make_jobs(lab: Lab, account: str = VOLCANO) -> No
     await lab.until_used(account, *((group, resource, "patch") for group, resource in wanted))
 
 
-async def nodes_are_described_and_divided(lab: Lab) -> None:
+async def nodes_are_described_and_divided(lab: Lab, account: str = VOLCANO) -> None:
     """The HyperNodes of racks and the shards of schedulers follow a node that comes, moves and goes."""
     space = "volcano-system"
     await lab.make(k.NAMESPACE, {"metadata": {"name": space}})
@@ -157,10 +181,10 @@ async def nodes_are_described_and_divided(lab: Lab) -> None:
         node["metadata"]["labels"] = {"rack": "r1"}
         await lab.make(k.NODE, node)
         await lab.until(k.VC_NODE_SHARD, "all", lambda doc, name=name: name in doc["spec"]["nodesDesired"])
-    await lab.until_used(VOLCANO, ("topology.volcano.sh", "hypernodes", "patch"))
+    await lab.until_used(account, ("topology.volcano.sh", "hypernodes", "patch"))
     for name in ("racked", "racked-too"):
         await lab.delete(k.NODE, name)
-    await lab.until_used(VOLCANO, ("topology.volcano.sh", "hypernodes", "delete"))
+    await lab.until_used(account, ("topology.volcano.sh", "hypernodes", "delete"))
 
 
 async def test_in_volcanos_place_all_that_is_granted_is_used(tmp_path: Path) -> None:
@@ -194,9 +218,54 @@ async def test_in_volcanos_place_all_that_is_granted_is_used(tmp_path: Path) -> 
         assert used_rights(plane, VOLCANO) | CHECKED_WITHIN == granted
 
 
-async def test_active_replicas_use_all_that_is_granted_and_controllers_beside_them_no_more(tmp_path: Path) -> None:
+async def stand_in_for_a_scheduler(lab: Lab) -> None:
+    """Let every group in and give every pod the node n0, as an administrator."""
+    while True:
+        for group in (await lab.api.list(k.VC_POD_GROUP)).items:
+            if (group.get("status") or {}).get("phase") in (None, "", "Pending"):
+                with suppress(NotFound):
+                    await lab.patch(k.VC_POD_GROUP, group["metadata"]["name"], {"status": {"phase": "Inqueue"}})
+        for pod in (await lab.api.list(k.POD)).items:
+            if not has_node(pod) and not pod["metadata"].get("deletionTimestamp"):
+                name, target = pod["metadata"]["name"], {"apiVersion": "v1", "kind": "Node", "name": "n0"}
+                body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+                with suppress(NotFound, Conflict):
+                    await lab.api.perform(Write(Verb.CREATE, k.POD, "default", name, body, subresource="binding"))
+        await asyncio.sleep(0.2)
+
+
+async def a_plain_pod_gets_a_group(lab: Lab) -> None:
+    await lab.make(k.POD, ours(pod_document("plain", cpu="1m"), scheduler=VOLCANO))
+    await lab.until(
+        k.POD, "plain", lambda doc: "scheduling.k8s.io/group-name" in doc["metadata"].get("annotations", ())
+    )
+
+
+async def test_controllers_alone_use_all_that_is_granted(tmp_path: Path) -> None:
+    """`fairlead controllers` with all its controllers, and no scheduler of ours beside it."""
+    plane = ControlPlane(tmp_path, accounts=(CONTROLLERS,), audited=True)
+    async with laboratory(plane) as lab:
+        await asyncio.to_thread(define_volcano_kinds, lab.plane.kubeconfig)
+        granted = await lab.bind_roles("controllers", CONTROLLERS, lease=("default", "vc-controller-manager"))
+        await lab.make(k.NODE, node_document("n0", cpu="4"))
+        flags = ("controllers", "--controllers", "*", "--leader-elect-resource-namespace", "default", "-v")
+        with fairlead(lab, CONTROLLERS, *flags) as log:
+            placing = asyncio.create_task(stand_in_for_a_scheduler(lab))
+            try:
+                await a_plain_pod_gets_a_group(lab)
+                await jobs_run_and_are_cleared_away(lab, CONTROLLERS)
+                await flows_and_timetables_make_jobs(lab, CONTROLLERS)
+                await nodes_are_described_and_divided(lab, CONTROLLERS)
+            finally:
+                placing.cancel()
+        assert refused(plane, CONTROLLERS) == set()
+        assert "this account may do all that is needed" in log.read_text()
+        assert used_rights(plane, CONTROLLERS) == granted
+
+
+async def test_active_replicas_use_all_that_is_granted_with_controllers_beside_them(tmp_path: Path) -> None:
     """The way `shards`, with a NodeShard, and `fairlead controllers` in a process beside it, each with roles of its
-    own. What the controllers are granted is compared right by right where they run with the scheduler."""
+    own."""
     plane = ControlPlane(
         tmp_path, gates=GANG_GATES, runtime_config="scheduling.k8s.io/v1alpha2=true", accounts=(VOLCANO, CONTROLLERS),
         audited=True,
@@ -217,7 +286,9 @@ async def test_active_replicas_use_all_that_is_granted_and_controllers_beside_th
             "--scheduler-sharding-name", "ours",
         )  # fmt: skip
         controllers = ("controllers", "--leader-elect-resource-namespace", "default", "-v")
-        with fairlead(lab, VOLCANO, "scheduler", *flags) as log, fairlead(lab, CONTROLLERS, *controllers) as other:
+        with fairlead(lab, VOLCANO, "scheduler", *flags) as log, ExitStack() as beside:
+            await lab.until(k.VC_QUEUE, "default", lambda doc: True)  # made by the scheduler, which may
+            other = beside.enter_context(fairlead(lab, CONTROLLERS, *controllers))
             await batch_work_is_placed_and_preempted(lab)
             await gates_open_and_layouts_go(lab)
             await jobs_run_and_are_cleared_away(lab, CONTROLLERS)

@@ -1,9 +1,10 @@
-"""Writes what is generated under deploy/: the chart's roles, and from the chart the kustomize base and the one file.
+"""Writes what is generated under deploy/: the chart's roles and Koordinator's profile in it, and from the chart the
+kustomize base and the one file.
 
     tools/deploy/generate.py            write
     tools/deploy/generate.py --check    say what is not up to date, and exit with 1
 
-Needs `helm` (FAIRLEAD_REAL, or the PATH) for all but the roles; `--roles` does only those.
+Needs `helm` (FAIRLEAD_REAL, or the PATH) for all but the files of the chart; `--roles` does only those.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import yaml
 
 from fairlead.cli.roles.documents import cluster_rules, extra_rules
 from fairlead.cli.roles.ways import EXTRAS, WAYS
+from fairlead.config.koordinator.preset import KOORDINATOR_PRESET
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 NAMESPACE = "fairlead-system"
@@ -37,10 +39,15 @@ _Dumper.add_representer(
 
 
 def roles() -> dict[Path, str]:
-    """The rules of every way of running and of every extra, as the chart includes them."""
-    folder = DEPLOY / "chart" / "files" / "roles"
+    """The rules of every way of running and of every extra, as the chart includes them, and the plugins of the mode
+    koordinator."""
+    folder = DEPLOY / "chart" / "files"
     rules = {way: cluster_rules(way) for way in WAYS} | {f"with-{extra}": extra_rules(extra) for extra in EXTRAS}
-    return {folder / f"{name}.yaml": MADE + yaml.safe_dump(found, sort_keys=False) for name, found in rules.items()}
+    files = {f"roles/{name}.yaml": found for name, found in rules.items()}
+    profile = dict(yaml.safe_load(KOORDINATOR_PRESET)["profiles"][0])
+    profile.pop("schedulerName")  # the chart's values say it
+    files["koordinator-profile.yaml"] = profile
+    return {folder / name: MADE + yaml.safe_dump(found, sort_keys=False) for name, found in files.items()}
 
 
 def manifests() -> dict[Path, str]:

@@ -4,7 +4,8 @@
 #
 #   tools/real/build.sh                  the parts that `make test-kube` needs
 #   tools/real/build.sh kubectl etcd     only these
-#   tools/real/build.sh koord-scheduler  Koordinator's scheduler, which no test needs yet
+#   tools/real/build.sh koord-scheduler  Koordinator's scheduler, which no test needs yet; the tests need only the
+#                                        definitions of its kinds (koordinator-definitions), which come with its sources
 #
 # Binaries are kept outside the checkout, in ${XDG_CACHE_HOME:-~/.cache}/fairlead/real/parts/MODULE-PINS, where PINS is
 # a hash of that module's go.mod and go.sum. A second run costs nothing, and a new pin builds anew what it pins and
@@ -16,7 +17,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/fairlead/real"
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(kubectl etcd kube-apiserver kube-scheduler kube-controller-manager kube-apiserver-next kube-scheduler-next helm vc-scheduler vc-controller-manager vcctl)
+[ ${#parts[@]} -gt 0 ] || parts=(kubectl etcd kube-apiserver kube-scheduler kube-controller-manager kube-apiserver-next kube-scheduler-next helm vc-scheduler vc-controller-manager vcctl koordinator-definitions)
 
 # What a module pins: the version of the one thing it is there for.
 pinned() { awk -v module="$2" '$1 == module || $2 == module {print $1 == module ? $2 : $3; exit}' "$here/$1/go.mod"; }
@@ -50,7 +51,21 @@ kubernetes_flags() {
     echo "-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=$major -X $stamp.gitMinor=$minor -X $stamp.gitTreeState=clean -X k8s.io/client-go/pkg/version.gitVersion=$version"
 }
 
+# Definitions of kinds, from the sources of a module; copies, as kubectl does not follow a link to a directory.
+definitions() {
+    local module=$1 package=$2 folder=$3 from
+    shift 3
+    from=$(cd "$here/$module" && go mod download "$package" && go list -m -f '{{.Dir}}' "$package")
+    mkdir -p "$folder"
+    for bases in "$@"; do cp -f "$from/$bases"/*.yaml "$folder"; done
+    chmod -R u+w "$folder"
+}
+
 for part in "${parts[@]}"; do
+    if [ "$part" = koordinator-definitions ]; then
+        [ -d "$links/$part" ] || definitions koordinator github.com/koordinator-sh/koordinator "$links/$part" config/crd/bases >&2
+        continue
+    fi
     if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -x "$KUBEBUILDER_ASSETS/$part" ]; then
         ln -sfn "$KUBEBUILDER_ASSETS/$part" "$links/$part"
         continue
@@ -75,8 +90,7 @@ for part in "${parts[@]}"; do
         mkdir -p "$kept"
         (cd "$here/$module" && CGO_ENABLED=0 go build -trimpath -ldflags "$stamped" -o "$target.partial" "$package")
         if [ "$part" = vc-controller-manager ]; then # it waits for kinds whose definitions come with its sources
-            mkdir -p "$kept/volcano-definitions"
-            cp -f "$(cd "$here/volcano" && go list -m -f '{{.Dir}}' volcano.sh/volcano)"/config/crd/{volcano,jobflow}/bases/*.yaml "$kept/volcano-definitions"
+            definitions volcano volcano.sh/volcano "$kept/volcano-definitions" config/crd/volcano/bases config/crd/jobflow/bases
         fi
         mv "$target.partial" "$target"
         echo "built $part in $((SECONDS - started)) s" >&2

@@ -3,9 +3,9 @@
     tools/release/release.py 0.2.0            make it: files are changed, dist/ is filled, nothing is committed or sent
     tools/release/release.py --check          build what is there and check it, changing nothing but build/
 
-The version is in one place of the source; the chart, the kustomize base and the changelog follow it. What is built is
-installed in an empty environment, the sdist as well as the wheel, and there has to say its version, print its roles and
-place pods in a small cluster.
+The version is in one place of the source; the chart, the kustomize base, image tags in the documentation and the
+changelog follow it. What is built is installed in an empty environment, the sdist as well as the wheel, and there has
+to say its version, print its roles and place pods in a small cluster.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ PLACES = {
     SOURCE: r'^__version__ = "(.*)"$',
     HOUSE / "deploy" / "chart" / "Chart.yaml": r"^(?:version|appVersion): (.*)$",
     HOUSE / "deploy" / "kustomize" / "base" / "kustomization.yaml": r"^  newTag: (.*)$",
+    HOUSE / "deploy" / "Dockerfile": r"fairlead:(\d[\w.]*)",
+    HOUSE / "docs" / "real-cluster.md": r"fairlead:(\d[\w.]*)",
 }
 """Where the version is written."""
 

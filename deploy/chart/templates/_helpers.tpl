@@ -13,8 +13,8 @@
 {{- end -}}
 
 {{- define "fairlead.mode" -}}
-{{- if not (has .Values.mode (list "second" "default" "volcano" "shards")) -}}
-{{- fail (printf "mode %q is none of second, default, volcano, shards" .Values.mode) -}}
+{{- if not (has .Values.mode (list "second" "default" "volcano" "shards" "koordinator")) -}}
+{{- fail (printf "mode %q is none of second, default, volcano, shards, koordinator" .Values.mode) -}}
 {{- end -}}
 {{- .Values.mode -}}
 {{- end -}}

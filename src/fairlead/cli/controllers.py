@@ -109,6 +109,7 @@ async def _run(
     settings: VolcanoSettings, ports: ControllerPorts,
 ) -> None:  # fmt: skip
     from fairlead.cli.leading import lead, stop_on_signals
+    from fairlead.cli.roles.ways import Tasks
     from fairlead.config.job_plugins import installed_job_plugins
     from fairlead.config.yaml_text import read_yaml
     from fairlead.controllers.housekeeping import housekeepers
@@ -116,18 +117,18 @@ async def _run(
     from fairlead.runtime.live import LiveRuntime
     from fairlead.runtime.ssh_keys import make_ssh_keys
 
-    async with joined(cluster) as (world, elector, opened):
+    async with joined(cluster) as reached:
+        world, elector = reached.world, reached.elector
         figures = VolcanoFigures(world.view)
-        runtime = LiveRuntime(
-            world,
-            housekeepers(
-                world.view, names=names, volcano_names=schedulers, quirks=quirks, make_keys=make_ssh_keys,
-                job_plugins=installed_job_plugins(), read_yaml=read_yaml, volcano=settings,
-                also=[figures] if ports.metrics is not None else [],
-            ),
+        controllers = housekeepers(
+            world.view, names=names, volcano_names=schedulers, quirks=quirks, make_keys=make_ssh_keys,
+            job_plugins=installed_job_plugins(), read_yaml=read_yaml, volcano=settings,
+            also=[figures] if ports.metrics is not None else [],
         )  # fmt: skip
-        for server in await ports.open(opened, figures, elector):
+        runtime = LiveRuntime(world, controllers)
+        for server in await ports.open(reached.opened, figures, elector):
             log.info("serving at %s", server.url)
         stopping = stop_on_signals(runtime)
         log.info("running %s", ", ".join(names))
+        reached.review(Tasks(controllers=names, elects=elector is not None), controllers)
         await lead(elector, runtime, stopping, stands_by=False)

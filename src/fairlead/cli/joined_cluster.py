@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from fairlead.api.client.credentials import Connection
     from fairlead.api.client.retry import Throttle
+    from fairlead.cli.roles.ways import Tasks
+    from fairlead.model.flow import Controller
     from fairlead.runtime.leader import Elector
     from fairlead.runtime.worlds import Remote
 
@@ -35,6 +38,16 @@ class JoinedCluster(NamedTuple):
     world: Remote
     elector: Elector | None
     opened: AsyncExitStack
+    connection: Connection
+    lease: tuple[str, str] | None
+
+    def review(self, tasks: Tasks, controllers: Iterable[Controller]) -> None:
+        """Have the log say which rights this process lacks for what it does."""
+        from fairlead.cli.leading import in_background
+        from fairlead.cli.roles.review import review_rights
+
+        needs = tasks.needs(watch for one in controllers for watch in one.watches)
+        in_background(self.opened, review_rights(self.connection, needs, self.lease or ("", "")))
 
 
 @asynccontextmanager
@@ -59,4 +72,4 @@ async def joined(cluster: JoinFlags) -> AsyncIterator[JoinedCluster]:
         api = KubeApi(connection, throttle=throttle, may_write=may_write)
         opened.push_async_callback(api.close)
         world = Remote(api, rules=SendingRules(may_write, throttle, cluster.throttle()))
-        yield JoinedCluster(world, elector, opened)
+        yield JoinedCluster(world, elector, opened, connection, cluster.lease)

@@ -12,9 +12,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import FairleadError
 from fairlead.runtime.collecting import collect_rarely
@@ -87,3 +87,10 @@ def stop_on_signals(runtime: LiveRuntime) -> asyncio.Event:
 def may_write_of(elector: Elector | None) -> Callable[[], bool]:
     """Whether this process may write at this moment; without an election it always may."""
     return (lambda: True) if elector is None else (lambda: elector.may_write)
+
+
+def in_background(opened: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:
+    """Run a task until the end of the process."""
+    task = asyncio.create_task(work)
+    opened.push_async_callback(asyncio.wait, [task])
+    opened.callback(task.cancel)

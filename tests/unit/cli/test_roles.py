@@ -62,6 +62,27 @@ def test_the_reader_writes_nothing() -> None:
     assert verbs == {"get", "list", "watch"}
 
 
+def test_a_role_for_the_lease_is_where_the_way_has_its_lease() -> None:
+    def leases(*words: str) -> list[tuple[str, str]]:
+        documents = yaml.safe_load_all(CliRunner().invoke(cli, ["roles", *words]).output)
+        roles = [doc for doc in documents if doc["kind"] == "Role"]
+        return [(doc["metadata"]["namespace"], doc["rules"][1]["resourceNames"][0]) for doc in roles]
+
+    assert leases("second") == [("kube-system", "kube-scheduler")]
+    assert leases("controllers") == [("volcano-system", "vc-controller-manager")]
+    assert leases("descheduler") == [("koordinator-system", "koord-descheduler")]
+    assert leases("descheduler", "--lease-namespace", "here") == [("here", "koord-descheduler")]
+    assert leases("shards") == []
+
+
+def test_koordinators_way_reads_what_its_plugins_read() -> None:
+    read = {(rule["apiGroups"][0], name) for rule in cluster_rules("koordinator") for name in rule.get("resources", ())}
+    plain = {(rule["apiGroups"][0], name) for rule in cluster_rules("second") for name in rule.get("resources", ())}
+    assert plain < read
+    groups = {group for group, _ in read - plain}
+    assert {"scheduling.koordinator.sh", "slo.koordinator.sh", "scheduling.sigs.k8s.io"} <= groups
+
+
 def test_every_controller_has_a_row() -> None:
     assert set(CONTROLLERS) == set(VOLCANO_CONTROLLERS)
 
@@ -85,7 +106,7 @@ async def test_what_is_lacking_is_said_with_what_does_not_work(caplog: pytest.Lo
     with caplog.at_level(logging.INFO, logger="fairlead.scheduler"):
         logging.getLogger("fairlead").propagate = True
         await tell_what_is_lacking(Reviewer([]), Tasks().needs(watches), ("", ""))  # type: ignore[arg-type]
-    assert "this account may not list pods, watch pods: the scheduler waits until it may" in caplog.text
+    assert "this account may not list pods, watch pods: this process waits until it may" in caplog.text
     assert "this account may not list services, watch services: it counts as empty" in caplog.text
 
 

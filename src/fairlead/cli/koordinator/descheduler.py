@@ -41,7 +41,8 @@ def descheduler_command(
     from fairlead.config.koordinator.descheduler import read_descheduler_file
 
     settings = read_descheduler_file(config)
-    plugins = ", ".join(type(one).__name__.removesuffix("Settings") for one in settings.profile.balance)
+    listed = [one for profile in settings.profiles for one in profile.balance]
+    plugins = ", ".join(type(one).__name__.removesuffix("Settings") for one in listed)
     how = f"every {settings.interval:g}s" if settings.interval else "once"
     said = f"{plugins or 'no plugin'} {how}, then PodMigrationJobs as they come"
     if check:
@@ -55,10 +56,13 @@ def descheduler_command(
 
 async def _run(cluster: JoinFlags, settings: DeschedulerSettings) -> None:
     from fairlead.cli.leading import lead, stop_on_signals
+    from fairlead.cli.roles.ways import Tasks
     from fairlead.controllers.koordinator.descheduling.controller import Descheduler
     from fairlead.runtime.live import LiveRuntime
 
-    async with joined(cluster) as (world, elector, _):
-        runtime = LiveRuntime(world, [Descheduler(world.view, settings)])
+    async with joined(cluster) as reached:
+        moves = Descheduler(reached.world.view, settings)
+        runtime = LiveRuntime(reached.world, [moves])
         stopping = stop_on_signals(runtime)
-        await lead(elector, runtime, stopping, stands_by=False)
+        reached.review(Tasks(moves=True, elects=cluster.lease is not None), [moves])
+        await lead(reached.elector, runtime, stopping, stands_by=False)

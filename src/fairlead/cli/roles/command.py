@@ -10,15 +10,16 @@ from fairlead.cli.roles.ways import EXTRAS, WAYS
 @click.command("roles")
 @click.argument("way", type=click.Choice(list(WAYS)))
 @click.option("--name", metavar="NAME", help="Name of the roles.  [default: fairlead-WAY]")
-@click.option("--lease-namespace", default="kube-system", show_default=True, metavar="NAME")
-@click.option("--lease-name", default="kube-scheduler", show_default=True, metavar="NAME")
+@click.option("--lease-namespace", metavar="NAME", help="Where its lease is.  [default: where WAY has it]")
+@click.option("--lease-name", metavar="NAME", help="Its lease.  [default: that of WAY]")
 @click.option("--with", "extras", multiple=True, type=click.Choice(list(EXTRAS)),
               help="Further rights: gangs by owner, shared accelerator cards, replacing refused bare "
-                   "pods.")  # fmt: skip
+                   "pods, keeping evictions in a ConfigMap.")  # fmt: skip
 @click.option("--for", "user", metavar="NAMESPACE:ACCOUNT", help="Also bind them to this service account.")
 def roles_command(
-    way: str, name: str | None, lease_namespace: str, lease_name: str, extras: tuple[str, ...], user: str | None
-) -> None:
+    way: str, name: str | None, lease_namespace: str | None, lease_name: str | None, extras: tuple[str, ...],
+    user: str | None,
+) -> None:  # fmt: skip
     """Print the roles that a way of running needs, no more and no less.
 
     \b
@@ -27,6 +28,8 @@ def roles_command(
       volcano      in Volcano's place, with its controllers
       shards       several active replicas in Volcano's manner
       controllers  Volcano's controllers alone
+      koordinator  in koord-scheduler's place
+      descheduler  in koord-descheduler's place, alone
       reader       commands that only look
 
     \b
@@ -36,7 +39,9 @@ def roles_command(
 
     from fairlead.cli.roles.documents import bindings, role_documents
 
-    roles = role_documents(way, name=name or f"fairlead-{way}", lease=(lease_namespace, lease_name), extras=extras)
+    namespace, own = WAYS[way].lease
+    lease = (lease_namespace or namespace, lease_name or own)
+    roles = role_documents(way, name=name or f"fairlead-{way}", lease=lease, extras=extras)
     if user is not None:
         namespace, colon, account = user.partition(":")
         if not colon:

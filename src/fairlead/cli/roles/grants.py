@@ -72,6 +72,30 @@ VOLCANO = _table({
 })  # fmt: skip
 """What a profile in Volcano's manner writes besides."""
 
+KOORDINATOR = _table({
+    "- pods patch": "pods do not learn which CPUs, devices or reservation they got, so they are not bound",
+    "- pods/eviction create": "quotas that use more than they are granted are not brought back (monitorAllQuotas)",
+    "scheduling.koordinator.sh reservations patch": "reservations of CPUs and devices are not made",
+    "scheduling.koordinator.sh reservations delete": "reservations that have ended stay",
+    "scheduling.koordinator.sh reservations/status patch": "reservations are never available",
+    "scheduling.sigs.k8s.io elasticquotas patch": "quotas do not say what they use and are granted",
+    "scheduling.sigs.k8s.io podgroups patch": "groups do not say how many of their pods run",
+})  # fmt: skip
+"""What a profile with Koordinator's plugins writes besides."""
+
+MOVING = _table({
+    "scheduling.koordinator.sh podmigrationjobs create patch": "nobody is moved off overloaded nodes",
+    "scheduling.koordinator.sh podmigrationjobs delete": "migration jobs that have ended stay",
+    "scheduling.koordinator.sh podmigrationjobs/status patch": "migration jobs do not move on",
+    "scheduling.koordinator.sh reservations create delete": "only migration jobs that evict directly work",
+    "- pods/eviction create": "pods are not evicted",
+    "- pods delete": "pods whose eviction policy is Delete are not moved",
+    "- pods patch": "pods whose eviction policy is SoftEviction are not told to go",
+    "- nodes patch": "nodes that are drained are not cordoned (autoCordon)",
+    "- events create": "there are no events about migrations",
+})  # fmt: skip
+"""What the descheduler writes."""
+
 CARDS = _table({
     "- nodes patch": "nodes with shared accelerator cards cannot be locked, so pods that share cards are not bound",
     "- configmaps get": "the description of shared accelerator cards is not read",
@@ -84,6 +108,7 @@ PORT = _table({
     "authentication.k8s.io tokenreviews create": "nobody can authenticate at the port",
     "authorization.k8s.io subjectaccessreviews create": "nobody is let in at the port",
 })  # fmt: skip
+EVICTIONS = _table({"- configmaps get create patch": "evictions are forgotten at a restart"})
 REPLACING = _table({"- pods create": "pods without a controller that a kubelet refused are not made again"})
 
 CONTROLLERS: Mapping[str, tuple[Grant, ...]] = {
@@ -141,7 +166,7 @@ def of_watches(watches: Iterable[Watch]) -> list[Grant]:
     """The right to list and to watch what controllers follow."""
     found = []
     for watch in watches:
-        effect = "it counts as empty" if watch.optional else "the scheduler waits until it may"
+        effect = "it counts as empty" if watch.optional else "this process waits until it may"
         found += [_of_kind(watch.kind, verb, effect) for verb in ("list", "watch")]
     return found
 

@@ -16,6 +16,7 @@ from fairlead.model.flow import Verb, Write
 from fairlead.model.kinds import Kind
 
 if TYPE_CHECKING:
+    from fairlead.api.client.credentials import Connection
     from fairlead.api.port import ClusterApi
     from fairlead.cli.roles.grants import Grant
     from fairlead.cli.roles.ways import Needs
@@ -45,6 +46,17 @@ async def tell_what_is_lacking(api: ClusterApi, needs: Needs, lease: tuple[str, 
         log.warning("`fairlead roles` prints the roles that are needed")
     else:
         log.info("this account may do all that is needed")
+
+
+async def review_rights(connection: Connection, needs: Needs, lease: tuple[str, str]) -> None:
+    """The same over a connection, by a client of its own: with the others a process that stands by may not write."""
+    from fairlead.api.client.client import KubeApi
+
+    api = KubeApi(connection)
+    try:
+        await tell_what_is_lacking(api, needs, lease)
+    finally:
+        await api.close()
 
 
 async def lacking(api: ClusterApi, needs: Needs, lease: tuple[str, str]) -> list[Grant]:

@@ -5,6 +5,8 @@
     volcano      in Volcano's place: its scheduler and its controllers in one process
     shards       several active replicas in Volcano's manner, each with nodes of its own
     controllers  Volcano's controllers alone
+    koordinator  in koord-scheduler's place: a kube profile with Koordinator's plugins
+    descheduler  in koord-descheduler's place, alone
     reader       commands that only look: explain, status, queue, snapshot save, bug-report, record
 
 `extras` are rights that only some users of a way need.
@@ -20,7 +22,7 @@ from fairlead.cli.roles import grants
 from fairlead.cli.roles.grants import Grant, distinct, of_kinds, of_watches
 
 if TYPE_CHECKING:
-    from fairlead.model.flow import Watch
+    from fairlead.model.flow import Controller, Watch
 
 LOOKED_AT = ("/metrics", "/configz", "/apis/fairlead.io/*")
 """Paths of the scheduler's own port, which asks the API server who may read them."""
@@ -42,22 +44,35 @@ class Tasks:
     kube: bool = False
     rounds: bool = False
     shards: bool = False
+    koordinator: bool = False
+    """Whether a kube profile has a plugin of Koordinator's."""
     controllers: Collection[str] = ()
+    moves: bool = False
+    """Whether it deschedules."""
     elects: bool = False
     asks_who: bool = False
     """Whether its port asks the API server who calls."""
     cards: bool = False
     replaces: bool = False
+    keeps_evictions: bool = False
 
     def needs(self, watches: Iterable[Watch]) -> Needs:
         parts = [
             (self.kube or self.rounds, grants.PLACING), (self.kube, grants.KUBE), (self.rounds, grants.VOLCANO),
             (self.shards, grants.SHARDS), (self.asks_who, grants.PORT), (self.cards, grants.CARDS),
-            (self.replaces, grants.REPLACING),
+            (self.replaces, grants.REPLACING), (self.koordinator, grants.KOORDINATOR), (self.moves, grants.MOVING),
+            (self.keeps_evictions, grants.EVICTIONS),
         ]  # fmt: skip
         written = [grant for wanted, rows in parts if wanted for grant in rows]
         written += [grant for name in self.controllers for grant in grants.CONTROLLERS[name]]
         return Needs(distinct([*of_watches(watches), *written]), grants.LEASE if self.elects else ())
+
+
+def reads_koordinator(scheduler: Controller) -> bool:
+    """Whether a scheduler has a plugin that reads Koordinator's objects."""
+    from fairlead.model.kinds import KOORDINATOR
+
+    return any(watch.kind in KOORDINATOR for watch in scheduler.watches)
 
 
 def _kube_watches() -> Iterable[Watch]:
@@ -108,6 +123,21 @@ def _controllers() -> Needs:
     return Tasks(controllers=tuple(grants.CONTROLLERS), elects=True).needs(_controller_watches())
 
 
+def _koordinator() -> Needs:
+    from fairlead.config.loading import KUBE_PRESETS
+    from fairlead.config.schedulers import SchedulerAssembly
+
+    config = SchedulerAssembly().load(KUBE_PRESETS["koordinator"], file="koordinator")
+    watches = SchedulerAssembly(config).scheduler().watches
+    return Tasks(kube=True, koordinator=True, elects=True, asks_who=True).needs(watches)
+
+
+def _descheduler() -> Needs:
+    from fairlead.controllers.koordinator.descheduling.migration import MigrationSteps
+
+    return Tasks(moves=True, elects=True).needs(MigrationSteps.watches)
+
+
 def _reader() -> Needs:
     from fairlead.api.store.snapshot import SAVED
     from fairlead.sim.recorder import WATCHES
@@ -119,17 +149,24 @@ def _reader() -> Needs:
 
 @dataclass(frozen=True, slots=True)
 class Way:
+    """`lease` is the namespace and name of the lease that it takes unless told otherwise."""
+
     title: str
     needs: Callable[[], Needs]
     extras: tuple[str, ...] = ()
+    lease: tuple[str, str] = ("kube-system", "kube-scheduler")
 
 
 WAYS: Mapping[str, Way] = {
-    "second": Way("beside kube-scheduler, for pods that name it", _second, ("owners", "replacing")),
-    "default": Way("in kube-scheduler's place", _second, ("owners", "replacing")),
-    "volcano": Way("in Volcano's place, with its controllers", _volcano, ("cards",)),
-    "shards": Way("several active replicas in Volcano's manner", _shards, ("cards",)),
-    "controllers": Way("Volcano's controllers alone", _controllers),
+    "second": Way("beside kube-scheduler, for pods that name it", _second, ("owners", "replacing", "evictions")),
+    "default": Way("in kube-scheduler's place", _second, ("owners", "replacing", "evictions")),
+    "volcano": Way("in Volcano's place, with its controllers", _volcano, ("cards", "evictions")),
+    "shards": Way("several active replicas in Volcano's manner", _shards, ("cards", "evictions")),
+    "controllers": Way("Volcano's controllers alone", _controllers, lease=("volcano-system", "vc-controller-manager")),
+    "koordinator": Way("in koord-scheduler's place", _koordinator, ("owners", "replacing", "evictions")),
+    "descheduler": Way(
+        "in koord-descheduler's place, alone", _descheduler, lease=("koordinator-system", "koord-descheduler")
+    ),
     "reader": Way("commands that only look", _reader),
 }
 
@@ -144,5 +181,7 @@ EXTRAS: Mapping[str, Callable[[], tuple[Grant, ...]]] = {
     "owners": _owners,
     "cards": lambda: grants.CARDS,
     "replacing": lambda: grants.REPLACING,
+    "evictions": lambda: grants.EVICTIONS,
 }
-"""Gangs by owner, shared accelerator cards, and replacing bare pods that a kubelet refused."""
+"""Gangs by owner, shared accelerator cards, replacing bare pods that a kubelet refused, and keeping evictions in a
+ConfigMap."""
