@@ -212,3 +212,23 @@ def test_an_expensive_node_is_drained_once_cheap_ones_have_room_for_all_of_it() 
     dear = cluster.store.get(kinds.NODE, "", "dear")
     assert dear is not None
     assert dear["spec"]["unschedulable"] is True
+
+
+def test_each_profile_moves_pods_of_its_own_nodes() -> None:
+    head, profile = EXPENSIVE.split("- plugins:")
+    text = head + "".join(
+        f"- name: {zone}\n  nodeSelector: {{matchLabels: {{zone: {zone}}}}}\n  plugins:{profile}" for zone in ("a", "b")
+    )
+    dear = [node(f"dear-{zone}").labelled(price="high", zone=zone) for zone in ("a", "b")]
+    cluster = cluster_of(text, nodes=[*dear, cheap("cheap-a").labelled(zone="a"), cheap("cheap-b").labelled(zone="b")])
+    for zone in ("a", "b"):
+        cordon(cluster, f"cheap-{zone}", cordoned=True)
+    cluster.apply(web("web", 4))
+    cluster.run(10)
+    assert on(cluster, "dear-a")
+    assert on(cluster, "dear-b")
+    for zone in ("a", "b"):
+        cordon(cluster, f"cheap-{zone}", cordoned=False)
+    cluster.run(300)
+    assert on(cluster, "dear-a") == on(cluster, "dear-b") == 0
+    assert len(pods(cluster)) == 4

@@ -42,6 +42,17 @@ def test_without_anything_jobs_are_carried_out_and_none_is_made() -> None:
     assert settings.profile.migration == MigrationSettings()
 
 
+def test_profiles_are_kept_in_the_order_of_the_file() -> None:
+    text = HEAD + (
+        "profiles:\n- name: a\n  plugins: {balance: {enabled: [{name: LowNodeLoad}]}}\n"
+        "- name: b\n  nodeSelector: {matchLabels: {zone: b}}\n"
+    )
+    first, second = read_descheduler(text).profiles
+    assert (first.name, len(first.balance), first.selector) == ("a", 1, None)
+    assert (second.name, second.balance) == ("b", ())
+    assert second.selector is not None
+
+
 def test_a_pool_inherits_what_it_does_not_say() -> None:
     text = with_args(
         "LowNodeLoad", "lowThresholds: {cpu: 10}", "highThresholds: {cpu: 50}", "resourceWeights: {cpu: 3}",
@@ -77,7 +88,12 @@ def test_tiers_and_numbers_in_quotes() -> None:
         ("kind: Pod", "not a configuration of koord-descheduler"),
         (HEAD + "intervall: 1s", 'unknown field "intervall"'),
         (HEAD + "deschedulingInterval: soon", "deschedulingInterval"),
-        (HEAD + "profiles: [{name: a}, {name: b}]", "only one profile is supported"),
+        (HEAD + "profiles: [{name: a}, {name: a}]", 'profile "a" is there twice'),
+        (
+            HEAD + "profiles: [{name: a}, "
+            "{name: b, pluginConfig: [{name: MigrationController, args: {dryRun: true}}]}]",
+            "MigrationController has other arguments than in the first profile",
+        ),
         (with_args("RemoveDuplicates"), 'plugin "RemoveDuplicates" is not one of those supported here'),
         (with_args("LowNodeLoad", "lowThresholds: {cpu: 80}", "highThresholds: {cpu: 50}"),
          "low percentage must be less than or equal to highThresholds"),

@@ -116,10 +116,17 @@ class _Reader:
         self._problems = problems
 
     def settings(self, fields: Fields) -> DeschedulerSettings:
-        profiles = fields.get("profiles") or [{}]
-        if len(profiles) > 1:
-            words = "only one profile is supported"
-            self._wrong(("profiles", 1), words, hint="let one profile have all plugins, or run a second descheduler")
+        profiles = [
+            self._profile(profile, ("profiles", at)) for at, profile in enumerate(fields.get("profiles") or [{}])
+        ]
+        for at, profile in enumerate(profiles):
+            where = ("profiles", at)
+            if any(profile.name == other.name for other in profiles[:at]):
+                self._wrong((*where, "name"), f'profile "{profile.name}" is there twice', hint="name it otherwise")
+            if profile.migration != profiles[0].migration:
+                words = f"{_EVICTS} has other arguments than in the first profile, and one moves the pods of all"
+                hint = "give it the same arguments, or run a second descheduler"
+                self._wrong((*where, "pluginConfig"), words, hint=hint)
         most = (fields.get(f"maxNoOfPodsToEvict{word}") for word in ("PerNode", "PerNamespace", "Total"))
         per_node, per_namespace, in_total = most
         return DeschedulerSettings(
@@ -129,7 +136,8 @@ class _Reader:
             most_per_node=per_node,
             most_per_namespace=per_namespace,
             most_in_total=in_total,
-            profile=self._profile(profiles[0], ("profiles", 0)),
+            profile=profiles[0],
+            others=tuple(profiles[1:]),
         )
 
     def _profile(self, fields: Fields, at: Path) -> DeschedulerProfile:

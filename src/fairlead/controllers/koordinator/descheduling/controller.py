@@ -1,6 +1,6 @@
 """Descheduler: lets plugins choose pods to move every so often, and moves them by PodMigrationJobs.
 
-A pass asks the balance plugins of the profile in their order; what they evict becomes jobs. Every half second the
+A pass asks the balance plugins of each profile in their order; what they evict becomes jobs. Every half second the
 waiting jobs are arbitrated: in their order each is let in, fails, or goes on waiting. Jobs that people made themselves
 are arbitrated and carried out in the same way.
 """
@@ -41,7 +41,9 @@ class Descheduler(MigrationSteps):
     ) -> None:  # fmt: skip
         super().__init__(view, settings.profile.migration, announce=announce)
         self._descheduling = settings
-        self._plugins = [_plugin(one, self.facts) for one in settings.profile.balance]
+        self._plugins = [
+            (profile.selector, _plugin(one, self.facts)) for profile in settings.profiles for one in profile.balance
+        ]
         if self._plugins:
             self.queue.add(_PASS)
 
@@ -65,10 +67,8 @@ class Descheduler(MigrationSteps):
         if self._descheduling.interval:
             self.queue.add_at(_PASS, now + self._descheduling.interval)
         evictor = Evictor(self._descheduling, self.movable, self.book, self.limiters, self.view, now)
-        selector = self._descheduling.profile.selector
-        chosen = [node for node in nodes if selector is None or selector.matches(node.labels)]
-        for plugin in self._plugins:
-            plugin.balance(chosen, evictor, now)
+        for selector, plugin in self._plugins:
+            plugin.balance([node for node in nodes if selector is None or selector.matches(node.labels)], evictor, now)
         return evictor.writes
 
     def _chosen(self, selector: LabelSelector | None) -> list[Node]:

@@ -95,10 +95,7 @@ class ClusterFacts:
         shape = pod.shape
         if node.unschedulable or first_untolerated((one for one in node.taints if one.hard), shape.tolerations):
             return False
-        if any(node.labels.get(key) != value for key, value in shape.node_selector or ()):
-            return False
-        wanted = shape.required_node_affinity
-        if wanted is not None and not wanted.matches(node.labels, node.name):
+        if not shape.selects(node.labels, node.name):
             return False
         free = self.free(node)
         return all(amount <= free.get(name, 0) for name, amount in pod.request.items() if amount)

@@ -152,7 +152,8 @@ class DeschedulerProfile:
 
 @dataclass(frozen=True, slots=True)
 class DeschedulerSettings:
-    """`interval` 0 is one pass only. The limits are those of one pass; None is no limit."""
+    """`interval` 0 is one pass only. The limits are those of one pass over all profiles; None is no limit. The first
+    profile says how pods are moved, and the others agree with it; they add plugins for nodes of their own."""
 
     interval: float = 0.0
     dry_run: bool = False
@@ -161,3 +162,9 @@ class DeschedulerSettings:
     most_per_namespace: int | None = None
     most_in_total: int | None = None
     profile: DeschedulerProfile = field(default_factory=DeschedulerProfile)
+    others: tuple[DeschedulerProfile, ...] = ()
+
+    @property
+    def profiles(self) -> tuple[DeschedulerProfile, ...]:
+        """All profiles, in the order of the file."""
+        return self.profile, *self.others
