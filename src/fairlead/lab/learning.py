@@ -160,7 +160,7 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
 
     def _to_next(self) -> float:
         """Let time pass until a pod waits for a decision, or the run is over; the pod-seconds that were waited."""
-        began, seconds = self._run.time(), 0.0
+        seconds = 0.0
         runtime, stop = self._run.cluster.runtime, self._scenario.stop
         runtime.settle()
         self._pod = self._waiting_pod()
@@ -172,7 +172,6 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
             if self._run.time() > now:
                 self._set_aside.clear()
             self._pod = self._waiting_pod()
-        assert self._run.time() >= began
         return seconds
 
     def _waiting_pod(self) -> Pod | None:

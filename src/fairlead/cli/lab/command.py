@@ -17,6 +17,7 @@ from fairlead.lab.reference.checks import CheckOptions, CheckResult, mean_and_in
 from fairlead.lab.reference.directories import checks_of, matches
 from fairlead.lab.reference.omega import recorded_metrics, run_metrics, setups_of
 from fairlead.lab.reference.openb import FIRST_SEED
+from fairlead.lab.reference.shockwave import static_report
 
 MOST_SHOWN = 5
 
@@ -113,6 +114,24 @@ def paired_command(directory: Path, workload: str, seeds: int, workers: int | No
         click.echo(f"seed {run.seed}: FGD leaves {run.fgd:.2f} %, Scarcity {run.own:.2f} %")
     mean, interval = mean_and_interval(gains(runs))
     click.echo(f"gain {mean:.3f} points, 95 % interval {mean - interval:.3f} to {mean + interval:.3f}")
+
+
+@lab_group.command("shockwave")
+@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+@click.option(
+    "--jobs", type=int, default=120, show_default=True, metavar="N", help="The list: of 120, 220, 460 or 900 jobs."
+)
+def shockwave_command(directory: Path, jobs: int) -> None:
+    """Play one of Shockwave's traces as static work with our policies, beside the paper's own figures.
+
+    Jobs of the paper change their batch size while they train, here they do not: compare rows of one kind.
+    """
+    line = "{:<10} {:<24} {:>10} {:>10} {:>9} {:>8} {:>6}"
+    click.echo(line.format("whose", "policy", "makespan s", "mean JCT s", "worst FTF", "unfair %", "util %"))
+    for whose, policy, found in static_report(directory, jobs):
+        figures = (f"{found.makespan:.0f}", f"{found.mean_seconds:.0f}", f"{found.worst_fairness:.2f}",
+                   f"{100 * found.unfair:.1f}", f"{100 * found.utilisation:.1f}")  # fmt: skip
+        click.echo(line.format(whose, policy, *figures))
 
 
 def _show(result: CheckResult) -> None:

@@ -24,8 +24,9 @@ TYPES = ("v100", "p100", "k80")
 _SMALL = range(50, 150)
 _PUBLISHED = range(4000, 5001)
 _PUBLISHED_CLUSTER = (36, 36, 36)
-_ORDERED_AT = ("2.00", "4.80")
-"""Jobs an hour at which the order of policies is compared by default: below and above the knee of the blind ones."""
+_ORDERED_AT = {"single": ("2.00", "4.80"), "multi": ("1.00",)}
+"""Jobs an hour at which the order of policies is compared by default, by the list of jobs: below and above the knee of
+the blind ones."""
 _APART = 1.1
 """Published values that differ by less than this factor have no order."""
 
@@ -50,15 +51,16 @@ def gavel_checks(directory: Path, options: CheckOptions) -> Iterator[ReferenceCh
             float(row["mean_jct_seconds"]),
         )
     if (directory / "published.json").is_file():
-        published = _published(directory)
-        rates = sorted({rate for table in published.values() for rate in table}, key=float)
-        for rate in rates if options.everything else _ORDERED_AT:
-            yield GavelOrder(directory, rate)
+        for kind, usual in _ORDERED_AT.items():
+            published = _published(directory, kind)
+            rates = sorted({rate for table in published.values() for rate in table}, key=float)
+            for rate in rates if options.everything else usual:
+                yield GavelOrder(directory, kind, rate)
 
 
-def _published(directory: Path) -> dict[str, dict[str, float]]:
-    """Mean hours by policy and rate, of the policies that we have."""
-    tables = json.loads((directory / "published.json").read_text())["single"]["avg_jct_hours"]
+def _published(directory: Path, kind: str) -> dict[str, dict[str, float]]:
+    """Mean hours by policy and rate, of the policies that we have; `kind` is the list of jobs, `single` or `multi`."""
+    tables = json.loads((directory / "published.json").read_text())[kind]["avg_jct_hours"]
     return {policy: tables[policy] for policy in SHARE_POLICIES if policy in tables}
 
 
@@ -75,6 +77,7 @@ def read_sharing_jobs(directory: Path, kind: str, seed: int, mean_gap: float, co
             float(row["unit_arrival"]) * mean_gap,
             float(row["steps"]),
             speeds[row["job_type"], row["gpus"]],
+            int(row["gpus"]),
         )
         for row in rows[:count]
     ]
@@ -95,8 +98,6 @@ class GavelSmallRun:
         return f"small/{self.policy}/{self.seed}"
 
     def differences(self) -> list[str]:
-        if self.jobs != "single":
-            raise ExperimentError(f"{self.directory / 'small.csv'}: list {self.jobs}; only jobs of one GPU can be run")
         jobs = read_sharing_jobs(self.directory, self.jobs, self.seed, self.mean_gap, 4 * _SMALL.stop)
         mean = run_rounds(SHARE_POLICIES[self.policy](self.cluster), jobs, _SMALL)
         bound = 0.03 if self.policy.startswith("fifo") else 0.05
@@ -107,18 +108,22 @@ class GavelSmallRun:
 
 @dataclass(frozen=True)
 class GavelOrder:
-    """The order of the policies at one rate of arrivals on the paper's cluster, seed 0."""
+    """The order of the policies at one rate of arrivals on the paper's cluster, seed 0, with jobs of one GPU (`single`)
+    or of up to eight (`multi`)."""
 
     directory: Path
+    kind: str
     rate: str
 
     @property
     def name(self) -> str:
-        return f"order/{self.rate}"
+        return f"order/{self.kind}/{self.rate}"
 
     def differences(self) -> list[str]:
         published = {
-            policy: table[self.rate] for policy, table in _published(self.directory).items() if self.rate in table
+            policy: table[self.rate]
+            for policy, table in _published(self.directory, self.kind).items()
+            if self.rate in table
         }
         ours = {policy: self._run(policy) for policy in published}
         return [
@@ -129,7 +134,7 @@ class GavelOrder:
         ]
 
     def _run(self, policy: str) -> float:
-        jobs = read_sharing_jobs(self.directory, "single", 0, 3600 / float(self.rate), 6000)
+        jobs = read_sharing_jobs(self.directory, self.kind, 0, 3600 / float(self.rate), 6000)
         return run_rounds(SHARE_POLICIES[policy](_PUBLISHED_CLUSTER), jobs, _PUBLISHED) / 3600
 
 

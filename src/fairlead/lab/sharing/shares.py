@@ -1,7 +1,8 @@
 """Policies that share GPUs in time: first come, first served; max-min fairness (LAS); finish-time fairness (Themis).
 
 Blind policies take all types for equally fast and give every job the same mix of them. `FirstComeShares` can also look
-at speeds, and then gives a job the type on which it is fastest among those that are free.
+at speeds, and then gives a job the type on which it is fastest among those that are free; max-min fairness that looks
+at speeds is in max_min.py.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from fairlead.lab.sharing.max_min import MaxMinBySpeed
 from fairlead.lab.sharing.rounds import SharePolicy, Shares, SharingJob
 
 _PRECISION = 1e-4
 
 
 class FirstComeShares(SharePolicy):
-    """Jobs get a GPU in the order of arrival and keep it to the end."""
+    """Jobs get their GPUs in the order of arrival and keep them to the end; nobody overtakes."""
 
     def __init__(self, capacity: Sequence[int], *, by_speed: bool = False) -> None:
         super().__init__(capacity)
@@ -25,14 +27,16 @@ class FirstComeShares(SharePolicy):
     def shares(self, jobs: Sequence[SharingJob], now: float) -> Shares:
         self._types = {job.id: self._types[job.id] for job in jobs if job.id in self._types}
         free = list(self.capacity)
-        for kind in self._types.values():
-            free[kind] -= 1
         for job in jobs:
-            kinds = [kind for kind, count in enumerate(free) if count]
-            if job.id not in self._types and kinds:
-                kind = max(kinds, key=lambda kind: (job.speeds[kind], -kind)) if self._by_speed else kinds[0]
-                self._types[job.id] = kind
-                free[kind] -= 1
+            if job.id in self._types:
+                free[self._types[job.id]] -= job.gpus
+        for job in (job for job in jobs if job.id not in self._types):
+            kinds = [kind for kind, count in enumerate(free) if count >= job.gpus and job.speeds[kind]]
+            if not kinds:
+                break
+            kind = max(kinds, key=lambda kind: (job.speeds[kind], -kind)) if self._by_speed else kinds[0]
+            self._types[job.id] = kind
+            free[kind] -= job.gpus
         return {job.id: self._only(self._types.get(job.id)) for job in jobs}
 
     def _only(self, kind: int | None) -> tuple[float, ...]:
@@ -40,18 +44,29 @@ class FirstComeShares(SharePolicy):
 
 
 class BlindShares(SharePolicy):
-    """A share for each job, spread over the types in proportion to their numbers."""
+    """A share for each job, spread in proportion to their numbers over the types that it can run on."""
 
-    def spread(self, share: float) -> tuple[float, ...]:
-        return tuple(share * count / self.gpus for count in self.capacity)
+    def spread(self, job: SharingJob, share: float) -> tuple[float, ...]:
+        counts = [count if speed else 0 for count, speed in zip(self.capacity, job.speeds, strict=True)]
+        return tuple(share * count / sum(counts) for count in counts)
 
 
 class MaxMinShares(BlindShares):
-    """The same share for all: those that attained the least go first (LAS)."""
+    """The same GPU time for all that can use it: those that attained the least go first (LAS)."""
 
     def shares(self, jobs: Sequence[SharingJob], now: float) -> Shares:
-        equal = self.spread(min(1.0, self.gpus / len(jobs)))
-        return {job.id: equal for job in jobs}
+        level = self._level(sorted(job.gpus for job in jobs))
+        return {job.id: self.spread(job, min(1.0, level / job.gpus)) for job in jobs}
+
+    def _level(self, wanted: Sequence[int]) -> float:
+        """The most GPUs that any job gets in the mean, if those that want less get what they want."""
+        left = float(self.gpus)
+        for at, gpus in enumerate(wanted):
+            equal = left / (len(wanted) - at)
+            if equal < gpus:
+                return equal
+            left -= gpus
+        return float(wanted[-1])
 
 
 class FinishTimeShares(BlindShares):
@@ -73,22 +88,25 @@ class FinishTimeShares(BlindShares):
 
     def _for(self, jobs: Sequence[SharingJob], now: float, worst: float) -> Shares | None:
         """Shares with which no ratio is above a bound; None if there are none."""
-        equal = min(1.0, self.gpus / len(jobs))
         needed: dict[int, float] = {}
+        gpus = 0.0
         for job in jobs:
             seconds = job.left / job.speeds[0]
+            equal = self.equal_share(job, len(jobs))
             left = worst * (job.fair_seconds + seconds / equal) - (now - job.arrival)
             if left < seconds:
                 return None
             needed[job.id] = seconds / left
-        if sum(needed.values()) > self.gpus:
+            gpus += needed[job.id] * job.gpus
+        if gpus > self.gpus:
             return None
-        return {id: self.spread(share) for id, share in needed.items()}
+        return {job.id: self.spread(job, needed[job.id]) for job in jobs}
 
 
 SHARE_POLICIES: Mapping[str, Callable[[Sequence[int]], SharePolicy]] = {
     "fifo": FirstComeShares,
     "fifo_perf": partial(FirstComeShares, by_speed=True),
     "max_min_fairness": MaxMinShares,
+    "max_min_fairness_perf": MaxMinBySpeed,
     "finish_time_fairness": FinishTimeShares,
 }
