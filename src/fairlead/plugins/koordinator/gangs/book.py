@@ -15,6 +15,7 @@ from fairlead.model.koordinator.gangs import GROUP_LABEL, GangSpec, gang_id, gan
 from fairlead.state.pod_states import PodPlace
 
 if TYPE_CHECKING:
+    from fairlead.model.gang_explanation import Domain
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
     from fairlead.state.pod_states import PodState
@@ -52,6 +53,8 @@ class GroupAttempt:
     first: str
     tried: set[str]
     failed: str = ""
+    preempted: str = ""
+    """What came of making room for the group by evictions; empty if it was not tried."""
     plan: Mapping[str, str] | None = None
 
 
@@ -61,6 +64,8 @@ class GroupState:
 
     satisfied: bool = False
     representative: str = ""
+    looked_at: tuple[Domain, ...] = ()
+    """The parts of the network that the last attempt looked at, if none had room for the group; the best first."""
 
 
 class GangBook:

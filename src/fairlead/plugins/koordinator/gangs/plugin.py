@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairlead.framework.explainers import GangFacts
 from fairlead.framework.plugin import Hint, Interest, Plugin, Rescued, Wait
 from fairlead.model import kinds
 from fairlead.model.events import ASSIGNED_POD, KOORD_POD_GROUP, ActionType, ClusterEvent
+from fairlead.model.gang_explanation import Domain
 from fairlead.model.koordinator.gangs import (
     ONCE_SATISFIED,
     ONLY_WAITING,
@@ -28,7 +30,7 @@ from fairlead.model.koordinator.gangs import (
     gang_name,
 )
 from fairlead.model.pod import Pod
-from fairlead.model.reasons import SKIP, Status, failed, fit_message, unresolvable, unschedulable
+from fairlead.model.reasons import SKIP, SUCCESS, Status, failed, fit_message, unresolvable, unschedulable
 from fairlead.plugins.koordinator.gangs.book import GangBook, GroupAttempt
 from fairlead.plugins.koordinator.gangs.network import (
     NetworkPart,
@@ -39,6 +41,7 @@ from fairlead.plugins.koordinator.gangs.network import (
     ordered,
     slots_of,
 )
+from fairlead.plugins.koordinator.gangs.preemption import JobVictims
 from fairlead.plugins.koordinator.gangs.status import GangKeeper
 from fairlead.plugins.koordinator.writing import write_later
 from fairlead.plugins.normalise import to_hundred
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
 GROUP_ID = "internal.scheduling.koordinator.sh/bind-gang-group-id"
 MEMBER_COUNT = "internal.scheduling.koordinator.sh/bind-gang-member-count"
 _ALL_TRIED = "all pending pods is already been attempted"
+_NAMED = 100
 _TOPOLOGY = "default"
 """The name of the one ClusterNetworkTopology that counts."""
 
@@ -68,6 +72,8 @@ class GangSettings:
     timeout: float = 600.0
     policy: str = ONCE_SATISFIED
     follows_network: bool = False
+    preempts: bool = False
+    preempts_for_each_alone: bool = False
     keeps_nominations: bool = False
     rest_stays_gated: bool = False
 
@@ -110,6 +116,16 @@ class Coscheduling(Plugin):
 
     def tends_at(self) -> float | None:
         return self._keeper[1].wake_at() if self._keeper is not None else None
+
+    def gang_facts(self, namespace: str, name: str, cluster: Cluster) -> GangFacts | None:
+        """What explanations of a gang need to know."""
+        book = self.book(cluster)
+        gang = book.gangs.get(f"{namespace}/{name}")
+        if gang is None or gang.spec is None:
+            return None
+        pods = tuple(member.seen for member in gang.members.values())
+        looked_at = book.group_of(gang).looked_at if gang.spec.gather is not None else ()
+        return GangFacts(pods, gang.spec.least, kinds.KOORD_POD_GROUP.group, looked_at)
 
     # ---- the queue ----
 
@@ -166,8 +182,11 @@ class Coscheduling(Plugin):
         book.attempt = None
         return ""
 
-    def _reject(self, cluster: Cluster, book: GangBook, group: tuple[str, ...], message: str, *, but: str = "") -> None:
-        keeps = self._settings.keeps_nominations
+    def _reject(
+        self, cluster: Cluster, book: GangBook, group: tuple[str, ...], message: str, *, but: str = "",
+        stays_nominated: bool = False,
+    ) -> None:  # fmt: skip
+        keeps = self._settings.keeps_nominations or stays_nominated
         together = frozenset(uid for gang in book.members_of(group) for uid in gang.members)
         for member in [member for member in book.waiting(group) if member.seen.uid != but]:
             cluster.permit_orders.append(PermitOrder(member.seen.uid, self.name, message, keeps, together))
@@ -245,6 +264,8 @@ class Coscheduling(Plugin):
         search = NetworkSearch(root, layers, gang.spec.gather or ())
         by_name = {pod.name: pod for pod in pods}
         plan = search.plan(list(by_name))
+        best = sorted(plan.looked_at, key=lambda part: (-part.slots, part.name))
+        book.group_of(gang).looked_at = tuple(Domain(part.name, part.slots, part.layer) for part in best[:_NAMED])
         if plan.nodes:
             attempt.plan = {by_name[name].key: node for name, node in plan.nodes.items()}
             return (attempt.plan[cycle.pod.key],)
@@ -294,19 +315,41 @@ class Coscheduling(Plugin):
     # ---- failure ----
 
     def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
-        """The attempt at a group has failed: remember why, and let go of the places of a strict gang."""
+        """The attempt at a group has failed: try to make room, remember why it failed, and let go of the places of a
+        strict gang. Pods of a group that room was made for stay nominated to their nodes."""
         pod = cycle.pod
-        nothing = Rescued(unschedulable())
-        if not gang_name(pod):
-            return nothing
         book = self.book(cycle.cluster)
-        gang = book.gang_of(pod)
-        if gang is None or gang.spec is None or self._is_free(book, gang):
-            return nothing
-        message = self._failure(book, gang, pod, refusals)
-        if gang.spec.mode == STRICT:
-            self._reject(cycle.cluster, book, gang.spec.groups, message)
-        return nothing
+        gang = book.gang_of(pod) if gang_name(pod) else None
+        together = gang is not None and gang.spec is not None and not self._is_free(book, gang)
+        said = self._make_room(cycle, refusals, book.attempt if together else None)
+        if together and gang is not None and gang.spec is not None:
+            message = self._failure(book, gang, pod, refusals)
+            if gang.spec.mode == STRICT or said.status.ok:
+                self._reject(cycle.cluster, book, gang.spec.groups, message, stays_nominated=said.status.ok)
+        return said
+
+    def _make_room(self, cycle: Cycle, refusals: Refusals, attempt: GroupAttempt | None) -> Rescued:
+        """Evict for the whole group at once, or for the pod if it is of none; once in an attempt at a group."""
+        if not self._settings.preempts:
+            return Rescued(unschedulable())
+        if attempt is not None and attempt.preempted:
+            return Rescued(unschedulable(f"preemption: {attempt.preempted}"))
+        pods, waiting = [cycle.pod], 0
+        if attempt is not None:
+            book = self.book(cycle.cluster)
+            others = [member.seen for gang in book.members_of(attempt.group) for member in gang.pending]
+            pods += [pod for pod in others if pod.uid != cycle.pod.uid]
+            waiting = len(book.waiting(attempt.group))
+        victims = JobVictims(cycle, refusals, pods, each_alone=self._settings.preempts_for_each_alone)
+        ineligible = victims.ineligible()
+        room = ineligible or victims.search()
+        success = f"preempt success, alreadyWaitingForBound: {waiting}/{len(pods) + waiting}"
+        said = room if isinstance(room, str) else success
+        if attempt is not None:
+            attempt.preempted = f"preemption already attempted by {cycle.pod.key} with message {said}"
+        if isinstance(room, str):
+            return Rescued(unschedulable(f"preemption: {said}"), nominated=None if ineligible else "")
+        return Rescued(SUCCESS, room.nodes[cycle.pod.uid], room.victims)
 
     def _failure(self, book: GangBook, gang: GangState, pod: Pod, refusals: Refusals) -> str:
         attempt = book.attempt
