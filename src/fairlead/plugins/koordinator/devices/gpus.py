@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fairlead.model.koordinator.cards import GPU, GpuPartition
+from fairlead.model.koordinator.cards import GPU, MODEL, PARTITION_POLICY, VENDOR, GpuPartition
 from fairlead.model.reasons import Code, Status, unresolvable, unschedulable
 from fairlead.plugins.koordinator.devices.choice import fits
 from fairlead.plugins.koordinator.devices.request import SCOPES
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from fairlead.plugins.koordinator.devices.choice import DeviceChoice, DeviceView, Limits
     from fairlead.plugins.koordinator.devices.request import GpuWish
 
-VENDOR, MODEL = "node.koordinator.sh/gpu-vendor", "node.koordinator.sh/gpu-model"
-PARTITION_POLICY = "node.koordinator.sh/gpu-partition-policy"
 _HOPPER: Mapping[int, tuple[GpuPartition, ...]] = {
     count: tuple(GpuPartition(tuple(range(first, first + count)), 1) for first in range(0, 8, count))
     for count in (1, 2, 4, 8)

@@ -1,12 +1,13 @@
 """DeviceShare: gives pods GPUs, RDMA cards and FPGAs, whole or in shares, and writes down which.
 
 A node without a Device object passes and gives nothing: its allocatable amounts alone limit it. Nodes with one are
-judged one by one, because which devices are free is no sum.
+judged by class: those with the same devices of which the same is held share one judgement (classes, judgements).
+Where a pod may use what reservations hold, its nodes are judged one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,12 @@ from fairlead.model import kinds
 from fairlead.model.events import KOORD_DEVICE, POD, ActionType, ClusterEvent
 from fairlead.model.reasons import SKIP, Code, Reason, Reject, Status
 from fairlead.plugins.koordinator.devices.choice import DeviceChoice, DeviceScorer, Limits, with_memory
-from fairlead.plugins.koordinator.devices.request import MEMORY, RATIO, DeviceWish, device_request
+from fairlead.plugins.koordinator.devices.classes import NO_DEVICES
+from fairlead.plugins.koordinator.devices.judgements import Judgements
+from fairlead.plugins.koordinator.devices.lacks import device_lacks
+from fairlead.plugins.koordinator.devices.request import MEMORY, RATIO, DeviceWish, device_request, wish_key
 from fairlead.plugins.koordinator.devices.rows import ALLOCATED, DeviceHoldings, DeviceRows, allocation_text
-from fairlead.plugins.koordinator.reservations.shown import chosen_on, is_taken_off, usable_on
+from fairlead.plugins.koordinator.reservations.shown import chosen_on, is_taken_off, rows_for_pod, usable_on
 from fairlead.plugins.koordinator.writing import write_annotation
 from fairlead.plugins.normalise import to_hundred
 
@@ -27,11 +31,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
+    from fairlead.model.lack import Lack
+    from fairlead.model.pod import Pod
+    from fairlead.plugins.koordinator.devices.classes import NodeDeviceClass
     from fairlead.plugins.koordinator.devices.rows import Given
     from fairlead.state.cluster import Cluster
     from fairlead.state.nodes import Nodes
 
 ISOLATION = "koordinator.sh/gpu-isolation-provider"
+_NO_PROVIDER = "GPUIsolationProviderHAMICore not found on the node"
 _WEIGHTS = {RATIO: 1, MEMORY: 1, "koordinator.sh/rdma": 1, "koordinator.sh/fpga": 1}
 
 
@@ -48,11 +56,14 @@ class DeviceSettings:
 
 @dataclass(slots=True)
 class DeviceNote:
+    """`key` is equal for pods that wish for the same."""
+
     request: DeviceWish
+    key: Hashable
     given: Given | None = None
 
     def copy(self) -> DeviceNote:
-        return DeviceNote(self.request)
+        return DeviceNote(self.request, self.key)
 
 
 class DeviceSharePlugin(Plugin):
@@ -63,6 +74,7 @@ class DeviceSharePlugin(Plugin):
         self._settings = settings
         self._scorer = DeviceScorer(settings.weights, settings.most)
         self._rows: tuple[Cluster, DeviceRows] | None = None
+        self._judgements: Judgements
         self.types_reversed = False
         """Whether types of devices are looked at in the opposite order. In the original the order is random, and with
         it which type a node is refused for that lacks two; replays try both."""
@@ -76,59 +88,79 @@ class DeviceSharePlugin(Plugin):
     def rows(self, cycle: Cycle) -> DeviceRows:
         """The devices of the cycle's cluster, up to date."""
         if self._rows is None or self._rows[0] is not cycle.cluster:
-            self._rows = (cycle.cluster, DeviceRows(cycle.cluster))
-        self._rows[1].catch_up()
+            rows = DeviceRows(cycle.cluster)
+            self._rows, self._judgements = (cycle.cluster, rows), Judgements(rows.classes())
         return self._rows[1]
 
     def prepare(self, cycle: Cycle) -> Status | None:
+        key = wish_key(cycle.pod)
         request = device_request(cycle.pod)
         if isinstance(request, Status):
             return request
         if self.types_reversed:
             request = replace(request, amounts=dict(reversed(list(request.amounts.items()))))
-        cycle.notes[self.name] = DeviceNote(request)
+        cycle.notes[self.name] = DeviceNote(request, (key, self.types_reversed))
         return None
+
+    def lacks(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[Lack]:
+        """Devices, if those of all nodes together do not serve all pods, one after the other."""
+        if self._rows is None or self._rows[0] is not cluster:
+            return
+        yield from device_lacks(pods, self._rows[1], self._settings)
 
     # ---- filter ----
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
         note: DeviceNote = cycle.notes[self.name]
-        numbers = nodes.row_numbers().tolist()
-        place = {row: at for at, row in enumerate(numbers)}
-        refused: dict[tuple[Code, tuple[str, ...]], list[int]] = {}
-        for row in numbers if self._wants_isolation(cycle, note) else self.rows(cycle).rows_with_devices():
-            if row in place and nodes.table.alive[row]:
-                said = self._judge(cycle, note, row)
-                if isinstance(said, Status):
-                    refused.setdefault((said.code, said.reasons), []).append(place[row])
-        for (code, reasons), places in refused.items():
-            mask = nodes.none()
-            mask[places] = True
+        rows = self.rows(cycle)
+        classes = rows.classes()
+        judgements = self._judgements.of(note.key)
+        codes = nodes.take(classes.codes)
+        without = self._without_isolation(cycle, note, nodes)
+        verdicts = judgements.verdicts(codes, lambda some: self._choice(some, note, scored=False).choose(Limits()))
+        refused: dict[tuple[Code, tuple[str, ...]], NDArray[np.bool_]] = {}
+        apart = self._rows_apart(cycle, nodes, codes)
+        if without is not None:
+            verdicts = np.where(without, 0, verdicts)
+            refused[Code.ERROR, (_NO_PROVIDER,)] = without
+        verdicts[list(apart)] = 0
+        for number in np.unique(verdicts[verdicts > 0]).tolist():
+            refusal = judgements.refusals[number - 1]
+            refused[refusal.code, refusal.reasons] = verdicts == number
+        for at, row in apart.items():
+            if without is not None and without[at]:
+                continue
+            said = self._choice(classes.listed[codes[at]], note, scored=False).choose(self._limits(cycle, row))
+            if isinstance(said, Status):
+                refused.setdefault((said.code, said.reasons), nodes.none())[at] = True
+        for (code, reasons), mask in refused.items():
             for reason in reasons:
                 error, final = code is Code.ERROR, code is Code.UNRESOLVABLE
                 yield Reject(Reason(self.name, reason, final=final, error=error), mask)
 
-    def _wants_isolation(self, cycle: Cycle, note: DeviceNote) -> bool:
-        gpu = note.request.gpu
-        return gpu is not None and gpu.shared and bool(cycle.pod.labels.get(ISOLATION))
-
-    def _judge(self, cycle: Cycle, note: DeviceNote, row: int) -> Status | Given | None:
-        node = cycle.cluster.table.nodes[row]
-        assert node is not None, "only nodes that are there are judged"
-        if self._wants_isolation(cycle, note) and node.labels.get(ISOLATION) != cycle.pod.labels[ISOLATION]:
-            return Status(Code.ERROR, ("GPUIsolationProviderHAMICore not found on the node",))
-        choice = self._choice(cycle, note, row, scored=False)
-        return None if choice is None else choice.choose(self._limits(cycle, row))
-
-    def _choice(self, cycle: Cycle, note: DeviceNote, row: int, *, scored: bool) -> DeviceChoice | None:
-        rows = self.rows(cycle)
-        devices = rows.devices(row)
-        if devices is None:
+    def _without_isolation(self, cycle: Cycle, note: DeviceNote, nodes: Nodes) -> NDArray[np.bool_] | None:
+        """The nodes that do not isolate shared GPUs as the pod wants it; None if it does not care."""
+        gpu, wanted = note.request.gpu, cycle.pod.labels.get(ISOLATION)
+        if gpu is None or not gpu.shared or not wanted:
             return None
-        node = cycle.cluster.table.nodes[row]
-        assert node is not None, "only nodes that are there are asked about"
+        without: NDArray[np.bool_] = nodes.label(ISOLATION) != nodes.table.label(ISOLATION).code(wanted)
+        return without
+
+    def _rows_apart(self, cycle: Cycle, nodes: Nodes, codes: NDArray[np.int32]) -> dict[int, int]:
+        """Rows by their place in a selection that a class does not tell enough about: they have devices, and
+        reservations that the pod may use."""
+        wanted = rows_for_pod(cycle)
+        if wanted is None:
+            places = (codes >= 0).nonzero()[0]
+        elif wanted:
+            places = (nodes.mask_of(wanted) & (codes >= 0)).nonzero()[0]
+        else:
+            return {}
+        return dict(zip(places.tolist(), nodes.row_numbers()[places].tolist(), strict=True))
+
+    def _choice(self, some: NodeDeviceClass, note: DeviceNote, *, scored: bool) -> DeviceChoice:
         return DeviceChoice(
-            devices, rows.holdings(row), note.request, self._scorer if scored else None, model=node.labels,
+            some.devices, some.holdings, note.request, self._scorer if scored else None, model=some.labels,
             swaps_free_and_total=self._settings.swaps_free_and_total,
             ascending_partitions=self._settings.ascending_partitions,
         )  # fmt: skip
@@ -154,15 +186,17 @@ class DeviceSharePlugin(Plugin):
         note: DeviceNote | None = cycle.notes.get(self.name)
         if note is None:  # the pod wants no device, and the profile does not have this plugin at PreScore
             return 0
-        scores = np.zeros(len(nodes), dtype=np.int64)
-        place = {row: at for at, row in enumerate(nodes.row_numbers().tolist())}
-        for row in self.rows(cycle).rows_with_devices():
-            if row in place:
-                choice = self._choice(cycle, note, row, scored=True)
-                assert choice is not None, "the row has devices"
-                chosen = chosen_on(cycle, row)
-                if chosen is None or self.rows(cycle).left_of(cycle.cluster, chosen):
-                    scores[place[row]] = choice.node_score(self._limits(cycle, row))
+        rows = self.rows(cycle)
+        classes = rows.classes()
+        codes = nodes.take(classes.codes)
+        scores = self._judgements.of(note.key).scores(
+            codes, lambda some: self._choice(some, note, scored=True).node_score(Limits())
+        )
+        for at, row in self._rows_apart(cycle, nodes, codes).items():
+            chosen = chosen_on(cycle, row)
+            choice = self._choice(classes.listed[codes[at]], note, scored=True)
+            counts = chosen is None or rows.left_of(cycle.cluster, chosen)
+            scores[at] = choice.node_score(self._limits(cycle, row)) if counts else 0
         return scores
 
     def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -172,14 +206,18 @@ class DeviceSharePlugin(Plugin):
 
     def reserve(self, cycle: Cycle, row: int) -> Status | None:
         note: DeviceNote | None = cycle.notes.get(self.name)
-        choice = self._choice(cycle, note, row, scored=True) if note is not None else None
-        if note is None or choice is None:
+        if note is None:
             return None
-        given = choice.choose(self._limits(cycle, row))
+        rows = self.rows(cycle)
+        classes = rows.classes()
+        code = int(classes.codes[row])
+        if code == NO_DEVICES:
+            return None
+        given = self._choice(classes.listed[code], note, scored=True).choose(self._limits(cycle, row))
         if isinstance(given, Status):
             return given
-        note.given = with_memory(given, choice.devices)
-        self.rows(cycle).give(cycle.pod, row, note.given)
+        note.given = with_memory(given, classes.listed[code].devices)
+        rows.give(cycle.pod, row, note.given)
         return None
 
     def unreserve(self, cycle: Cycle, row: int) -> None:

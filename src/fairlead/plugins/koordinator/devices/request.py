@@ -7,7 +7,7 @@ combinations of names make sense; others are refused in the original's words.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ _NAMES = {
     RDMA: ("koordinator.sh/rdma",),
     FPGA: ("koordinator.sh/fpga",),
 }
+_ALL_NAMES = tuple(name for names in _NAMES.values() for name in names)
 _PERCENT = frozenset({KOORD_GPU, "koordinator.sh/rdma", "koordinator.sh/fpga"})
 SCOPES = {"Device": 4, "PCIe": 3, "NUMANode": 2, "Node": 1}
 APPLY_FOR_ALL, AS_COUNT = "ApplyForAll", "RequestsAsCount"
@@ -84,6 +85,13 @@ class DeviceWish:
     @property
     def has_selectors(self) -> bool:
         return any(hint.selector is not None for hint in self.hints.values())
+
+
+def wish_key(pod: Pod) -> Hashable:
+    """Equal for pods whose requests for devices are equal."""
+    asked = pod.shape.fit_request
+    amounts = tuple((name, asked[name]) for name in _ALL_NAMES if asked.get(name))
+    return amounts, *(pod.annotations.get(key, "") for key in (HINTS, JOINT, PARTITION_SPEC))
 
 
 def device_request(pod: Pod) -> DeviceWish | Status:

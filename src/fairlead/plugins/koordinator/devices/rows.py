@@ -8,17 +8,20 @@ Invariant: what is held of a device is the sum over the pods on the row; a trial
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from fairlead.model import kinds
 from fairlead.model.koordinator.cards import VirtualFunction
 from fairlead.model.quantity import BINARY_SI, Quantity, format_quantity, read_quantity, to_units
+from fairlead.plugins.koordinator.devices.classes import DeviceClasses
 from fairlead.plugins.koordinator.devices.request import MEMORY
 
 if TYPE_CHECKING:
     from fairlead.model.koordinator.cards import NodeDevices
+    from fairlead.model.node import Node
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
     from fairlead.state.reservations import ReservationState
@@ -59,25 +62,60 @@ class DeviceHoldings:
                 if device.function is not None:
                     self.functions.setdefault(kind, {}).setdefault(device.minor, set()).add(device.function.bus)
 
+    def key(self) -> Hashable:
+        """Equal to that of any other holdings with which every pod would fare the same."""
+        amounts = frozenset(
+            (kind, minor, frozenset(own.items())) for kind, held in self.amounts.items() for minor, own in held.items()
+        )
+        functions = frozenset(
+            (kind, minor, frozenset(own)) for kind, held in self.functions.items() for minor, own in held.items()
+        )
+        return amounts, functions
+
 
 class DeviceRows:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._shelf = cluster.object_index.of(kinds.KOORD_DEVICE)
-        self._content_mark = -1
+        self._version = self._static_mark = self._content_mark = -1
         self._holdings: dict[int, DeviceHoldings] = {}
+        self._unclassed: set[int] = set()
+        """Rows that may be of another class now."""
+        self._classes = DeviceClasses(cluster.table.capacity)
         self.given: dict[str, Given] = {}
         """What pods hold that are placed and whose annotation does not say it yet, by uid."""
 
     def catch_up(self) -> None:
-        log = self._cluster.table.content
-        touched = log.since(self._content_mark) if self._content_mark >= 0 else None
-        self._content_mark = log.mark
-        if touched is None:
+        table, shelf = self._cluster.table, self._shelf
+        marks = (table.static.mark, shelf.version, table.content.mark)
+        if marks == (self._static_mark, self._version, self._content_mark):
+            return
+        changed, objects = table.static.since(self._static_mark), shelf.since(self._version)
+        touched = table.content.since(self._content_mark)
+        if self._content_mark < 0 or changed is None or objects is None or touched is None:
+            self._unclassed.update(range(table.high))
             self._holdings.clear()
         else:
+            self._unclassed.update(changed, touched)
+            self._unclassed.update(table.row_of[name] for name in objects if name in table.row_of)
             for row in touched:
                 self._holdings.pop(row, None)
+        self._static_mark, self._version, self._content_mark = marks
+
+    def classes(self) -> DeviceClasses:
+        """The classes of all rows, as they are now."""
+        self.catch_up()
+        table, classes = self._cluster.table, self._classes
+        if len(classes.codes) != table.capacity:
+            classes.widen(table.capacity)
+        if classes.is_full():
+            classes.renumber()
+            self._unclassed.update(range(table.high))
+        for row in self._unclassed:
+            devices = self.devices(row)
+            classes.put(row, table.nodes[row], devices, None if devices is None else self.holdings(row))
+        self._unclassed.clear()
+        return classes
 
     def devices(self, row: int) -> NodeDevices | None:
         """The Device object of a row's node."""
@@ -88,6 +126,17 @@ class DeviceRows:
         """Rows whose nodes have a Device object."""
         row_of = self._cluster.table.row_of
         return (row_of[name] for name in self._shelf if name in row_of)
+
+    def node(self, row: int) -> Node | None:
+        return self._cluster.table.nodes[row]
+
+    def holders(self, row: int) -> Iterator[tuple[str, Given]]:
+        """Who holds devices of a row, by `namespace/name` or the name of a reservation."""
+        for pod in self._cluster.table.pods[row]:
+            held = self.held_by(pod)
+            if held:
+                state = self._cluster.reservations.by_uid.get(pod.uid)
+                yield (pod.key if state is None else f"Reservation {state.record.name}"), held
 
     def holdings(self, row: int) -> DeviceHoldings:
         self.catch_up()
@@ -126,13 +175,17 @@ class DeviceRows:
 
     def give(self, pod: Pod, row: int, given: Given) -> None:
         self.given[pod.uid] = given
-        self._holdings.pop(row, None)
+        self._recount(row)
         if len(self.given) > 1024 + 2 * len(self._cluster.pods):
             self.given = {uid: devices for uid, devices in self.given.items() if uid in self._cluster.pods}
 
     def take_back(self, pod: Pod, row: int) -> None:
         self.given.pop(pod.uid, None)
+        self._recount(row)
+
+    def _recount(self, row: int) -> None:
         self._holdings.pop(row, None)
+        self._unclassed.add(row)
 
 
 def _less(device: GivenDevice, used: Amounts) -> GivenDevice:
@@ -143,8 +196,11 @@ def _less(device: GivenDevice, used: Amounts) -> GivenDevice:
 def held_devices(pod: Pod) -> Given | None:
     """What a pod's annotation says that it holds; None if it says nothing that can be read."""
     text = pod.annotations.get(ALLOCATED)
-    if not text:
-        return None
+    return _read(text) if text else None
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> Given | None:
     try:
         return {kind: tuple(_device(one) for one in devices or ()) for kind, devices in json.loads(text).items()}
     except (ValueError, AttributeError, TypeError):
