@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from fairlead.api.port import Query
-from fairlead.model.kinds import VC_JOB
+from fairlead.model.kinds import EVENT_V1, VC_JOB
 from tests.kube.contenders import create, make_namespace
 from tests.kube.control_plane import ControlPlane
 from tests.kube.job_teams import CONTROLLERS, SCHEDULER, TEAMS, USERS, Team, at_work, furnished
@@ -69,7 +69,7 @@ async def _played(directory: Path, team: Team, story: Story, nodes: int) -> Coun
                 async with asyncio.timeout(PATIENCE):
                     await _all_run(api, story)
                 await asyncio.sleep(SETTLING)
-            return _writes(plane.audit_log)
+            return _writes(plane.audit_log) + await _events(api)
     finally:
         await asyncio.to_thread(plane.stop)
 
@@ -91,6 +91,17 @@ def _writes(audit_log: Path) -> Counter[str]:
             found[user] += 1
             inner = f"/{about['subresource']}" if about.get("subresource") else ""
             found[f"{user} {entry['verb']} {about.get('resource')}{inner}"] += 1
+    return found
+
+
+async def _events(api: KubeApi) -> Counter[str]:
+    """How many Events of each reason there are, and how often they were told."""
+    found: Counter[str] = Counter()
+    for event in (await api.list(EVENT_V1, Query(namespace="stories"))).items:
+        about = f"Event {event['regarding']['kind']} {event.get('reason')}"
+        found[about] += 1
+        series = event.get("series") or {}
+        found[f"{about}, told"] += series.get("count") or event.get("deprecatedCount") or 1
     return found
 
 

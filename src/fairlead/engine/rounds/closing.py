@@ -77,11 +77,11 @@ def _report_group(round: Round, job: Job) -> GroupReport:
     counted = (counts.of(TaskStatus.RUNNING), counts.of(TaskStatus.SUCCEEDED), counts.of(TaskStatus.FAILED))
     conditions = tuple(job.conditions.values())
     group = job.group
-    changed = (phase, counted) != (group.phase, group.counted) or _said(conditions) != _said(group.conditions)
+    changed = (phase, counted) != (group.phase, group.counted) or said_of(conditions) != said_of(group.conditions)
     return GroupReport(job, phase, counted, conditions, changed)
 
 
-def _said(conditions: tuple[GroupCondition, ...]) -> list[tuple[str, ...]]:
+def said_of(conditions: tuple[GroupCondition, ...]) -> list[tuple[str, ...]]:
     """Conditions without their times and round: two rounds that say the same are equal here."""
     return [(condition.type, condition.status, condition.reason, condition.message) for condition in conditions]
 

@@ -269,7 +269,13 @@ class RoundDriver:
         self.last = close_round(round)
         self._tally.closed(round)
         round.overlay.hide()
-        return self._writer.closing(round, self.last)
+        writes = self._writer.closing(round, self.last)
+        self._changed |= self._writer.told.holding
+        return writes
+
+    def failed(self, write: Write) -> None:
+        """A write of a round failed."""
+        self._writer.told.failed(write)
 
     def cycle_of(self, task: Task, cluster: Cluster, now: float, rng: Random) -> Cycle:
         """The cycle in which the filters of a task that is to be bound left their notes, for the plugins that prepare

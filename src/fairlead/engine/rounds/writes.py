@@ -6,6 +6,8 @@ from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.engine.cycle.outcome import status_patch
+from fairlead.engine.rounds.closing import said_of
+from fairlead.engine.rounds.written import WrittenStatuses
 from fairlead.framework.job import QUEUE_GATE
 from fairlead.model import kinds
 from fairlead.model.amounts import Amounts
@@ -31,34 +33,53 @@ class RoundWriter:
     def __init__(self, name: str, recorder: EventRecorder) -> None:
         self._name = name
         self._recorder = recorder
+        self.told = WrittenStatuses()
 
     # ---- the end of a round ----
 
     def closing(self, round: Round, closing: Closing) -> list[Write]:
         writes: list[Write] = []
+        self.told.holding = False
+        gathering: set[str] = set()
         for group in closing.groups:
-            writes += self._group(round, group)
+            if self.told.is_gathering(group, round.now):
+                gathering.add(group.job.uid)
+            else:
+                writes += self._group(round, group)
         for pod in closing.pods:
-            writes += self._pod(round, pod)
-        writes += _queues(round, closing)
+            if pod.task.job is None or pod.task.job.uid not in gathering:
+                writes += self._pod(round, pod)
+        writes += self._queues(round, closing)
         for (_, note), job in round.outcome.notes.items():
             writes += self._tell(round, job, kind="Normal", reason="Unschedulable", note=note)
+        self.told.keep((group.job.group.uid for group in closing.groups), len(closing.pods))
         return writes
 
     def _group(self, round: Round, report: GroupReport) -> list[Write]:
-        group = report.job.group
-        writes = [_status(kinds.VC_POD_GROUP, group.namespace, group.name, _group_status(report))]
-        if not report.changed:
-            writes.clear()
-        if report.phase in _WAITING_PHASES and report.job.tasks:
-            waiting = len(report.job.tasks) - report.job.counts.ready
-            note = f"{waiting}/{len(report.job.tasks)} tasks in gang unschedulable: {report.job.fit_error()}"
-            return writes + self._tell(round, report.job, kind="Warning", reason="Unschedulable", note=note)
-        if report.changed and report.job.tasks:
-            writes += self._tell(round, report.job, kind="Normal", reason="Scheduled", note="pod group is ready")
+        if self.told.is_counting(report, round.now):
+            return []
+        job, changed = report.job, report.changed and self._is_new_status(report)
+        group = job.group
+        writes = [_status(kinds.VC_POD_GROUP, group.namespace, group.name, _group_status(report))] if changed else []
+        waiting = len(job.tasks) - job.counts.ready
+        if report.phase in _WAITING_PHASES:
+            if not waiting:
+                return writes  # its pods are being bound: the original warns that none of them is unschedulable
+            note = f"{waiting}/{len(job.tasks)} tasks in gang unschedulable: {job.fit_error()}"
+            return writes + self._tell(round, job, kind="Warning", reason="Unschedulable", note=note)
+        if changed and job.tasks:
+            writes += self._tell(round, job, kind="Normal", reason="Scheduled", note="pod group is ready")
         return writes
 
+    def _is_new_status(self, report: GroupReport) -> bool:
+        group, said = report.job.group, (report.phase, report.counted, said_of(report.conditions))
+        return self.told.is_new(
+            kinds.VC_POD_GROUP, group.namespace, group.name, version=group.resource_version, said=said
+        )
+
     def _tell(self, round: Round, job: Job, *, kind: str, reason: str, note: str) -> list[Write]:
+        if not self.told.is_news(job.group.uid, kind, reason, note, round.now):
+            return []
         return self._recorder.record(
             job.group, now=round.now, controller=self._name, kind=kind, reason=reason, action=reason, note=note
         )
@@ -74,7 +95,10 @@ class RoundWriter:
             message=report.message,
             nominated=report.nominated or None,
         )
-        if patch is None:
+        said = (report.reason, report.message, report.nominated)
+        if patch is None or not self.told.is_new(
+            kinds.POD, patch.namespace, patch.name, version=pod_state.seen.resource_version, said=said
+        ):
             return []
         return [
             patch,
@@ -88,6 +112,17 @@ class RoundWriter:
                 note=report.message,
             ),
         ]
+
+    def _queues(self, round: Round, closing: Closing) -> Iterator[Write]:
+        for name, allocated in closing.allocated.items():
+            units, queue = allocated.to_units(), round.queues[name].queue
+            known = queue.allocated
+            if known is None or not Amounts.of(known).equal(allocated) or not allocated.equal(Amounts.of(known)):
+                listed = {resource: format_quantity(amount, resource) for resource, amount in units.items()}
+                gone = {resource: None for resource in known or () if resource not in units}
+                said = listed | gone
+                if self.told.is_new(kinds.VC_QUEUE, "", name, version=queue.resource_version, said=said):
+                    yield _status(kinds.VC_QUEUE, "", name, {"allocated": said})
 
     def raised(self, pods: Iterable[Pod], reason: str, now: float) -> list[Write]:
         """A job that raised is left alone for a while; its pods say why."""
@@ -169,16 +204,6 @@ def _condition(condition: GroupCondition) -> Doc:
         "reason": condition.reason,
     }
     return doc | {"message": condition.message} if condition.message else doc
-
-
-def _queues(round: Round, closing: Closing) -> Iterator[Write]:
-    for name, allocated in closing.allocated.items():
-        units = allocated.to_units()
-        known = round.queues[name].queue.allocated
-        if known is None or not Amounts.of(known).equal(allocated) or not allocated.equal(Amounts.of(known)):
-            listed = {resource: format_quantity(amount, resource) for resource, amount in units.items()}
-            gone = {resource: None for resource in known or () if resource not in units}
-            yield _status(kinds.VC_QUEUE, "", name, {"allocated": listed | gone})
 
 
 def _disruption(task: Task, reason: str, now: float) -> Write:
