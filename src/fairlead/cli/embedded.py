@@ -142,6 +142,8 @@ class EmbeddedCluster:
         assembly = self.options.assembly
         self._volcano = None if assembly is None else assembly.volcano
         self._scheduler = None if assembly is None else assembly.scheduler(self.store, cards=self._cards(assembly))
+        if self._scheduler is not None and (place := self._scheduler.ledger.place) is not None:
+            self._scheduler.ledger.restore(self.store.get(kinds.CONFIG_MAP, *place))
         first_queues = [] if self._volcano is None else [self._volcano.first_queues(self.store)]
         self._observation = SchedulerObservation(self._scheduler, Telemetry(built_in=frozenset(BUILT_IN)))
         self._runtime = standalone(

@@ -36,6 +36,15 @@ def _paths(context: click.Context, parameter: click.Parameter, value: str) -> tu
     return paths
 
 
+def _namespaced(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, str] | None:
+    if value is None:
+        return None
+    namespace, _, name = value.partition("/")
+    if not namespace or not name or "/" in name:
+        raise click.BadParameter(f"{value!r} is not NAMESPACE/NAME", context, parameter)
+    return namespace, name
+
+
 def _leader_flag(name: str, words: str) -> Callable[[Command], Command]:
     return click.option(f"--leader-elect-{name}", callback=_duration, metavar="DURATION", help=words)
 
@@ -122,6 +131,12 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @volcano_options
 @click.option("--volcano-controllers", is_flag=True,
               help="Make PodGroups for plain pods and keep Queues, where nobody else does.")  # fmt: skip
+@click.option(
+    "--evictions-in",
+    callback=_namespaced,
+    metavar="NAMESPACE/NAME",
+    help="Keep the last evictions in this ConfigMap, so that `fairlead evictions` knows them after a restart.",
+)
 @click.option("--replace-refused-pods", is_flag=True,
               help="Replace pods that a kubelet refused as OutOfcpu and the like: delete them, and make bare pods "
                    "again.")  # fmt: skip

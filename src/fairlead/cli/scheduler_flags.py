@@ -84,6 +84,7 @@ class SchedulerFlags:
     volcano: VolcanoSetup | None
     volcano_controllers: bool
     replace_refused_pods: bool
+    evictions_in: tuple[str, str] | None
     tracing_endpoint: str | None
     unschedulable_limit: float
     verbosity: int
@@ -95,7 +96,8 @@ class SchedulerFlags:
         return cls(
             config=_group(ConfigFlags, flags), cluster=_group(ClusterFlags, flags), leader=_group(LeaderFlags, leader),
             port=_group(PortFlags, flags), volcano=volcano, volcano_controllers=flags["volcano_controllers"],
-            replace_refused_pods=flags["replace_refused_pods"], tracing_endpoint=flags["tracing_endpoint"],
+            replace_refused_pods=flags["replace_refused_pods"], evictions_in=flags["evictions_in"],
+            tracing_endpoint=flags["tracing_endpoint"],
             unschedulable_limit=flags["unschedulable_limit"], verbosity=flags["verbosity"],
         )  # fmt: skip
 
