@@ -1,16 +1,23 @@
 """Questions leave the scheduler as it was: table, queues, nominations, generator and figures; also when cut off."""
 
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from fairlead.engine.rounds.driver import RoundDriver
 from fairlead.engine.scheduler import Scheduler
+from fairlead.engine.what_if.answers import answer
 from fairlead.engine.what_if.simulate import simulate
 from fairlead.engine.what_if.workload import Workload
-from fairlead.runtime.copies import CopyFailed, ProcessCopy
+from fairlead.framework.round import Job
+from fairlead.model import kinds
+from fairlead.runtime.copies import CopyFailed, ProcessCopy, branch
 from fairlead.sim.expansion import expand
 from fairlead.testing import Harness, deployment, node, pod, priority_class
-from fairlead.testing.asking import context_of
+from fairlead.testing.asking import answer_of, context_of
+from tests.unit.engine.explain import test_three_manners_lacks as short
 
 
 def busy_cluster(seed: int) -> Harness:
@@ -37,7 +44,21 @@ def looks(scheduler: Scheduler) -> tuple[object, ...]:
         scheduler._search.start,
         scheduler.explanations._placements,
         list(scheduler.evictions.victims),
+        list(scheduler.ledger.of()),
+        {kind: dict(cluster.object_index.of(kind)) for kind in READ},
+        {uid: (state.available(), dict(state.owners)) for uid, state in cluster.reservations.by_uid.items()},
+        [(job.uid, job.phase, job.counts.ready) for driver in scheduler.drivers for job in jobs_of(driver)],
     )
+
+
+READ = (
+    kinds.RESOURCE_CLAIM, kinds.RESOURCE_SLICE, kinds.VC_POD_GROUP, kinds.VC_QUEUE, kinds.KOORD_POD_GROUP,
+    kinds.KOORD_ELASTIC_QUOTA, kinds.KOORD_RESERVATION, kinds.KOORD_DEVICE,
+)  # fmt: skip
+
+
+def jobs_of(driver: RoundDriver) -> Iterable[Job]:
+    return () if driver.latest is None else driver.latest.jobs.values()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -56,3 +77,31 @@ def test_asking_changes_nothing(seed: int) -> None:
     assert looks(scheduler) == before
     cluster.run(30)
     assert cluster.runtime.controllers
+
+
+OTHERS: dict[str, tuple[Callable[[Path], Harness], list[object]]] = {
+    "claims": (short.kube_device, [pod("new").asks(cpu="1")]),
+    "volcano": (short.volcano_device, short.volcano_gang(2, short.VGPU)),
+    "reservations": (short.koord_reserved, short.koord_gang(2, {"cpu": "2"})),
+}
+
+
+@pytest.mark.parametrize("manner", OTHERS)
+def test_asking_changes_nothing_in_other_manners(manner: str, tmp_path: Path) -> None:
+    make, gang = OTHERS[manner]
+    cluster = make(tmp_path)
+    cluster.run(5)
+    scheduler = cluster._schedulers[0]
+    assert isinstance(scheduler, Scheduler)
+    before = looks(scheduler)
+    documents = [one if isinstance(one, dict) else one.doc() for one in gang]  # type: ignore[attr-defined]
+    for doc in documents:
+        doc["metadata"]["name"] = f"other-{doc['metadata']['name']}"
+    answer_of(cluster, {"kind": "SimulateQuestion"}, documents)
+    assert looks(scheduler) == before
+    objects = expand(documents, context_of(cluster.store, documents), now=cluster.now)
+    question = {"kind": "SimulateQuestion", "changes": True, "objects": objects, "now": cluster.now}
+    cut = ProcessCopy(lambda: answer(scheduler, question, branch), limit=0.05)
+    with pytest.raises(CopyFailed):
+        cut.result()
+    assert looks(scheduler) == before

@@ -1,22 +1,28 @@
 """What Koordinator's profile never does in a running scheduler, whatever comes and goes in whatever order.
 
-Pods with quotas, gangs and GPUs come beside reservations; binds are refused, pods are deleted, and the scheduler is
-replaced by a new one that sees only what the API has. At every moment no GPU is given twice, no node has more than it
-offers, no quota uses more than its maximum, and what a reservation holds and its owners use comes to what it promised.
+Pods with quotas, gangs, GPUs and CPUs of their own come beside reservations; binds are refused, pods are deleted or
+evicted for more important ones, single or in gangs, and the scheduler is replaced by a new one that sees only what the
+API has. At every moment no GPU and no CPU is given twice, no node has more than it offers, no quota uses more than its
+maximum, and what a reservation holds and its owners use comes to what it promised.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlead.controllers.koordinator.node_topologies import node_topology
 from fairlead.errors import Conflict
-from fairlead.model.flow import Happened
+from fairlead.model.flow import Doc, Happened
+from fairlead.model.koordinator.cpu_topology import parse_cpus
 from tests.support.documents import asking
 from tests.support.koordinator import (
     GPU,
+    SCHEDULING,
     KoordScenario,
     elastic_quota,
     given_gpus,
@@ -33,6 +39,9 @@ STEPS = st.lists(
         st.tuples(st.just("gpu"), st.sampled_from([25, 50, 100, 200]), st.just(0)),
         st.tuples(st.just("reservation"), st.integers(1, 3), st.integers(0, 1)),
         st.tuples(st.just("owner"), st.integers(1, 3), st.just(0)),
+        st.tuples(st.just("cpus"), st.integers(1, 2), st.sampled_from(["LSR", "LSE"])),
+        st.tuples(st.just("important"), st.integers(1, 4), st.sampled_from([0, 100])),
+        st.tuples(st.just("army"), st.integers(1, 2), st.just(0)),
         st.tuples(st.just("delete"), st.integers(0, 30), st.just(0)),
         st.tuples(st.just("refuse"), st.just(0), st.just(0)),
         st.tuples(st.just("restart"), st.just(0), st.just(0)),
@@ -46,14 +55,18 @@ class Life:
     def __init__(self) -> None:
         self.scenario = self._fresh()
         for name in ("n0", "n1"):
-            self.scenario.tell(*gpu_node(name, cpu=4))
+            found = gpu_node(name, cpu=4)
+            status = found[0]["status"]
+            topology = node_topology({**found[0], "status": {**status, "capacity": status["allocatable"]}})
+            assert topology is not None
+            self.scenario.tell(*found, topology)
         self.scenario.tell(elastic_quota("team", least={"cpu": "1"}, most={"cpu": "3"}))
         self.count = 0
 
     def _fresh(self) -> KoordScenario:
-        return KoordScenario()
+        return KoordScenario({"Coscheduling": {"enablePreemption": True}})
 
-    def do(self, what: str, number: int, more: int) -> None:
+    def do(self, what: str, number: int, more: Any) -> None:
         self.count += 1
         name, scenario = f"{what}{self.count}", self.scenario
         if what == "quota":
@@ -70,6 +83,16 @@ class Life:
             )
         elif what == "owner":
             scenario.tell(koord_pod(name, cpu=str(number), labels={"app": "web"}))
+        elif what == "cpus":
+            labels = {"koordinator.sh/qosClass": more}
+            scenario.tell(koord_pod(name, cpu=str(number), labels=labels, priority=9500))
+        elif what == "important":
+            wish = {GPU: str(more)} if more else {}
+            scenario.tell(koord_pod(name, containers=[asking({"cpu": str(number), **wish})], priority=10000))
+        elif what == "army":
+            scenario.tell(koord_group(name, least=number))
+            members = [koord_pod(f"{name}-{at}", gang=name, cpu="3", priority=20000) for at in range(number)]
+            scenario.tell(*members)
         elif what == "delete":
             pods = sorted(key for key in scenario.docs if key[0] == "pods")
             if pods:
@@ -90,6 +113,7 @@ class Life:
         scenario.cluster.check()
         pods = [doc for key, doc in scenario.docs.items() if key[0] == "pods" and doc["spec"].get("nodeName")]
         given: Counter[tuple[str, int]] = Counter()
+        bound: Counter[tuple[str, int]] = Counter()
         cpu: Counter[str] = Counter()
         team = 0
         for doc in pods:
@@ -97,9 +121,11 @@ class Life:
             cpu[doc["spec"]["nodeName"]] += cores
             if doc["metadata"]["name"].startswith("quota"):
                 team += cores
+            bound.update((doc["spec"]["nodeName"], number) for number in _given_cpus(doc))
             for minor, percent in given_gpus(doc).items():
                 given[doc["spec"]["nodeName"], minor] += percent
         assert all(amount <= 100 for amount in given.values()), given
+        assert all(times == 1 for times in bound.values()), bound
         assert all(cores <= 4 for cores in cpu.values()), cpu
         assert team <= 3
         table = scenario.cluster.table
@@ -112,9 +138,15 @@ class Life:
                 assert held == max(0, state.record.held["cpu"] - state.allocated.get("cpu", 0))
 
 
+def _given_cpus(doc: Doc) -> frozenset[int]:
+    """The CPUs that a pod was bound to."""
+    text = (doc["metadata"].get("annotations") or {}).get(SCHEDULING + "resource-status")
+    return parse_cpus(json.loads(text).get("cpuset") or "") if text else frozenset()
+
+
 @settings(max_examples=25, deadline=None)
 @given(steps=STEPS)
-def test_nothing_is_promised_twice_through_failures_and_restarts(steps: list[tuple[str, int, int]]) -> None:
+def test_nothing_is_promised_twice_through_failures_and_restarts(steps: list[tuple[str, int, Any]]) -> None:
     life = Life()
     for step in steps:
         life.do(*step)

@@ -55,7 +55,10 @@ def test_a_job_that_cannot_run_says_why_and_one_that_is_suspended_too(shell: She
     job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "big"}, "spec": spec}
     file.write_text(yaml.safe_dump(job))
     assert shell("run", "-f", str(file)).stdout == "job big created\n"
-    assert shell("wait", "big", "--for", "Pending", "--timeout", "30").exit_code == 0
+    assert shell("wait", "big", "--for", "Pending", "--timeout", "30s").exit_code == 0
+    wrong = shell("wait", "big", "--timeout", "soon")
+    assert wrong.exit_code == 2
+    assert "for example 90, 30s or 5m" in wrong.output
     late = shell("wait", "big", "--timeout", "1")
     assert (late.exit_code, late.stdout) == (1, "job big: Pending\n")
     assert "Waits:" in shell("view", "big").stdout

@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from fairlead.cli.roles.ways import reads_koordinator
 from fairlead.config.job_plugins import installed_job_plugins
 from fairlead.config.yaml_text import read_yaml
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS, housekeepers
@@ -24,7 +25,6 @@ from fairlead.controllers.koordinator.quota_profiles import QuotaProfiles
 from fairlead.controllers.nodes.kubelet import Kubelet, renewal_for
 from fairlead.controllers.unattended import Unattended
 from fairlead.model.attendance import Attendance
-from fairlead.model.kinds import KOORDINATOR
 from fairlead.model.quirks import FIXED, Quirks
 from fairlead.runtime.live import LiveRuntime
 from fairlead.runtime.ssh_keys import make_ssh_keys
@@ -56,7 +56,7 @@ def standalone(
     A scheduler with a plugin of Koordinator's also has reports of the nodes and somebody who moves pods for
     PodMigrationJobs; `descheduler` makes such jobs itself."""
     others: list[Reconciler[Any]] = [Kubelet(store, rng=Random()), Unattended(store, attendance or Attendance())]
-    if _use_koordinator(schedulers):
+    if any(map(reads_koordinator, schedulers)):
         moves = Descheduler(store, descheduler or DeschedulerSettings())
         others += [NodeAgents(store), QuotaProfiles(store), BuiltInQuotas(store), moves]
     keepers = housekeepers(
@@ -66,11 +66,6 @@ def standalone(
     return LiveRuntime(
         Embedded(store), [*keepers, *schedulers], clock=clock, on_step=on_step, on_write=on_write, on_turn=on_turn
     )
-
-
-def _use_koordinator(schedulers: Sequence[Controller]) -> bool:
-    """Whether a scheduler reads Koordinator's objects."""
-    return any(watch.kind in KOORDINATOR for scheduler in schedulers for watch in scheduler.watches)
 
 
 def simulation(

@@ -12,22 +12,22 @@ import random
 import signal
 import socket
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.retry import Throttle
 from fairlead.api.server.ops_server import OpsServer, Vitals
 from fairlead.cli.dumping import Told, compare, dump
-from fairlead.cli.leading import lead, may_write_of, stop_on_signals
+from fairlead.cli.leading import in_background, lead, may_write_of, stop_on_signals
 from fairlead.cli.logs import DECISIONS
 from fairlead.cli.observation import SchedulerObservation
 from fairlead.cli.reloading import follow_files, tell_of_file
-from fairlead.cli.roles.review import tell_what_is_lacking
-from fairlead.cli.roles.ways import Tasks
+from fairlead.cli.roles.review import review_rights
+from fairlead.cli.roles.ways import Tasks, reads_koordinator
 from fairlead.cli.scheduler_config import connection_of, with_leader_flags
 from fairlead.cli.scheduler_port import guard_of, tls_of
 from fairlead.config.job_plugins import installed_job_plugins
@@ -40,7 +40,7 @@ from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, housekeepers
 from fairlead.controllers.nodes.refused_pods import RefusedPods
 from fairlead.engine.explain.figures import figures_of
 from fairlead.engine.scheduler import Options, Scheduler
-from fairlead.errors import ApiError
+from fairlead.errors import ApiError, NotFound
 from fairlead.framework.partition import Sharding
 from fairlead.model import kinds
 from fairlead.model.quirks import Quirks
@@ -89,6 +89,7 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         world = Remote(api, on_error=reporter.watch_failed, on_heard=reporter.watch_heard, rules=rules)
         assembly = SchedulerAssembly(config, volcano=flags.volcano, options=_options(flags))
         scheduler = assembly.scheduler(world.view, cards=await _cards(assembly, api))
+        scheduler.ledger.restore(await _evictions(api, flags.evictions_in))
         telemetry = Telemetry(
             requests=lambda: _requests(connection, api), leading=lambda: _leading(elector, config),
             also=lambda: health.metrics(), tell=flags.verbosity >= DECISIONS, built_in=frozenset(BUILT_IN),
@@ -111,9 +112,9 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         stopping = stop_on_signals(runtime)
         dumping = partial(_ask_for_dump, runtime, scheduler, world.view)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, dumping)
-        _in_background(opened, follow_files(_looks(assembly, flags), partial(runtime.ask, scheduler)))
+        in_background(opened, follow_files(_looks(assembly, flags), partial(runtime.ask, scheduler)))
         if flags.volcano is not None:
-            _in_background(opened, _usage_collector(flags.volcano.options.usage, world.view, api).run())
+            in_background(opened, _usage_collector(flags.volcano.options.usage, world.view, api).run())
         waits = elector is not None and config.delay_cache_until_active
         server = OpsServer(
             vitals=_vitals(elector, runtime, stopping, health, standing_by=lambda: waits or world.view.listed),
@@ -125,7 +126,7 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
             always_allowed=flags.port.authorization_always_allow_paths,
         )  # fmt: skip
         await _serve(opened, flags.port, server)
-        _in_background(opened, _review_rights(flags, connection, config, assembly, scheduler))
+        in_background(opened, _review_rights(flags, connection, config, assembly, scheduler))
         await lead(elector, runtime, stopping, stands_by=not waits)
 
 
@@ -135,17 +136,14 @@ async def _review_rights(
     """Say which rights this process lacks."""
     volcano, election = flags.volcano, config.leader_election
     tasks = Tasks(
-        kube=volcano is None or not volcano.only, rounds=volcano is not None,
+        kube=volcano is None or not volcano.only, rounds=volcano is not None, koordinator=reads_koordinator(scheduler),
         shards=volcano is not None and volcano.options.partition.sharding is not Sharding.NONE,
         controllers=VOLCANO_CONTROLLERS if flags.volcano_controllers else (), elects=election.leader_elect,
         asks_who=flags.port.asks_who, replaces=flags.replace_refused_pods, cards=assembly.card_config_map is not None,
+        keeps_evictions=flags.evictions_in is not None,
     )  # fmt: skip
-    api = KubeApi(connection)  # not the scheduler's own, with which a process that stands by may not write
-    try:
-        needs = tasks.needs(scheduler.watches)
-        await tell_what_is_lacking(api, needs, (election.resource_namespace, election.resource_name))
-    finally:
-        await api.close()
+    lease = (election.resource_namespace, election.resource_name)
+    await review_rights(connection, tasks.needs(scheduler.watches), lease)
 
 
 def _tracer(endpoint: str | None, opened: AsyncExitStack) -> CycleTracer | None:
@@ -164,7 +162,21 @@ def _options(flags: SchedulerFlags) -> Options:
         instance=socket.gethostname(),
         seed=random.SystemRandom().randrange(2**32),
         unschedulable_limit=flags.unschedulable_limit,
+        evictions_in=flags.evictions_in,
     )
+
+
+async def _evictions(api: KubeApi, place: tuple[str, str] | None) -> Doc | None:
+    """What a process before this one wrote down of its evictions."""
+    if place is None:
+        return None
+    try:
+        return await api.get(kinds.CONFIG_MAP, *place)
+    except NotFound:
+        return None
+    except ApiError as error:
+        log.warning("evictions before this start are not known: ConfigMap %s/%s: %s", *place, error.message)
+        return None
 
 
 async def _cards(assembly: SchedulerAssembly, api: KubeApi) -> Doc | None:
@@ -197,13 +209,6 @@ def _load(assembly: SchedulerAssembly, flags: SchedulerFlags, file: Path, text: 
     if (now.leader_election, now.client_connection) != (config.leader_election, config.client_connection):
         log.warning("leaderElection and clientConnection take effect with the next start")
     return config
-
-
-def _in_background(opened: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:
-    """Run a task until the end of the process."""
-    task = asyncio.create_task(work)
-    opened.push_async_callback(asyncio.wait, [task])
-    opened.callback(task.cancel)
 
 
 def _usage_collector(board: UsageBoard, view: Mirror, api: KubeApi) -> UsageCollector:

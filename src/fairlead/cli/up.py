@@ -193,8 +193,11 @@ def _assembly(flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> Schedul
     if flags["scheduler"] == "none":
         return None
     from fairlead.config.schedulers import SchedulerAssembly
+    from fairlead.engine.explain.eviction_ledger import CONFIG_MAP
+    from fairlead.engine.scheduler import Options
 
-    return SchedulerAssembly(_config(flags), volcano=volcano, gates=flags["gates"])
+    options = Options(evictions_in=CONFIG_MAP)
+    return SchedulerAssembly(_config(flags), volcano=volcano, gates=flags["gates"], options=options)
 
 
 def _config(flags: Mapping[str, Any]) -> KubeConfig | None:

@@ -18,6 +18,7 @@ from fairlead.model.events import (
     ActionType,
     ClusterEvent,
 )
+from fairlead.model.koordinator.gangs import gang_id
 from fairlead.model.node import Node, node_changes
 from fairlead.model.pod import Pod, pod_events
 from fairlead.state.cluster import PodPlace
@@ -159,9 +160,14 @@ class Intake:
             self._promise_given_up(pod, now)
 
     def _promise_given_up(self, pod: Pod, now: float) -> None:
-        """A nominated pod gave up its node: wake the pods that had to leave room for it, those of no higher
-        priority."""
-        self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now, only=lambda other: other.priority <= pod.priority)
+        """A nominated pod gave up its node: wake the pods that had to leave room for it, those of no higher priority.
+        Members of its own gang did not: the attempt that failed for all of them would be repeated at once."""
+        gang = gang_id(pod)
+
+        def waited(other: Pod) -> bool:
+            return other.priority <= pod.priority and not (gang and gang_id(other) == gang)
+
+        self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now, only=waited)
 
     # ---- nodes and the rest ----
 

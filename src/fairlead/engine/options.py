@@ -18,5 +18,7 @@ class Options:
     unschedulable_limit: float = 300.0
     unanswered_binds: int = 1000
     """Pods are not placed while so many binds have no answer."""
+    evictions_in: tuple[str, str] | None = None
+    """Namespace and name of the ConfigMap in which evictions are written down; None for none."""
     first_of_equals: bool = False
     """Of equally good nodes the first of the table is taken, instead of any: packing policies leave less idle so."""

@@ -111,7 +111,7 @@ class Scheduler:
         self.gangs.reconfigure(self.profiles, self.evaluators)
         self.turns = Turns(profiles, self.cluster, self.backlog, self.bindings, self.binding_driver.look_after)
         self.upkeep = Upkeep(profiles, self.cluster)
-        self.ledger = EvictionLedger()
+        self.ledger = EvictionLedger(self.options.evictions_in)
         self.interrupted_by: Sized = ()
         """While this holds something, a step makes one more attempt at most. A runtime puts its questions here."""
         self._now = 0.0
@@ -146,7 +146,7 @@ class Scheduler:
         if self.cluster.to_write:
             self.output.writes += self.cluster.to_write
             self.cluster.to_write = []
-        self.ledger.note(self.output.writes, self.cluster, now)
+        self.output.writes += self.ledger.note(self.output.writes, self.cluster, now)
         return self.output.writes
 
     def _look_after_gangs(self) -> None:
@@ -336,9 +336,18 @@ class Scheduler:
 
     def _hear(self, replies: Sequence[Reply]) -> None:
         self.binding_driver.hear(replies)
+        self.ledger.hear(replies)
         self.output.writes += self.evictions.hear(replies, self._now)
         self.binding_driver.look_after(self.bindings.ended())  # victims that had a place and no bind yet
-        if self.drivers and any(_is_worth_another_look(reply) for reply in replies):
+        if self.drivers:
+            self._hear_of_rounds(replies)
+
+    def _hear_of_rounds(self, replies: Sequence[Reply]) -> None:
+        for reply in replies:
+            if reply.error is not None:
+                for driver in self.drivers:
+                    driver.failed(reply.write)
+        if any(_is_worth_another_look(reply) for reply in replies):
             self._notice_rounds()
 
     def _notice_rounds(self) -> None:

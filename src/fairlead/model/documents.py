@@ -72,6 +72,12 @@ def object_key(document: object) -> str:
     return f"{namespace}/{name}" if namespace else str(name)
 
 
+def is_older(version: str, known: str) -> bool:
+    """Whether a resourceVersion comes before another. Versions of one kind are numbers that grow; where they are not
+    numbers, nobody can tell."""
+    return version.isdecimal() and known.isdecimal() and int(version) < int(known)
+
+
 def moment(document: Mapping[str, Any], field: str) -> float | None:
     """The time in a field, None if there is none."""
     text = document.get(field)

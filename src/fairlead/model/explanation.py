@@ -15,6 +15,7 @@ from fairlead.model.times import micro_timestamp
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
+    from fairlead.model.lack import Lack
 
 SCHEMA = "fairlead.io/v1"
 
@@ -105,6 +106,8 @@ class Explanation:
     considered: tuple[ProtectedPod, ...] = ()
     """Pods that might have had to go for it, those that did among them."""
     shortages: tuple[Shortage, ...] = ()
+    lacks: tuple[Lack, ...] = ()
+    """What is short, by name and with amounts."""
     sequence: int | None = None
     """Of a placement, the how manieth of the scheduler it is; of a refusal, how many placements came before it."""
     extenders: tuple[Doc, ...] = ()
@@ -150,6 +153,8 @@ class Explanation:
             doc["considered"] = [pod.to_document() for pod in self.considered]
         if self.shortages:
             doc["shortages"] = [shortage.to_document() for shortage in self.shortages]
+        if self.lacks:
+            doc["lacks"] = [lack.to_document() for lack in self.lacks]
         return doc
 
 

@@ -16,6 +16,7 @@ from fairlead.model.times import micro_timestamp
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
+    from fairlead.model.lack import Lack
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class GangExplanation:
     """What members were told, with how many were told so."""
     considered: tuple[ProtectedPod, ...] = ()
     shortages: tuple[Shortage, ...] = ()
+    lacks: tuple[Lack, ...] = ()
+    """What is short for as many members as are still needed, by name and with amounts."""
     ended: tuple[int, int] = (0, 0)
     """Members that succeeded and that failed."""
     owner: str = ""
@@ -125,6 +128,8 @@ class GangExplanation:
             doc["considered"] = [spared.to_document() for spared in self.considered]
         if self.shortages:
             doc["shortages"] = [shortage.to_document() for shortage in self.shortages]
+        if self.lacks:
+            doc["lacks"] = [lack.to_document() for lack in self.lacks]
         return doc
 
 

@@ -42,7 +42,7 @@ _OWNER_LABELS = (
 )
 """Labels by which controllers mark what belongs together: the name, a part of it, and what to call it."""
 _GROUP_SIZE_ANNOTATION = "leaderworkerset.sigs.k8s.io/size"
-_VOLCANO_GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
+VOLCANO_GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 COSCHEDULING_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _NANOS_PER_MILLI = 10**6
@@ -206,7 +206,7 @@ def _group_ref(
 ) -> GroupRef | None:
     if group:
         return group_ref(NATIVE_GROUP_API, namespace, group)
-    if name := annotations.get(_VOLCANO_GROUP_ANNOTATION):
+    if name := annotations.get(VOLCANO_GROUP_ANNOTATION):
         return group_ref(VOLCANO_GROUP_API, namespace, name)
     if name := labels.get(COSCHEDULING_GROUP_LABEL):
         return group_ref(COSCHEDULING_GROUP_API, namespace, name)

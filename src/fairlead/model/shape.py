@@ -86,6 +86,12 @@ class PodShape:
     def has_required_affinity(self) -> bool:
         return self.required_node_affinity is not None
 
+    def selects(self, labels: Mapping[str, str], name: str) -> bool:
+        """Whether the node selector and the required node affinity accept a node with these labels and this name."""
+        if any(labels.get(key) != value for key, value in self.node_selector or ()):
+            return False
+        return self.required_node_affinity is None or self.required_node_affinity.matches(labels, name)
+
     @property
     def scalars(self) -> list[str]:
         """The scalar resources that are named."""

@@ -105,8 +105,4 @@ def rows_for(pod: Pod, nodes: Nodes) -> NDArray[np.bool_]:
 
 def accepts(pod: Pod, node: Node) -> bool:
     """The same for one node."""
-    shape = pod.shape
-    if any(node.labels.get(key) != value for key, value in shape.node_selector or ()):
-        return False
-    required = shape.required_node_affinity
-    return required is None or required.matches(node.labels, node.name)
+    return pod.shape.selects(node.labels, node.name)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.api.store.store import Store
 from fairlead.controllers.housekeeping import housekeepers
-from fairlead.errors import ApiError, ConfigError
+from fairlead.errors import ApiError, ConfigError, Forbidden, Invalid
 from fairlead.model import kinds
 from fairlead.model.flow import Verb, Write
 from fairlead.model.times import timestamp
@@ -39,7 +39,9 @@ _CONTROLLERS = (
 _MADE: tuple[Kind, ...] = (
     kinds.NODE, kinds.JOB, kinds.PERSISTENT_VOLUME, kinds.PERSISTENT_VOLUME_CLAIM, kinds.RESOURCE_CLAIM,
     kinds.POD_DISRUPTION_BUDGET, kinds.SERVICE, kinds.POD_GROUP_BETA, kinds.POD_GROUP, kinds.X_POD_GROUP,
-    kinds.VC_HYPER_NODE, kinds.VC_QUEUE, kinds.VC_POD_GROUP,
+    kinds.VC_HYPER_NODE, kinds.VC_QUEUE, kinds.VC_POD_GROUP, kinds.DEVICE_CLASS, kinds.RESOURCE_SLICE,
+    kinds.KOORD_POD_GROUP, kinds.KOORD_ELASTIC_QUOTA, kinds.KOORD_RESERVATION, kinds.KOORD_DEVICE,
+    kinds.KOORD_NETWORK_TOPOLOGY,
 )  # fmt: skip
 """Of what is made, all that scheduling reads, besides the pods."""
 _ROUNDS = 10_000
@@ -64,10 +66,14 @@ def expand(
             store.restore(kind, doc)
     before = {(kind, _key(doc)) for kind in _MADE for doc in store.list(kind)}
     owners = [_create(store, doc, now) for doc in documents]
+    refusals: list[str] = []
     runtime = VirtualRuntime(
-        store, housekeepers(store, names=_CONTROLLERS, volcano_names=volcano_names, announce=False), clock=clock
-    )
+        store, housekeepers(store, names=_CONTROLLERS, volcano_names=volcano_names, announce=False), clock=clock,
+        perform=lambda _, write: _as_controller(store, write, refusals),
+    )  # fmt: skip
     order = _let_run(store, runtime)
+    if refusals:
+        raise ConfigError(refusals[0])
     made = [doc for kind in _MADE for doc in store.list(kind) if (kind, _key(doc)) not in before]
     pods = [store.read(kinds.POD, *key) for key in order]
     return [*(one for one in owners if one is not None), *map(_fresh, made), *map(_fresh, pods)]
@@ -107,6 +113,18 @@ def _perform(store: Store, doc: Doc) -> None:
         raise ConfigError(f"{title} would be refused: {error.message}") from error
 
 
+def _as_controller(store: Store, write: Write, refusals: list[str]) -> Doc:
+    """Perform a controller's write. A pod that admission refuses would be missing later, so it is noted."""
+    try:
+        return store.perform(write)
+    except (Forbidden, Invalid) as error:
+        if write.kind is kinds.POD and write.verb is Verb.CREATE:
+            owners = write.body["metadata"].get("ownerReferences") or ()
+            owner = next((f"{one['kind']} {one['name']}" for one in owners if one.get("controller")), "controller")
+            refusals.append(f"pods of {owner} would be refused: {error.message}")
+        raise
+
+
 def _let_run(store: Store, runtime: VirtualRuntime) -> list[tuple[str, str]]:
     """Let controllers make pods until none is added; returns the names of the pods in the order of their making."""
     order: dict[tuple[str, str], None] = {}
@@ -140,6 +158,9 @@ def _key(doc: Doc) -> tuple[str, str]:
 
 def _fresh(doc: Doc) -> Doc:
     """The object as its controllers would make it: nothing has happened to it yet."""
-    if doc["kind"] == "Pod" or (doc["kind"] == "PodGroup" and doc["apiVersion"] == kinds.VC_POD_GROUP.api_version):
+    if doc["kind"] == "Pod":
+        claims = (doc.get("status") or {}).get("resourceClaimStatuses")
+        return {**doc, "status": {"phase": "Pending", **({"resourceClaimStatuses": claims} if claims else {})}}
+    if doc["kind"] == "PodGroup" and doc["apiVersion"] == kinds.VC_POD_GROUP.api_version:
         return {**doc, "status": {"phase": "Pending"}}
     return doc

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class PoolView:
     """One pool as one node sees it. `elsewhere` are slices of the pool that do not reach the node, if they had to be
     looked at. `hidden` are devices whose own node selection leaves the node out. `layout` is all that a search reads
-    of it besides what is in use: pools of different nodes that are alike have an equal one."""
+    of it besides what is in use: pools of different nodes that are alike have an equal one. `positions` counts the
+    devices of `slices`, by their names."""
 
     id: PoolId
     slices: tuple[ResourceSlice, ...]
@@ -33,6 +34,7 @@ class PoolView:
     invalid: bool
     hidden: frozenset[str]
     layout: Hashable
+    positions: Mapping[str, int]
 
     @property
     def usable(self) -> bool:
@@ -122,7 +124,8 @@ def _pool(
         "" if local else pool, pool.driver, tuple(one.twin for one in mine), incomplete, invalid, hidden,
         None if local else tuple(one.name for one in mine),
     )  # fmt: skip
-    return PoolView(pool, tuple(mine), elsewhere, counter_sets, incomplete, invalid, hidden, layout)
+    positions = {device.id.name: at for at, device in enumerate(device for one in mine for device in one.devices)}
+    return PoolView(pool, tuple(mine), elsewhere, counter_sets, incomplete, invalid, hidden, layout, positions)
 
 
 def _is_invalid(

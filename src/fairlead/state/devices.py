@@ -10,7 +10,6 @@ Invariant: a device that is not shared is in use if and only if an allocation wi
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from itertools import count
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ import numpy as np
 from fairlead.model import kinds
 from fairlead.model.device_claims import extended_claim_of
 from fairlead.model.devices import IMPLICIT_PREFIX, DeviceClass, DeviceId, PoolId, ResourceSlice
+from fairlead.model.documents import is_older
 from fairlead.state.device_views import EMPTY_VIEW, NodeView, PoolView, devices_for, view_of
 from fairlead.state.touchlog import TouchLog
 from fairlead.state.volumes import Assumed
@@ -159,7 +159,8 @@ class DeviceIndex:
         """The API agreed to this claim, which was held under a key. Unless the watch shows it, or what became of
         it, it counts as agreed from now on."""
         seen = self.claims.seen(claim.key)
-        if seen is not None and not _is_as_new(seen.resource_version, claim.resource_version):
+        shown = claim.resource_version if seen is None else seen.resource_version
+        if shown != claim.resource_version and not is_older(claim.resource_version, shown):
             self.claims.assume(claim.key, claim)
             if held != claim.key:
                 self._claim_changed(claim.key)
@@ -297,9 +298,8 @@ class DeviceIndex:
         return found
 
     def _state(self, pool: PoolView) -> Hashable:
-        uses = self._uses
-        whole = uses.whole
-        taken = tuple([device.id in whole for one in pool.slices for device in one.devices])
+        uses, positions = self._uses, pool.positions
+        taken = frozenset([positions[name] for name in uses.by_pool.get(pool.id, ()) if name in positions])
         shares: Hashable = None
         if uses.shares or uses.consumed:
             shares = tuple([
@@ -363,11 +363,6 @@ class _Slices:
         yield from self._by_node.get("", {}).values()
 
 
-def _is_as_new(version: str, other: str) -> bool:
-    """Whether a version of an object is the other or comes after it."""
-    return version == other if not (version.isdigit() and other.isdigit()) else int(version) >= int(other)
-
-
 def _node_of(one: ResourceSlice) -> str:
     """The only node that a slice can matter to; empty if there may be several."""
     return "" if one.counter_sets or one.per_device else one.where.node_name
@@ -378,8 +373,10 @@ class _Uses:
 
     def __init__(self) -> None:
         self.held: dict[str, Allocation] = {}
-        self.whole: Counter[DeviceId] = Counter()
-        self.shares: Counter[DeviceId] = Counter()
+        self.whole: dict[DeviceId, int] = {}
+        self.by_pool: dict[PoolId, set[str]] = {}
+        """The names of those of `whole`."""
+        self.shares: dict[DeviceId, int] = {}
         self.consumed: dict[DeviceId, dict[str, int]] = {}
 
     def replace(self, key: str, new: Allocation | None) -> Collection[PoolId]:
@@ -393,22 +390,30 @@ class _Uses:
             for result in allocation.results if allocation is not None else ():
                 if result.admin:
                     continue  # across pods admin access takes nothing away
-                touched.add(PoolId(result.id.driver, result.id.pool))
+                device = result.id
+                pool = PoolId(device.driver, device.pool)
+                touched.add(pool)
                 if result.share:
-                    self._count(self.shares, result.id, sign)
-                    self._consume(result.id, result.consumed, sign)
+                    self._count(self.shares, device, sign)
+                    self._consume(device, result.consumed, sign)
+                elif self._count(self.whole, device, sign):
+                    self.by_pool.setdefault(pool, set()).add(device.name)
                 else:
-                    self._count(self.whole, result.id, sign)
+                    self.by_pool[pool].discard(device.name)
         if new is None:
             self.held.pop(key, None)
         else:
             self.held[key] = new
         return touched
 
-    def _count(self, counts: Counter[DeviceId], device: DeviceId, sign: int) -> None:
-        counts[device] += sign
-        if not counts[device]:
+    def _count(self, counts: dict[DeviceId, int], device: DeviceId, sign: int) -> int:
+        """Count a device once more or less; returns how often it is counted now."""
+        now = counts.get(device, 0) + sign
+        if now:
+            counts[device] = now
+        else:
             del counts[device]
+        return now
 
     def _consume(self, device: DeviceId, amounts: Mapping[str, int], sign: int) -> None:
         sums = self.consumed.setdefault(device, {})

@@ -49,6 +49,7 @@ class PodLog:
 
     @property
     def mark(self) -> int:
+        """How far the log is. Whoever asks will want what comes after it, so it is kept from now on."""
         self.is_read = True
         return self._base + len(self._uids)
 

@@ -18,7 +18,7 @@ from fairlead.model.quantity import nanos_to_units
 from fairlead.model.requests import DEFAULT_CONTAINER_REQUEST
 
 if TYPE_CHECKING:
-    from fairlead.model.koordinator.reservations import KoordReservation
+    from fairlead.model.koordinator.reservations import KoordReservation, OwnerMatcher
     from fairlead.model.pod import Pod
     from fairlead.model.shape import PodShape
     from fairlead.state.cluster import Cluster, Removal
@@ -34,6 +34,8 @@ class ReservationState:
 
     record: KoordReservation
     whole: PodShape
+    number: int
+    """Its place in the order in which reservations came."""
     owners: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @property
@@ -58,6 +60,11 @@ class Reservations:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.by_uid: dict[str, ReservationState] = {}
+        self._by_owners: dict[tuple[OwnerMatcher, ...], dict[str, ReservationState]] = {}
+        """Reservations by those that may use them, because few pods may use many."""
+        self._count = 0
+        self._used: dict[str, ReservationState] = {}
+        """Reservations that somebody uses."""
         self.dirty: set[str] = set()
         """Reservations that came, changed or went, or whose owners did; whoever keeps their status empties it."""
         self._uses: dict[str, str] = {}
@@ -74,16 +81,30 @@ class Reservations:
         self.dirty.add(record.uid)
         state = self.by_uid.get(record.uid)
         if state is None:
-            self.by_uid[record.uid] = ReservationState(record, whole)
+            self._count += 1
+            self.by_uid[record.uid] = state = ReservationState(record, whole, self._count)
+            self._by_owners.setdefault(record.owners, {})[record.uid] = state
             for uid, reservation in self._uses.items():
                 if reservation == record.uid:
                     self._charge(uid, self._cluster.pods.get(uid))
         else:
+            if state.record.owners is not record.owners:
+                self._ungroup(state)
+                self._by_owners.setdefault(record.owners, {})[record.uid] = state
             state.record, state.whole = record, whole
 
     def drop(self, uid: str) -> None:
-        self.by_uid.pop(uid, None)
+        state = self.by_uid.pop(uid, None)
+        if state is not None:
+            self._ungroup(state)
+            self._used.pop(uid, None)
         self.dirty.add(uid)
+
+    def _ungroup(self, state: ReservationState) -> None:
+        group = self._by_owners[state.record.owners]
+        del group[state.record.uid]
+        if not group:
+            del self._by_owners[state.record.owners]
 
     def on_row(self, row: int) -> Iterator[ReservationState]:
         """The reservations that hold room on a row."""
@@ -93,8 +114,22 @@ class Reservations:
 
     def matchable(self) -> Iterator[tuple[ReservationState, PodState]]:
         """Reservations that pods may use, with their reserve pods, which have a row."""
-        for uid, state in self.by_uid.items():
-            pod_state = self._cluster.pods.get(uid)
+        return self._matchable(self.by_uid.values())
+
+    def matchable_by(self, pod: Pod) -> Iterator[tuple[ReservationState, PodState]]:
+        """Those of them that have a pod among their owners, in the order in which they came."""
+        groups = [group for owners, group in self._by_owners.items() if any(owner.matches(pod) for owner in owners)]
+        if len(groups) == 1:
+            return self._matchable(groups[0].values())
+        return self._matchable(sorted((state for group in groups for state in group.values()), key=_came))
+
+    def matchable_in_use(self) -> Iterator[tuple[ReservationState, PodState]]:
+        """Those of them that somebody uses."""
+        return self._matchable(self._used.values())
+
+    def _matchable(self, states: Iterable[ReservationState]) -> Iterator[tuple[ReservationState, PodState]]:
+        for state in states:
+            pod_state = self._cluster.pods.get(state.record.uid)
             if pod_state is not None and pod_state.row >= 0 and self._takes_part(state):
                 yield state, pod_state
 
@@ -159,12 +194,17 @@ class Reservations:
         if used:
             self._uses[uid] = used
         if before and before != used and before in self.by_uid:
-            self.by_uid[before].owners.pop(uid, None)
+            self._discharge(self.by_uid[before], uid)
             self.dirty.add(before)
             self.reshape(before)
         if used:
             self.dirty.add(used)
             self._charge(uid, pod_state)
+
+    def _discharge(self, state: ReservationState, uid: str) -> None:
+        state.owners.pop(uid, None)
+        if not state.owners:
+            self._used.pop(state.record.uid, None)
 
     def _charge(self, uid: str, pod_state: PodState | None) -> None:
         state = self.by_uid.get(self._uses.get(uid, ""))
@@ -174,6 +214,7 @@ class Reservations:
         amounts = {name: nanos_to_units(name, exact[name]) for name in state.record.names if name in exact}
         if state.owners.get(uid) != amounts:
             state.owners[uid] = amounts
+            self._used[state.record.uid] = state
             self.reshape(state.record.uid)
 
     def reshape(self, uid: str) -> None:
@@ -204,6 +245,10 @@ class Reservations:
 
     def _left(self, amount: int, used: int) -> int:
         return max(0, amount - used) if self._counts_excess else amount - used
+
+
+def _came(state: ReservationState) -> int:
+    return state.number
 
 
 def _same(one: PodShape, other: PodShape) -> bool:

@@ -92,10 +92,15 @@ def _asking(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+_changes_option = click.option(
+    "--changes", is_flag=True, help="Also say which least changes would let it run; each is tried."
+)
+
+
 @explain_group.command("pod")
 @_asking
 @click.option("--nodes", "limit", type=int, default=5, show_default=True, help="How many nodes to name per reason.")
-@click.option("--changes", is_flag=True, help="Also say which least changes would let it run; each is tried.")
+@_changes_option
 def pod_command(
     name: str,
     namespace: str,
@@ -124,6 +129,7 @@ def pod_command(
 
 @explain_group.command("podgroup")
 @_asking
+@_changes_option
 def podgroup_command(
     name: str,
     namespace: str,
@@ -132,6 +138,7 @@ def podgroup_command(
     context: str | None,
     server: str | None,
     token_file: Path | None,
+    changes: bool = False,
     called: str = "podgroup",
 ) -> None:
     """Explain how much of the group NAME has places, and what the rest lacks.
@@ -140,12 +147,43 @@ def podgroup_command(
     Exit code 0: enough members are placed. 3: it waits. 1: nobody knows it, or no scheduler answers.
     """
     connections, own_namespace = _connections(kubeconfig, context, server, token_file)
-    document = asyncio.run(ask(connections, namespace or own_namespace, name, plural="podgroups", called=called))
+    where = namespace or own_namespace
+    document = asyncio.run(ask(connections, where, name, plural="podgroups", called=called))
+    _add_quota_lacks(document, where, name, (kubeconfig, context))
+    if changes and document["verdict"] not in PLACED:
+        from fairlead.cli.what_if.waiting import changes_for_group
+
+        document["changes"] = changes_for_group((kubeconfig, context, server, token_file), document["podGroup"])
     _answer(document, output, lambda console: _show_group(console, document))
+
+
+def _add_quota_lacks(
+    document: dict[str, Any], namespace: str, name: str, cluster: tuple[Path | None, str | None]
+) -> None:
+    """If members are missing, say which ResourceQuota keeps them from being made. Not every scheduler's cluster can be
+    asked, and then nothing is said of it."""
+    from fairlead.cli.explain.quota_lacks import missing_member, quota_lacks
+
+    members = document["members"]
+    missing = (members["needed"] or 0) - members["known"]
+    if missing <= 0:
+        return
+
+    async def lacking(api: KubeApi, _: str) -> list[dict[str, Any]]:
+        member = await missing_member(api, namespace, name)
+        return [] if member is None else await quota_lacks(api, namespace, member, missing)
+
+    try:
+        lacks = ask_cluster(lacking, *cluster)
+    except FairleadError:
+        return
+    if lacks:
+        document["lacks"] = [*document.get("lacks", ()), *lacks]
 
 
 @explain_group.command("job")
 @_asking
+@_changes_option
 @click.pass_context
 def job_command(command: click.Context, /, **options: Any) -> None:
     """Explain the group of the job NAME, Volcano's or a plain one, as `explain podgroup` does.
@@ -159,6 +197,8 @@ def job_command(command: click.Context, /, **options: Any) -> None:
         command.invoke(podgroup_command, called="job", **options)
     except FairleadError as unknown:
         try:
+            if options.pop("changes"):
+                click.echo("--changes looks at groups and at pods: `fairlead explain pod NAME --changes`", err=True)
             _explain_workload("job", **options)
         except FairleadError:
             raise unknown from None
@@ -235,10 +275,12 @@ def _show_pod(console: Console, document: dict[str, Any], limit: int) -> None:
 def _show_group(console: Console, document: dict[str, Any]) -> None:
     from fairlead.cli.explain.gang_text import show
     from fairlead.cli.explain.queue_text import show_checks
+    from fairlead.cli.what_if.text import show_changes
 
     show(console, document)
     if "checks" in document:
         show_checks(console, document)
+    show_changes(console, document)
 
 
 def _connections(

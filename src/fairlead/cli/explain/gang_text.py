@@ -25,7 +25,7 @@ def show(console: Console, document: Document) -> None:
         console.print(escape(document["message"]))
     if document.get("where"):
         console.print(_where(document["where"], verdict))
-    for line in shortage_lines(document):
+    for line in (*shortage_lines(document), *lack_lines(document)):
         console.print(line, soft_wrap=True)
     for table in (_blockers(document), _topology(document), considered_table(document)):
         if table is not None:
@@ -79,6 +79,20 @@ def shortage_lines(document: Document) -> list[str]:
         )
         for one in document.get("shortages", ())
     ]
+
+
+def lack_lines(document: Document) -> list[str]:
+    """What is short, by name: how much is asked for, free and missing, and who holds it."""
+    lines = []
+    for one in document.get("lacks", ()):
+        named = f"{one['of']} {one['name']}".strip()
+        amounts = f"asks {one['asks']} {one['resource']}, {one['free']} free, {one['missing']} missing"
+        lines.append(escape(f"short of {named}: {amounts}"))
+        lines += [
+            escape(f"  held by {held['who']}: {held['amount']} ({held['why']})")
+            for held in one.get("heldBy", ())[:_NAMED]
+        ]
+    return lines
 
 
 def _table(title: str, headings: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Table | None:

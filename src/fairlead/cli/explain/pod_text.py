@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from fairlead.cli.explain.device_text import device_lines
-from fairlead.cli.explain.gang_text import considered_table, shortage_lines
+from fairlead.cli.explain.gang_text import considered_table, lack_lines, shortage_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +26,7 @@ def show(console: Console, document: Document, *, limit: int = 5) -> None:
     console.print(headline(document))
     if document.get("message"):
         console.print(escape(document["message"]))
-    for line in shortage_lines(document):
+    for line in (*shortage_lines(document), *lack_lines(document)):
         console.print(line, soft_wrap=True)
     if document.get("blockers"):
         console.print(blockers_table(document["blockers"], limit=limit))

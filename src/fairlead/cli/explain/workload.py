@@ -10,6 +10,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.port import Query
+from fairlead.cli.explain.gang_text import lack_lines
+from fairlead.cli.explain.quota_lacks import quota_lacks
 from fairlead.errors import FairleadError, NotFound
 from fairlead.model import kinds
 
@@ -31,6 +33,7 @@ WORKLOADS: Mapping[str, Kind] = {
 }
 NO_SCHEDULER = "NoScheduler"
 """The reason of the Event by which a cluster of ours says that nobody serves a pod's schedulerName."""
+_NOT_CREATED = "not created; `kubectl describe` of the owner says why"
 _NAMED = 5
 """Pods that are named for each reason."""
 
@@ -48,7 +51,12 @@ async def workload_explanation(api: KubeApi, word: str, namespace: str, name: st
         owners |= {one["metadata"]["uid"] for one in sets if _owner_uids(one) & owners}
     pods = [one for one in (await api.list(kinds.POD, Query(namespace=namespace))).items if _owner_uids(one) & owners]
     facts = {"workload": kind.kind, "namespace": namespace, "name": name}
-    return _summed_up(pods, facts, await _unserved(api, pods), wanted=_wanted(owner))
+    explained = _summed_up(pods, facts, await _unserved(api, pods), wanted=_wanted(owner))
+    missing = sum(len(one["pods"]) for one in explained["waiting"] if one["message"] == _NOT_CREATED)
+    template = owner["spec"].get("template")
+    if missing and template and (lacks := await quota_lacks(api, namespace, template, missing)):
+        explained["lacks"] = lacks
+    return explained
 
 
 async def waiting_explanation(api: KubeApi, namespace: str) -> dict[str, Any]:
@@ -77,7 +85,7 @@ def _summed_up(
             by_reason[reason].append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
     missing = max(0, (wanted or 0) - len(pods))
     if missing:
-        by_reason["not created; `kubectl describe` of the owner says why"] = [""] * missing
+        by_reason[_NOT_CREATED] = [""] * missing
     waits = [{"message": message, "pods": names} for message, names in by_reason.items()]
     waits.sort(key=lambda one: -len(one["pods"]))
     return {"kind": "WorkloadExplanation", **facts, "verdict": "Waits" if waits else "Scheduled", "placed": placed,
@@ -101,9 +109,16 @@ def _untried(pod: Doc) -> str:
 
 def _wanted(owner: Doc) -> int | None:
     spec = owner.get("spec") or {}
-    if owner.get("kind") == "Job":
+    if owner.get("kind") != "Job":
+        return spec.get("replicas")
+    status = owner.get("status") or {}
+    over = any(
+        one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in status.get("conditions") or ()
+    )
+    if over or spec.get("suspend"):
         return None
-    return spec.get("replicas")
+    parallelism, completions = int(spec.get("parallelism", 1)), spec.get("completions")
+    return parallelism if completions is None else min(parallelism, int(completions))
 
 
 def _owner_uids(doc: Doc) -> set[str]:
@@ -125,7 +140,10 @@ def show(console: Console, document: dict[str, Any]) -> None:
         if index or "workload" in document:
             console.print()
         console.print(f"{count} pod{'s'[: count != 1]}: {one['message']}", soft_wrap=True)
-        console.print(f"  {_named(one['pods'])}", soft_wrap=True)
+        if any(one["pods"]):
+            console.print(f"  {_named(one['pods'])}", soft_wrap=True)
+    for line in lack_lines(document):
+        console.print(line, soft_wrap=True)
 
 
 def _named(names: Iterable[str]) -> str:

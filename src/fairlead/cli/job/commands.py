@@ -41,7 +41,18 @@ def _output(*more: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     )  # fmt: skip
 
 
-_waits = click.option("--timeout", type=float, metavar="SECONDS", help="Give up waiting after so long.")
+def _seconds(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    from fairlead.model.durations import parse_duration
+
+    try:
+        return None if value is None else parse_duration(value, unit="s")
+    except ValueError as error:
+        raise click.BadParameter(f"{error}; for example 90, 30s or 5m", context, parameter) from None
+
+
+_waits = click.option(
+    "--timeout", callback=_seconds, metavar="DURATION", help="Give up waiting after so long: 5m, 30s, or seconds."
+)
 
 
 # ---- run ----

@@ -129,12 +129,13 @@ async def _expanded(connection: Connection, documents: Sequence[Doc]) -> list[Do
     api = KubeApi(connection, attempts=2)
     try:
         placed = [_in_namespace(doc, connection.namespace) for doc in documents]
-        return expand(placed, await _context(api, placed), now=time.time())
+        return expand(placed, await context_of_cluster(api, placed), now=time.time())
     finally:
         await api.close()
 
 
-async def _context(api: KubeApi, documents: Sequence[Doc]) -> list[Doc]:
+async def context_of_cluster(api: KubeApi, documents: Sequence[Doc]) -> list[Doc]:
+    """What admission and controllers read of a cluster for these objects."""
     from fairlead.api.port import Query
     from fairlead.sim.expansion import needed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,9 @@ def show_simulation(console: Console, answer: dict[str, Any]) -> None:
     _show_victims(console, answer)
     for queue in answer.get("queues", ()):
         console.print(f"queue {queue['name']} holds {_amounts(queue['before'])}; then {_amounts(queue['after'])}")
+    for quota in answer.get("quotas", ()):
+        before, after = _used(quota["before"]), _used(quota["after"])
+        console.print(f"quota {quota['name']} uses {before}; then {after}", markup=False)
     if answer.get("delayed"):
         console.print(f"would no longer start now: {', '.join(answer['delayed'][:_NAMED])}", markup=False)
     show_changes(console, answer)
@@ -46,6 +50,11 @@ def _show_victims(console: Console, answer: dict[str, Any]) -> None:
         console.print(f"  spared: {one['name']}: {one['rule']}", markup=False)
 
 
+def _used(quota: dict[str, Any]) -> str:
+    used, most = quota.get("used") or {}, quota.get("max") or {}
+    return ", ".join(f"{amount} of {most[name]} {name}" for name, amount in used.items()) or "nothing"
+
+
 def _amounts(queue: dict[str, Any]) -> str:
     held = {name: sums for name, sums in (queue.get("sums") or {}).items() if sums.get("allocated") not in (None, "0")}
     return ", ".join(f"{name} {sums['allocated']} of {sums['limit']}" for name, sums in held.items()) or "nothing"
@@ -57,9 +66,12 @@ def show_changes(console: Console, answer: dict[str, Any]) -> None:
     if changes:
         console.print("what would help, each tried:")
     for change in changes:
-        console.print(f"  {change['says']}", markup=False)
+        console.print(f"  {change['says']}", markup=False, soft_wrap=True)
         if "command" in change:
-            console.print(f"    {change['command']}", markup=False)
+            console.print(f"    {change['command']}", markup=False, soft_wrap=True)
+        elif "patch" in change:
+            patch = json.dumps(change["patch"], separators=(",", ":"))
+            console.print(f"    in the file, {change['target']}: {patch}", markup=False, soft_wrap=True)
 
 
 def show_fit(console: Console, answer: dict[str, Any]) -> None:

@@ -177,6 +177,8 @@ def coscheduling(args: Args) -> Coscheduling:
             timeout=_duration(fields, "defaultTimeout", 600.0),
             policy=policy,
             follows_network=fields.get("awareNetworkTopology", False),
+            preempts=fields.get("enablePreemption", False),
+            preempts_for_each_alone=_given(args).quirks.gang_preempts_for_each_alone,
             keeps_nominations=_given(args).quirks.gang_keeps_nominations,
             rest_stays_gated=_given(args).quirks.gang_rest_stays_gated,
         )

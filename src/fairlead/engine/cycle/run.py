@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fairlead.engine.cycle.placement import Placed, Search
     from fairlead.framework.cycle import Cycle
-    from fairlead.framework.evaluate import Evaluator
+    from fairlead.framework.evaluate import Evaluator, Judgement
     from fairlead.framework.results.constant import ConstantPart
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
@@ -92,28 +92,31 @@ def next_of_run(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | 
         return None
     run.prepare(cycle)
     judgement = evaluator.judge_again(cycle, run.plugins)
-    table, within, codes, results = cycle.cluster.table, search.within, evaluator.codes, cycle.results
-    assert results is not None
-    feasible = 0
+    placed = None
     if judgement is not None and run.scored_alike(cycle):
-        as_cached = within is None and judgement.uncached is None
-        ok = judgement.ok if within is None else judgement.ok[within]
-        feasible = results.feasible if as_cached else int(np.count_nonzero(ok))
-    if (
-        judgement is None
-        or feasible < 2
-        or (codes.errors and codes.first_error(evaluator.refusals(cycle, judgement)) is not None)
-    ):
+        placed = _chosen(cycle, run, judgement, search.within)
+    if placed is None:
         cycle.notes = {}  # the search begins anew
+        return None
+    run.placed(cycle.cluster, placed.row)
+    search.run = run
+    return placed
+
+
+def _chosen(cycle: Cycle, run: EqualPodRun, judgement: Judgement, within: NDArray[np.int32] | None) -> Placed | None:
+    """The best of the feasible rows; None if there are fewer than two, or a filter failed on one."""
+    table, codes, results = cycle.cluster.table, run.evaluator.codes, cycle.results
+    assert results is not None
+    ok = judgement.ok if within is None else judgement.ok[within]
+    as_cached = within is None and judgement.uncached is None
+    feasible = results.feasible if as_cached else int(np.count_nonzero(ok))
+    if feasible < 2 or (codes.errors and codes.first_error(run.evaluator.refusals(cycle, judgement)) is not None):
         return None
     ranked = results.ranked[: table.high] if within is None else results.ranked[within]
     if judgement.uncached is not None:
         ranked = np.where(ok, ranked, -1)
     total = len(table) if within is None else len(within)
-    placed = best_of_ranking(cycle, ranked, run.constant, within, feasible=feasible, judged=total)
-    run.placed(cycle.cluster, placed.row)
-    search.run = run
-    return placed
+    return best_of_ranking(cycle, ranked, run.constant, within, feasible=feasible, judged=total)
 
 
 def _equal(one: Pod, other: Pod) -> bool:

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 
 from fairlead.engine.explain.gang import described
 from fairlead.engine.explain.group import explain_job
+from fairlead.engine.explain.lacks import domain_lack, lacks_of
+from fairlead.engine.explain.plugin_gangs import explain_plugin_gang
 from fairlead.engine.explain.pod import waiting_in
 from fairlead.engine.explain.queue import explain_queue
+from fairlead.engine.explain.round_lacks import needed_tasks, queue_lacks
 from fairlead.engine.explain.shortages import names_amounts, of_members, shortages
 from fairlead.engine.explain.waiting_pod import explained_by_round
 from fairlead.framework.plugin import DeviceExplainer
@@ -22,6 +25,7 @@ from fairlead.model.explanation import Explanation
 
 if TYPE_CHECKING:
     from fairlead.engine.queue.entry import Waiting
+    from fairlead.engine.rounds.driver import RoundDriver
     from fairlead.engine.scheduler import Scheduler
     from fairlead.model.gang_explanation import GangExplanation
     from fairlead.model.pod import Pod
@@ -37,16 +41,24 @@ def about_pod(scheduler: Scheduler, namespace: str, name: str) -> Explanation | 
     waiting = scheduler.backlog.where(pod.uid)
     known = scheduler.explanations.of(pod.uid, waiting)
     if known is not None:
-        return _with_devices(_with_amounts(known, pod, scheduler.cluster.table), scheduler, pod)
+        return _in_full(known, scheduler, pod)
     for driver in scheduler.drivers:
         if (report := driver.why(pod.uid)) is not None and not pod.node_name:
-            explanation = _with_amounts(explained_by_round(driver, report), pod, scheduler.cluster.table)
-            return _with_devices(explanation, scheduler, pod)
+            return _in_full(explained_by_round(driver, report), scheduler, pod)
     return Explanation(
         namespace, name, pod.uid, pod.scheduler_name, _verdict(pod, waiting),
         message=waiting.message if waiting else _unserved(scheduler, pod), node=pod.node_name,
         total_nodes=len(scheduler.cluster.table), waiting=waiting_in(waiting) if waiting else None,
     )  # fmt: skip
+
+
+def _in_full(explanation: Explanation, scheduler: Scheduler, pod: Pod) -> Explanation:
+    """The same with amounts, devices and, of a pod that waits, what is short for it."""
+    explanation = _with_devices(_with_amounts(explanation, pod, scheduler.cluster.table), scheduler, pod)
+    if explanation.node or pod.node_name:
+        return explanation
+    texts = [reason for blocker in explanation.blockers for reason in blocker.reasons]
+    return replace(explanation, lacks=lacks_of(scheduler, [pod], texts))
 
 
 def _with_amounts(explanation: Explanation, pod: Pod, table: NodeTable) -> Explanation:
@@ -83,14 +95,31 @@ def about_group(scheduler: Scheduler, namespace: str, name: str) -> GangExplanat
     for driver in scheduler.drivers:
         job = explain_job(driver, namespace, name)
         if job is not None:
-            return job
+            return _with_round_lacks(scheduler, driver, job)
     for gang in scheduler.cluster.gangs.named(namespace, name):
         known = scheduler.gang_explanations.of(gang.key)
         places = (scheduler.backlog.where(uid) for uid in gang.members)
         explained = described(gang, known, next((place for place in places if place is not None), None))
         requests, texts = (pod.request for pod in gang.pending()), [text for text, _ in explained.blockers]
-        return replace(explained, shortages=of_members(requests, texts, scheduler.cluster.table))
-    return None
+        explained = replace(explained, shortages=of_members(requests, texts, scheduler.cluster.table))
+        if explained.verdict in ("Scheduled", "Completed"):
+            return explained
+        needed = max(0, gang.minimum - gang.scheduled)
+        pods = gang.pending()[: needed or None]
+        lacks = (*domain_lack(explained.domains, needed), *lacks_of(scheduler, pods, texts))
+        return replace(explained, lacks=lacks)
+    return explain_plugin_gang(scheduler, namespace, name)
+
+
+def _with_round_lacks(scheduler: Scheduler, driver: RoundDriver, explained: JobExplanation) -> JobExplanation:
+    round, gang = driver.latest, explained.gang
+    job = None if round is None else round.jobs.get(f"{gang.namespace}/{gang.name}")
+    if round is None or job is None or gang.verdict in ("Scheduled", "Completed"):
+        return explained
+    tasks = needed_tasks(job)
+    domains = domain_lack(gang.domains, len(tasks))
+    more = lacks_of(scheduler, [task.pod for task in tasks], [text for text, _ in gang.blockers])
+    return replace(explained, gang=replace(gang, lacks=(*queue_lacks(round, job), *domains, *more)))
 
 
 def about_queue(scheduler: Scheduler, name: str) -> QueueExplanation | None:

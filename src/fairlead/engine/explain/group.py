@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.engine.explain.queue import NAMED, QueueAccounts, amounts_text, in_turn, owners_of, said, total
+from fairlead.engine.explain.round_lacks import hyper_node_domains, needed_tasks
 from fairlead.engine.explain.shortages import of_members
 from fairlead.engine.explain.victims import who_might_go
 from fairlead.model import kinds
@@ -109,6 +110,7 @@ def _gang(driver: RoundDriver, group: PodGroup, job: Job | None, checks: Sequenc
         scheduled=0 if job is None else job.counts.ready,
         fits=0 if job is None else job.counts.of(TaskStatus.SUCCEEDED) + where.total(),
         where=where,
+        domains=() if job is None or ready else hyper_node_domains(round, job),
         considered=() if job is None else who_might_go(driver, round, job),
         blockers=blockers,
         shortages=of_members(waiting, [text for text, _ in blockers], round.cluster.table),
@@ -213,6 +215,10 @@ def _topology(round: Round, job: Job) -> QueueCheck:
     if not round.topology.ready:
         return QueueCheck("topology", False, "the HyperNodes make no tree")
     where = job.allocated_hyper_node
+    domains, needed = hyper_node_domains(round, job), len(needed_tasks(job))
+    if domains and domains[0].fits < needed:
+        best = f"best {domains[0].level} {domains[0].name} has room for {domains[0].fits}"
+        return QueueCheck("topology", False, f"needs {needed} in one {domains[0].level}; {best}")
     return QueueCheck("topology", True if where else None, f"in {where}" if where else "no HyperNode was chosen yet")
 
 

@@ -147,12 +147,12 @@ def amounts_text(amounts: Amounts) -> dict[str, str]:
 
 def _holders(jobs: Sequence[Job]) -> Iterator[Holder]:
     for job in sorted(jobs, key=lambda job: (-job.allocated.cpu, -job.allocated.memory, job.uid))[:NAMED]:
-        kept = _kept(job)
+        kept = kept_for(job)
         if not job.allocated.empty or not kept.empty:
             yield Holder(job.uid, job.phase, amounts_text(job.allocated), amounts_text(kept))
 
 
-def _kept(job: Job) -> Amounts:
+def kept_for(job: Job) -> Amounts:
     """The part of its minimum that an admitted group has not been given yet."""
     kept = Amounts()
     if job.min_resources is not None and job.phase in ("Inqueue", "Running"):

@@ -28,7 +28,7 @@ def shortages(
 ) -> tuple[Shortage, ...]:
     """The resources that `texts` say are insufficient and that no node has enough of; all that they name, if each is
     found somewhere but not together. `nodes` are those that refused; None: all of the table."""
-    named = [name for name in dict.fromkeys(_names(texts)) if request.get(name)]
+    named = [name for name in dict.fromkeys(named_in(texts)) if request.get(name)]
     rows = _rows(table, nodes)
     if not named or not len(rows):
         return ()
@@ -51,7 +51,8 @@ def of_members(requests: Iterable[Mapping[str, int]], texts: Collection[str], ta
     return tuple(dict.fromkeys(one for lines in found for one in lines))
 
 
-def _names(texts: Iterable[str]) -> Iterator[str]:
+def named_in(texts: Iterable[str]) -> Iterator[str]:
+    """The resources that texts say are insufficient."""
     for text in texts:
         yield from _NAMED.findall(text)
 

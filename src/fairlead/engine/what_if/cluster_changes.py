@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from fairlead.model import kinds
 from fairlead.model.flow import Happened
-from fairlead.model.koordinator.quotas import NAME_LABEL
+from fairlead.model.koordinator.quotas import quota_line, quota_named_for, quotas_by_namespace
 from fairlead.model.pod import compile_pod
 from fairlead.model.quantity import format_quantity
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from fairlead.engine.what_if.workload import Workload
     from fairlead.model.flow import Doc
     from fairlead.model.kinds import Kind
+    from fairlead.model.koordinator.reservations import KoordReservation
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
     from fairlead.state.table import NodeTable
@@ -72,23 +74,26 @@ def without_label(cluster: Cluster, key: str, value: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a queue or a quota may use at most. `field` is where its object says so."""
+    """What a queue or a quota may use at most. `field` of its spec, and of its record, says so."""
 
     kind: Kind
     key: str
     field: str
-    attribute: str
     limits: Mapping[str, int]
 
     @property
     def name(self) -> str:
         return self.key.rpartition("/")[2]
 
+    @property
+    def target(self) -> str:
+        return f"{self.kind.kind.lower()}/{self.name}"
+
     def prepare(self, more: Mapping[str, int]) -> Prepare:
         def put(trial: Trial) -> None:
             record = trial.scheduler.cluster.object_index.of(self.kind)[self.key]
             limits = {name: limit + more.get(name, 0) for name, limit in self.limits.items()}
-            trial.put_record(self.kind, self.key, replace(record, **{self.attribute: limits}))
+            trial.put_record(self.kind, self.key, replace(record, **{self.field: limits}))
 
         return put
 
@@ -110,18 +115,46 @@ class Allowance:
         return f"kubectl patch {self.kind.resource} {self.name}{where} --type=merge -p '{patch}'"
 
 
-def allowances(workload: Workload, cluster: Cluster) -> Iterator[Allowance]:
-    """The queues and quotas of the workload that have a limit."""
+def allowance_lines(workload: Workload, cluster: Cluster) -> Iterator[tuple[Allowance, ...]]:
+    """For each queue and quota of the workload what it and those above it allow, the own one first; those without a
+    limit are left out. All of a line are raised together, because each of them may be the one that is full."""
     queues = cluster.object_index.of(kinds.VC_QUEUE)
     for name in dict.fromkeys(_queues(workload)):
-        queue = queues.get(name)
-        if queue is not None and queue.capability:
-            yield Allowance(kinds.VC_QUEUE, name, "capability", "capability", queue.capability)
-    named = dict.fromkeys((pod["metadata"].get("labels") or {}).get(NAME_LABEL) for pod in workload.pods)
-    namespaces = {pod["metadata"]["namespace"] for pod in workload.pods}
-    for key, quota in cluster.object_index.of(kinds.KOORD_ELASTIC_QUOTA).items():
-        if (quota.name in named or quota.name in namespaces or namespaces & {*quota.namespaces}) and quota.max:
-            yield Allowance(kinds.KOORD_ELASTIC_QUOTA, key, "max", "max", quota.max)
+        line: list[Allowance] = []
+        above: set[str] = set()
+        while name in queues and name not in above:
+            above.add(name)
+            if queues[name].capability:
+                line.append(Allowance(kinds.VC_QUEUE, name, "capability", queues[name].capability))
+            name = queues[name].parent
+        if line:
+            yield tuple(line)
+    yield from _quota_lines(workload, cluster)
+
+
+def _quota_lines(workload: Workload, cluster: Cluster) -> Iterator[tuple[Allowance, ...]]:
+    shelf = cluster.object_index.of(kinds.KOORD_ELASTIC_QUOTA)
+    quotas = {quota.name: quota for quota in shelf.values()}
+    listed = quotas_by_namespace(quotas.values())
+    names = (
+        quota_named_for(pod["metadata"].get("labels") or {}, pod["metadata"]["namespace"], shelf, listed)
+        for pod in workload.pods
+    )
+    for name in dict.fromkeys(names):
+        above = [one for one in quota_line(name, quotas) if one.max]
+        line = [Allowance(kinds.KOORD_ELASTIC_QUOTA, f"{one.namespace}/{one.name}", "max", one.max) for one in above]
+        if line:
+            yield tuple(line)
+
+
+def raised(line: Sequence[Allowance], more: Mapping[tuple[int, str], int]) -> Prepare:
+    """All of a line raised, by position and resource."""
+
+    def put(trial: Trial) -> None:
+        for at, one in enumerate(line):
+            one.prepare({name: amount for (number, name), amount in more.items() if number == at})(trial)
+
+    return put
 
 
 def _queues(workload: Workload) -> Iterator[str]:
@@ -143,6 +176,65 @@ def most_free(cluster: Cluster, resource: str) -> int:
     """The most of a resource that one node has left."""
     table = cluster.table
     return max(0, int(_free(table, resource)[table.alive[: table.high]].max(initial=0)))
+
+
+# ---- who holds what is short ----
+
+
+@dataclass(frozen=True, slots=True)
+class HolderEnd:
+    """The end of somebody who holds what is short: how it is tried, what is said, and a command if it takes one."""
+
+    prepare: Prepare
+    says: str
+    command: str = ""
+
+
+def end_of(who: str, cluster: Cluster, workload: Workload) -> HolderEnd | None:
+    """The end of a reservation, of a Volcano group, or of a pod with all pods of its owner; None if it is none of them
+    or of the workload itself."""
+    if who.startswith("Reservation "):
+        name = who.partition(" ")[2]
+        found = next((one.record for one in cluster.reservations.by_uid.values() if one.record.name == name), None)
+        if found is None:
+            return None
+        command = f"kubectl delete {kinds.KOORD_RESERVATION.resource} {name}"
+        return HolderEnd(partial(_end_reservation, found), f"when the Reservation {name} has ended", command)
+    own = {*workload.uids, *workload.replaces}
+    if who in cluster.object_index.of(kinds.VC_POD_GROUP):
+        pods = [one.seen for one in cluster.pods.values() if _group_of(one.seen) == who and one.seen.uid not in own]
+        return HolderEnd(lambda trial: _end_group(trial, who, pods), f"when the group {who} has ended")
+    holder = cluster.pods_by_key.get(who)
+    if holder is None or holder.seen.uid in own:
+        return None
+    owner = holder.seen.owner
+    pods = [
+        one.seen for one in cluster.pods.values()
+        if one is holder or (owner is not None and one.seen.owner is not None and one.seen.owner.uid == owner.uid)
+    ]  # fmt: skip
+    named = who if owner is None else f"{owner.kind} {holder.seen.namespace}/{owner.name}"
+    return HolderEnd(lambda trial: trial.remove_pods(pods), f"when {named} has ended")
+
+
+def _group_of(pod: Pod) -> str:
+    ref = pod.group_ref
+    return f"{pod.namespace}/{ref.name}" if ref is not None else ""
+
+
+def _end_reservation(reservation: KoordReservation, trial: Trial) -> None:
+    """Its reserve pod goes, and with it the room that it holds."""
+    cluster = trial.scheduler.cluster
+    reserve_pod = cluster.pods.get(reservation.uid)
+    if reserve_pod is not None:
+        trial.remove_pods([reserve_pod.seen])
+    cluster.reservations.drop(reservation.uid)
+    cluster.object_index.of(kinds.KOORD_RESERVATION).pop(reservation.name, None)
+
+
+def _end_group(trial: Trial, key: str, pods: Sequence[Pod]) -> None:
+    namespace, _, name = key.partition("/")
+    trial.remove_pods(pods)
+    trial.remove(kinds.VC_POD_GROUP, {"metadata": {"namespace": namespace, "name": name}})
 
 
 # ---- evictions ----

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from fairlead.model.koordinator.gangs import TOPOLOGY_SPEC
 from fairlead.model.quantity import format_quantity, parse_quantity, to_units
 
 if TYPE_CHECKING:
@@ -23,11 +24,15 @@ if TYPE_CHECKING:
 _GROUP_KINDS = ("PodGroup",)
 _DIALECTS = {
     "deployment": "strategic", "statefulset": "strategic", "daemonset": "strategic", "replicaset": "strategic",
-    "podgroup": "merge",
 }  # fmt: skip
 """How `kubectl patch` changes each kind that may be changed in place."""
 _VOLCANO_JOB, _TASK = "jobs.batch.volcano.sh", "volcano.sh/task-spec"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_APART = "if the pods need not be close together"
+_CLOSENESS = (
+    TOPOLOGY_SPEC, "scheduling.fairlead.io/topology-key", "volcano.sh/network-topology-highest-tier",
+)  # fmt: skip
+"""Annotations by which groups and pods ask to be close together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,8 @@ class Edit:
     target: str = ""
     patch: Doc | None = None
     command: str = ""
+    fixed: bool = False
+    """Whether the API lets it be changed only before it is created."""
 
     def to_document(self) -> Doc:
         doc: Doc = {"kind": self.kind, "cost": self.cost, "says": self.says}
@@ -55,10 +62,18 @@ class Edit:
     def _patch_command(self) -> str:
         """A command for what may be changed in place: pods and the templates of Jobs may not, their file may."""
         kind = self.target.partition("/")[0]
-        dialect = _DIALECTS.get(kind)
-        if self.patch is None or dialect is None:
+        dialect = "merge" if kind.startswith("podgroups.") else _DIALECTS.get(kind)
+        if self.patch is None or dialect is None or self.fixed:
             return ""
-        return f"kubectl patch {self.target} --type={dialect} -p '{json.dumps(self.patch, separators=(',', ':'))}'"
+        where = namespace_option(self.workload)
+        patch = json.dumps(self.patch, separators=(",", ":"))
+        return f"kubectl patch {self.target}{where} --type={dialect} -p '{patch}'"
+
+
+def namespace_option(workload: Workload) -> str:
+    """What kubectl has to be told of the namespace of a workload's objects; nothing if it is the default one."""
+    namespace = workload.pods[0]["metadata"].get("namespace") or "default"
+    return "" if namespace == "default" else f" -n {namespace}"
 
 
 # ---- what pods ask of nodes ----
@@ -100,8 +115,8 @@ def _spread(spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return spec.get("topologySpreadConstraints") or ()
 
 
-def _less(spec: Mapping[str, Any], field: str, key: str) -> Doc:
-    return {**spec, field: {name: value for name, value in (spec.get(field) or {}).items() if name != key}}
+def _less(spec: Mapping[str, Any], field: str, *keys: str) -> Doc:
+    return {**spec, field: {name: value for name, value in (spec.get(field) or {}).items() if name not in keys}}
 
 
 def _edit(workload: Workload, kind: str, cost: int, says: str, specs: Sequence[Doc], patch: Doc) -> Edit:
@@ -178,6 +193,40 @@ def _asking(container: Doc, resource: str, amount: int, text: str) -> Doc:
     return {**container, "resources": resources}
 
 
+def devices_of(workload: Workload) -> int:
+    """The most devices that one request of the workload's claims asks for."""
+    return max((int(asked.get("count") or 1) for asked in _exact_requests(workload.objects)), default=0)
+
+
+def _exact_requests(objects: Sequence[Doc]) -> Iterator[Mapping[str, Any]]:
+    for one in objects:
+        if one["kind"] == "ResourceClaim":
+            requests = ((one.get("spec") or {}).get("devices") or {}).get("requests") or ()
+            yield from (request["exactly"] for request in requests if _counts(request.get("exactly")))
+
+
+def _counts(asked: Mapping[str, Any] | None) -> bool:
+    return asked is not None and asked.get("allocationMode", "ExactCount") == "ExactCount"
+
+
+def with_devices(workload: Workload, count: int) -> Edit:
+    """Claims that ask for no more devices than so many with each request."""
+    objects = tuple(_asking_devices(one, count) if one["kind"] == "ResourceClaim" else one for one in workload.objects)
+    says = f"with {count} instead of {devices_of(workload)} devices in each request of its claims"
+    return Edit("devices", 22, says, replace(workload, objects=objects))
+
+
+def _asking_devices(claim: Doc, count: int) -> Doc:
+    spec = claim["spec"]
+    requests = [
+        {**one, "exactly": {**one["exactly"], "count": min(count, int(one["exactly"].get("count") or 1))}}
+        if _counts(one.get("exactly"))
+        else one
+        for one in spec["devices"]["requests"]
+    ]
+    return {**claim, "spec": {**spec, "devices": {**spec["devices"], "requests": requests}}}
+
+
 def with_pods(workload: Workload, count: int) -> Edit:
     """Only the first pods, and groups that want no more than those."""
     objects = tuple(_smaller_group(one, count) for one in workload.objects)
@@ -186,7 +235,7 @@ def with_pods(workload: Workload, count: int) -> Edit:
     command = ""
     patch: Doc | None = None
     if kind in ("deployment", "statefulset", "replicaset"):
-        command = f"kubectl scale {target} --replicas={count}"
+        command = f"kubectl scale {target}{namespace_option(workload)} --replicas={count}"
     elif kind == "job":
         patch = {"spec": {"parallelism": count, "completions": count}}
     elif kind == _VOLCANO_JOB:
@@ -224,18 +273,50 @@ def easier_groups(workload: Workload, cluster_queues: Sequence[str]) -> Iterator
     for number, one in enumerate(workload.objects):
         if one["kind"] not in _GROUP_KINDS:
             continue
-        spec, target = one.get("spec") or {}, f"podgroup/{one['metadata']['name']}"
+        spec, (target, fixed) = one.get("spec") or {}, _group_target(one)
         for field in ("networkTopology", "schedulingConstraints"):
             if spec.get(field):
                 loose = {**one, "spec": {name: value for name, value in spec.items() if name != field}}
-                yield Edit("closeness", 30, "if the pods need not be close together", _with(workload, number, loose),
-                           target, {"spec": {field: None}})  # fmt: skip
+                patch: Doc = {"spec": {field: None}}
+                yield Edit("closeness", 30, _APART, _with(workload, number, loose), target, patch, fixed=fixed)
+        annotations = one["metadata"].get("annotations") or {}
+        near = [key for key in _CLOSENESS if key in annotations]
+        if near:
+            kept = {key: value for key, value in annotations.items() if key not in near}
+            loose = {**one, "metadata": {**one["metadata"], "annotations": kept}}
+            patch = {"metadata": {"annotations": dict.fromkeys(near)}}
+            yield Edit("closeness", 30, _APART, _with(workload, number, loose), target, patch)
         if one["apiVersion"].startswith("scheduling.volcano.sh/"):
             for queue in cluster_queues:
                 if queue not in (spec.get("queue") or "default", "root"):
                     moved = {**one, "spec": {**spec, "queue": queue}}
                     yield Edit("queue", 25, f"in the queue {queue}", _with(workload, number, moved), target,
-                               {"spec": {"queue": queue}})  # fmt: skip
+                               {"spec": {"queue": queue}}, fixed=fixed)  # fmt: skip
+    yield from _pods_apart(workload)
+
+
+def _pods_apart(workload: Workload) -> Iterator[Edit]:
+    """Closeness that stands in annotations of the pods, where their gang has no object."""
+    near = {key for pod in workload.pods for key in pod["metadata"].get("annotations") or {} if key in _CLOSENESS}
+    if near:
+        pods = tuple(
+            {**pod, "metadata": _less(pod["metadata"], "annotations", *near)} if pod["metadata"].get("annotations")
+            else pod for pod in workload.pods
+        )  # fmt: skip
+        target, wrap = _template_of(workload)
+        patch = wrap({"metadata": {"annotations": dict.fromkeys(sorted(near))}})
+        yield Edit("closeness", 30, _APART, replace(workload, pods=pods), target, patch)
+
+
+def _group_target(group: Doc) -> tuple[str, bool]:
+    """What is to be changed for another group, and whether that can only be done before it is created. A group that a
+    Volcano Job makes is changed in the Job; the native API does not let its groups be changed."""
+    metadata = group["metadata"]
+    owners = [one for one in metadata.get("ownerReferences") or () if one["apiVersion"].startswith("batch.volcano.sh/")]
+    if owners:
+        return f"{_VOLCANO_JOB}/{owners[0]['name']}", True
+    api = group["apiVersion"].partition("/")[0]
+    return f"podgroups.{api}/{metadata['name']}", api == "scheduling.k8s.io"
 
 
 def _with(workload: Workload, number: int, document: Doc) -> Workload:

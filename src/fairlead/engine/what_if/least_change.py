@@ -15,20 +15,24 @@ from typing import TYPE_CHECKING
 
 from fairlead.engine.what_if.cluster_changes import (
     Allowance,
-    allowances,
+    allowance_lines,
     asked_by,
+    end_of,
     evict,
     evictions,
     label_wanted,
     most_free,
+    raised,
     with_label,
     without_label,
 )
 from fairlead.engine.what_if.edits import (
     Edit,
+    devices_of,
     easier_groups,
     easier_pods,
     requests_of,
+    with_devices,
     with_pods,
     with_request,
 )
@@ -46,6 +50,8 @@ if TYPE_CHECKING:
 _SHORT = re.compile(r"Insufficient ([\w./-]*\w)")
 _STEPS = {"cpu": 10, "memory": 2**20, "ephemeral-storage": 2**20}
 """The least difference between two requests that is worth telling apart."""
+_PERCENT = frozenset({"koordinator.sh/gpu", "koordinator.sh/gpu-core", "koordinator.sh/gpu-memory-ratio"})
+"""Of these a pod may ask for hundreds, which are whole cards, or for less than one."""
 _MOST_NODES = 256
 _MOST_LABELLED = 8
 """Up to how many nodes it is tried whether a label on fewer of them is enough."""
@@ -59,7 +65,9 @@ def least_changes(
     """Documents of the changes that help. `forecast` says what refused the workload."""
     search = ChangeSearch(scheduler, branch, now)
     message = " ".join({pod.message for pod in forecast.pods})
-    found = [*search.plain(workload), *search.amounts(workload, message), *search.cluster(workload)]
+    lacks = (forecast.explanation or {}).get("lacks") or ()
+    found = [*search.plain(workload), *search.amounts(workload, message, lacks), *search.cluster(workload)]
+    found += search.holders(workload, lacks)
     if sum(not pod.node for pod in forecast.pods) == 1:
         found += search.evictions(workload)
     return [edit.to_document() for edit in sorted(found, key=lambda edit: edit.cost)]
@@ -86,19 +94,25 @@ class ChangeSearch:
             if self.runs(edit.workload):
                 yield edit
 
-    def amounts(self, workload: Workload, message: str) -> Iterator[Edit]:
-        """The most pods, and the largest requests, that still run."""
+    def amounts(self, workload: Workload, message: str, lacks: Sequence[Doc] = ()) -> Iterator[Edit]:
+        """The most pods, the largest requests, and the most devices of a claim, that still run."""
         count = len(workload.pods)
         most = _most(1, count - 1, lambda number: self.runs(with_pods(workload, number).workload))
         if most:
             yield with_pods(workload, most)
-        limits = [name for one in allowances(workload, self._scheduler.cluster) for name in one.limits]
-        for resource in dict.fromkeys([*_SHORT.findall(message), *limits]):
-            step, asked = _STEPS.get(resource, 1), requests_of(workload, resource)
+        lines = allowance_lines(workload, self._scheduler.cluster)
+        limits = [name for line in lines for one in line for name in one.limits]
+        devices = _device_resources(workload) if any(one["of"] == "Device" for one in lacks) else ()
+        for resource in dict.fromkeys([*_SHORT.findall(message), *limits, *devices]):
+            asked = requests_of(workload, resource)
+            step = 100 if resource in _PERCENT and asked > 100 else _STEPS.get(resource, 1)
             largest = most_free(self._scheduler.cluster, resource) // step
             most = _most(1, (asked - 1) // step, partial(self._runs_asking, workload, resource, step), largest)
             if most:
                 yield with_request(workload, resource, most * step)
+        fewer = _most(1, devices_of(workload) - 1, lambda count: self.runs(with_devices(workload, count).workload))
+        if fewer:
+            yield with_devices(workload, fewer)
 
     def _runs_asking(self, workload: Workload, resource: str, step: int, steps: int) -> bool:
         return self.runs(with_request(workload, resource, steps * step).workload)
@@ -140,27 +154,27 @@ class ChangeSearch:
         return [name for name in lacking if name in used]
 
     def _allowances(self, workload: Workload) -> Iterator[Edit]:
-        """The least that a queue or a quota has to allow more."""
+        """The least that a queue or a quota, and those above it, have to allow more."""
         cluster = self._scheduler.cluster
         asked = asked_by(workload, cluster)
-        for one in allowances(workload, cluster):
-            more = {name: asked[name] for name in one.limits if asked.get(name)}
-            if not more or not self.runs(workload, one.prepare(more)):
+        for line in allowance_lines(workload, cluster):
+            more = {(at, name): asked[name] for at, one in enumerate(line) for name in one.limits if asked.get(name)}
+            if not more or not self.runs(workload, raised(line, more)):
                 continue
-            for name in more:
-                step = _STEPS.get(name, 1)
-                most = -(-more[name] // step)
-                short = partial(self._short, workload, one, more, name, step)
-                more[name] = min(more[name], (_most(0, most, short) + 1) * step) if short(0) else 0
-            more = {name: amount for name, amount in more.items() if amount}
-            if more:
-                target = f"{one.kind.kind.lower()}/{one.name}"
-                yield Edit("allowance", 35, one.says(more), workload, target, one.patch(more), one.command(more))
+            for key in more:
+                step = _STEPS.get(key[1], 1)
+                most = -(-more[key] // step)
+                short = partial(self._short, workload, line, more, key, step)
+                more[key] = min(more[key], (_most(0, most, short) + 1) * step) if short(0) else 0
+            edit = _raise(workload, line, more)
+            if edit is not None:
+                yield edit
 
     def _short(
-        self, workload: Workload, one: Allowance, more: dict[str, int], name: str, step: int, steps: int
-    ) -> bool:
-        return not self.runs(workload, one.prepare({**more, name: steps * step}))
+        self, workload: Workload, line: Sequence[Allowance], more: dict[tuple[int, str], int], key: tuple[int, str],
+        step: int, steps: int,
+    ) -> bool:  # fmt: skip
+        return not self.runs(workload, raised(line, {**more, key: steps * step}))
 
     def evictions(self, workload: Workload) -> Iterator[Edit]:
         """The fewest pods of one node whose eviction helps, though the scheduler would not evict them itself."""
@@ -188,6 +202,15 @@ class ChangeSearch:
         without = _most(1, bound - 1, lambda n: not self.runs(workload, lambda trial: add_nodes(trial, shape, n)))
         return without + 1
 
+    def holders(self, workload: Workload, lacks: Sequence[Doc]) -> Iterator[Edit]:
+        """Of those who hold what is short, the first without whom the workload runs."""
+        names = dict.fromkeys(held["who"] for one in lacks for held in one.get("heldBy") or ())
+        for who in list(names)[:_JOBS]:
+            end = end_of(who, self._scheduler.cluster, workload)
+            if end is not None and self.runs(workload, end.prepare):
+                yield Edit("end", 41, end.says, workload, command=end.command)
+                return
+
     def _ends(self, workload: Workload) -> Iterator[Edit]:
         """Jobs whose end would make room, the smallest first."""
         jobs: dict[tuple[str, str, str], list[Pod]] = {}
@@ -199,6 +222,35 @@ class ChangeSearch:
                 words = f"when {kind} {namespace}/{name} has ended ({len(pods)} pod{'s'[: len(pods) != 1]})"
                 yield Edit("end", 40 + len(pods), words, workload)
                 return
+
+
+def _raise(workload: Workload, line: Sequence[Allowance], more: dict[tuple[int, str], int]) -> Edit | None:
+    """The edit that raises those of a line that have to be raised; None if none has."""
+    raises = [
+        (one, {name: amount for (number, name), amount in more.items() if number == at and amount})
+        for at, one in enumerate(line)
+    ]
+    raises = [(one, amounts) for one, amounts in raises if amounts]
+    if not raises:
+        return None
+    words = " and ".join(one.says(amounts) for one, amounts in raises).replace(" and with ", " and ")
+    command = "; ".join(one.command(amounts) for one, amounts in reversed(raises))  # none may exceed one above it
+    first, amounts = raises[0]
+    target, patch = (first.target, first.patch(amounts)) if len(raises) == 1 else ("", None)
+    return Edit("allowance", 34 + len(raises), words, workload, target, patch, command)
+
+
+def _device_resources(workload: Workload) -> list[str]:
+    """What containers ask for besides the resources that every node has."""
+    asked = {
+        name
+        for pod in workload.pods
+        for container in pod["spec"]["containers"]
+        for part in (container.get("resources") or {}).values()
+        if isinstance(part, dict)
+        for name in part
+    }
+    return sorted(name for name in asked if "/" in name)
 
 
 def _without(pods: Sequence[Pod], trial: Trial) -> None:

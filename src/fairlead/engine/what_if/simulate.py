@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.engine.what_if.trial import Trial
 from fairlead.engine.what_if.victims import EvictionPreview, preview
+from fairlead.framework.explainers import QuotaExplainer
 from fairlead.model.explanation import SCHEMA
+from fairlead.model.koordinator.gangs import gang_name
 from fairlead.model.times import micro_timestamp
 from fairlead.state.cluster import PodPlace
 
@@ -46,7 +48,7 @@ class PodForecast:
 
 @dataclass(frozen=True, slots=True)
 class QueueEffect:
-    """What a queue holds before and after."""
+    """What a queue or a quota holds before and after."""
 
     name: str
     before: Doc
@@ -67,6 +69,7 @@ class Forecast:
     """Seconds until the last pod has its node, if nothing else happens."""
     evictions: EvictionPreview = field(default_factory=EvictionPreview)
     queues: tuple[QueueEffect, ...] = ()
+    quotas: tuple[QueueEffect, ...] = ()
     delayed: tuple[str, ...] = ()
     """Waiting pods that would have got a node without the workload, and do not with it."""
     explanation: Doc | None = None
@@ -94,6 +97,8 @@ class Forecast:
         doc |= self.evictions.to_document()
         if self.queues:
             doc["queues"] = [queue.to_document() for queue in self.queues]
+        if self.quotas:
+            doc["quotas"] = [quota.to_document() for quota in self.quotas]
         if self.delayed:
             doc["delayed"] = list(self.delayed)
         if self.explanation is not None:
@@ -113,6 +118,7 @@ def simulate(scheduler: Scheduler, workload: Workload, branch: Branch | None = N
     trial = Trial(scheduler, now)
     at, queues = trial.now, _queue_names(scheduler, workload)
     before = {name: _held(scheduler, name) for name in queues}
+    quotas = _quota_use(scheduler, workload)
     spared = _on_nodes(scheduler) if len(scheduler.cluster.pods) <= _OTHERS else {}
     runs = try_out(trial, workload)
     after = trial.now - at
@@ -125,8 +131,10 @@ def simulate(scheduler: Scheduler, workload: Workload, branch: Branch | None = N
     evictions = preview(trial, workload, spared)
     verdict = WAITS if not runs else EVICTS if evictions.victims else RUNS
     effects = tuple(QueueEffect(name, before[name], _held(scheduler, name)) for name in queues)
+    later = _quota_use(scheduler, workload)
+    charged = tuple(QueueEffect(name, quotas[name], later.get(name, {})) for name in quotas)
     return Forecast(
-        at, verdict, pods, after=after, evictions=evictions, queues=effects,
+        at, verdict, pods, after=after, evictions=evictions, queues=effects, quotas=charged,
         delayed=tuple(sorted(others[uid].key for uid in started)), explanation=explanation,
     )  # fmt: skip
 
@@ -192,7 +200,7 @@ def _group_name(scheduler: Scheduler, document: Doc) -> str:
     from fairlead.model.pod import compile_pod
 
     pod = compile_pod(document, scheduler.cluster.shapes)
-    return pod.group_ref.name if pod.group_ref is not None else ""
+    return pod.group_ref.name if pod.group_ref is not None else gang_name(pod)
 
 
 def _queue_names(scheduler: Scheduler, workload: Workload) -> list[str]:
@@ -201,6 +209,20 @@ def _queue_names(scheduler: Scheduler, workload: Workload) -> list[str]:
         return []
     groups = [one for one in workload.objects if one["apiVersion"].startswith("scheduling.volcano.sh/")]
     return list(dict.fromkeys(one["spec"].get("queue") or "default" for one in groups if one["kind"] == "PodGroup"))
+
+
+def _quota_use(scheduler: Scheduler, workload: Workload) -> dict[str, Doc]:
+    """What the quotas of the workload's pods use, if a plugin keeps accounts of quotas."""
+    from fairlead.model.pod import compile_pod
+
+    cluster = scheduler.cluster
+    pods = [compile_pod(document, cluster.shapes) for document in workload.pods]
+    profile = scheduler.profiles.get(pods[0].scheduler_name) if pods else None
+    found: dict[str, Doc] = {}
+    for plugin in profile.plugins() if profile is not None else ():
+        if isinstance(plugin, QuotaExplainer):
+            found |= {name: dict(use) for name, use in plugin.quota_use(pods, cluster).items()}
+    return found
 
 
 def _held(scheduler: Scheduler, queue: str) -> Doc:

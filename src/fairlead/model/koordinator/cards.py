@@ -17,6 +17,7 @@ from fairlead.model.quantity import read_quantity
 GPU, RDMA, FPGA = "gpu", "rdma", "fpga"
 PARTITIONS = "scheduling.koordinator.sh/gpu-partitions"
 PARTITION_POLICY = "node.koordinator.sh/gpu-partition-policy"
+VENDOR, MODEL = "node.koordinator.sh/gpu-vendor", "node.koordinator.sh/gpu-model"
 WELL_PLANNED = "node.koordinator.sh/secondary-device-well-planned"
 
 Amounts = Mapping[str, int]

@@ -57,6 +57,14 @@ class KoordinatorQuirks:
         " comes or the queue is flushed after five minutes",
         "they are tried when a pod of their group is bound",
     )
+    gang_preempts_for_each_alone: bool = quirk(
+        GANGS,
+        "a gang that preempts (`enablePreemption`) looks for room for each member as if the others were not there: all"
+        " are nominated to the cheapest node, and its pods are evicted even if they do not make enough room; victims"
+        " that name no job count as one job with the priority of the first",
+        "members are placed one after the other, nobody is evicted if one finds no room, and such victims count by"
+        " themselves",
+    )
     reservation_not_reserved: bool = quirk(
         RESERVATIONS,
         "a profile that enables Reservation without naming it under `reserve`, as the shipped one does, lets pods fit"

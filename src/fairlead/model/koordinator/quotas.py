@@ -7,7 +7,7 @@ the default one for pods that name none.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,39 @@ class ElasticQuota:
     namespaces: tuple[str, ...] = ()
     shown: Mapping[str, Amounts] = field(default_factory=dict, compare=False)
     """What the object shows of its use, by the names of annotations."""
+
+
+def quotas_by_namespace(quotas: Iterable[ElasticQuota]) -> dict[str, str]:
+    """The quota that lists a namespace, the first one if several do."""
+    found: dict[str, str] = {}
+    for quota in quotas:
+        for namespace in quota.namespaces:
+            found.setdefault(namespace, quota.name)
+    return found
+
+
+def quota_named_for(
+    labels: Mapping[str, str], namespace: str, keys: Container[str], by_namespace: Mapping[str, str],
+    *, no_default: bool = False,
+) -> str:  # fmt: skip
+    """The name of the quota that a pod belongs to: the one that its label names, then the one called like its namespace
+    and in it, then the one that lists its namespace, then the default one. `keys` are those of all quotas; `no_default`
+    lets only the label count."""
+    named = labels.get(NAME_LABEL, "")
+    if named or no_default:
+        return named
+    if f"{namespace}/{namespace}" in keys:
+        return namespace
+    return by_namespace.get(namespace, DEFAULT)
+
+
+def quota_line(name: str, quotas: Mapping[str, ElasticQuota]) -> Iterator[ElasticQuota]:
+    """A quota and those above it, up to the root, which is not among them."""
+    seen: set[str] = set()
+    while name in quotas and name != ROOT and name not in seen:
+        seen.add(name)
+        yield quotas[name]
+        name = quotas[name].parent
 
 
 @compiler("ElasticQuota")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fairlead.model.documents import EMPTY, compiler, created_at, moment, read_units
@@ -124,7 +125,7 @@ def compile_reservation(document: Mapping[str, Any]) -> KoordReservation:
         node=status.get("nodeName") or "",
         held=held,
         names=_names(held, annotations, policy),
-        owners=tuple(_owner(owner) for owner in spec.get("owners") or ()),
+        owners=_owners(json.dumps(spec.get("owners") or (), sort_keys=True)),
         once=spec.get("allocateOnce") is not False,
         policy=policy,
         unschedulable=bool(spec.get("unschedulable")) or bool(metadata.get("deletionTimestamp")),
@@ -148,6 +149,12 @@ def _names(held: Mapping[str, int], annotations: Mapping[str, str], policy: str)
         return names
     wanted = json.loads(text).get("resources") or ()
     return tuple(name for name in names if name in wanted) if wanted else names
+
+
+@lru_cache(maxsize=4096)
+def _owners(text: str) -> tuple[OwnerMatcher, ...]:
+    """The owners that a document lists. Equal documents give the same object, by which reservations can be grouped."""
+    return tuple(_owner(owner) for owner in json.loads(text))
 
 
 def _owner(owner: Mapping[str, Any]) -> OwnerMatcher:

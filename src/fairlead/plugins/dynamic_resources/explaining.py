@@ -49,12 +49,13 @@ def details(pod: Pod, devices: DeviceIndex, selecting: Selecting, names: Sequenc
     everywhere = _devices_and_rows(devices, len(names))
     return [
         _Request(wanted, request, devices, selecting, holders, names).told(everywhere)
-        for wanted in _unallocated(pod, devices)
+        for wanted in unallocated(pod, devices)
         for request in wanted.spec.requests()
     ]
 
 
-def _unallocated(pod: Pod, devices: DeviceIndex) -> Iterator[Wanted]:
+def unallocated(pod: Pod, devices: DeviceIndex) -> Iterator[Wanted]:
+    """The claims of a pod that have no devices yet, and what it asks for as extended resources."""
     try:
         for claim in claims_of(pod, devices):
             if claim.allocation is None:

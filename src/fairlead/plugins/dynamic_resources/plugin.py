@@ -24,6 +24,7 @@ from fairlead.plugins.dynamic_resources.errand import AllocateClaims, deallocati
 from fairlead.plugins.dynamic_resources.explaining import details
 from fairlead.plugins.dynamic_resources.extended import asked_for, served_by_classes
 from fairlead.plugins.dynamic_resources.hints import claim_interests
+from fairlead.plugins.dynamic_resources.lacks import device_class_lacks
 from fairlead.plugins.dynamic_resources.plan import ClaimPlan, Reservation, priorities_given, priorities_of
 from fairlead.plugins.dynamic_resources.pod_claims import ClaimMissing, claims_of
 from fairlead.plugins.dynamic_resources.results import allocations
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from fairlead.model.device_claims import Allocation, ResourceClaim
     from fairlead.model.devices import CompileSelector
     from fairlead.model.flow import Doc
+    from fairlead.model.lack import Lack
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
     from fairlead.state.devices import DeviceIndex
@@ -348,6 +350,11 @@ class DynamicResources(CachedPlugin):
         return to_hundred(raw)
 
     # ---- explaining ----
+
+    def lacks(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[Lack]:
+        """The device classes of which the pods together ask for more devices than are free."""
+        wanting = [pod for pod in pods if may_need_devices(pod)]
+        return device_class_lacks(wanting, self._index(cluster), lambda pod: self.details(pod, cluster))
 
     def details(self, pod: Pod, cluster: Cluster) -> Sequence[Doc]:
         """What an explanation says of each request of a pod that has no node: see docs/explanation.md."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -64,14 +65,7 @@ def test_pods_of_three_profiles_and_a_reservation_never_share_a_place() -> None:
             *(pod(f"k{i}") for i in range(4)),
         ]  # fmt: skip
         rng.shuffle(docs)
-        for doc in docs:
-            scenario.tell(doc)
-            scenario.settle()
-            _check(scenario)
-        for _ in range(4):
-            scenario.run(after=5)
-            scenario.settle()
-            _check(scenario)
+        _let_come(scenario, docs, _check, pause=5)
         placed = scenario.placed()
         assert sum(name[0] == "g" for name in placed) in (0, 3), "a gang is whole or not at all"
         assert sum(name[0] == "v" for name in placed) in (0, 3)
@@ -94,17 +88,24 @@ def test_gpus_and_quotas_of_one_profile_are_never_given_by_another() -> None:
             volcano_group("v", 2), *(volcano_pod(f"v{i}", "v", containers=[asking({GPU: "50"})]) for i in range(2)),
         ]  # fmt: skip
         rng.shuffle(docs)
-        for doc in docs:
-            scenario.tell(doc)
-            scenario.settle()
-            _check_gpus(scenario)
-        for _ in range(4):
-            scenario.run(after=15)
-            scenario.settle()
-            _check_gpus(scenario)
+        _let_come(scenario, docs, _check_gpus, pause=15)
         placed = scenario.placed()
         assert sum(name[0] == "q" for name in placed) == 2, "what the others have placed is not the quota's"
         assert sum(name[0] == "v" for name in placed) in (0, 2)
+
+
+def _let_come(
+    scenario: ThreeManners, docs: Sequence[dict[str, object]], check: Callable[[ThreeManners], None], *, pause: float
+) -> None:
+    """Objects come one after the other, then time passes; after each step something must hold."""
+    for doc in docs:
+        scenario.tell(doc)
+        scenario.settle()
+        check(scenario)
+    for _ in range(4):
+        scenario.run(after=pause)
+        scenario.settle()
+        check(scenario)
 
 
 def _check_gpus(scenario: ThreeManners) -> None:

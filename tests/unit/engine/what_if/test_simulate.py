@@ -132,6 +132,17 @@ def test_what_admission_refuses_is_refused() -> None:
         cluster.would(pod("a", "nowhere"))
 
 
+def test_pods_that_a_quota_refuses_are_an_error_with_amounts() -> None:
+    cluster = Harness(nodes=1)
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team", "namespace": "default"}}
+    cluster.apply(quota | {"spec": {"hard": {"requests.cpu": "3"}}})
+    cluster.run(3)
+    assert cluster.would(deployment("web").replicas(3).of(pod("web").asks(cpu="1"))).runs
+    refused = r"exceeded quota: team, requested: requests.cpu=1, used: requests.cpu=3, limited: requests.cpu=3"
+    with pytest.raises(ConfigError, match=refused):
+        cluster.would(deployment("web").replicas(5).of(pod("web").asks(cpu="1")))
+
+
 def test_answers_are_as_their_schema_says() -> None:
     schema = json.loads((REPOSITORY / "docs/reference/simulation.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)

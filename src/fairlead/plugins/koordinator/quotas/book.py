@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from fairlead.model import kinds
-from fairlead.model.koordinator.quotas import DEFAULT, NAME_LABEL, PREEMPTIBLE_LABEL
+from fairlead.model.koordinator.quotas import DEFAULT, PREEMPTIBLE_LABEL, quota_named_for, quotas_by_namespace
 from fairlead.model.koordinator.reservations import is_reserve_pod
 from fairlead.model.quantity import nanos_to_units
 from fairlead.plugins.koordinator.quotas.accounts import LendingTree, TreeRules
@@ -79,7 +79,6 @@ class QuotaBook:
         self.trees: dict[str, LendingTree] = {}
         self._tree_of: dict[str, str] = {}
         self._of_namespace: dict[str, str] = {}
-        """The quota that lists a namespace, the first one if several do."""
 
     # ---- which quota ----
 
@@ -91,12 +90,10 @@ class QuotaBook:
         return ("", "") if self._rules.no_default else ("", DEFAULT)
 
     def _named(self, pod: Pod) -> str:
-        named = pod.labels.get(NAME_LABEL, "")
-        if named or self._rules.no_default:
-            return named
-        if f"{pod.namespace}/{pod.namespace}" in self._shelf:
-            return pod.namespace
-        return self._of_namespace.get(pod.namespace, DEFAULT)
+        rules = self._rules
+        return quota_named_for(
+            pod.labels, pod.namespace, self._shelf, self._of_namespace, no_default=rules.no_default
+        )  # fmt: skip
 
     def place_of(self, quota: ElasticQuota) -> tuple[str, str]:
         """The tree and the name under which a quota has its account."""
@@ -125,10 +122,7 @@ class QuotaBook:
 
     def _rebuild(self, quotas: dict[str, ElasticQuota]) -> None:
         self._quotas = quotas
-        self._of_namespace = {}
-        for quota in quotas.values():
-            for namespace in quota.namespaces:
-                self._of_namespace.setdefault(namespace, quota.name)
+        self._of_namespace = quotas_by_namespace(quotas.values())
         self._counted.clear()
         self._members.clear()
         by_tree: dict[str, dict[str, ElasticQuota]] = {"": {}}

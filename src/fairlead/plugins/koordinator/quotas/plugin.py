@@ -10,6 +10,7 @@ from fairlead.framework.plugin import Interest, Plugin, Rescued
 from fairlead.model import kinds
 from fairlead.model.events import ELASTIC_QUOTA, POD, ActionType, ClusterEvent
 from fairlead.model.koordinator.quotas import ROOT
+from fairlead.model.lack import Lack
 from fairlead.model.quantity import format_quantity
 from fairlead.model.reasons import SKIP, Status, failed, unresolvable, unschedulable
 from fairlead.plugins.koordinator.quotas.accounts import TreeRules
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.refusals import Refusals
     from fairlead.model.flow import Write
+    from fairlead.model.pod import Pod
     from fairlead.plugins.koordinator.quotas.accounts import LendingTree, QuotaAccountState
     from fairlead.state.cluster import Cluster
 
@@ -107,6 +109,43 @@ class ElasticQuotaPlugin(Plugin):
         asked = {key: amount for key, amount in request_of(pod).items() if key in account.max}
         return self._check(account, asked, fixed=is_fixed(pod)) or self._check_parents(tree, account, asked)
 
+    def lacks(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[Lack]:
+        """The quotas of pods, and those above, of which the pods together ask for more than is left."""
+        book = self.book(cluster)
+        asked: dict[tuple[str, str], dict[str, int]] = {}
+        for pod in pods:
+            sums = asked.setdefault(book.quota_of(pod), {})
+            for name, amount in request_of(pod).items():
+                sums[name] = sums.get(name, 0) + amount
+        for (tree_name, name), sums in asked.items():
+            tree = book.trees.get(tree_name)
+            account = tree.quotas.get(name) if tree is not None and name else None
+            while tree is not None and account is not None and account.name != ROOT:
+                limit = self.limit(account)
+                holders = self._holders(book, tree_name, account.name)
+                for resource, amount in sums.items():
+                    free = limit[resource] - account.used.get(resource, 0) if resource in limit else amount
+                    if amount > free:
+                        held = [(key, request[resource], "it has a place") for key, request in holders
+                                if request.get(resource)]  # fmt: skip
+                        missing = amount - max(0, free)
+                        yield Lack.of_units("ElasticQuota", account.name, resource, amount, free, missing, held)
+                account = tree.quotas.get(account.parent)
+
+    def quota_use(self, pods: Sequence[Pod], cluster: Cluster) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+        """What the pods' own quotas use at the moment, and may use at most."""
+        book = self.book(cluster)
+        found: dict[str, Mapping[str, Mapping[str, str]]] = {}
+        for tree_name, name in dict.fromkeys(map(book.quota_of, pods)):
+            account = book.account(tree_name, name)
+            if account is not None:
+                used = {resource: account.used.get(resource, 0) for resource in account.max}
+                found[name] = {"used": _texts(used), "max": _texts(account.max)}
+        return found
+
+    def _holders(self, book: QuotaBook, tree: str, quota: str) -> list[tuple[str, Mapping[str, int]]]:
+        return [(pod.key, request_of(pod)) for pod, _ in book.placed_in((tree, quota))]
+
     # ---- PostFilter ----
 
     def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
@@ -174,6 +213,10 @@ def _exceeded(used: Mapping[str, int], asked: Mapping[str, int], limit: Mapping[
         for key, amount in limit.items()
         if (key in used or key in asked) and used.get(key, 0) + asked.get(key, 0) > amount
     )
+
+
+def _texts(amounts: Mapping[str, int]) -> dict[str, str]:
+    return {name: format_quantity(amount, name) for name, amount in amounts.items()}
 
 
 def amounts_text(amounts: Mapping[str, int]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ from fairlead.plugins.koordinator.reservations.fitting import (
     reservation_score,
     shortages,
 )
+from fairlead.plugins.koordinator.reservations.lacks import reservation_lacks
 from fairlead.plugins.koordinator.reservations.matching import MatchCounts, ReservationWish, matches, reservation_wish
 from fairlead.plugins.koordinator.reservations.status import ReservationKeeper
 from fairlead.plugins.koordinator.writing import write_annotation
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.refusals import Refusals
+    from fairlead.model.lack import Lack
+    from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
     from fairlead.state.nodes import Nodes
     from fairlead.state.reservations import ReservationState
@@ -120,29 +123,37 @@ class ReservationPlugin(Plugin):
         except (ValueError, AttributeError, TypeError) as error:
             return failed(f"reservation annotations cannot be read: {error}")
         note = cycle.notes[self.name] = ReservationNote(wish, request_of(pod))
-        reserve = is_reserve_pod(pod)
+        if is_reserve_pod(pod):
+            return None
+        reservations, nodes = cluster.reservations, cluster.table.nodes
         found: dict[int, list[ReservationState]] = {}
-        for state, pod_state in cluster.reservations.matchable():
+        for state, pod_state in reservations.matchable() if wish.ignores else reservations.matchable_by(pod):
             row = pod_state.row
-            if not (reserve or wish.ignores or state.owners or state.record.matches(pod)):
-                continue  # as most are: somebody else's, and used by nobody
-            node = cluster.table.nodes[row]
+            node = nodes[row]
             if node is None or not accepts(pod, node):
-                continue
-            if reserve:
-                note.touched.add(row)
                 continue
             counts = note.counts.setdefault(row, MatchCounts())
             if matches(pod, note.asked, wish, state.record, node, counts):
                 found.setdefault(row, []).append(state)
             elif state.owners:
                 note.touched.add(row)
+        if not found and not note.touched:
+            note.touched.update(self._row_in_use(cycle))
         if wish.required:
             note.touched &= found.keys()
         note.touched |= found.keys()
         for row, states in found.items():
             self._take_off(cycle, note, row, states)
         return None
+
+    def _row_in_use(self, cycle: Cycle) -> Iterator[int]:
+        """A row that the pod may be on and where somebody uses a reservation, if there is one: then the plugin takes
+        part for this pod."""
+        for _, pod_state in cycle.cluster.reservations.matchable_in_use():
+            node = cycle.cluster.table.nodes[pod_state.row]
+            if node is not None and accepts(cycle.pod, node):
+                yield pod_state.row
+                return
 
     def _take_off(self, cycle: Cycle, note: ReservationNote, row: int, states: list[ReservationState]) -> None:
         cluster, table = cycle.cluster, cycle.cluster.table
@@ -161,6 +172,10 @@ class ReservationPlugin(Plugin):
         if note is not None and note.taken:
             note.taken = False
             cycle.cluster.reservations.put_back()
+
+    def lacks(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[Lack]:
+        """What is missing in the reservations of pods that may run nowhere else."""
+        yield from reservation_lacks(pods, cluster)
 
     # ---- PreFilter and Filter ----
 
@@ -182,13 +197,11 @@ class ReservationPlugin(Plugin):
         note = self._note(cycle)
         if note is None:
             return
-        place = {row: at for at, row in enumerate(nodes.row_numbers().tolist())}
         refused: dict[tuple[str, ...], list[int]] = {}
-        for row, matched in note.rows.items():
-            if row in place and not note.wish.ignores:
-                reasons = self._refusal(note, matched)
-                if reasons:
-                    refused.setdefault(tuple(reasons), []).append(place[row])
+        for at, row in () if note.wish.ignores else _places(nodes, note.rows):
+            reasons = self._refusal(note, note.rows[row])
+            if reasons:
+                refused.setdefault(tuple(reasons), []).append(at)
         for told, places in refused.items():
             mask = nodes.none()
             mask[places] = True
@@ -278,11 +291,8 @@ class ReservationPlugin(Plugin):
         if note is None or is_reserve_pod(cycle.pod) or note.wish.ignores or not note.touched:
             return SKIP
         smallest: tuple[int, int] | None = None
-        for row in nodes.row_numbers().tolist():
-            matched = note.rows.get(row)
-            if matched is None:
-                continue
-            orders = [state.record.order for state in matched.states if state.record.order]
+        for _, row in _places(nodes, note.rows):
+            orders = [state.record.order for state in note.rows[row].states if state.record.order]
             if orders and (smallest is None or min(orders) < smallest[0]):
                 smallest = (min(orders), row)
             self._nominate(cycle, note, row)
@@ -335,7 +345,7 @@ class ReservationPlugin(Plugin):
         note = self._note(cycle)
         assert note is not None, "it stepped aside in prepare_scores otherwise"
         scores = np.zeros(len(nodes), dtype=np.int64)
-        for at, row in enumerate(nodes.row_numbers().tolist()):
+        for at, row in _places(nodes, note.rows):
             chosen = note.chosen.get(row)
             if row == note.preferred:
                 scores[at] = _PREFERRED
@@ -393,6 +403,14 @@ class ReservationPlugin(Plugin):
             }
         }
         return Write(Verb.PATCH, kinds.KOORD_RESERVATION, "", own.name, body, subresource="status")
+
+
+def _places(nodes: Nodes, rows: Collection[int]) -> Iterator[tuple[int, int]]:
+    """Those of some rows that are in a selection, each with its place there, in the order of the selection."""
+    if not rows:
+        return iter(())
+    places = nodes.mask_of(rows).nonzero()[0]
+    return zip(places.tolist(), nodes.row_numbers()[places].tolist(), strict=True)
 
 
 def _reasons_of(refusals: Refusals, row: int) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from fairlead.framework.cycle import Cycle
     from fairlead.plugins.koordinator.reservations.plugin import ReservationNote
@@ -31,6 +31,14 @@ def usable_on(cycle: Cycle, row: int) -> Sequence[ReservationState]:
     if note.assumed is not None:
         return (note.assumed,)
     return note.rows[row].states if row in note.rows and note.taken else ()
+
+
+def rows_for_pod(cycle: Cycle) -> Collection[int] | None:
+    """The rows that have reservations which the pod may use, or would; None if it may be any row."""
+    note = _note(cycle)
+    if note is None:
+        return ()
+    return None if note.assumed is not None else note.rows.keys() | note.chosen.keys()
 
 
 def is_taken_off(cycle: Cycle) -> bool:

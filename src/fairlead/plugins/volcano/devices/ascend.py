@@ -125,6 +125,15 @@ class AscendCards(DevicePool[AscendHolding]):
         memory = request.memory_of(card.memory) if request.memory == 0 else request.memory
         return replace(request, memory=self._config.trimmed(memory)[0] if memory > 0 else 0)
 
+    def measured(self, task: Task) -> tuple[str, int, int]:
+        """By memory, or by cards that nobody uses where whole ones are asked for."""
+        requests, config = self._requests(task), self._config
+        uses = [(card, self._used[row][card.name]) for row, cards in self._cards.items() for card in cards.values()]
+        if all(request.memory for request in requests):
+            asked = sum(request.number * config.trimmed(request.memory)[0] for request in requests)
+            return config.memory_resource, asked, sum(card.memory - used.memory for card, used in uses)
+        return config.resource, sum(request.number for request in requests), sum(not used.number for _, used in uses)
+
     # ---- judging ----
 
     def refusals(self, task: Task, nodes: Nodes) -> Iterator[Reject]:

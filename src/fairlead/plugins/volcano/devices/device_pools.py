@@ -104,6 +104,28 @@ class DevicePool(ABC, Generic[Held]):
     @abstractmethod
     def why_not(self, row: int) -> str: ...
 
+    @abstractmethod
+    def measured(self, task: Task) -> tuple[str, int, int]:
+        """A resource by which cards of this kind are asked for, how much a task asks for, and how much of it all cards
+        that it may use have left."""
+
+    def served(self, tasks: Sequence[Task]) -> list[bool]:
+        """Of each task in turn whether some node has its cards left. Nothing is given to them."""
+        rows = [row for row, _ in self.round.cluster.table.alive_rows() if self.has_cards(row)]
+        taken: list[list[Held]] = []
+        found = []
+        try:
+            for task in tasks:
+                held = next((one for row in rows if (one := self.choose(task, row)) is not None), None)
+                if held is not None:
+                    self.take(held)
+                    taken.append(held)
+                found.append(held is not None)
+        finally:
+            for held in reversed(taken):
+                self.take(held, -1)
+        return found
+
     def locked(self, task: Task, why: str) -> str:
         """What is said of a task whose node is locked."""
         return f"node {self.round.cluster.table.name(task.row)} locked for {task.name} {self.lock} lockname {why}"

@@ -11,13 +11,14 @@ is not built.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairlead.errors import ConfigError
 from fairlead.framework.tiers import TierPlugin
+from fairlead.model.lack import Lack
 from fairlead.model.reasons import failed
 from fairlead.model.tasks import TaskStatus
 from fairlead.plugins.volcano.devices.ascend import AscendCards
@@ -30,9 +31,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.round import Round, Task
+    from fairlead.model.pod import Pod
     from fairlead.model.reasons import Reject, Status
     from fairlead.plugins.volcano.arguments import Arguments
     from fairlead.plugins.volcano.devices.device_pools import DevicePool
+    from fairlead.state.cluster import Cluster
     from fairlead.state.nodes import Nodes
 
 _BINDER = "DefaultBinder"
@@ -81,6 +84,28 @@ class DeviceShare(TierPlugin):
                 if pool.concerns(task):
                     total += pool.liking(task)
         return nodes.take(np.floor(total + 0.5)) * self._weight
+
+    # ---- explaining ----
+
+    def lacks(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[Lack]:
+        """Cards, if those of all nodes together do not serve all pods, one after the other."""
+        uids = {pod.uid for pod in pods}
+        tasks = [task for job in self._round.jobs.values() for task in job.tasks.values() if task.uid in uids]
+        for pool in self._pools:
+            wanting = [task for task in tasks if pool.concerns(task)]
+            served = pool.served(wanting)
+            if all(served):
+                continue
+            resource, _, free = pool.measured(wanting[0])
+            asked = [pool.measured(task)[1] for task in wanting]
+            missing = sum(amount for amount, has in zip(asked, served, strict=True) if not has)
+            holders = [(task.key, pool.measured(task)[1], "it was given them") for task in self._holding(pool)]
+            yield Lack.of_units("Device", "cards of all nodes", resource, sum(asked), free, missing, holders)
+
+    def _holding(self, pool: DevicePool[Any]) -> Iterator[Task]:
+        """The tasks that have cards."""
+        for job in self._round.jobs.values():
+            yield from (task for task in job.tasks.values() if task.uid in pool.held)
 
     # ---- simulated evictions ----
 

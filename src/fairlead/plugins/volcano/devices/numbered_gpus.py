@@ -77,6 +77,14 @@ class NumberedGpus(DevicePool[CardHolding]):
         what = "GpuNumber no enough gpu number" if self._whole else "GpuShare no enough gpu memory"
         return f"{what} on node {self.round.cluster.table.name(row)}"
 
+    def measured(self, task: Task) -> tuple[str, int, int]:
+        cards = self._cards
+        if self._whole:
+            left = int((cards.exists & (cards.used_number == 0)).sum())
+        else:
+            left = int((cards.memory - cards.used_memory)[cards.exists].sum())
+        return self._resource, self._asked(task), left
+
     def locked(self, task: Task, why: str) -> str:
         return f"node {self.round.cluster.table.name(task.row)} locked for lockname gpushare {why}"
 

@@ -89,6 +89,17 @@ class Vgpus(DevicePool[CardHolding]):
     def why_not(self, row: int) -> str:
         return _REASON.text
 
+    def measured(self, task: Task) -> tuple[str, int, int]:
+        """By memory, or by cards that nobody uses where a share of a card is asked for."""
+        requests, cards = self._requests(task), self._cards
+        usable = cards.exists & self._open_to(task)
+        if all(request.memory for request in requests):
+            left = np.maximum(cards.memory - cards.used_memory, 0)
+            asked = sum(request.number * request.memory for request in requests)
+            return self._config.memory, asked, int(left[usable].sum())
+        asked = sum(request.number for request in requests)
+        return self._config.count, asked, int((usable & (cards.used_number == 0)).sum())
+
     def _fitting(self, task: Task) -> NDArray[np.bool_]:
         """By row, whether a task finds its cards there."""
         return self._sharing.fits(self._requests(task), self._open_to(task))

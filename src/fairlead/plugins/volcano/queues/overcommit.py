@@ -36,6 +36,10 @@ class Overcommit(TierPlugin):
         for job in round.jobs.values():
             self._inqueue.add(_promised(job))
 
+    def entry_room(self) -> Amounts:
+        """What is left for the minimums of further groups."""
+        return self._idle - self._inqueue
+
     def job_enqueueable(self, job: Job) -> Vote:
         if job.min_resources is None:
             return Vote.PERMIT
