@@ -38,12 +38,13 @@ _CONTROLLERS = (
 )  # fmt: skip
 _MADE: tuple[Kind, ...] = (
     kinds.NODE, kinds.JOB, kinds.PERSISTENT_VOLUME, kinds.PERSISTENT_VOLUME_CLAIM, kinds.RESOURCE_CLAIM,
-    kinds.POD_DISRUPTION_BUDGET, kinds.SERVICE, kinds.POD_GROUP_BETA, kinds.POD_GROUP, kinds.X_POD_GROUP,
+    kinds.REPLICA_SET, kinds.STATEFUL_SET, kinds.REPLICATION_CONTROLLER, kinds.POD_DISRUPTION_BUDGET, kinds.SERVICE,
+    kinds.POD_GROUP_BETA, kinds.POD_GROUP, kinds.X_POD_GROUP,
     kinds.VC_HYPER_NODE, kinds.VC_QUEUE, kinds.VC_POD_GROUP, kinds.DEVICE_CLASS, kinds.RESOURCE_SLICE,
     kinds.KOORD_POD_GROUP, kinds.KOORD_ELASTIC_QUOTA, kinds.KOORD_RESERVATION, kinds.KOORD_DEVICE,
     kinds.KOORD_NETWORK_TOPOLOGY,
 )  # fmt: skip
-"""Of what is made, all that scheduling reads, besides the pods."""
+"""Of what is made, all that scheduling reads, besides the pods. Owners are read for the spreading by default."""
 _ROUNDS = 10_000
 
 

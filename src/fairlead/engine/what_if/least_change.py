@@ -186,9 +186,10 @@ class ChangeSearch:
                 return
 
     def _runs_without(self, workload: Workload, pods: Sequence[Pod]) -> bool:
-        """The workload waits already when they go, and their successors come after it."""
+        """The workload waits already when they go, and their successors come after it. Where it makes room for some of
+        its pods by itself, those whom it evicts may be the same ones, so nothing is suggested."""
         trial = Trial(self._scheduler, self._now)
-        if try_out(trial, workload):
+        if try_out(trial, workload) or trial.victims:
             return False
         evict(trial, pods)
         return trial.run(lambda: all(map(trial.place_of, workload.uids))) and not trial.victims
