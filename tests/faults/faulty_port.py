@@ -97,6 +97,18 @@ class Faults:
 
         self.chance = chance
 
+    def like_a_bad_line(self, rng: Random, *, lose: float, fail: float) -> None:
+        """Of all writes a share fails and is not done, and of the others a share is done and its answer lost."""
+
+        def chance(write: Write) -> _Rule | None:
+            if rng.random() < fail:
+                return _Rule(lambda _: True, InternalError("no"), False, 1, 0)
+            if rng.random() < lose:
+                return _Rule(lambda _: True, Unreachable("lost"), True, 1, 0)
+            return None
+
+        self.chance = chance
+
     def stop(self) -> None:
         self._rules.clear()
         self.chance = lambda write: None
@@ -132,11 +144,13 @@ class FaultyWorld(Harness):
     """A cluster with one scheduler of both manners, whose writes go through `faults`."""
 
     def __init__(
-        self, faults: Faults, nodes: int | Sequence[Builder], *, watch_delay: float = 0.0, seed: int = 1, **more: Any
-    ) -> None:
+        self, faults: Faults, nodes: int | Sequence[Builder], *, watch_delay: float = 0.0, seed: int = 1,
+        latencies: Latencies | None = None, **more: Any,
+    ) -> None:  # fmt: skip
         self.faults, self._seed = faults, seed
         self.scheduler = self._new_scheduler()
-        latencies = Latencies(watch=lambda rng: watch_delay) if watch_delay else None
+        if watch_delay:
+            latencies = Latencies(watch=lambda rng: watch_delay)
         super().__init__(
             nodes=nodes, schedulers=[lambda _: self.scheduler], controllers=[FirstQueues], seed=seed,
             latencies=latencies, perform=self._perform, **more,

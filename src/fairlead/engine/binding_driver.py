@@ -163,7 +163,8 @@ class BindingDriver:
         if freed is not None and not rejected:
             self._backlog.move(ASSIGNED_POD_DELETE, freed, None, now)
         failure = replace(refused_on_node(binding.status), told=binding.told)
-        self._fail(binding.entry, replace(failure, nominated=None) if binding.keeps_nomination else failure)
+        keeps = binding.keeps_nomination or (not rejected and self._backlog.nominator.has_promised(binding.pod.uid))
+        self._fail(binding.entry, replace(failure, nominated=None) if keeps else failure)
         if freed is not None and rejected:
             together = binding.together | {binding.pod.uid}
             self._backlog.move(ASSIGNED_POD_DELETE, freed, None, now, only=lambda pod: pod.uid not in together)

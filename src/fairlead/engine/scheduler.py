@@ -274,7 +274,7 @@ class Scheduler:
         if entry.gang is not None:
             self.output.writes += self.gangs.schedule(entry, self._now, self.meter)
             return
-        pod = entry.pod
+        pod = self.backlog.nominator.as_nominated(entry.pod)
         profile = self.profiles.get(pod.scheduler_name)
         if profile is None or self._is_beyond_scheduling(pod):
             self.backlog.done(pod.uid)

@@ -56,7 +56,10 @@ class StepOutput:
 
     def refused(self, entry: Entry, pod: Pod, failure: Failure) -> None:
         """Say everywhere why a pod has no node: on itself, in an event, in its explanation."""
-        self._nominator.nominate(pod, failure.nominated)
+        if failure.nominated is None:
+            self._nominator.observe(pod)
+        else:
+            self._nominator.nominate(pod, failure.nominated)
         self.event(pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=failure.message)
         said = (failure.reason, failure.message)
         self.condition(pod, reason=said[0], message=said[1], nominated=failure.nominated, told=failure.told)

@@ -127,7 +127,7 @@ class DefaultPreemption(Plugin):
         """Whether victims, this pod's or another's, are still on the node where room was made for this pod. Neither the
         pod nor they need show that yet, or ever: a patch may be late or lost."""
         cluster = cycle.cluster
-        node, _ = cluster.victims_of.get(cycle.pod.uid, ("", ()))
+        node = cycle.pod.nominated_node or cluster.victims_of.get(cycle.pod.uid, ("", ()))[0]
         row = cluster.table.row_of.get(node) if node else None
         if row is None or self._is_final(refusals, row):
             return False

@@ -101,8 +101,8 @@ class Cluster:
         self.preempting: dict[str, str] = {}
         """Pods whose victims are being evicted, by uid, with the uid of the last victim once its turn has come."""
         self.victims_of: dict[str, tuple[str, frozenset[str]]] = {}
-        """By a preemptor's uid or a gang's key, the node and the uids of the victims that were evicted there for it.
-        While one is still on the node, the preemptor waits for it."""
+        """By a preemptor's uid or a gang's key, the node and the uids of the victims whose room it was promised there.
+        While anybody's victim is still on the node, pods that are nominated to it wait."""
         self.finished: dict[str, Pod] = {}
         """Pods of Volcano's and Koordinator's groups that have ended, by uid: they take up no room, but are counted."""
         self.to_write: list[Write] = []

@@ -8,7 +8,8 @@ on the node loses its place in memory, without a request to the API.
                      └──────── an error ────────┴──▶ ended; the pod is tried again at once
 
 A deletion whose answer was lost, or at which the API server failed, is sent again while somebody waits for it: to look
-for other victims instead, as kube-scheduler does, would evict twice for one pod if the lost one had arrived.
+for other victims instead, as kube-scheduler does, would evict twice for one pod if the lost one had arrived. Victims
+that are leaving already, for another pod, are noted as this pod's too (`cluster.victims_of`): it waits for them.
 """
 
 from __future__ import annotations
@@ -129,13 +130,13 @@ class Evictions:
             self._deleted = {uid for uid in self._deleted if uid in pods and not pods[uid].seen.terminating}
             known = self._cluster.victims_of.items()
             self._cluster.victims_of = {key: of for key, of in known if any(uid in pods for uid in of[1])}
+        self._cluster.victims_of[claimant.key] = (node, frozenset(victim.uid for victim in victims))
         going = [victim for victim in victims if not self._is_leaving(victim)]
         if not going:
             return []
         eviction = Eviction(claimant, node, going[-1])
         self._cluster.preempting[claimant.key] = ""
         writes = self._clear_lower_nominations(claimant.pod, node, now)
-        self._cluster.victims_of[claimant.key] = (node, frozenset(victim.uid for victim in victims))
         for victim in going[:-1]:
             writes += self._evict(eviction, victim, now)
         return writes + (self._go_on(eviction, now) if not eviction.awaited else [])
@@ -249,8 +250,8 @@ class Evictions:
         """Clear the nominations of pods of lower priority to this node."""
         writes = []
         for pod in self._backlog.nominator.on_node(node):
-            if pod.priority < preemptor.priority:
-                self._backlog.nominator.clear(pod.uid)
+            if pod.priority < preemptor.priority and pod.uid != preemptor.uid:
+                self._backlog.nominator.nominate(pod, "")
                 self._cluster.victims_of.pop(pod.uid, None)
                 patch = status_patch(pod, now=now, nominated="")
                 if patch is not None:

@@ -103,7 +103,7 @@ class Backlog:
             return  # the gang is still below its minimum
         self._transitions.to_active(entry, UNSCHEDULABLE_POD_ADD.label, now)
         if entry.gang is not None and not entry.gated:
-            self.nominator.nominate(pod)
+            self.nominator.observe(pod)
 
     def update(self, old: Pod, new: Pod, now: float) -> None:
         """Take in a new version of a waiting pod. If it is parked, the plugins that refused it are asked whether the
@@ -122,11 +122,11 @@ class Backlog:
             self._member_changed(entry, events, old, new, now=now)
             return
         if entry is None or entry.pod.uid != new.uid:
-            self.nominator.clear(old.uid)
+            self.nominator.forget(old.uid)
             self._transitions.to_active(self._entry_for(new, now), UNSCHEDULABLE_POD_UPDATE.label, now)
             return
         self._queues.replace_pod(entry, new)
-        self.nominator.update(old, new)
+        self.nominator.observe(new)
         if entry.place is QueueName.PARKED:
             self._reconsider(entry, events, old, new, now=now)
 
@@ -137,7 +137,7 @@ class Backlog:
                 return
 
     def delete(self, pod: Pod, now: float) -> None:
-        self.nominator.clear(pod.uid)
+        self.nominator.forget(pod.uid)
         entry = self._queues.get(self.gangs.key(pod))
         if entry is not None and (entry.gang is None or not entry.gang.pending()):
             self._transitions.remove(entry)
@@ -178,7 +178,7 @@ class Backlog:
         return sorted([pod for pod in waiting if self._gates.refusal(pod) is None], key=lambda pod: -pod.priority)
 
     def _member_changed(self, entry: Entry, events: Sequence[ClusterEvent], old: Pod, new: Pod, *, now: float) -> None:
-        self.nominator.update(old, new)
+        self.nominator.observe(new)
         self._rearrange(entry, now)
         if entry.place is QueueName.PARKED and not entry.gated:
             self._reconsider(entry, events, old, new, now=now)

@@ -55,7 +55,7 @@ class Transitions:
         self._queues.put_active(entry)
         self.incoming[QueueName.ACTIVE.value, label] += 1
         if label in _NOMINATING:
-            self._nominator.nominate(entry.pod)
+            self._nominator.observe(entry.pod)
         return True
 
     def _to_backoff(self, entry: Entry, label: str) -> bool:

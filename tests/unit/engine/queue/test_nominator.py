@@ -25,16 +25,54 @@ def test_nominated_pods_come_in_the_order_of_their_nomination() -> None:
     assert [pod.name for pod in room.backlog.nominator.on_node("node-1")] == ["b", "c", "a"]
 
 
-def test_without_a_node_the_pods_own_status_decides() -> None:
+def test_the_status_of_a_pod_counts_that_nobody_nominated_here() -> None:
     room = QueueScenario()
     nominator = room.backlog.nominator
     pod = room.pod("a", nominated="node-1")
-    nominator.nominate(pod)
+    nominator.observe(pod)
     assert nominator.node_of(pod.uid) == "node-1"
-    bare = room.pod("b")
-    nominator.nominate(bare, "node-2")
-    nominator.nominate(bare)
-    assert nominator.node_of(bare.uid) == ""
+
+
+def test_a_status_that_names_what_the_pod_was_told_before_is_old() -> None:
+    room = QueueScenario()
+    nominator = room.backlog.nominator
+    first = room.add("a")
+    nominator.nominate(first, "node-1")
+    nominator.nominate(first, "node-2")
+    for status in ("", "node-1", "node-1", "node-2", "node-1"):
+        nominator.observe(room.pod("a", uid=first.uid, nominated=status))
+        assert nominator.node_of(first.uid) == "node-2"
+
+
+def test_a_nomination_that_was_cleared_here_does_not_come_back_with_an_old_status() -> None:
+    room = QueueScenario()
+    nominator = room.backlog.nominator
+    first = room.add("a", nominated="node-1")
+    nominator.nominate(first, "")
+    nominator.observe(room.pod("a", uid=first.uid, nominated="node-1"))
+    assert nominator.node_of(first.uid) == ""
+
+
+def test_what_somebody_else_decides_after_our_decision_was_shown_counts() -> None:
+    room = QueueScenario()
+    nominator = room.backlog.nominator
+    first = room.add("a")
+    for theirs in ("node-3", ""):
+        nominator.nominate(first, "node-1")
+        nominator.observe(room.pod("a", uid=first.uid, nominated="node-1"))
+        nominator.observe(room.pod("a", uid=first.uid, nominated=theirs))
+        assert nominator.node_of(first.uid) == theirs
+
+
+def test_a_pod_is_tried_as_nominated_in_memory_whatever_its_status_says() -> None:
+    room = QueueScenario()
+    nominator = room.backlog.nominator
+    pod = room.add("a", nominated="node-1")
+    assert nominator.as_nominated(pod) is pod
+    nominator.nominate(pod, "node-2")
+    assert nominator.as_nominated(pod).nominated_node == "node-2"
+    nominator.nominate(pod, "")
+    assert nominator.as_nominated(pod).nominated_node == ""
 
 
 def test_the_empty_name_takes_a_nomination_back() -> None:
