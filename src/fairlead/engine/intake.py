@@ -84,7 +84,8 @@ class Intake:
             self._pod(applied, now)
             if change.kind is kinds.KOORD_RESERVATION:
                 self._backlog.move(ClusterEvent(events.RESERVATION, _action(applied)), applied.old, applied.new, now)
-        elif applied.kind is kinds.NODE:
+            return  # no group changes with a pod
+        if applied.kind is kinds.NODE:
             self._node(applied, now)
         elif applied.kind in RESOURCES:
             self._other(applied, now)

@@ -96,8 +96,13 @@ class Evaluator:
     def _judged(self, cycle: Cycle, plugins: Sequence[Plugin]) -> Judgement:
         """The cached plugins' answers brought up to date, and those of some that are not cached."""
         results = self.catch_up(cycle)
+        ok = results.ok[: cycle.cluster.table.high]
+        uncached = self._refused_uncached(cycle, plugins) if plugins else None
+        return Judgement(ok if uncached is None else ok & (uncached == FEASIBLE), uncached)
+
+    def _refused_uncached(self, cycle: Cycle, plugins: Sequence[Plugin]) -> NDArray[np.int32] | None:
+        """Of each row, the code of the first of these plugins that refuses it; None if none refuses any."""
         table = cycle.cluster.table
-        ok = results.ok[: table.high]
         uncached: NDArray[np.int32] | None = None
         nodes = Nodes(table)
         for plugin in plugins:
@@ -106,7 +111,7 @@ class Evaluator:
                 self.rows_judged += table.high
                 if refused is not None:
                     uncached = refused if uncached is None else np.where(uncached == FEASIBLE, refused, uncached)
-        return Judgement(ok if uncached is None else ok & (uncached == FEASIBLE), uncached)
+        return uncached
 
     def repeats(self, cycle: Cycle) -> bool:
         """Whether the plugins that are not cached need not be asked for the next pod if it is identical to this one:

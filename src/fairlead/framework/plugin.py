@@ -97,7 +97,7 @@ class Wait:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Rescued:
     """The result of PostFilter. `nominated` is the node that will be free; None leaves an earlier nomination as it is,
     and the empty string clears it. `alternatives` returns all nodes that were as good, the chosen one among them, each

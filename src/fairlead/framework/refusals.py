@@ -6,12 +6,12 @@ A trial judges a row again as if some pods had left it or others had come, on th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.errors import FairleadError
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.reasons import Code
+from fairlead.model.records import record
 from fairlead.state.statement import Statement
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 UNJUDGED = -1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Refusals:
     """`codes` is the verdict on each row of the table: -1 if it was not judged, 0 if it was feasible, else a code of
     `evaluator.codes`. `nominated` are the pods nominated to rows while this attempt ran; `promises` is the log of rows

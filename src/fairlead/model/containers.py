@@ -6,17 +6,17 @@ Cards and whole CPUs are given to containers, not to pods. Init containers are k
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.model.documents import FieldError
 from fairlead.model.quantity import QuantityError, read_quantity, to_units
+from fairlead.model.records import record
 
 Amounts = tuple[tuple[str, int], ...]
 """Base units by resource, in the order of names, so that equal ones are equal."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Container:
     """`init` containers have ended when the others run, except a `sidecar`."""
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fairlead.model.records import record
 from fairlead.model.times import micro_timestamp
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Blocker:
     eviction: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ProtectedPod:
     """A pod or group that might have had to go: what came of it, and by which rule."""
 
@@ -80,7 +81,7 @@ class WaitingIn:
     retried_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Explanation:
     """Why one pod is where it is, or not yet anywhere. Times are seconds since the epoch."""
 

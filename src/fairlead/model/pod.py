@@ -45,6 +45,7 @@ _GROUP_SIZE_ANNOTATION = "leaderworkerset.sigs.k8s.io/size"
 VOLCANO_GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 COSCHEDULING_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_CLAIM_STATUSES = frozenset({"resourceClaimStatuses", "extendedResourceClaimStatus"})
 _NANOS_PER_MILLI = 10**6
 
 
@@ -172,11 +173,11 @@ def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
         owner=_controller(owners) if owners else None,
         first_owner=intern(owners[0]["name"]) if owners else "",
         group=group,
-        group_ref=_group_ref(namespace, group, labels, annotations, owners),
+        group_ref=_group_ref(namespace, group, labels, annotations, owners) if group or labels or annotations else None,
         disruption_target=_is_preempted(conditions) if conditions else False,
         scheduled_condition=_scheduled(conditions) if conditions else None,
         scheduled_since=_true_since(conditions, "PodScheduled") if conditions else None,
-        claim_statuses=_claim_statuses(status) if status else b"",
+        claim_statuses=b"" if _CLAIM_STATUSES.isdisjoint(status) else _claim_statuses(status),
         resource_version=metadata.get("resourceVersion") or "",
         generation=metadata.get("generation") or 0,
         resource_claims=claim_entries(spec) if shape.claims else (),

@@ -213,6 +213,7 @@ def to_units(resource: str, amount: Quantity) -> int:
     return amount.milli() if resource == "cpu" else amount.value()
 
 
+@lru_cache(maxsize=16384)
 def nanos_to_units(resource: str, nanos: int) -> int:
     """The same for a bare number of nanos that a pod asks for; at most MOST_COUNTED."""
     return min(MOST_COUNTED, _clamp(_divide_away_from_zero(nanos, _MICRO if resource == "cpu" else _NANO)))

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from fairlead.model.records import record
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -53,7 +55,7 @@ _CODE_LABELS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Status:
     """One plugin's answer about a pod. Success is usually said with None, which costs nothing."""
 
@@ -95,7 +97,7 @@ def failed(*reasons: str) -> Status:
     return Status(Code.ERROR, reasons)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Reason:
     """Why a node is refused: by which plugin and in which words. An `error` is no refusal but a failure to judge the
     node (code Error): it fails the attempt if the node is looked at, and no eviction helps."""
@@ -106,7 +108,7 @@ class Reason:
     error: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Reject:
     """A reason and the rows that it refuses: a mask aligned with the Nodes that were judged. `final`, where given,
     says row by row whether an eviction could help; otherwise the reason says it for all."""
@@ -116,7 +118,7 @@ class Reject:
     final: NDArray[np.bool_] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Verdict:
     """What one plugin said of one node: its reasons, and whether they are final, so that no eviction could help. With
     `error` the plugin failed to judge the node, and the reason is the text of that failure."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from fairlead.model.documents import FieldError
 from fairlead.model.quantity import QuantityError, is_scalar, nanos_to_units, read_quantity
+from fairlead.model.records import record
 
 Amounts = dict[str, int]
 """Nanos by resource."""
@@ -20,11 +21,13 @@ Amounts = dict[str, int]
 DEFAULT_CONTAINER_REQUEST: Mapping[str, int] = {"cpu": 100 * 10**6, "memory": 200 * 2**20 * 10**9}
 """What a container is taken to ask for, where it names nothing, when nodes are compared by load."""
 
+SAYS_RESOURCES = frozenset({"containerStatuses", "initContainerStatuses", "resources"})
+"""Where a status may say something of resources: that of a pod without a node has none of these."""
 _NO_DEFAULTS: Mapping[str, int] = {}
 _ALWAYS_COUNTED = ("cpu", "memory", "ephemeral-storage")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Requests:
     """The views of one pod's request, in base units. Each has cpu, memory and ephemeral-storage, and every scalar
     resource that is named, zeros included."""
@@ -39,13 +42,11 @@ class Requests:
 
 def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Requests:
     by_spec = _total(spec, None, _NO_DEFAULTS)
-    resized = _Resize.of(status)
+    resized = None if SAYS_RESOURCES.isdisjoint(status) else _Resize.of(status)
     booked = _total(spec, resized, _NO_DEFAULTS) if resized else by_spec
-    defaults: Mapping[str, int] = DEFAULT_CONTAINER_REQUEST
-    if _pod_level(spec):
-        defaults = {resource: amount for resource, amount in defaults.items() if resource not in booked}
-    nonzero = _total(spec, resized, defaults) if defaults else booked
-    score = _with_overhead(_of_containers(spec, None, DEFAULT_CONTAINER_REQUEST), spec)
+    nonzero = score = _with_overhead(_of_containers(spec, None, DEFAULT_CONTAINER_REQUEST), spec)
+    if resized or spec.get("resources"):
+        nonzero = _nonzero(spec, resized, booked)
     booked_units = _units(booked)
     return Requests(
         booked=booked_units,
@@ -55,6 +56,14 @@ def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Requests
         nonzero_memory=nanos_to_units("memory", nonzero.get("memory", 0)),
         exact=booked,
     )
+
+
+def _nonzero(spec: Mapping[str, Any], resized: _Resize | None, booked: Amounts) -> Amounts:
+    """What is booked, with the defaults for containers; what the pod as a whole asks for needs none."""
+    defaults: Mapping[str, int] = DEFAULT_CONTAINER_REQUEST
+    if _pod_level(spec):
+        defaults = {resource: amount for resource, amount in defaults.items() if resource not in booked}
+    return _total(spec, resized, defaults) if defaults else booked
 
 
 @dataclass(frozen=True, slots=True)

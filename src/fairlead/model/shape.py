@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -20,7 +20,8 @@ from weakref import WeakValueDictionary
 from fairlead.model.containers import Container, containers_of
 from fairlead.model.pod_volumes import RELEVANT_SOURCES, PodVolume, image_references, parse_volumes
 from fairlead.model.quality import quality_of_service
-from fairlead.model.requests import pod_requests, resize_is_infeasible, resized_containers
+from fairlead.model.records import record
+from fairlead.model.requests import SAYS_RESOURCES, pod_requests, resize_is_infeasible, resized_containers
 from fairlead.model.taints import Toleration, parse_tolerations
 from fairlead.model.terms import (
     AffinityTerm,
@@ -34,11 +35,16 @@ if TYPE_CHECKING:
     from fairlead.model.selectors import NodeSelector, NodeSelectorTerm
 
 DEFAULT_SCHEDULER = "default-scheduler"
-_SAYS_RESOURCES = frozenset({"containerStatuses", "initContainerStatuses", "resources"})
-"""Where a status may say something of resources: that of a pod without a node has none of these."""
+_SPEC_FIELDS = (
+    "tolerations", "nodeSelector", "priority", "priorityClassName", "schedulerName", "preemptionPolicy",
+    "topologySpreadConstraints", "overhead", "resources", "hostNetwork", "hostUsers",
+)  # fmt: skip
+_CONTAINER_FIELDS = ("name", "image", "resources", "ports", "restartPolicyRules")
+_SELDOM = frozenset({"initContainers", "affinity", "volumes"})
+_AMOUNTS = ("request", "fit_request", "score_request", "exact_request")
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@record(frozen=True, slots=True, eq=False, weakref_slot=True)
 class PodShape:
     """Requests are in base units and always have cpu, memory and ephemeral-storage, and every scalar resource that is
     named, zeros included: `request` is what a node books for the pod (it follows a resize in progress), `fit_request`
@@ -98,7 +104,8 @@ class PodShape:
         return list(self.fit_request)[3:]
 
 
-_every_field = attrgetter(*(field.name for field in fields(PodShape)))
+_amounts = attrgetter(*_AMOUNTS)
+_other_fields = attrgetter(*(field.name for field in fields(PodShape) if field.name not in _AMOUNTS))
 
 
 class Shapes:
@@ -142,7 +149,7 @@ class Shapes:
 
 
 def _meaning(shape: PodShape) -> Hashable:
-    return tuple(tuple(sorted(value.items())) if value.__class__ is dict else value for value in _every_field(shape))
+    return _other_fields(shape), *[tuple(sorted(amounts.items())) for amounts in _amounts(shape)]
 
 
 def _relevant(document: Mapping[str, Any]) -> list[Any]:
@@ -150,45 +157,32 @@ def _relevant(document: Mapping[str, Any]) -> list[Any]:
     them), but nothing that differs from pod to pod of one template."""
     spec = document["spec"]
     get = spec.get
-    affinity, volumes, init_containers = get("affinity"), get("volumes"), get("initContainers")
     relevant = [
-        [
-            (c.get("name"), c.get("image"), c.get("resources"), c.get("ports"), c.get("restartPolicyRules"))
-            for c in get("containers") or ()
-        ],
-        get("tolerations"),
-        get("nodeSelector"),
-        get("priority"),
-        get("priorityClassName"),
-        get("schedulerName"),
-        get("preemptionPolicy"),
-        get("topologySpreadConstraints"),
-        get("overhead"),
-        get("resources"),
-        get("hostNetwork"),
-        get("hostUsers"),
+        *map(get, _SPEC_FIELDS),
         bool(get("resourceClaims")),
+        [[*map(container.get, _CONTAINER_FIELDS)] for container in get("containers") or ()],
     ]
-    if init_containers:
-        relevant.append(_relevant_init_containers(init_containers))
-    if affinity is not None:
-        relevant.append(("affinity", affinity, document["metadata"].get("namespace")))
-    if volumes:
-        relevant.append([v for v in volumes if not RELEVANT_SOURCES.isdisjoint(v)])
-    if status := document.get("status"):
+    if not _SELDOM.isdisjoint(spec):
+        relevant += _seldom_relevant(spec, document["metadata"].get("namespace"))
+    if (status := document.get("status")) and not SAYS_RESOURCES.isdisjoint(status):
         relevant += _relevant_status(spec, status)
     return relevant
 
 
-def _relevant_init_containers(containers: list[Mapping[str, Any]]) -> list[Any]:
-    keys = ("name", "image", "resources", "ports", "restartPolicyRules", "restartPolicy")
-    return [tuple(container.get(key) for key in keys) for container in containers]
+def _seldom_relevant(spec: Mapping[str, Any], namespace: str | None) -> Iterator[Any]:
+    """The same of fields that many pods do not have."""
+    affinity, volumes = spec.get("affinity"), spec.get("volumes")
+    if init_containers := spec.get("initContainers"):
+        keys = (*_CONTAINER_FIELDS, "restartPolicy")
+        yield [[*map(container.get, keys)] for container in init_containers]
+    if affinity is not None:
+        yield "affinity", affinity, namespace
+    if volumes:
+        yield [v for v in volumes if not RELEVANT_SOURCES.isdisjoint(v)]
 
 
 def _relevant_status(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[Any]:
     """What the kubelet says of resources, where it says anything. Statuses belong to containers by name."""
-    if _SAYS_RESOURCES.isdisjoint(status):
-        return
     reported = [(s.get("name"), s["resources"], s.get("allocatedResources")) for s in resized_containers(status)]
     of_pod = status.get("resources")
     if reported or of_pod is not None:

@@ -68,7 +68,7 @@ class Request:
     def __init__(self, asked: Mapping[str, int], plugin: str) -> None:
         self.asked = asked
         self.plugin = plugin
-        self.servable = tuple(resource for resource in asked if may_be_served(resource))
+        self.servable = tuple(filter(may_be_served, asked))
         self.plain = all(resource in RESOURCES and amount < EXACT_BELOW for resource, amount in asked.items())
         self.needs: NDArray[np.float64] = np.array(
             [(1.0,), *[(float(asked.get(resource) or -np.inf),) for resource in RESOURCES]]
@@ -135,6 +135,9 @@ class NodeResourcesFit(CachedPlugin):
         """A device class may serve a resource from now on, or not any more; or devices that are scored changed."""
         classes, counts = cluster.object_index.of(kinds.DEVICE_CLASS).version, self._device_counts
         return classes + counts.epoch(cluster) if counts.possible else classes
+
+    def has_epochs(self, pod: Pod) -> bool:
+        return self._device_counts.possible or any(map(may_be_served, pod.shape.scalars))
 
     def _after_node_change(self, pod: Pod, old: object, new: object) -> Hint:
         names = self._names
@@ -322,7 +325,10 @@ class NodeResourcesBalancedAllocation(CachedPlugin):
         self._device_counts = DeviceCounts(self._resources)
 
     def epoch(self, cluster: Cluster) -> int:
-        return self._device_counts.epoch(cluster) if self._device_counts.possible else 0
+        return self._device_counts.epoch(cluster)
+
+    def has_epochs(self, pod: Pod) -> bool:
+        return self._device_counts.possible
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         request = cycle.pod.shape.request
@@ -391,8 +397,8 @@ class NodeResourcesBalancedAllocation(CachedPlugin):
             capacity = offered[resource].item(row) if counts else 0
             if capacity:
                 used = taken[resource].item(row) if resource in taken else 0
-                before.append(min(1.0, used / capacity))
-                after.append(min(1.0, (used + asked) / capacity))
+                before.append(used / capacity if used < capacity else 1.0)
+                after.append((used + asked) / capacity if used + asked < capacity else 1.0)
         if not self._by_gain:
             return _balance_of(after)
         return 50 + (50 + _balance_of(after) - _balance_of(before)) // 2

@@ -17,6 +17,7 @@ from fairlead.framework.sums import Sums, room_on, sums_among
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model import kinds
 from fairlead.model.reasons import Verdict
+from fairlead.model.records import record
 from fairlead.plugins.gosort import INSERTION_SORT_UP_TO, go_sort
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 NO_VICTIMS = "No preemption victims found for incoming pod"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class VictimNode:
     """A candidate: a row, its victims with the most important first, and how many of them violate a budget."""
 

@@ -236,7 +236,8 @@ class Cluster:
     def apply_pod(self, happened: Happened, pod: Pod) -> AppliedChange | None:
         """Take in a change of a pod that is compiled already: what `apply` does with its document."""
         applied = self._take_in_pod(happened, pod)
-        self.reservations.pod_changed(pod.uid)
+        if self.reservations.were_seen:
+            self.reservations.pod_changed(pod.uid)
         return applied
 
     def _take_in_pod(self, happened: Happened, pod: Pod) -> AppliedChange | None:
@@ -346,7 +347,8 @@ class Cluster:
     def occupy(self, pod: Pod, row: int) -> tuple[HostPort, ...]:
         """Add a pod to a row: its requests, ports and claims, and its place at the end of the row's pods."""
         self._count(pod, row, 1)
-        self.table.version[row] += 1
+        if self.table.versions_are_read:
+            self.table.version[row] += 1
         self.table.pods[row].append(pod)
         fresh = self.ports.add(row, pod.shape.host_ports) if pod.shape.host_ports else ()
         for index in self._indexes.values():
@@ -357,7 +359,8 @@ class Cluster:
         last = self.table.pods[row].pop()
         assert last is pod, "placements are undone in reverse order"
         self._count(pod, row, -1)
-        self.table.version[row] -= 1
+        if self.table.versions_are_read:
+            self.table.version[row] -= 1
         self.ports.remove(row, fresh_ports)
         for index in self._indexes.values():
             index.vacated(pod, row)

@@ -60,6 +60,8 @@ class Reservations:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.by_uid: dict[str, ReservationState] = {}
+        self.were_seen = False
+        """Whether there has ever been one. Until then nobody need tell of pods, and most clusters have none."""
         self._by_owners: dict[tuple[OwnerMatcher, ...], dict[str, ReservationState]] = {}
         """Reservations by those that may use them, because few pods may use many."""
         self._count = 0
@@ -78,6 +80,7 @@ class Reservations:
 
     def put(self, record: KoordReservation, whole: PodShape) -> None:
         """A reservation comes or changes."""
+        self.were_seen = True
         self.dirty.add(record.uid)
         state = self.by_uid.get(record.uid)
         if state is None:

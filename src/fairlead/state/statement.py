@@ -47,6 +47,13 @@ class Evicted:
     removal: Removal
 
 
+def assume_on(cluster: Cluster, pod: Pod, row: int) -> None:
+    """A Statement of one placement that is kept at once, as most are: what `assign` and `commit` do together."""
+    pod_state = cluster.pending(pod)
+    cluster.occupy(pod, row)
+    cluster.assume(pod, row, pod_state)
+
+
 class Statement:
     def __init__(
         self,

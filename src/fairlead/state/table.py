@@ -7,7 +7,8 @@ rows asks the touch logs what changed since: `static` for what the Node object s
 while nothing changed that plugins could count.
 
 `version[row]` is raised with everything that takes room on a row, and by nothing else: it is what optimistic schedulers
-compare (state/optimistic.py). Room that comes free leaves it as it is.
+compare (state/optimistic.py). Room that comes free leaves it as it is. Pods raise it from the first reading on, because
+only differences between two readings matter, and most schedulers never read it.
 
 Invariant: `requested[r][row]` is the sum of the requests of `pods[row]`, for every resource and row, and of what is
 claimed there without a pod (`claimed`); `Cluster.check` recounts it. Rows at or above `high`, and rows whose `alive` is
@@ -51,7 +52,8 @@ class NodeTable:
         self.pod_count: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
         self.nonzero_cpu: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
         self.nonzero_memory: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
-        self.version: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        self._version: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        self.versions_are_read = False
         self.allocatable: dict[str, NDArray[np.int64]] = {}
         self.requested: dict[str, NDArray[np.int64]] = {}
         self.claimed: dict[str, NDArray[np.int64]] = {}
@@ -67,6 +69,11 @@ class NodeTable:
         self._ghosts: dict[str, int] = {}
         self._ghost_names: dict[int, str] = {}
         self._free: list[int] = []
+
+    @property
+    def version(self) -> NDArray[np.int64]:
+        self.versions_are_read = True
+        return self._version
 
     # ---- rows ----
 
@@ -182,7 +189,7 @@ class NodeTable:
         """Take amounts on rows without a pod, once for every time that a row is named. An amount is one number, or a
         column with a number for each row up to the last that is named."""
         times = self._count_claims(rows, amounts, 1)
-        self.version[: len(times)] += times
+        self._version[: len(times)] += times
 
     def release(self, rows: NDArray[np.int64], amounts: ClaimAmounts) -> None:
         """Give claimed amounts back. Versions stay, because room that comes free harms no plan."""
@@ -191,7 +198,7 @@ class NodeTable:
     def undo_claim(self, rows: NDArray[np.int64], amounts: ClaimAmounts) -> None:
         """As if the claim had not been made."""
         times = self._count_claims(rows, amounts, -1)
-        self.version[: len(times)] -= times
+        self._version[: len(times)] -= times
 
     def _count_claims(self, rows: NDArray[np.int64], amounts: ClaimAmounts, sign: int) -> NDArray[np.int64]:
         times = np.bincount(rows)
@@ -219,7 +226,7 @@ class NodeTable:
     def _grow(self, capacity: int) -> None:
         for name in (
             "alive", "unschedulable", "taint_code", "feature_code", "pod_count", "nonzero_cpu", "nonzero_memory",
-            "version",
+            "_version",
         ):  # fmt: skip
             setattr(self, name, _grown(getattr(self, name), capacity))
         for columns in (self.allocatable, self.requested, self.claimed):

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,7 +35,7 @@ from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.reasons import Code, Diagnosis, Status, Verdict, failed, with_rescue
 from fairlead.model.records import record
 from fairlead.state.nodes import Feasible, Nodes
-from fairlead.state.statement import Statement
+from fairlead.state.statement import assume_on
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +57,7 @@ class Committed:
     permission: Permission
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Rescue:
     """A failure after which room is being made: the victims, and the node that they leave for the pod that failed."""
 
@@ -436,9 +435,7 @@ def _commit(cycle: Cycle, placed: Placed) -> Committed | Failure:
 
 def commit_on(cycle: Cycle, row: int) -> Permission | Failure:
     """Assume the pod on a row, then ask Reserve and Permit; if one refuses, take it back."""
-    statement = Statement(cycle.cluster)
-    statement.assign(cycle.pod, row)
-    statement.commit()
+    assume_on(cycle.cluster, cycle.pod, row)
     try:
         refused = merge_reserved(cycle, row)
         if refused is None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.errors import ApiError, Conflict, InternalError, Unreachable
 from fairlead.framework.calls import asked
-from fairlead.framework.plugin import Errand, takes_part
+from fairlead.framework.plugin import Errand, Plugin, takes_part
 from fairlead.framework.points import waited_too_long
 from fairlead.model.durations import format_duration
 from fairlead.model.flow import Write
@@ -74,13 +74,14 @@ class BindWrite(OneWrite):
     kube-scheduler does, would promise it to a second pod. A bind at which the API server failed is sent again once, or
     until `patience_until`; after a lost answer it is sent until there is one."""
 
+    _sent_again = 0
+    _is_lost = False
+    _again_at: float | None = None
+
     def __init__(self, write: Write, failure: str, row: int, node_name: str, patience_until: float) -> None:
-        super().__init__(write, failure)
+        self._write, self._failure = write, failure
+        self._row, self._node_name = row, node_name
         self._patience_until = patience_until
-        self._row, self._assigned = row, f'already assigned to node "{node_name}"'
-        self._sent_again = 0
-        self._is_lost = False
-        self._again_at: float | None = None
 
     def progress(self, now: float, cluster: Cluster, replies: Sequence[Reply]) -> Status | None:
         answer = None
@@ -94,13 +95,17 @@ class BindWrite(OneWrite):
         error = answer.error
         if error is None:
             return SUCCESS
-        if self._sent_again and isinstance(error, Conflict) and self._assigned in error.message:
+        if self._sent_again and isinstance(error, Conflict) and self._is_assigned_by(error.message):
             return SUCCESS
         if not self._is_worth_another(error, now):
             return super().progress(now, cluster, replies)
         self._again_at = now + min(LAST_RESEND, FIRST_RESEND * 2 ** min(self._sent_again, 10))
         self._sent_again += 1
         return None
+
+    def _is_assigned_by(self, message: str) -> bool:
+        """Whether the API server says that an earlier bind, of which no answer came, had arrived."""
+        return f'already assigned to node "{self._node_name}"' in message
 
     def _is_worth_another(self, error: ApiError, now: float) -> bool:
         if isinstance(error, Unreachable):
@@ -120,6 +125,20 @@ class BindWrite(OneWrite):
 
 
 class Binding:
+    status: Status | None = None
+    """Why it ended; None while it has not, and if the pod is bound."""
+    past_permit = False
+    preempted = False
+    told = ""
+    """The node to which the pod was told that it is nominated while it waits."""
+    keeps_nomination = False
+    """Whether the pod stays nominated to its node if its permission is refused."""
+    together: frozenset[str] = frozenset()
+    """Other pods for which it is no news that the place is given up: they were tried with this one."""
+    retry_at: float | None = None
+    _asked_to_bind = 0
+    """How many binders have been asked: extenders first, then plugins."""
+
     def __init__(self, entry: Entry, cycle: Cycle, placed: Placed, permission: Permission, *, now: float) -> None:
         self.entry = entry
         self.cycle = cycle
@@ -127,27 +146,15 @@ class Binding:
         self.row = placed.row
         self.node_name = cycle.cluster.table.name(placed.row)
         self.stage = BindingStage.WAITING
-        self.status: Status | None = None
         self.started = now
         self.binds_since = now
         """When PreBind was done and Bind began."""
         self.waiting_for: dict[str, tuple[float, float]] = {}
         """By plugin that asked to wait: the moment at which the wait times out, and its length in seconds."""
-        self.past_permit = False
-        self.preempted = False
-        self.told = ""
-        """The node to which the pod was told that it is nominated while it waits."""
-        self.keeps_nomination = False
-        """Whether the pod stays nominated to its node if its permission is refused."""
-        self.together: frozenset[str] = frozenset()
-        """Other pods for which it is no news that the place is given up: they were tried with this one."""
-        self.retry_at: float | None = None
         for plugin, timeout in permission.waits:
             self.waiting_for[plugin] = (now + timeout, timeout)
         self._errands: list[Errand] = []
         self._plugin_of: dict[int, str] = {}
-        self._asked_to_bind = 0
-        """How many binders have been asked: extenders first, then plugins."""
 
     @property
     def pod(self) -> Pod:
@@ -268,18 +275,15 @@ class Binding:
     def _bind_by_next(self, now: float) -> list[Write]:
         """Ask the next binder: interested extenders that bind, then Bind plugins, each only if those before skipped."""
         profile, cycle = self.cycle.profile, self.cycle
-        extenders, plugins = profile.extenders, profile.at("bind")
-        while self._asked_to_bind < len(extenders) + len(plugins):
-            at = self._asked_to_bind
+        for binder in (*profile.extenders, *profile.at("bind"))[self._asked_to_bind :]:
             self._asked_to_bind += 1
             name, answer = "", None
-            if at < len(extenders):
-                if not extenders[at].binds or not extenders[at].interested(self.pod):
-                    continue
-                answer = extenders[at].bind(cycle, self.row)
+            if isinstance(binder, Plugin):
+                name, answer = binder.name, asked(binder, "bind", cycle, self.row)
+            elif binder.binds and binder.interested(self.pod):
+                answer = binder.bind(cycle, self.row)
             else:
-                plugin = plugins[at - len(extenders)]
-                name, answer = plugin.name, asked(plugin, "bind", cycle, self.row)
+                continue
             if isinstance(answer, Status):
                 if answer.code is Code.SKIP:
                     continue

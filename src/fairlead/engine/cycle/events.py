@@ -109,9 +109,10 @@ class EventRecorder:
 
 
 def _reference(pod: Pod | PodGroup) -> Doc:
-    version, kind = (f"{pod.api}/{pod.version}", "PodGroup") if isinstance(pod, PodGroup) else ("v1", "Pod")
-    namespace, name = pod.namespace, pod.name
-    if not isinstance(pod, PodGroup) and is_reserve_pod(pod):
+    version, kind, namespace, name = "v1", "Pod", pod.namespace, pod.name
+    if isinstance(pod, PodGroup):
+        version, kind = f"{pod.api}/{pod.version}", "PodGroup"
+    elif pod.annotations and is_reserve_pod(pod):
         reservation = kinds.KOORD_RESERVATION
         version, kind = reservation.api_version, reservation.kind
         namespace, name = "", pod.annotations[RESERVATION_NAME]

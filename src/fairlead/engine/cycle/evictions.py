@@ -23,6 +23,7 @@ from fairlead.engine.cycle.outcome import status_patch
 from fairlead.errors import Conflict, InternalError, NotFound, Unreachable
 from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Verb, Write
+from fairlead.model.records import record
 from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ WHOLE_CLUSTER = "cluster"
 """The place that events name for the victims of a gang, which may be on any node."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Claimant:
     """The preemptor: a pod, or a gang for which one of its pods stands. `key` is the gated key."""
 
@@ -143,7 +144,7 @@ class Evictions:
 
     def hear(self, replies: Sequence[Reply], now: float) -> list[Write]:
         writes: list[Write] = []
-        for reply in replies:
+        for reply in replies if self._of_write or self._sent_away else ():
             if reply.write in self._sent_away:
                 self._hear_of_sent_away(reply, now)
             if reply.write not in self._of_write:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.group import SCHEDULED_CONDITIONS
 from fairlead.model.koordinator.reservations import RESERVATION_NAME, is_reserve_pod
+from fairlead.model.records import record
 from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class RoomMade(Enum):
     VICTIMS = "makes room"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Failure:
     """Why a pod goes back to the queue. `nominated` is the node it is nominated to: None leaves an earlier nomination
     as it is, the empty string clears it. A failure without plugins to blame is an error, retried after a backoff."""

@@ -64,7 +64,7 @@ class Placed:
     sheet: ScoreSheet | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Blocked:
     """No row is feasible, and why."""
 

@@ -15,13 +15,14 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from typing import TYPE_CHECKING
 
 from fairlead.engine.what_if.victims import lost_work
 from fairlead.errors import AlreadyExists, Forbidden, NotFound
 from fairlead.model import kinds
 from fairlead.model.flow import Verb, Write
+from fairlead.model.records import record
 from fairlead.model.times import micro_timestamp
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ CONFIG_MAP = ("kube-system", "fairlead-evictions")
 _NOTE = "evictions"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class EvictionRecord:
     """One eviction. `beneficiary` is `namespace/name` of the pod or group that room was made for, if that is known."""
 
@@ -77,8 +78,8 @@ class EvictionLedger:
     def note(self, writes: Sequence[Write], cluster: Cluster, now: float) -> list[Write]:
         """Take down the evictions among what a step writes. Returns what to write so that they are not forgotten."""
         new: list[EvictionRecord] = []
-        for write in writes:
-            if write.verb is not Verb.DELETE or write.kind is not kinds.POD or not isinstance(write.body, dict):
+        for write in [write for write in writes if write.verb is Verb.DELETE]:
+            if write.kind is not kinds.POD or not isinstance(write.body, dict):
                 continue
             pod_state = cluster.pods.get((write.body.get("preconditions") or {}).get("uid", ""))
             if pod_state is None:
@@ -113,7 +114,7 @@ class EvictionLedger:
     def hear(self, replies: Sequence[Reply]) -> None:
         """What became of the ConfigMap: it may exist already, somebody may have deleted it, or we may not write it."""
         for reply in replies:
-            if reply.write.note != _NOTE or reply.error is None:
+            if reply.error is None or reply.write.note != _NOTE:
                 continue
             if isinstance(reply.error, AlreadyExists):
                 self._unwritten = dict(reply.write.body["data"])

@@ -118,9 +118,12 @@ class Explanations:
         self._placements += 1
         landed = PlacedRecord(
             pod, placed, now, entry.attempts, _waited(entry, now), node, "" if other is None else table.name(other.row),
-            len(table.row_of), self._placements, self._victims_of(pod.uid) if pod.uid in self._kept else (),
-            answers_of(cycle) if cycle.profile.extenders else (),
+            len(table.row_of), self._placements,
         )  # fmt: skip
+        if pod.uid in self._kept:
+            landed.victims = self._victims_of(pod.uid)
+        if cycle.profile.extenders:
+            landed.extended = answers_of(cycle)
         self._keep(pod.uid, landed, extended=bool(landed.extended))
 
     def _victims_of(self, uid: str) -> tuple[ProtectedPod, ...]:

@@ -40,7 +40,8 @@ class KeyedHeap(Generic[Item]):
 
     def put(self, key: str, order: Order, item: Item) -> None:
         """Put an item in its place, smallest order first; an earlier one with the same key is replaced."""
-        self.remove(key)
+        if key in self._records:
+            self.remove(key)
         self._count += 1
         record = (order, self._count, [item])
         self._records[key] = record

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fairlead.engine.queue.nominator import Nominator
     from fairlead.engine.queue.queues import Queues
 
+_ACTIVE = QueueName.ACTIVE.value
 _NOMINATING = frozenset({UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label})
 """Labels under which a pod becomes active because its object was seen, with the node that its status nominates."""
 
@@ -53,7 +54,7 @@ class Transitions:
             entry.first_attempt = now
         self._remove_namesake(entry)
         self._queues.put_active(entry)
-        self.incoming[QueueName.ACTIVE.value, label] += 1
+        self.incoming[_ACTIVE, label] += 1
         if label in _NOMINATING:
             self._nominator.observe(entry.pod)
         return True

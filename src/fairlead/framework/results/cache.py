@@ -42,7 +42,7 @@ class ResultCache:
         cached = [plugin for plugin in profile.plugins() if plugin.scope is not Scope.CLUSTER]
         self._reads = frozenset[str]().union(*(reads_of(plugin) for plugin in cached))
         uncached = [p for point in _CACHED_POINTS for p in profile.at(point) if p.scope is Scope.CLUSTER]
-        self._uncached = {plugin.name: plugin for plugin in uncached}
+        self._uncached = tuple({plugin.name: plugin for plugin in uncached}.values())
         self._by_signature: OrderedDict[Hashable, SignatureResults] = OrderedDict()
         self._by_key: dict[Hashable, SharedResults] = {}
 
@@ -86,16 +86,18 @@ class ResultCache:
         results = SignatureResults(cycle, self._plan, shared, self._codes)
         self._by_key[key] = shared
         shared.users += 1
-        results.same_after_placing = "name" not in self._reads and self._same_after_placing(cycle.pod)
+        results.same_after_placing = "name" not in self._reads and self._same_after_placing(cycle.pod, results)
         return results
 
-    def _same_after_placing(self, pod: Pod) -> bool:
-        """Whether no plugin that is not cached answers differently once such a pod is placed."""
-        return all(
-            isinstance(plugin, CachedPlugin) and (plugin.asked_in_runs or plugin.same_after_placing(pod))
-            for plugin in self._uncached.values()
-            if plugin.concerns(pod)
-        )
+    def _same_after_placing(self, pod: Pod, results: SignatureResults) -> bool:
+        """Whether no plugin that is not cached answers differently once such a pod is placed. Those that are prepared
+        already are left out, because the pod does not concern them."""
+        for plugin in self._uncached:
+            if plugin.name in results.prepared:
+                continue
+            if not isinstance(plugin, CachedPlugin) or not (plugin.asked_in_runs or plugin.same_after_placing(pod)):
+                return False
+        return True
 
     def _drop_oldest(self, capacity: int) -> None:
         limit = _MEMORY_BYTES // capacity

@@ -47,6 +47,11 @@ class CachedPlugin(Plugin):
         """A number whose change makes all cached answers of this plugin void, on every row."""
         return 0
 
+    def has_epochs(self, pod: Pod) -> bool:
+        """Whether `epoch` says anything about the answers for pods of this signature. Asked once per signature; if it
+        does not, `epoch` is not asked."""
+        return True
+
     def same_after_placing(self, pod: Pod) -> bool:
         """True if placing one pod cannot change this plugin's answer for an identical next pod. Asked once per
         signature, of plugins of scope CLUSTER, and used only where the plugin stepped aside or gave all rows the same
@@ -70,8 +75,8 @@ class CachedPlugin(Plugin):
 
 
 _MEMBERS = (
-    "reads", "scores_in_range", "asked_in_runs", "cache_key", "epoch", "same_after_placing", "filter_row", "score_row",
-    "sums",
+    "reads", "scores_in_range", "asked_in_runs", "cache_key", "epoch", "has_epochs", "same_after_placing", "filter_row",
+    "score_row", "sums",
 )  # fmt: skip
 _FORMER_NAMES = {"facet": "cache_key", "unmoved_by": "same_after_placing"}
 

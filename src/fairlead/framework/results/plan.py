@@ -38,7 +38,7 @@ class PluginPlan:
         self.own_filters = [p for p in profile.at("filter") if p.scope is Scope.ROW and p.name not in self._shared]
         own_scores = [p for p in profile.at("score") if p.scope is Scope.ROW and p.name not in self._shared]
         self.own_scores = [(plugin, self.weights[plugin.name]) for plugin in own_scores]
-        self.own_have_epochs = any(overrides(plugin, "epoch") for plugin in (*self.own_filters, *own_scores))
+        self.own_with_epochs = with_epochs((*self.own_filters, *own_scores))
         self.own_answer_by_row = answer_by_row(self.own_filters, own_scores)
         self.own_prepare = self._cached_at("prepare", shared=False)
         self.own_prepare_scores = self._cached_at("prepare_scores", shared=False)

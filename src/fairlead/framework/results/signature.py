@@ -25,7 +25,7 @@ from fairlead.framework.results.columns import (
     first_refusals,
     fits_in_bytes,
 )
-from fairlead.framework.results.plan import answer_by_row, with_epochs
+from fairlead.framework.results.plan import answer_by_row
 from fairlead.framework.results.shared import Preparations
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.state.nodes import Nodes
@@ -84,9 +84,8 @@ class SignatureResults:
             for plugin, weight in plan.own_scores
             if plugin.name not in self.no_score
         ]
-        scorers = [scored.plugin for scored in self._scores]
-        self._with_epochs = with_epochs((*self._filters, *scorers)) if plan.own_have_epochs else ()
-        self._by_row = plan.own_answer_by_row or answer_by_row(self._filters, scorers)
+        self._with_epochs = [plugin for plugin in plan.own_with_epochs if plugin.has_epochs(cycle.pod)]
+        self._by_row = plan.own_answer_by_row or answer_by_row(self._filters, [one.plugin for one in self._scores])
         self.scored: dict[str, ScoreColumn] = {
             **shared.scored,
             **{scored.plugin.name: scored for scored in self._scores},
