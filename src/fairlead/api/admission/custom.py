@@ -26,22 +26,26 @@ class _Defaulted(NamedTuple):
 
 
 def default_custom(struct: TypeStruct, doc: Doc) -> Doc:
-    """The document with the schema's defaults wherever a field is missing from an object that is there."""
-    out = dict(doc)
+    """The document with the schema's defaults wherever a field is missing from an object that is there. A document
+    that has them all is returned as it is."""
+    added: Doc = {}
     for name, default, within, depth in _defaulted(struct):
-        value = out.get(name)
-        if value is None and name not in out:
+        value = given = doc.get(name)
+        if given is None and name not in doc:
             if default is None:
                 continue
-            value = out[name] = deepcopy(default)
+            value = deepcopy(default)
         if within is not None:
-            out[name] = _default_within(within, value, depth)
-    return out
+            value = _default_within(within, value, depth)
+        if value is not given:
+            added[name] = value
+    return {**doc, **added} if added else doc
 
 
 def _default_within(struct: TypeStruct, value: Any, depth: int) -> Any:
     if depth and isinstance(value, list):
-        return [_default_within(struct, item, depth - 1) for item in value]
+        items = [_default_within(struct, item, depth - 1) for item in value]
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
     return default_custom(struct, value) if not depth and isinstance(value, dict) else value
 
 
