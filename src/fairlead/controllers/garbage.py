@@ -12,17 +12,17 @@ node_lifecycle.py, because they change far too often to be looked at here.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import delete, namespaced_name, patch
 from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import EVENT, LEASE, Kind, Registry
+from fairlead.model.records import record
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Object:
     kind: Kind
     namespace: str

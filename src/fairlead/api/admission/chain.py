@@ -191,4 +191,4 @@ def _check_object(problems: ValidationProblems, spoken: Kind, doc: Doc, old: Doc
     elif kind.definition is not None:
         check_defined(problems, kind, doc, old)
     elif is_custom(kind):
-        check_custom(problems, kind, doc)
+        check_custom(problems, kind, doc, old)

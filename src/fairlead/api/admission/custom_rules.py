@@ -8,7 +8,7 @@ themselves do.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.admission.problems import ValidationProblems
@@ -22,19 +22,25 @@ if TYPE_CHECKING:
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
-def check_custom(problems: ValidationProblems, kind: Kind, doc: Doc) -> None:
-    """Problems in the order of their paths."""
-    data = schema_data()
-    name = data["kinds"].get(f"{kind.api_version}/{kind.kind}")
-    if name is None:
+def check_custom(problems: ValidationProblems, kind: Kind, doc: Doc, old: Doc | None = None) -> None:
+    """Problems in the order of their paths. Of an update, parts that are as they were in `old` are not looked at: an
+    object that breaks a rule can still be changed elsewhere."""
+    rules = _rules_of(kind)
+    if rules is None:
         return
     found = ValidationProblems()
-    rules = _rules(data["types"][name])
-    if rules is not None:
-        rules.check(found, "", doc)
-    if kind is VC_HYPER_NODE:
+    rules.check_object(found, "", doc, old)
+    if kind is VC_HYPER_NODE and (old is None or doc.get("spec") != old.get("spec")):
         _check_selectors(found, doc)
-    problems.found += sorted(found.found, key=lambda problem: problem[1])
+    if found:
+        problems.found += sorted(found.found, key=lambda problem: problem[1])
+
+
+@cache
+def _rules_of(kind: Kind) -> _Rules | None:
+    data = schema_data()
+    name = data["kinds"].get(f"{kind.api_version}/{kind.kind}")
+    return None if name is None else _rules(data["types"][name])
 
 
 def _check_selectors(problems: ValidationProblems, hyper_node: Doc) -> None:
@@ -65,44 +71,46 @@ class _Rules:
     """What a schema demands of a value and of all that is inside it. References are followed once, and parts of the
     schema that demand nothing are None: most of an object is never looked at."""
 
-    __slots__ = ("fields", "items", "others", "schema", "within")
+    __slots__ = ("fewest_fields", "fewest_items", "fields", "items", "others", "required", "schema", "within")
 
     def __init__(self, schema: Doc, *, within: bool) -> None:
         """`within` a borrowed type texts are not looked at."""
         self.schema, self.within = schema, within
+        self.required: tuple[str, ...] = tuple(schema.get("required", ()))
+        self.fewest_fields: int = schema.get("minProperties", 0)
+        self.fewest_items: int = schema.get("minItems", 0)
         self.fields: dict[str, _Rules | None] = {}
         self.others: _Rules | None = None
         self.items: _Rules | None = None
 
     def check(self, problems: ValidationProblems, path: str, value: Any) -> None:
-        match value:
-            case dict():
-                self._check_object(problems, path, value)
-            case list():
-                self._check_list(problems, path, value)
-            case str() if not self.within:
+        if isinstance(value, dict):
+            self.check_object(problems, path, value)
+        elif isinstance(value, list):
+            self._check_list(problems, path, value)
+        elif isinstance(value, str):
+            if not self.within:
                 _check_string(problems, path, self.schema, value)
-            case bool():
-                pass
-            case int() | float():
-                _check_number(problems, path, self.schema, value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            _check_number(problems, path, self.schema, value)
 
-    def _check_object(self, problems: ValidationProblems, path: str, value: Doc) -> None:
-        schema, dot = self.schema, f"{path}." if path else ""
-        for name in schema.get("required", ()):
+    def check_object(self, problems: ValidationProblems, path: str, value: Doc, old: Doc | None = None) -> None:
+        """Fields that `old` has with the same value are not looked at."""
+        dot = f"{path}." if path else ""
+        for name in self.required:
             if name not in value:
                 problems.required(f"{dot}{name}")
-        if len(value) < schema.get("minProperties", 0):
-            text = f"{path} in body should have at least {schema['minProperties']} properties"
+        if len(value) < self.fewest_fields:
+            text = f"{path} in body should have at least {self.fewest_fields} properties"
             problems.invalid(path, len(value), text)
         for key, item in value.items():
             inner = self.fields.get(key, self.others)
-            if inner is not None:
+            if inner is not None and (old is None or old.get(key) != item):
                 inner.check(problems, f"{dot}{key}", item)
 
     def _check_list(self, problems: ValidationProblems, path: str, value: list[Any]) -> None:
-        if len(value) < self.schema.get("minItems", 0):
-            text = f"{path} in body should have at least {self.schema['minItems']} items"
+        if len(value) < self.fewest_items:
+            text = f"{path} in body should have at least {self.fewest_items} items"
             problems.invalid(path, len(value), text)
         if self.items is not None:
             for index, item in enumerate(value):
@@ -134,17 +142,17 @@ def _rules(schema: Doc, *, within: bool = False) -> _Rules | None:
 def _check_string(problems: ValidationProblems, path: str, schema: Doc, value: str) -> None:
     if "enum" in schema and value not in schema["enum"]:
         problems.unsupported(path, value, schema["enum"])
-    if len(value) > schema.get("maxLength", len(value)):
-        problems.too_long(path, schema["maxLength"])
+    if (longest := schema.get("maxLength")) is not None and len(value) > longest:
+        problems.too_long(path, longest)
     elif len(value) < schema.get("minLength", 0):
         problems.invalid(path, value, f"{path} in body should be at least {schema['minLength']} chars long")
-    elif "pattern" in schema and not _pattern(schema["pattern"]).search(value):
+    elif "pattern" in schema and not _matches(schema["pattern"], value):
         problems.invalid(path, value, f"{path} in body should match '{schema['pattern']}'")
 
 
-@lru_cache(maxsize=256)
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text)
+@lru_cache(maxsize=4096)  # quantities and names of queues are the same in many objects
+def _matches(pattern: str, value: str) -> bool:
+    return re.search(pattern, value) is not None
 
 
 def _check_number(problems: ValidationProblems, path: str, schema: Doc, value: float) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fairlead.controllers.writes import controller_of
-from fairlead.model.flow import Change, Doc, Happened
-from fairlead.model.kinds import VC_JOB
+from fairlead.controllers.writes import controller_of, delete, patch
+from fairlead.model.flow import Change, Doc, Happened, Write
+from fairlead.model.kinds import POD, VC_JOB
+from fairlead.model.records import record
 
 if TYPE_CHECKING:
     from fairlead.model.quirks import Quirks
@@ -31,7 +32,7 @@ INTERNAL_EVENTS = frozenset({OUT_OF_SYNC_EVENT, COMMAND_ISSUED, POD_RUNNING})
 _DEFAULT_RESTARTS = 3
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class JobPod:
     namespace: str
     name: str
@@ -56,7 +57,7 @@ class JobPod:
         return {"metadata": {"namespace": self.namespace, "name": self.name, "uid": self.uid}}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class JobRequest:
     """Something happened that concerns a Job, or somebody asked for an `action`."""
 
@@ -185,6 +186,12 @@ def _number(text: str | None) -> int | None:
         return None if text is None else int(text)
     except ValueError:
         return None
+
+
+def dismissal(pod: JobPod) -> tuple[Write, Write]:
+    """Mark a pod, so that its deletion is known to be ours, and delete it."""
+    mark = patch(POD, pod.doc, {"metadata": {"annotations": {OUT_OF_SYNC: "true"}}})
+    return mark, delete(POD, pod.doc)
 
 
 # ---- events ----

@@ -110,6 +110,9 @@ class Delays:
     by_pod: dict[str, _Delay] = field(default_factory=dict)
     replaced: list[_Delay] = field(default_factory=list)
 
+    def __bool__(self) -> bool:
+        return bool(self.by_pod or self.replaced)
+
     def put_off(self, request: JobRequest, chosen: Chosen, now: float, quirks: Quirks) -> bool:
         """Remember an action; says whether it is new. The same action put off again keeps its first time."""
         assert chosen.delay is not None
@@ -123,6 +126,8 @@ class Delays:
 
     def hear(self, request: JobRequest) -> None:
         """Drop what a request makes void: the pod came to run, or what it waited for was decided otherwise."""
+        if not self.by_pod:
+            return
         known = self.by_pod.get(request.pod)
         if known is None or not request.pod:
             return
@@ -141,6 +146,8 @@ class Delays:
 
     def take_due(self, now: float) -> JobRequest | None:
         """The next action whose time has come."""
+        if not self:
+            return None
         ready = [delay for delay in (*self.replaced, *self.by_pod.values()) if delay.due <= now]
         if not ready:
             return None

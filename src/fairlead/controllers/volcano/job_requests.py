@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.controllers.volcano.job_pods import JobRequest
 from fairlead.controllers.volcano.job_policies import Chosen, Delays, choose_action
-from fairlead.controllers.volcano.phases import SYNC_JOB, TARGETED, TERMINATE_JOB, JobState
+from fairlead.controllers.volcano.phases import SYNC_JOB, TARGETED, TERMINATE_JOB, version_of
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -49,16 +49,22 @@ class JobRequests:
         self._jobs: dict[Key, _Waiting] = {}
 
     def add(self, key: Key, request: JobRequest, *, first: bool = False) -> None:
-        waiting = self._jobs.setdefault(key, _Waiting())
+        waiting = self._of(key)
         if first:
             waiting.requests = {request: None, **waiting.requests}
         else:
             waiting.requests[request] = None
 
+    def _of(self, key: Key) -> _Waiting:
+        waiting = self._jobs.get(key)
+        if waiting is None:
+            waiting = self._jobs[key] = _Waiting()
+        return waiting
+
     def put_back(self, key: Key, work: JobWork, *, without: Collection[str]) -> None:
         """Put work back that something else has to come before. Requests about the pods `without` are dropped: what
         they call for is being done."""
-        waiting = self._jobs.setdefault(key, _Waiting())
+        waiting = self._of(key)
         requests = (*work.requests, *waiting.requests)
         waiting.requests = {one: None for one in requests if one.pod_uid not in without}
 
@@ -73,13 +79,14 @@ class JobRequests:
         late = waiting.delays.take_due(now)
         if late is not None:
             return JobWork(late.action, [late]), []
-        failed = min(waiting.failed.values(), key=lambda work: work.due, default=None)
-        if failed is not None and failed.due <= now:
-            return waiting.failed.pop(_identity(failed)), []
+        if waiting.failed:
+            failed = min(waiting.failed.values(), key=lambda work: work.due)
+            if failed.due <= now:
+                return waiting.failed.pop(_identity(failed)), []
         return self._from_requests(waiting, job, now)
 
     def _from_requests(self, waiting: _Waiting, job: Doc, now: float) -> tuple[JobWork | None, list[Chosen]]:
-        version = JobState.of(job).version
+        version = version_of(job)
         work: JobWork | None = None
         put_off: list[Chosen] = []
         for request in list(waiting.requests):
@@ -118,7 +125,7 @@ class JobRequests:
         again = replace(work, tries=work.tries + 1, due=now + delay)
         if 0 <= self._most_tries < again.tries:
             again = JobWork(TERMINATE_JOB, [JobRequest(action=TERMINATE_JOB)], due=again.due, gave_up=work.action)
-        waiting = self._jobs.setdefault(key, _Waiting())
+        waiting = self._of(key)
         if (other := waiting.failed.get(_identity(again))) is not None:
             requests = dict.fromkeys((*other.requests, *again.requests))
             again = replace(again, requests=list(requests), tries=max(again.tries, other.tries))
@@ -132,6 +139,8 @@ class JobRequests:
             return None
         if waiting.requests:
             return float("-inf")
+        if not waiting.failed and not waiting.delays:
+            return None
         dues = [waiting.delays.next_due(), *(work.due for work in waiting.failed.values())]
         return min((due for due in dues if due is not None), default=None)
 

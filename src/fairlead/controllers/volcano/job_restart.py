@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from fairlead.controllers.volcano.job_pod_builder import wanted_names
 from fairlead.controllers.volcano.job_pods import POD_EVICTED, TASK_COMPLETED, JobPod, JobPods, JobRequest, request_for
-from fairlead.controllers.volcano.job_status import controlled_of
 from fairlead.controllers.volcano.phases import (
     KEEP_FINISHED,
     PENDING,
@@ -66,7 +65,7 @@ def note_kill(controlled: dict[str, str], move: Move, work: JobWork, *, last_try
 
 def unfinished_kill(job: Doc, pods: Iterable[JobPod]) -> list[JobPod]:
     """The pods that a noted kill has left alive."""
-    note = controlled_of(job).get(KILL_NOTE, "")
+    note = ((job.get("status") or {}).get("controlledResources") or {}).get(KILL_NOTE)
     if not note:
         return []
     state = JobState.of(job)

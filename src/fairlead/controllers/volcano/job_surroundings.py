@@ -65,6 +65,8 @@ class JobSurroundings:
 
     def writes(self, job: Doc, state: JobState, controlled: dict[str, str]) -> list[Write]:
         """What a sync has to create or to bring up to date for plugins; notes in `controlled` what is there."""
+        if not job["spec"].get("plugins"):
+            return []
         writes: list[Write] = []
         is_new = state.phase == PENDING
         told = {} if self._quirks.refused_pods_stop_status and self.refusal(job) else controlled
@@ -85,6 +87,8 @@ class JobSurroundings:
     def claims(self, job: Doc, controlled: dict[str, str]) -> list[Write]:
         """Creations of the claims that are missing; notes in `controlled` those that are there.
         Raises ClaimIsMissing."""
+        if not job["spec"].get("volumes"):
+            return []
         writes: list[Write] = []
         known = self._of(job)
         for name, claim in wanted_claims(self._view, job, controlled):
@@ -95,7 +99,11 @@ class JobSurroundings:
         return writes
 
     def _of(self, job: Doc) -> _Known:
-        return self._known.setdefault(job["metadata"]["uid"], _Known())
+        uid = job["metadata"]["uid"]
+        known = self._known.get(uid)
+        if known is None:
+            known = self._known[uid] = _Known()
+        return known
 
     def _creations(self, job: Doc, plugin: JobPlugin, known: _Known) -> Iterator[Write]:
         wanted = known.wanted.get(plugin.name)

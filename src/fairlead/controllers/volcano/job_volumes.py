@@ -22,8 +22,8 @@ class ClaimIsMissing(FairleadError):
 
 def with_claim_names(job: Doc) -> list[Doc] | None:
     """The Job's volumes with a name for every claim that is described without one; None if all have names."""
-    volumes = job["spec"].get("volumes") or []
-    if all(volume.get("volumeClaimName") for volume in volumes):
+    volumes = job["spec"].get("volumes")
+    if not volumes or all(volume.get("volumeClaimName") for volume in volumes):
         return None
     name, uid = job["metadata"]["name"], job["metadata"]["uid"]
     return [

@@ -15,17 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
+from fairlead.controllers.volcano.job_commands import is_for_job, request_of
 from fairlead.controllers.volcano.job_groups import JobGroups, find_group, pending_text
 from fairlead.controllers.volcano.job_plugins.catalogue import BUILT_IN
 from fairlead.controllers.volcano.job_plugins.job_plugin import JobPlugin, PluginMeans
 from fairlead.controllers.volcano.job_pod_builder import build_pod, waiting_tasks, wanted_names
 from fairlead.controllers.volcano.job_pods import (
-    COMMAND_ISSUED,
-    OUT_OF_SYNC,
     UNKNOWN_EVENT,
     JobPod,
     JobPods,
     JobRequest,
+    dismissal,
     request_for,
 )
 from fairlead.controllers.volcano.job_requests import JobRequests, JobWork
@@ -54,6 +54,7 @@ from fairlead.controllers.volcano.phases import (
     is_last_try,
     move_for,
     phase_of,
+    stays,
 )
 from fairlead.controllers.volcano.queues import DEFAULT, first_queue_writes
 from fairlead.controllers.volcano.settings import VolcanoSettings
@@ -135,7 +136,7 @@ class VolcanoJobs(Reconciler[Key]):
             self._observe_group(doc, gone=gone)
         elif change.kind is PRIORITY_CLASS:
             self._groups.forget()
-        elif change.kind is VC_COMMAND and not gone and _is_for_job(doc):
+        elif change.kind is VC_COMMAND and not gone and is_for_job(doc):
             namespace, name = namespaced_name(doc)
             self.queue.add((namespace, _COMMAND_KEY + name))
 
@@ -191,7 +192,10 @@ class VolcanoJobs(Reconciler[Key]):
         before = self._group_phases.get(uid)
         self._group_phases[uid] = phase
         key = (group["metadata"].get("namespace", ""), owner["name"])
-        if key not in self._seen or before == phase or before is None:
+        if key not in self._seen or before == phase or (before is None and phase in ("", PENDING)):
+            return
+        if before is None:  # let in before it was known here
+            self._ask(key, JobRequest(job_uid=owner["uid"]))
             return
         event = UNKNOWN_EVENT if phase == "Unknown" else JobRequest().event
         version = 0 if self._quirks.group_events_without_version else None
@@ -242,7 +246,7 @@ class VolcanoJobs(Reconciler[Key]):
         if leftover := unfinished_kill(job, self._pods.of(key).values()):
             self._requests.put_back(key, work, without={pod.uid for pod in leftover})
             self._sync_again(key)
-            return [write for pod in leftover for write in _dismissal(pod)]
+            return [write for pod in leftover for write in dismissal(pod)]
         move = move_for(phase_of(job), work.action, self._quirks)
         operation = self._sync if move.operation is MoveKind.SYNC else self._kill
         return told + operation(key, job, move, work, now)
@@ -266,7 +270,7 @@ class VolcanoJobs(Reconciler[Key]):
             yield delete(VC_COMMAND, command)
         else:
             yield from self._tell_command(job, command, now)
-            self._ask(job_key, _request_of(command, noted=True))
+            self._ask(job_key, request_of(command, noted=True))
 
     def _tell_command(self, job: Doc, command: Doc, now: float) -> list[Write]:
         action = command.get("action") or ""
@@ -284,7 +288,7 @@ class VolcanoJobs(Reconciler[Key]):
         job_key = (key[0], command["target"].get("name") or "")
         job = self.view.get(VC_JOB, *job_key)
         if job is not None:
-            self._ask(job_key, _request_of(command, noted=False))
+            self._ask(job_key, request_of(command, noted=False))
             yield from self._tell_command(job, command, now)
 
     # Sync
@@ -366,7 +370,17 @@ class VolcanoJobs(Reconciler[Key]):
 
     def _status(self, job: Doc, state: JobState, controlled: dict[str, str], now: float) -> list[Write]:
         write = synced_status(job, state, controlled, now, self._quirks)
+        if write is not None and self._rests(job, state):
+            self._seen[namespaced_name(job)] = (job["metadata"]["uid"], job["spec"], state.phase)
         return [] if write is None else [write]
+
+    def _rests(self, job: Doc, state: JobState) -> bool:
+        """Whether the sync that a new phase calls for would find nothing to do. That is so for a Job on its way to
+        Running that has no plugins, unless the rule of the new phase moves it on: all else that a sync looks at tells
+        of its changes by itself."""
+        if phase_of(job) not in ("", PENDING) or job["spec"].get("plugins"):
+            return False
+        return stays(job["spec"], state, self._quirks)
 
     def _sync_again(self, key: Key) -> None:
         """Sync once more when the writes of this visit are known."""
@@ -431,7 +445,7 @@ class VolcanoJobs(Reconciler[Key]):
             writes += self._beside.clear(job, controlled)
         move.rule(job["spec"], state)
         status = killed_status(job, state, controlled, now)
-        marks = [write for pod in doomed for write in _dismissal(pod)]
+        marks = [write for pod in doomed for write in dismissal(pod)]
         group = find_group(self.view, job)
         if group is not None and (not targeted or self._quirks.target_kill_deletes_group):
             writes.append(delete(VC_POD_GROUP, group))
@@ -481,20 +495,3 @@ class VolcanoJobs(Reconciler[Key]):
 
     def _tell(self, job: Doc, reason: str, message: str, *, warning: bool = False) -> list[Write]:
         return list(self.event(VC_JOB, job, reason, message, warning=warning, component=COMPONENT))
-
-
-def _is_for_job(command: Doc) -> bool:
-    target = command.get("target") or {}
-    return target.get("kind") == VC_JOB.kind and target.get("apiVersion") == VC_JOB.api_version
-
-
-def _request_of(command: Doc, *, noted: bool) -> JobRequest:
-    metadata = command["metadata"]
-    told = (metadata.get("namespace", ""), metadata["name"], metadata["uid"]) if noted else None
-    return JobRequest(event=COMMAND_ISSUED, action=command.get("action") or "", command=told)
-
-
-def _dismissal(pod: JobPod) -> tuple[Write, Write]:
-    """Mark a pod, so that its deletion is known to be ours, and delete it."""
-    mark = patch(POD, pod.doc, {"metadata": {"annotations": {OUT_OF_SYNC: "true"}}})
-    return mark, delete(POD, pod.doc)

@@ -43,6 +43,7 @@ COUNTERS: Mapping[str, str] = {
     "Failed": "failed",
 }
 """Phase of a pod -> counter in the Job's status; every other phase is `unknown`."""
+_COUNTER_FIELDS = (*COUNTERS.values(), "terminating", "unknown")
 
 
 @dataclass(slots=True)
@@ -84,12 +85,14 @@ class JobState:
         by_task = {
             task: dict(one.get("phase") or {}) for task, one in (status.get("taskStatusCount") or {}).items()
         }  # fmt: skip
-        names = (*COUNTERS.values(), "terminating", "unknown")
-        counts = PodCounts(**{name: int(status.get(name) or 0) for name in names}, by_task=by_task)
+        counts = PodCounts(by_task=by_task)
+        for name in _COUNTER_FIELDS:
+            if status.get(name):
+                setattr(counts, name, int(status[name]))
         return cls(
             phase=phase_of(job),
             min_available=int(status.get("minAvailable") or 0),
-            version=int(status.get("version") or 0),
+            version=version_of(job),
             retries=int(status.get("retryCount") or 0),
             counts=counts,
         )
@@ -100,17 +103,27 @@ class JobState:
     def document(self) -> dict[str, Any]:
         """The fields of `status` that are not zero."""
         counts = self.counts
-        fields: dict[str, Any] = {name: getattr(counts, name) for name in (*COUNTERS.values(), "terminating")}
-        fields |= {"unknown": counts.unknown, "minAvailable": self.min_available, "version": self.version}
-        fields["retryCount"] = self.retries
-        fields["taskStatusCount"] = {task: {"phase": dict(phases)} for task, phases in counts.by_task.items()}
-        return {name: value for name, value in fields.items() if value}
+        fields: dict[str, Any] = {name: value for name in _COUNTER_FIELDS if (value := getattr(counts, name))}
+        if self.min_available:
+            fields["minAvailable"] = self.min_available
+        if self.version:
+            fields["version"] = self.version
+        if self.retries:
+            fields["retryCount"] = self.retries
+        if counts.by_task:
+            fields["taskStatusCount"] = {task: {"phase": dict(phases)} for task, phases in counts.by_task.items()}
+        return fields
 
 
 def phase_of(job: Doc) -> str:
     """The phase in a Job's status; empty for a Job that nobody has looked at."""
     phase: str = ((job.get("status") or {}).get("state") or {}).get("phase") or ""
     return phase
+
+
+def version_of(job: Doc) -> int:
+    """How often the pods of a Job were killed together."""
+    return int((job.get("status") or {}).get("version") or 0)
 
 
 Rule = Callable[["Doc", JobState], None]
@@ -250,6 +263,13 @@ _TABLE: Mapping[str, tuple[Mapping[str, Move], Move]] = {
     **{phase: ({}, _kill(_stay)) for phase in FINISHED},
 }
 """Phase -> what named actions do in it, and what every other action does."""
+
+
+def stays(spec: Doc, state: JobState, quirks: Quirks) -> bool:
+    """Whether a sync is what a Job in the phase of `state` needs, and leaves it in that phase."""
+    move, after = move_for(state.phase, SYNC_JOB, quirks), state.copy()
+    move.rule(spec, after)
+    return move.operation is MoveKind.SYNC and after == state
 
 
 def move_for(phase: str, action: str, quirks: Quirks) -> Move:

@@ -237,3 +237,14 @@ def test_custom_resources_follow_their_own_schemas(doc: dict[str, Any], message:
 def test_custom_resources_get_the_defaults_of_their_schemas() -> None:
     queue = admit(custom(VOLCANO[0], "Queue", weight=2))
     assert queue["spec"] == {"weight": 2, "dequeueStrategy": "traverse", "reclaimable": True}
+
+
+def test_defaults_reach_into_the_lists_of_custom_resources() -> None:
+    policy = [{"name": "a"}, {"name": "b", "subGroupSize": 4, "networkTopology": {"highestTierAllowed": 1}}]
+    group = admit(custom(VOLCANO[0], "PodGroup", minMember=1, subGroupPolicy=policy))
+    assert group["spec"]["queue"] == "default"
+    tight = {"highestTierAllowed": 1, "mode": "hard"}
+    assert group["spec"]["subGroupPolicy"] == [
+        {"name": "a", "minSubGroups": 0, "subGroupSize": 1},
+        {"name": "b", "minSubGroups": 0, "subGroupSize": 4, "networkTopology": tight},
+    ]  # fmt: skip

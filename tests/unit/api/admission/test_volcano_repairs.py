@@ -55,6 +55,23 @@ def test_a_task_may_restart_without_limit() -> None:
         create(store(), k.VC_JOB, job(maxRetry=-2))
 
 
+def test_the_status_of_a_job_that_restarts_without_limit_can_be_written() -> None:
+    made = store()
+    create(made, k.VC_JOB, job(maxRetry=-1))
+    body = {"status": {"state": {"phase": "Running"}, "running": 1}}
+    write = Write(Verb.PATCH, k.VC_JOB, "default", "job", body=body, subresource="status", patch_type=PatchType.MERGE)
+    assert made.perform(write)["status"]["state"]["phase"] == "Running"
+
+
+def test_a_status_that_breaks_its_schema_is_refused_though_the_spec_stays() -> None:
+    made = store()
+    create(made, k.VC_JOB, job())
+    body = {"status": {"state": {"phase": "Dancing"}, "running": -1}}
+    write = Write(Verb.PATCH, k.VC_JOB, "default", "job", body=body, subresource="status", patch_type=PatchType.MERGE)
+    with pytest.raises(Invalid, match=r"status.running.*greater than or equal to 0.*status.state.phase.*Dancing"):
+        made.perform(write)
+
+
 def test_the_action_of_an_exit_code_must_be_one() -> None:
     odd = job(policies=[{"exitCode": 3, "action": "Dance"}])
     with pytest.raises(Denied, match=r'spec.tasks.policies: Invalid value: "Dance": invalid policy action'):
