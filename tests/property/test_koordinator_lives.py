@@ -1,9 +1,9 @@
 """What Koordinator's profile never does in a running scheduler, whatever comes and goes in whatever order.
 
 Pods with quotas, gangs, GPUs and CPUs of their own come beside reservations; binds are refused, pods are deleted or
-evicted for more important ones, single or in gangs, and the scheduler is replaced by a new one that sees only what the
-API has. At every moment no GPU and no CPU is given twice, no node has more than it offers, no quota uses more than its
-maximum, and what a reservation holds and its owners use comes to what it promised.
+evicted for more important ones, single or in gangs, or for reservations, and the scheduler is replaced by a new one
+that sees only what the API has. At every moment no GPU and no CPU is given twice, no node has more than it offers, no
+quota uses more than its maximum, and what a reservation holds and its owners use comes to what it promised.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class Life:
         self.count = 0
 
     def _fresh(self) -> KoordScenario:
-        return KoordScenario({"Coscheduling": {"enablePreemption": True}})
+        preempts = {"enablePreemption": True}
+        return KoordScenario({"Coscheduling": preempts, "Reservation": preempts})
 
     def do(self, what: str, number: int, more: Any) -> None:
         self.count += 1

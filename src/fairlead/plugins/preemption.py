@@ -20,9 +20,10 @@ from fairlead.framework.extender import Victims, note_answers
 from fairlead.framework.plugin import Hint, Interest, Plugin, Rescued
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.events import POD, ActionType, ClusterEvent
+from fairlead.model.koordinator.reservations import is_reserve_pod
 from fairlead.model.reasons import SUCCESS, Status, failed, fit_message, unresolvable, unschedulable
 from fairlead.plugins.gang_victims import rescue_gang
-from fairlead.plugins.victim_cache import VictimSearch, search_victims
+from fairlead.plugins.victim_cache import MayGo, VictimSearch, search_victims
 from fairlead.plugins.victims import VictimNode
 from fairlead.state.gangs import gang_key
 
@@ -47,6 +48,8 @@ _STILL_THERE = "not eligible due to a terminating pod on the nominated node."
 
 class DefaultPreemption(Plugin):
     name = "DefaultPreemption"
+    _may_go: MayGo | None = None
+    """Which pods of lower priority may be evicted; None is all."""
 
     def __init__(self, *, min_candidates_percentage: int = 10, min_candidates_absolute: int = 100) -> None:
         self._percentage = min_candidates_percentage
@@ -73,6 +76,8 @@ class DefaultPreemption(Plugin):
 
     def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
         self.attempts += 1
+        if not self._has_object(cycle.pod):
+            return Rescued(failed(f'preemption: pod "{cycle.pod.name}" not found'))
         ineligible = self._ineligible(cycle, refusals)
         if ineligible:
             return Rescued(unschedulable(f"preemption: {ineligible}"))
@@ -99,6 +104,11 @@ class DefaultPreemption(Plugin):
         return rescue_gang(case)
 
     # ---- eligibility ----
+
+    def _has_object(self, pod: Pod) -> bool:
+        """Whether the API has the pod. It has none of Koordinator's reserve pods, for which this plugin therefore
+        evicts nobody, as in the original."""
+        return not is_reserve_pod(pod)
 
     def _ineligible(self, cycle: Cycle, refusals: Refusals) -> str:
         pod = cycle.pod
@@ -146,7 +156,8 @@ class DefaultPreemption(Plugin):
         rows = order[refusals.where_room_could_help()[order]]
         offset = cycle.rng.randrange(len(rows)) if len(rows) else 0
         wanted = min(len(rows), max(len(rows) * self._percentage // 100, self._absolute))
-        return search_victims(cycle, refusals, np.concatenate((rows[offset:], rows[:offset])), wanted)
+        rows = np.concatenate((rows[offset:], rows[:offset]))
+        return search_victims(cycle, refusals, rows, wanted, self._may_go)
 
     def _no_candidates(self, cycle: Cycle, refusals: Refusals, search: VictimSearch) -> Rescued:
         table = cycle.cluster.table

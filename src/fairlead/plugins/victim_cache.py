@@ -19,6 +19,7 @@ from fairlead.framework.plugin import Scope
 from fairlead.framework.results.cached_plugin import epoch_of
 from fairlead.framework.sums import sums_alone
 from fairlead.model import kinds
+from fairlead.model.pod import Pod
 from fairlead.model.reasons import Verdict
 from fairlead.plugins.victims import VictimNode, budgets_of, select_victims
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from fairlead.state.table import NodeTable
     from fairlead.state.touchlog import TouchLog
 
+MayGo = Callable[[Pod], bool]
+"""Whether a pod may be evicted, whatever its priority."""
 UNKNOWN, IN_VAIN, NOBODY, PEACEFUL, VIOLATING = range(5)
 """The states of a row: not tried; no eviction helps; fits without victims; has victims; has victims and violates a
 budget."""
@@ -206,8 +209,11 @@ class Candidates(Sequence[VictimNode]):
         return self._cache.candidate(int(self._rows[at]))
 
 
-def search_victims(cycle: Cycle, refusals: Refusals, rows: NDArray[np.int32], wanted: int) -> VictimSearch:
-    """Try rows in the order given until enough candidates are found."""
+def search_victims(
+    cycle: Cycle, refusals: Refusals, rows: NDArray[np.int32], wanted: int, may_go: MayGo | None = None
+) -> VictimSearch:
+    """Try rows in the order given until enough candidates are found. Pods that `may_go` refuses are no victims; it
+    depends on the pod alone."""
     budgets, sums, codes = budgets_of(cycle.cluster), sums_alone(cycle), refusals.evaluator.codes
     filters = [plugin for plugin in cycle.profile.at("filter") if plugin.name not in cycle.no_filter]
     lasting = all(plugin.scope is not Scope.CLUSTER for plugin in filters)
@@ -218,13 +224,13 @@ def search_victims(cycle: Cycle, refusals: Refusals, rows: NDArray[np.int32], wa
     logs = (table.static, table.content, table.seen, *promises)
     victim_cache = VictimCache(table.capacity)
     if lasting:
-        victim_cache = _remembered(cycle, refusals, filters)
+        victim_cache = _remembered(cycle, refusals, filters, may_go)
         victim_cache.follow(logs)
         victim_cache.follow_budgets(cycle.cluster.object_index.of(kinds.POD_DISRUPTION_BUDGET).version, budgets)
         victim_cache.forget(_not_to_be_kept(cycle, refusals))
 
     def ask(row: int) -> None:
-        answer = select_victims(cycle, refusals, row, budgets, sums)
+        answer = select_victims(cycle, refusals, row, budgets, sums, may_go)
         pods = table.pods[row]
         guarded = any(budget.covers(pod.namespace, pod.labels) for budget in budgets for pod in pods)
         lasts = not any(pod.start_time is not None and pod.start_time > now for pod in pods)
@@ -237,12 +243,14 @@ def search_victims(cycle: Cycle, refusals: Refusals, rows: NDArray[np.int32], wa
     return found
 
 
-def _remembered(cycle: Cycle, refusals: Refusals, filters: Sequence[Plugin]) -> VictimCache:
-    """The VictimCache of the pod's signature; another one if changes of nominations are not logged."""
+def _remembered(cycle: Cycle, refusals: Refusals, filters: Sequence[Plugin], may_go: MayGo | None) -> VictimCache:
+    """The VictimCache of the pod's signature; another one if changes of nominations are not logged, and one for those
+    who ask which pods may go."""
     assert cycle.results is not None
     capacity = cycle.cluster.table.capacity
     question = "victims" if refusals.promises is not None else "victims while many are in flight"
-    premises = (capacity, tuple([epoch_of(plugin, cycle.cluster) for plugin in filters]))
+    question += "" if may_go is None else " that may go"
+    premises = (capacity, may_go, tuple([epoch_of(plugin, cycle.cluster) for plugin in filters]))
     return cycle.results.what_if(question, -1, premises, lambda: VictimCache(capacity))
 
 

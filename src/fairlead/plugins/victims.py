@@ -45,11 +45,15 @@ def budgets_of(cluster: Cluster) -> tuple[DisruptionBudget, ...]:
 
 
 def select_victims(
-    cycle: Cycle, refusals: Refusals, row: int, budgets: Sequence[DisruptionBudget], sums: Sums | None = None
-) -> VictimNode | Verdict:
-    """The victims on a row, or why evictions do not help there. With `sums`, by arithmetic instead of a trial."""
+    cycle: Cycle, refusals: Refusals, row: int, budgets: Sequence[DisruptionBudget], sums: Sums | None = None,
+    may_go: Callable[[Pod], bool] | None = None,
+) -> VictimNode | Verdict:  # fmt: skip
+    """The victims on a row, or why evictions do not help there. With `sums`, by arithmetic instead of a trial. A pod
+    that `may_go` refuses is none."""
     preemptor = cycle.pod
     potential = [pod for pod in cycle.cluster.table.pods[row] if pod.priority < preemptor.priority]
+    if may_go is not None:
+        potential = [pod for pod in potential if may_go(pod)]
     if not potential:
         return Verdict("DefaultPreemption", (NO_VICTIMS,), final=True)
     expected = expected_on(refusals.nominated, preemptor, row)

@@ -21,6 +21,7 @@ from fairlead.plugins.koordinator.quotas.book import BookRules
 from fairlead.plugins.koordinator.quotas.plugin import ElasticQuotaPlugin, QuotaSettings
 from fairlead.plugins.koordinator.quotas.revoking import RevokeRules
 from fairlead.plugins.koordinator.reservations.plugin import ReservationPlugin
+from fairlead.plugins.koordinator.reservations.preemption import ReservationPreemption
 from fairlead.plugins.koordinator.small import (
     FitPreference,
     NodeResourcesFitPlus,
@@ -159,10 +160,19 @@ def elastic_quota(args: Args) -> ElasticQuotaPlugin:
 
 
 def reservation(args: Args) -> ReservationPlugin:
-    fields = _fields(args)
-    kept_for = None if fields.get("disableGarbageCollection") else float(fields.get("gcDurationSeconds") or 86400)
-    counts = not _given(args).quirks.reservation_excess_uncounted
-    return ReservationPlugin(counts_excess=counts, kept_for=kept_for)
+    fields, quirks = _fields(args), _given(args).quirks
+    preemption = None
+    if fields.get("enablePreemption"):
+        preemption = ReservationPreemption(
+            percentage=fields.get("minCandidateNodesPercentage", 10),
+            absolute=fields.get("minCandidateNodesAbsolute", 100),
+            ignores_quotas=quirks.preemption_ignores_quotas,
+        )
+    return ReservationPlugin(
+        counts_excess=not quirks.reservation_excess_uncounted,
+        kept_for=None if fields.get("disableGarbageCollection") else float(fields.get("gcDurationSeconds") or 86400),
+        preemption=preemption,
+    )
 
 
 def coscheduling(args: Args) -> Coscheduling:

@@ -41,8 +41,8 @@ class KoordinatorQuirks:
     )
     preemption_ignores_quotas: bool = quirk(
         QUOTAS,
-        "after a refusal by a quota, DefaultPreemption may evict pods of other quotas, also those that are not"
-        " preemptible, although the quota still refuses the pod",
+        "after a refusal by a quota, DefaultPreemption, and Reservation with `enablePreemption`, may evict pods of"
+        " other quotas, also those that are not preemptible, although the quota still refuses the pod",
         "only pods of the same quota are evicted for a pod that its quota refuses",
     )
     gang_keeps_nominations: bool = quirk(

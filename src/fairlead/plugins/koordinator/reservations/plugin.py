@@ -26,7 +26,7 @@ from fairlead.model.koordinator.reservations import (
     is_reserve_pod,
 )
 from fairlead.model.quantity import format_quantity
-from fairlead.model.reasons import SKIP, Reason, Reject, Status, failed, unresolvable, unschedulable
+from fairlead.model.reasons import SKIP, Code, Reason, Reject, Status, failed, unresolvable, unschedulable
 from fairlead.model.times import timestamp
 from fairlead.plugins.koordinator.quotas.book import request_of
 from fairlead.plugins.koordinator.reservations.fitting import (
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from fairlead.framework.refusals import Refusals
     from fairlead.model.lack import Lack
     from fairlead.model.pod import Pod
+    from fairlead.plugins.koordinator.reservations.preemption import ReservationPreemption
     from fairlead.state.cluster import Cluster
     from fairlead.state.nodes import Nodes
     from fairlead.state.reservations import ReservationState
@@ -85,9 +86,13 @@ class ReservationPlugin(Plugin):
     name = "Reservation"
     kinds_read = (kinds.KOORD_RESERVATION,)
 
-    def __init__(self, *, counts_excess: bool = True, kept_for: float | None = 86400.0) -> None:
-        """`kept_for` is how many seconds ended reservations stay."""
+    def __init__(
+        self, *, counts_excess: bool = True, kept_for: float | None = 86400.0,
+        preemption: ReservationPreemption | None = None,
+    ) -> None:  # fmt: skip
+        """`kept_for` is how many seconds ended reservations stay, `preemption` who evicts pods; None is nobody."""
         self._counts_excess = counts_excess
+        self._preemption = preemption
         self._kept_for = kept_for
         self._keeper: tuple[Cluster, ReservationKeeper] | None = None
 
@@ -247,11 +252,15 @@ class ReservationPlugin(Plugin):
             return of_node
         return [f"Insufficient {name} by node" for name in matched.room.lacking(note.asked, {})]
 
-    # ---- PostFilter: what is said of reservations ----
+    # ---- PostFilter: make room, or say how it is with reservations ----
 
     def rescue(self, cycle: Cycle, refusals: Refusals) -> Rescued:
-        note = self._note(cycle)
-        return Rescued(unschedulable(*(self._said(cycle, note, refusals) if note is not None else ())))
+        preemption, note = self._preemption, self._note(cycle)
+        rescued = Rescued(unschedulable()) if preemption is None else preemption.rescue(cycle, refusals)
+        if rescued.status.code is not Code.UNSCHEDULABLE:
+            return rescued
+        said = self._said(cycle, note, refusals) if note is not None else ()
+        return Rescued(unschedulable(*rescued.status.reasons, *said), rescued.nominated)
 
     def _said(self, cycle: Cycle, note: ReservationNote, refusals: Refusals) -> list[str]:
         counts = note.counts.values()
