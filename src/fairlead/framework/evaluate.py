@@ -56,12 +56,8 @@ class Evaluator:
         self.profile = profile
         self.codes = VerdictCodes(plugin.name for plugin in profile.at("filter"))
         self.cache = ResultCache(profile, self.codes)
-        self._uncached_filters = [p for p in profile.at("filter") if p.scope is Scope.CLUSTER]
-        self._uncached_preparers = [p for p in profile.at("prepare_scores") if p.scope is Scope.CLUSTER]
         self._scorers = [(plugin, profile.weight(plugin)) for plugin in profile.at("score")]
-        self._uncached_scorers = [plugin for plugin, _ in self._scorers if plugin.scope is Scope.CLUSTER]
         self._filter_by_row = {p.name for p in profile.at("filter") if overrides(p, "filter_row")}
-        self.asked_in_runs = [p for p in self._uncached_filters if isinstance(p, CachedPlugin) and p.asked_in_runs]
         self.rows_judged = 0
         """How many rows plugins were asked about, for tests and benchmarks."""
 
@@ -84,6 +80,8 @@ class Evaluator:
         """Filter and Score of the cached plugins: bring the results of the pod's signature up to date."""
         results = cycle.results
         assert results is not None
+        for plugin in results.plan.touching:
+            asked(plugin, "touch_stale", cycle)
         before = results.rows_judged + results.shared.rows_judged
         results.catch_up(cycle)
         self.rows_judged += results.rows_judged + results.shared.rows_judged - before
@@ -91,12 +89,13 @@ class Evaluator:
 
     def judge(self, cycle: Cycle) -> Judgement:
         """Filter: which rows of the whole table are feasible, without regard to nominated pods."""
-        return self._judged(cycle, self._uncached_filters)
+        return self._judged(cycle, None)
 
-    def _judged(self, cycle: Cycle, plugins: Sequence[Plugin]) -> Judgement:
-        """The cached plugins' answers brought up to date, and those of some that are not cached."""
+    def _judged(self, cycle: Cycle, plugins: Sequence[Plugin] | None) -> Judgement:
+        """The cached plugins' answers brought up to date, and those of some that are not cached (None: of all)."""
         results = self.catch_up(cycle)
         ok = results.ok[: cycle.cluster.table.high]
+        plugins = results.plan.uncached_filters if plugins is None else plugins
         uncached = self._refused_uncached(cycle, plugins) if plugins else None
         return Judgement(ok if uncached is None else ok & (uncached == FEASIBLE), uncached)
 
@@ -120,12 +119,14 @@ class Evaluator:
         results = cycle.results
         assert results is not None
         return results.same_after_placing and all(
-            p.name in cycle.no_filter or p in self.asked_in_runs for p in self._uncached_filters
+            p.name in cycle.no_filter or p in results.plan.asked_in_runs for p in results.plan.uncached_filters
         )
 
     def asked_again(self, cycle: Cycle) -> list[CachedPlugin]:
         """The plugins that have to be asked about each pod that is identical to this one."""
-        return [plugin for plugin in self.asked_in_runs if plugin.name not in cycle.no_filter]
+        results = cycle.results
+        assert results is not None
+        return [plugin for plugin in results.plan.asked_in_runs if plugin.name not in cycle.no_filter]
 
     def judge_again(self, cycle: Cycle, plugins: Sequence[CachedPlugin]) -> Judgement | None:
         """Filter for a pod that is identical to the one before: only these plugins are asked, and the results of the
@@ -137,7 +138,9 @@ class Evaluator:
 
     def uniform_score(self, cycle: Cycle, plugin: CachedPlugin, nodes: Nodes) -> int | None:
         """What a plugin that is not cached scores every one of these rows with; None if it is not the same for all."""
-        if plugin.name in cycle.no_score or plugin not in self._uncached_scorers:
+        results = cycle.results
+        assert results is not None
+        if plugin.name in cycle.no_score or plugin not in results.plan.uncached_scorers:
             return 0
         said = asked(plugin, "score", cycle, nodes)
         return said if isinstance(said, int) else None
@@ -206,7 +209,8 @@ class Evaluator:
         uniform = results.uniform_scores()
         if None in uniform:
             return self._add_up(cycle, results, nodes, {})
-        said = {p.name: asked(p, "score", cycle, nodes) for p in self._uncached_scorers if p.name not in cycle.no_score}
+        scorers = results.plan.uncached_scorers
+        said = {p.name: asked(p, "score", cycle, nodes) for p in scorers if p.name not in cycle.no_score}
         if not all(isinstance(answer, int) for answer in said.values()):
             return self._add_up(cycle, results, nodes, said)
         key = (uniform, *said.items())
@@ -245,9 +249,11 @@ class Evaluator:
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> None:
         """PreScore: which plugins step aside. An error of any of them fails the attempt."""
-        if cycle.results is not None and cycle.results.score_error:
-            raise FairleadError(cycle.results.score_error)
-        for plugin in self._uncached_preparers:
+        results = cycle.results
+        assert results is not None
+        if results.score_error:
+            raise FairleadError(results.score_error)
+        for plugin in results.plan.uncached_preparers:
             if plugin.name not in cycle.no_score:
                 said = unless_skipped(plugin, asked(plugin, "prepare_scores", cycle, nodes), cycle.no_score)
                 if (error := prescore_error(plugin, said)) is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from fairlead.framework.plugin import Plugin
+from fairlead.framework.plugin import Plugin, Scope
 
 if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
@@ -42,6 +42,20 @@ class CachedPlugin(Plugin):
         """The fields of a pod that this plugin reads, if they are few. Pods with equal keys share its answers, however
         they differ otherwise. Not overridden: it reads the whole signature. Only asked if the scope is not CLUSTER."""
         raise NotImplementedError
+
+    def also_reads(self, pod: Pod) -> Hashable:
+        """What cached answers depend on beyond `reads`, as few words: part of the pod's signature. A plugin that looks
+        at one label names the label's value here and not all `labels` there, by which most pods differ."""
+        return None
+
+    def scope_for(self, cycle: Cycle) -> Scope:
+        """The plugin's scope for this pod as the cluster is now: `scope`, or CLUSTER if its answers about this pod are
+        not to be kept. Asked for every pod, before `prepare`."""
+        return self.scope
+
+    def touch_stale(self, cycle: Cycle) -> None:
+        """Touch the rows in the table's log of pods (`table.content`) about which the answers have changed for a reason
+        that the logs do not show: another object, or the time. Asked for every pod, before cached answers are read."""
 
     def epoch(self, cluster: Cluster) -> int:
         """A number whose change makes all cached answers of this plugin void, on every row."""
@@ -75,8 +89,8 @@ class CachedPlugin(Plugin):
 
 
 _MEMBERS = (
-    "reads", "scores_in_range", "asked_in_runs", "cache_key", "epoch", "has_epochs", "same_after_placing", "filter_row",
-    "score_row", "sums",
+    "reads", "scores_in_range", "asked_in_runs", "cache_key", "also_reads", "scope_for", "touch_stale", "epoch",
+    "has_epochs", "same_after_placing", "filter_row", "score_row", "sums",
 )  # fmt: skip
 _FORMER_NAMES = {"facet": "cache_key", "unmoved_by": "same_after_placing"}
 

@@ -1,7 +1,8 @@
 """PluginPlan: a profile's plugins, sorted once by how their results are cached.
 
 A plugin of scope CLUSTER is not cached. Of the others, those whose answers depend on a cache key or on Node objects
-alone are *shared*: one set of results serves many signatures. The rest are *own*: asked anew for every signature.
+alone are *shared*: one set of results serves many signatures. The rest are *own*: asked anew for every signature. A
+profile whose plugins change their scope with the pod (`CachedPlugin.scope_for`) has one plan for each combination.
 """
 
 from __future__ import annotations
@@ -20,14 +21,17 @@ if TYPE_CHECKING:
 
 
 class PluginPlan:
-    def __init__(self, profile: Profile) -> None:
+    """`apart` are the plugins that are of scope CLUSTER in this plan, though they are of another in general."""
+
+    def __init__(self, profile: Profile, apart: frozenset[str] = frozenset()) -> None:
         self.profile = profile
+        self.apart = apart
         plugins = profile.plugins()
         _check(plugins)
-        self._with_keys = [p for p in plugins if isinstance(p, CachedPlugin) and _has_key(p)]
+        self._with_keys = [p for p in plugins if isinstance(p, CachedPlugin) and self._has_key(p)]
         keyed = {plugin.name for plugin in self._with_keys}
-        self._shared = keyed | {p.name for p in plugins if p.scope is Scope.STATIC}
-        self._key_has_signature = any(p.scope is Scope.STATIC and p.name not in keyed for p in plugins)
+        self._shared = keyed | {p.name for p in plugins if self._scope(p) is Scope.STATIC}
+        self._key_has_signature = any(self._scope(p) is Scope.STATIC and p.name not in keyed for p in plugins)
         """Whether some shared plugin names no key: then results are shared within one signature only."""
         selective = [plugin for plugin in plugins if takes_part(plugin, "concerns")]
         self.shared_selective = [plugin for plugin in selective if plugin.name in self._shared]
@@ -35,8 +39,8 @@ class PluginPlan:
         """Those that do not concern every pod."""
         self.filtering = {plugin.name for point in ("filter", "prepare") for plugin in profile.at(point)}
         self.weights = {plugin.name: profile.weight(plugin) for plugin in profile.at("score")}
-        self.own_filters = [p for p in profile.at("filter") if p.scope is Scope.ROW and p.name not in self._shared]
-        own_scores = [p for p in profile.at("score") if p.scope is Scope.ROW and p.name not in self._shared]
+        self.own_filters = self._own_at("filter")
+        own_scores = self._own_at("score")
         self.own_scores = [(plugin, self.weights[plugin.name]) for plugin in own_scores]
         self.own_with_epochs = with_epochs((*self.own_filters, *own_scores))
         self.own_answer_by_row = answer_by_row(self.own_filters, own_scores)
@@ -44,12 +48,34 @@ class PluginPlan:
         self.own_prepare_scores = self._cached_at("prepare_scores", shared=False)
         self.shared_prepare = self._cached_at("prepare", shared=True)
         self.shared_prepare_scores = self._cached_at("prepare_scores", shared=True)
+        self.uncached_filters = self.uncached_at("filter")
+        self.uncached_preparers = self.uncached_at("prepare_scores")
+        self.uncached_scorers = self.uncached_at("score")
+        at_all = [p for point in ("prepare", "filter", "prepare_scores", "score") for p in self.uncached_at(point)]
+        self.uncached = tuple({plugin.name: plugin for plugin in at_all}.values())
+        """Those that are asked for every pod, at whichever point."""
+        self.asked_in_runs = [p for p in self.uncached_filters if isinstance(p, CachedPlugin) and p.asked_in_runs]
+        self.touching = [p for p in plugins if p.name not in apart and overrides(p, "touch_stale")]
+        """Those that know more than the logs of which rows are to be judged again."""
+
+    def _scope(self, plugin: Plugin) -> Scope:
+        return Scope.CLUSTER if plugin.name in self.apart else plugin.scope
+
+    def _has_key(self, plugin: Plugin) -> bool:
+        return self._scope(plugin) is not Scope.CLUSTER and overrides(plugin, "cache_key")
+
+    def uncached_at(self, point: str) -> list[Plugin]:
+        """Those that are asked for every pod."""
+        return [plugin for plugin in self.profile.at(point) if self._scope(plugin) is Scope.CLUSTER]
+
+    def _own_at(self, point: str) -> list[Plugin]:
+        return [p for p in self.profile.at(point) if self._scope(p) is Scope.ROW and p.name not in self._shared]
 
     def _cached_at(self, point: str, *, shared: bool) -> list[Plugin]:
         return [
             plugin
             for plugin in self.profile.at(point)
-            if plugin.scope is not Scope.CLUSTER and (plugin.name in self._shared) is shared
+            if self._scope(plugin) is not Scope.CLUSTER and (plugin.name in self._shared) is shared
         ]
 
     def shared_key(self, pod: Pod, signature: Hashable) -> Hashable:
@@ -60,11 +86,7 @@ class PluginPlan:
         return tuple(keys)
 
     def shared_at(self, point: str, scope: Scope) -> list[Plugin]:
-        return [p for p in self.profile.at(point) if p.scope is scope and p.name in self._shared]
-
-
-def _has_key(plugin: Plugin) -> bool:
-    return plugin.scope is not Scope.CLUSTER and overrides(plugin, "cache_key")
+        return [p for p in self.profile.at(point) if self._scope(p) is scope and p.name in self._shared]
 
 
 def answer_by_row(filters: Sequence[Plugin], scores: Sequence[Plugin]) -> bool:

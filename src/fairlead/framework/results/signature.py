@@ -74,6 +74,7 @@ class SignatureResults:
         table = cycle.cluster.table
         self.capacity = table.capacity
         self.codes = codes
+        self.plan = plan
         self.pod = cycle.pod
         self.shared = shared
         self.static, self.row = shared.static, shared.row

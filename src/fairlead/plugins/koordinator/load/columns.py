@@ -4,12 +4,17 @@ A node's expected usage is what its NodeMetric says plus, for pods that it does 
 are estimated to use beyond what was measured of them. `delta` and `prod_delta` are those additions over all pods and
 over prod pods, `estimated` is the sum of all estimates, which stands in for a percentile that is not reported.
 
-Invariant: after `catch_up`, every row equals what `_count` makes of the pods on it and of its NodeMetric.
+A metric that comes, and one that is too old, touch their rows in the table's log of pods (`touch_stale`), so that all
+who keep answers about rows hear of it.
+
+Invariant: after both, every row equals what `_count` makes of the pods on it and of its NodeMetric.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from math import isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +37,8 @@ if TYPE_CHECKING:
 RAW_ALLOCATABLE_ANNOTATION = "node.koordinator.sh/raw-allocatable"
 _ABSENT = np.nan
 _FORGET_ABOVE = 1024
+_BEFORE = 0.001
+"""So many seconds before a metric may be too old, all are looked at: the sum of two times is not exact."""
 
 
 class LoadColumns:
@@ -47,6 +54,10 @@ class LoadColumns:
         self._metrics = cluster.object_index.of(kinds.KOORD_NODE_METRIC)
         self._metrics_version = -1
         self._content_mark = self._static_mark = -1
+        self._latest = -np.inf
+        """The time up to which metrics were looked at."""
+        self._expires_at = np.inf
+        """When the first metric may be too old that is not yet."""
         self.windows: dict[tuple[str, float], NDArray[np.float64]] = {}
         """Percentiles by kind and window, one row per node; NaN where they are not reported."""
         self.thresholds: list[Thresholds] = [settings.thresholds]
@@ -60,6 +71,8 @@ class LoadColumns:
         self.reported: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
         self.measured: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
         self.updated: NDArray[np.float64] = np.full(capacity, -np.inf)
+        self.expired: NDArray[np.bool_] = np.ones(capacity, dtype=np.bool_)
+        """Rows whose metric is too old, or does not say when it was taken, or is not there."""
         self.threshold_code: NDArray[np.int32] = np.zeros(capacity, dtype=np.int32)
         """Which of `thresholds` holds for a row."""
         self.allocatable: NDArray[np.int64] = np.zeros(shape, dtype=np.int64)
@@ -70,6 +83,23 @@ class LoadColumns:
         self.estimated: NDArray[np.int64] = np.zeros(shape, dtype=np.int64)
         self.windows = {}
         self._metrics_version = self._content_mark = self._static_mark = -1
+
+    def expected(self, row: int, *, prod: bool, aggregated: tuple[str, float] | None) -> list[int]:
+        """The usage that is expected of one row: of prod pods, of the percentile of a kind over a window, or plain."""
+        if prod:
+            return (self.prod_usage[row] + self.prod_delta[row]).tolist()  # type: ignore[no-any-return]
+        plain: list[int] = (self.usage[row] + self.delta[row]).tolist()
+        if aggregated is None:
+            return plain
+        instead = plain if aggregated[1] == 0 else self.estimated[row].tolist()
+        window = self.windows.get(aggregated)
+        if window is None:
+            return instead
+        deltas = self.delta[row].tolist()
+        return [
+            other if isnan(reported) else int(reported) + delta
+            for reported, delta, other in zip(window[row].tolist(), deltas, instead, strict=True)
+        ]
 
     # ---- pods ----
 
@@ -83,30 +113,45 @@ class LoadColumns:
 
     # ---- catching up ----
 
+    def touch_stale(self, now: float) -> None:
+        """Touch the rows whose metric has changed or become too old since the last time."""
+        table, shelf = self._cluster.table, self._metrics
+        if self._metrics_version != shelf.version:
+            # At first every row is counted, and judged by whoever keeps answers.
+            changed = shelf.since(self._metrics_version) if self._metrics_version >= 0 else ()
+            self._metrics_version = shelf.version
+            for name in table.row_of if changed is None else dict.fromkeys(changed):
+                if (row := table.row_of.get(name)) is not None:
+                    table.content.touch(row)
+        if now >= self._expires_at or now < self._latest:
+            expired = self._too_old(self.updated, now)
+            for row in (expired != self.expired).nonzero()[0].tolist():
+                table.content.touch(row)
+            self.expired = expired
+            left = self.updated[~expired]
+            self._expires_at = float(left.min()) + self._settings.expiration - _BEFORE if len(left) else np.inf
+            self._latest = now
+
+    def _too_old(self, updated: NDArray[np.float64], now: float) -> NDArray[np.bool_]:
+        """Which of some times of metrics are too long ago."""
+        never: NDArray[np.bool_] = np.isneginf(updated)
+        return never if self._settings.expiration <= 0 else never | (now - updated >= self._settings.expiration)
+
     def catch_up(self, now: float) -> None:
+        """Count again the rows that were touched."""
         table = self._cluster.table
-        marks = (table.capacity, table.static.mark, table.content.mark, self._metrics.version)
-        if marks == (self.capacity, self._static_mark, self._content_mark, self._metrics_version):
-            return
         if table.capacity != self.capacity:
             self._make(table.capacity)
-        self._catch_up_allocatable()
-        rows = self._stale_rows()
-        for row in range(table.high) if rows is None else rows:
+        self._latest = max(now, self._latest)
+        if table.static.mark != self._static_mark:
+            self._catch_up_allocatable()
+        if table.content.mark == self._content_mark:
+            return
+        rows = table.content.since(self._content_mark) if self._content_mark >= 0 else None
+        self._content_mark = table.content.mark
+        for row in range(table.high) if rows is None else dict.fromkeys(rows):
             if row < table.high:
                 self._count(row, now)
-
-    def _stale_rows(self) -> set[int] | None:
-        """Rows whose pods or metric changed; None for all."""
-        table, shelf = self._cluster.table, self._metrics
-        pods, metrics = table.content.since(self._content_mark), shelf.since(self._metrics_version)
-        first = self._metrics_version < 0
-        self._content_mark, self._metrics_version = table.content.mark, shelf.version
-        if pods is None or metrics is None or first:
-            return None
-        touched = set(pods)
-        touched.update(row for name in metrics if (row := table.row_of.get(name)) is not None)
-        return touched
 
     def _catch_up_allocatable(self) -> None:
         table = self._cluster.table
@@ -132,21 +177,37 @@ class LoadColumns:
         return code
 
     def _count(self, row: int, now: float) -> None:
-        metric: NodeMetric | None = self._metrics.get(self._cluster.table.name(row))
+        node, taken_off = self._cluster.table.nodes[row], self._cluster.reservations.taken_off
+        metric: NodeMetric | None = None if node is None else self._metrics.get(node.name)
+        if metric is not None or self.reported[row]:
+            self._read(row, metric, now)
+        pods: Sequence[Pod] = self._cluster.table.pods[row]
+        if row in taken_off:
+            pods = [*pods, *taken_off[row]]
+        if row in self._reserve_pods:
+            there = {pod.uid for pod in pods}
+            pods = [*pods, *(pod for uid, pod in self._reserve_pods[row].items() if uid not in there)]
+        assigned = self._assigned
+        for pod in pods:
+            if pod.scheduled_since is None and pod.uid not in assigned:
+                assigned[pod.uid] = now
+        if metric is not None:
+            for pod in pods:
+                self._add(row, pod, metric)
+
+    def _read(self, row: int, metric: NodeMetric | None, now: float) -> None:
+        """Take over what a metric says of a node; nothing is added for pods yet."""
         for column in (self.usage, self.prod_usage, self.delta, self.prod_delta, self.estimated):
             column[row] = 0
         for window in self.windows.values():
             window[row] = _ABSENT
+        updated = -np.inf if metric is None or metric.updated is None else metric.updated
         self.reported[row] = metric is not None
         self.measured[row] = metric is not None and metric.usage is not None
-        self.updated[row] = -np.inf if metric is None or metric.updated is None else metric.updated
-        pods = [*self._cluster.table.pods[row], *self._cluster.reservations.taken_off.get(row, ())]
-        if row in self._reserve_pods:
-            there = {pod.uid for pod in pods}
-            pods += [pod for uid, pod in self._reserve_pods[row].items() if uid not in there]
-        for pod in pods:
-            if pod.scheduled_since is None:
-                self._assigned.setdefault(pod.uid, now)
+        self.updated[row] = updated
+        self.expired[row] = too_old = bool(self._too_old(self.updated[row], now))
+        if not too_old and self._settings.expiration > 0:
+            self._expires_at = min(self._expires_at, updated + self._settings.expiration - _BEFORE)
         if metric is None:
             return
         if metric.usage is not None:
@@ -155,8 +216,6 @@ class LoadColumns:
                 self.prod_usage[row] = self._vector(metric.system)
         for key, usage in metric.aggregated.items():
             self._window(key)[row] = self._vector(usage)
-        for pod in pods:
-            self._add(row, pod, metric)
 
     def _window(self, key: tuple[str, float]) -> NDArray[np.float64]:
         window = self.windows.get(key)

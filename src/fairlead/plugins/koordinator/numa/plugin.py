@@ -1,7 +1,8 @@
 """NodeNUMAResource: binds pods to CPUs and keeps them to NUMA nodes.
 
 Rows on which nothing of this concerns a pod are judged as columns; the others one by one. The NUMA nodes that Filter
-chose on a row are noted in the cycle: Score and Reserve keep to them.
+chose on a row are noted in the cycle: Score and Reserve keep to them. A pod that asks for nothing of this, in a cluster
+where no node wants it, is a *plain* one: no node is refused, scores depend on the sums of requests alone and are kept.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairlead.errors import FairleadError
-from fairlead.framework.plugin import Interest, Plugin
+from fairlead.framework.plugin import Interest, Scope
+from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.model import kinds
 from fairlead.model.events import NODE_TOPOLOGY, POD, ActionType, ClusterEvent
 from fairlead.model.koordinator.cpu_topology import format_cpus
 from fairlead.model.quantity import format_quantity
-from fairlead.model.reasons import SKIP, Code, Reason, Reject, Status, failed, unresolvable, unschedulable
+from fairlead.model.reasons import SKIP, Code, Reason, Reject, Status, Verdict, failed, unresolvable, unschedulable
 from fairlead.plugins.koordinator.numa.accumulator import FULL_CORES, MOST_ALLOCATED
 from fairlead.plugins.koordinator.numa.allocation import NumaAllocation, Reusable, available, policy_of, wish_on
 from fairlead.plugins.koordinator.numa.merging import (
@@ -39,28 +40,29 @@ from fairlead.plugins.koordinator.numa.request import (
     RESOURCE_SPEC,
     RESOURCE_STATUS,
     NumaRequest,
+    asks_for_nothing,
     numa_request,
     read_annotation,
 )
 from fairlead.plugins.koordinator.numa.rows import BIND_NONE, NodeOptions, NumaRows, PodCpus, amplified
 from fairlead.plugins.koordinator.reservations.shown import is_taken_off, usable_on
-from fairlead.plugins.koordinator.scoring import weighted_score
+from fairlead.plugins.koordinator.scoring import usage_score, weighted_score
 from fairlead.plugins.koordinator.writing import write_annotation
-from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from fairlead.framework.cycle import Cycle
     from fairlead.plugins.koordinator.numa.merging import Mask
     from fairlead.state.cluster import Cluster
+    from fairlead.state.nodes import Nodes
+    from fairlead.state.table import NodeTable
 
 _CONFLICT = "node(s) cpu bind policy conflicts with pod's required cpu bind policy"
 _NO_HINTS = "node(s) Insufficient NUMA Node resources"
 
 
-KeptScores = tuple[NDArray[np.int64], tuple[int, int]]
-"""Scores of all rows, and the marks of the logs of pods and of nodes up to which they hold."""
-_NO_SCORES: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-_MOST_KEPT = 64
+_ALWAYS_SCORED = ("cpu", "memory", "ephemeral-storage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,24 +79,28 @@ class NumaSettings:
 
 @dataclass(slots=True)
 class NumaNote:
-    """What is known of the pod in this cycle: its request, and by row the NUMA nodes that it is kept to."""
+    """What is known of the pod in this cycle: its request, and by row the NUMA nodes that it is kept to. The note of a
+    plain pod serves all pods like it and does not change."""
 
     request: NumaRequest
+    plain: bool = False
     affinity: dict[int, Mask | None] = field(default_factory=dict)
     held: PodCpus | None = None
 
     def copy(self) -> NumaNote:
-        return NumaNote(self.request)
+        return NumaNote(self.request, self.plain)
 
 
-class NodeNUMAResource(Plugin):
+class NodeNUMAResource(CachedPlugin):
     name = "NodeNUMAResource"
+    scope = Scope.ROW
+    reads = frozenset({"spec"})
+    scores_in_range = True
     kinds_read = (kinds.KOORD_NODE_TOPOLOGY,)
 
     def __init__(self, settings: NumaSettings) -> None:
         self._settings = settings
         self._rows: tuple[Cluster, NumaRows] | None = None
-        self._kept: tuple[Cluster, dict[tuple[int, ...], KeptScores]] | None = None
 
     def events(self) -> Sequence[Interest]:
         return (
@@ -110,11 +116,17 @@ class NodeNUMAResource(Plugin):
         self._rows[1].catch_up()
         return self._rows[1]
 
+    def scope_for(self, cycle: Cycle) -> Scope:
+        return Scope.ROW if self._is_plain(cycle) else Scope.CLUSTER
+
+    def _is_plain(self, cycle: Cycle) -> bool:
+        return asks_for_nothing(cycle.pod) and self.rows(cycle).all_plain
+
     def prepare(self, cycle: Cycle) -> Status | None:
         request = numa_request(cycle.pod, self._settings.default_policy)
         if isinstance(request, Status):
             return request
-        cycle.notes[self.name] = NumaNote(request)
+        cycle.notes[self.name] = NumaNote(request, self._is_plain(cycle))
         return None
 
     def added(self, cycle: Cycle, pod: object, row: int) -> None:
@@ -126,10 +138,10 @@ class NodeNUMAResource(Plugin):
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
         note: NumaNote = cycle.notes[self.name]
-        rows, table = self.rows(cycle), cycle.cluster.table
-        asks = bool(note.request.bound or note.request.numa_policy)
-        if rows.all_plain and not asks:
+        if note.plain:
             return
+        rows, table = self.rows(cycle), cycle.cluster.table
+        asks = note.request.asks
         concerned = nodes.all() if asks else ~nodes.take(rows.plain)
         concerned &= nodes.take(table.alive)
         refused: dict[tuple[bool, tuple[str, ...]], list[int]] = {}
@@ -143,6 +155,13 @@ class NodeNUMAResource(Plugin):
             mask[places] = True
             for reason in reasons:
                 yield Reject(Reason(self.name, reason, final=final), mask)
+
+    def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
+        note: NumaNote = cycle.notes[self.name]
+        if note.plain or not (note.request.asks or not self.rows(cycle).plain[row]):
+            return None
+        said = self._judge(cycle, note, row)
+        return None if said is None else Verdict(self.name, said.reasons, said.code is Code.UNRESOLVABLE)
 
     def _judge(self, cycle: Cycle, note: NumaNote, row: int) -> Status | None:
         options, request = self.rows(cycle).options(row), note.request
@@ -297,51 +316,33 @@ class NodeNUMAResource(Plugin):
         note: NumaNote | None = cycle.notes.get(self.name)
         if note is None:  # the pod asks for nothing, and the profile does not have this plugin at PreScore
             return 0
-        rows = self.rows(cycle)
-        request = note.request
-        asks = bool(request.bound or request.numa_policy)
-        if rows.all_plain and not asks:
-            return self._kept_scores(cycle.cluster, nodes, request.amounts)
-        scores = self._plain_scores(nodes, request.amounts)
-        singly = nodes.all() if asks else ~nodes.take(rows.plain)
+        scores = self._plain_scores(nodes, note.request.amounts)
+        if note.plain:
+            return scores
+        singly = nodes.all() if note.request.asks else ~nodes.take(self.rows(cycle).plain)
         numbers = nodes.row_numbers()
         for at in np.flatnonzero(singly).tolist():
-            score = self._score_row(cycle, note, int(numbers[at]))
+            score = self._score_singly(cycle, note, int(numbers[at]))
             if score is not None:
                 scores[at] = score
         return scores
 
-    def _kept_scores(self, cluster: Cluster, nodes: Nodes, asked: Mapping[str, int]) -> NDArray[np.int64]:
-        """Plain scores of rows; those of all rows are kept for each request, and worked out again where a row was
-        touched. While a reservation's room is shown as free the table is not as it is, and nothing is kept."""
-        if cluster.reservations.taken_off:
-            return self._plain_scores(nodes, asked)
-        if self._kept is None or self._kept[0] is not cluster:
-            self._kept = (cluster, {})
-        table, kept = cluster.table, self._kept[1]
-        key = tuple(asked.get(name, 0) for name in self._settings.weights)
-        column, marks = kept.pop(key, (_NO_SCORES, (0, 0)))
-        if len(column) != table.capacity:
-            column = np.zeros(table.capacity, dtype=np.int64)
-            column[: table.high] = self._plain_scores(Nodes(table), asked)
-        else:
-            touched = table.content.rows_since(marks[0])
-            if marks[1] != table.static.mark:
-                touched = np.concatenate([touched, table.static.rows_since(marks[1])])
-            touched = touched[touched < table.high]
-            if len(touched):
-                column[touched] = self._plain_scores(Nodes(table, touched), asked)
-        kept[key] = (column, (table.content.mark, table.static.mark))
-        if len(kept) > _MOST_KEPT:
-            del kept[next(iter(kept))]
-        return nodes.take(column)
+    def score_row(self, cycle: Cycle, row: int) -> int:
+        note: NumaNote | None = cycle.notes.get(self.name)
+        if note is None:
+            return 0
+        if not note.plain and (note.request.asks or not self.rows(cycle).plain[row]):
+            score = self._score_singly(cycle, note, row)
+            if score is not None:
+                return score
+        return self._plain_score(cycle.cluster.table, row, note.request.amounts)
 
     def _plain_scores(self, nodes: Nodes, asked: Mapping[str, int]) -> NDArray[np.int64]:
         """Scores by what is requested of whole nodes."""
         total = np.zeros(len(nodes), dtype=np.int64)
         weights = np.zeros(len(nodes), dtype=np.int64)
         for name, weight in self._settings.weights.items():
-            if name not in ("cpu", "memory", "ephemeral-storage") and not asked.get(name):
+            if name not in _ALWAYS_SCORED and not asked.get(name):
                 continue
             capacity, used = nodes.allocatable(name), nodes.requested(name) + asked.get(name, 0)
             divisor = np.maximum(capacity, 1)
@@ -354,7 +355,19 @@ class NodeNUMAResource(Plugin):
             weights += np.where(present, weight, 0)
         return total // np.maximum(weights, 1)
 
-    def _score_row(self, cycle: Cycle, note: NumaNote, row: int) -> int | None:
+    def _plain_score(self, table: NodeTable, row: int, asked: Mapping[str, int]) -> int:
+        """The same for one row."""
+        total = weights = 0
+        for name, weight in self._settings.weights.items():
+            capacity = table.allocatable[name].item(row) if name in table.allocatable else 0
+            if not capacity or (name not in _ALWAYS_SCORED and not asked.get(name)):
+                continue
+            used = table.requested_column(name).item(row) + asked.get(name, 0)
+            total += weight * usage_score(used, capacity, most=self._settings.most)
+            weights += weight
+        return total // max(weights, 1)
+
+    def _score_singly(self, cycle: Cycle, note: NumaNote, row: int) -> int | None:
         """The score of a row that is not plain; None if it is scored like any other."""
         options, request = self.rows(cycle).options(row), note.request
         policy, bound = self._policy(request, options) or "", self._bound(request, options)
@@ -403,7 +416,7 @@ class NodeNUMAResource(Plugin):
 
     def reserve(self, cycle: Cycle, row: int) -> Status | None:
         note: NumaNote | None = cycle.notes.get(self.name)
-        if note is None:
+        if note is None or note.plain:
             return None
         options = self.rows(cycle).options(row)
         policy, bound = self._policy(note.request, options) or "", self._bound(note.request, options)

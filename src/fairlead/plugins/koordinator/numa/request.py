@@ -42,6 +42,22 @@ class NumaRequest:
     def cpus(self) -> int:
         return self.amounts.get("cpu", 0) // 1000
 
+    @property
+    def asks(self) -> bool:
+        """Whether the pod itself wants CPUs or NUMA nodes."""
+        return bool(self.bound or self.numa_policy)
+
+
+def asks_for_nothing(pod: Pod) -> bool:
+    """Whether it is clear at first sight that a pod wants neither CPUs nor NUMA nodes, so that its amounts alone
+    count."""
+    annotations = pod.annotations
+    return (
+        not annotations.get(RESOURCE_SPEC)
+        and not annotations.get(NUMA_SPEC)
+        and service_class(pod) not in ("LSE", "LSR")
+    )
+
 
 def numa_request(pod: Pod, default_policy: str) -> NumaRequest | Status:
     """The wishes of a pod; SKIP if it asks for nothing, a refusal or a failure if they cannot be met or read."""
