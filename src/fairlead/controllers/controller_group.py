@@ -4,17 +4,21 @@ Half a dozen controllers watch pods. If each had its own inbox, every change wou
 as many threads. A group decodes a change once and shows it to all members before it decodes the next, so that the
 documents of a large cluster are never in memory together.
 
+Most pods of a large experiment have no owner. Members for which such pods do not exist (`only_owned_pods`) are not
+shown them, unless the pod had an owner before.
+
 Invariant: no member acts before all members have seen all changes of a step. A member whose watch is narrower than
 another member's watch of the same kind also sees what the other one asked for, and must ignore it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairlead.controllers.workqueue import Reconciler, Trouble
-from fairlead.model.flow import Change, Reply, Watch, Write
+from fairlead.model.flow import Change, Happened, Reply, Watch, Write
+from fairlead.model.kinds import POD
 
 if TYPE_CHECKING:
     from fairlead.model.kinds import Kind
@@ -26,16 +30,18 @@ class ControllerGroup:
     def __init__(self, name: str, members: Sequence[Member]) -> None:
         self.name = name
         self.members = list(members)
-        self._interested: dict[Kind, list[Callable[[Change], None]]] = {}
+        self._interested: dict[Kind, list[Member]] = {}
         self._writers: dict[Write, Member] = {}  # of writes that are not answered yet
         watches: dict[Kind, Watch] = {}
         for member in self.members:
             for watch in member.watches:
-                self._interested.setdefault(watch.kind, []).append(member.see)
+                self._interested.setdefault(watch.kind, []).append(member)
                 known = watches.setdefault(watch.kind, watch)
                 if known != watch:
                     watches[watch.kind] = Watch(watch.kind)
         self.watches: Sequence[Watch] = list(watches.values())
+        self._see_all_pods = [one for one in self._interested.get(POD, ()) if not one.only_owned_pods]
+        self._owned_pods: set[str] = set()
 
     def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
         writes: list[Write] = []
@@ -46,13 +52,26 @@ class ControllerGroup:
         for member in self.members:
             writes += member.hear(now, told.get(member, ()))
         for change in changes:
-            for see in self._interested[change.kind]:
-                see(change)
+            kind = change.kind
+            for member in self._interested[kind] if kind is not POD else self._concerned(change):
+                member.see(change)
         for member in self.members:
             if acts := member.act(now):
                 self._writers.update(dict.fromkeys(acts, member))
                 writes += acts
         return writes
+
+    def _concerned(self, change: Change) -> Sequence[Member]:
+        """The members that are to see a change of a pod."""
+        metadata = change.doc.get("metadata") or {}
+        uid: str = metadata.get("uid") or ""
+        if metadata.get("ownerReferences") and change.happened is not Happened.DELETED:
+            self._owned_pods.add(uid)
+        elif uid not in self._owned_pods:
+            return self._see_all_pods
+        else:
+            self._owned_pods.discard(uid)
+        return self._interested[POD]
 
     def wake_at(self) -> float | None:
         return min((due for member in self.members if (due := member.wake_at()) is not None), default=None)

@@ -134,6 +134,8 @@ class Reconciler(Generic[K]):
     name: str = ""
     component: str = ""
     watches: Sequence[Watch] = ()
+    only_owned_pods: bool = False
+    """Whether a pod that has no owner, and had none, concerns this controller no more than no pod at all."""
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:
         self.view = FreshView(view)

@@ -24,18 +24,20 @@ def create(kind: Kind, doc: Doc) -> Write:
     return Write(Verb.CREATE, kind, metadata.get("namespace", ""), metadata.get("name", ""), body=doc)
 
 
-def patch(kind: Kind, doc: Doc, changes: Doc, *, subresource: str = "") -> Write:
+def patch(kind: Kind, doc: Doc, changes: Doc, *, subresource: str = "", conforms: bool = False) -> Write:
     """Merge `changes` into an object, provided it is still the same one (by uid)."""
     namespace, name = namespaced_name(doc)
     metadata = {**(changes.get("metadata") or {}), "uid": doc["metadata"]["uid"]}
     body = {**changes, "metadata": metadata}
     return Write(
-        Verb.PATCH, kind, namespace, name, body=body, subresource=subresource, patch_type=PatchType.MERGE
+        Verb.PATCH, kind, namespace, name, body=body, subresource=subresource, patch_type=PatchType.MERGE,
+        conforms=conforms,
     )  # fmt: skip
 
 
-def patch_status(kind: Kind, doc: Doc, status: Doc) -> Write:
-    return patch(kind, doc, {"status": status}, subresource="status")
+def patch_status(kind: Kind, doc: Doc, status: Doc, *, conforms: bool = False) -> Write:
+    """Merge fields into the status of an object. `conforms` as in Write."""
+    return patch(kind, doc, {"status": status}, subresource="status", conforms=conforms)
 
 
 def merge_patch(known: Doc, fresh: Doc) -> dict[str, Any]:

@@ -63,7 +63,9 @@ class Change:
 class Write:
     """A request to the API. `body` is the object, the patch or the DeleteOptions; `subresource` as in the URL
     (`status`, `binding`, `scale`, `eviction`). `params` are further query parameters (`fieldManager`, `dryRun`).
-    `note` is the writer's own and comes back in the Reply untouched."""
+    `note` is the writer's own and comes back in the Reply untouched. `conforms` promises that the body is as a server
+    would keep it (types right, nothing empty or null that is left out then) and never changes: an embedded Store then
+    takes it as it is."""
 
     verb: Verb
     kind: Kind
@@ -74,6 +76,7 @@ class Write:
     patch_type: PatchType = PatchType.MERGE
     params: Mapping[str, str] = field(default_factory=dict)
     note: Any = None
+    conforms: bool = False
 
 
 @record(frozen=True, slots=True)

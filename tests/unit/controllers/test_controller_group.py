@@ -41,6 +41,19 @@ def test_all_members_see_all_changes_before_any_of_them_acts() -> None:
     ]  # fmt: skip
 
 
+def test_a_member_for_owned_pods_is_shown_those_that_have_or_had_an_owner() -> None:
+    world, diary = Documents(), []  # type: ignore[var-annotated]
+    member = Member(world, "jobs", Watch(POD), diary=diary)
+    member.only_owned_pods = True
+    committee = ControllerGroup("both", [member])
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "quiet", "uid": "u"}}
+    owned = world.put(POD, pod("owned").owned_by(owner).doc())
+    committee.step(0, [world.put(POD, pod("lone").doc()), owned], [])
+    orphan = {**owned.doc, "metadata": {k: v for k, v in owned.doc["metadata"].items() if k != "ownerReferences"}}
+    committee.step(1, [world.put(POD, orphan), world.put(POD, orphan), world.remove(POD, "default", "lone")], [])
+    assert [line for line in diary if "sees" in line] == ["jobs sees owned", "jobs sees owned"]
+
+
 def test_each_reply_reaches_the_member_that_wrote() -> None:
     world, diary = Documents(), []  # type: ignore[var-annotated]
     first, second = (Member(world, name, Watch(POD), diary=diary) for name in ("first", "second"))

@@ -131,7 +131,8 @@ class Admission:
             prepared = default(kind, prepared)
         admit_queue_state(self._view, kind, prepared, old, self._quirks)
         problems = ValidationProblems()
-        check_metadata(problems, kind, prepared["metadata"])
+        if prepared["metadata"] != old["metadata"]:
+            check_metadata(problems, kind, prepared["metadata"])
         check_status = HOOKS.get(kind, NO_HOOKS).check_status
         if check_status is not None:
             check_status(problems, prepared)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from fairlead.model.kinds import Kind
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
+Show = Callable[["Kind", Record], "Doc"]
+"""Gives the document of a record in the version that a kind speaks."""
+_HAPPENED = {happened.value: happened for happened in Happened}
 TRIM_SLACK = 1.25
 """A log grows this far past its bound before the surplus is cut off in one go."""
 
@@ -31,7 +34,7 @@ TRIM_SLACK = 1.25
 class Event:
     """One object went from `before` to `after` (None: it was, or is, not there) at `version`."""
 
-    __slots__ = ("_gone", "after", "at", "before", "key", "kind", "version")
+    __slots__ = ("_change", "_gone", "after", "at", "before", "key", "kind", "version")
 
     def __init__(
         self, kind: Kind, version: int, *, before: Record | None, after: Record | None, at: float,
@@ -39,6 +42,7 @@ class Event:
     ) -> None:  # fmt: skip
         self.kind, self.version, self.before, self.after, self.at = kind, version, before, after, at
         self._gone = None if last is None or before is None else with_version(before, version, last)
+        self._change: Change | None = None
         record = after or before
         assert record is not None
         self.key: Key = record.key
@@ -50,6 +54,16 @@ class Event:
             assert self.before is not None
             self._gone = with_version(self.before, self.version)
         return self._gone
+
+    def change(self, show: Show) -> Change:
+        """What everybody is told who follows all objects of the kind; made once and shared."""
+        if self._change is None:
+            if self.after is None:
+                happened, record = Happened.DELETED, self.gone
+            else:
+                happened, record = Happened.ADDED if self.before is None else Happened.MODIFIED, self.after
+            self._change = Change(happened, self.kind, show(self.kind, record))
+        return self._change
 
     def seen_by(self, selection: Selection) -> tuple[EventType, Record] | None:
         """What a watcher with this selection is told: coming into view is ADDED, leaving it DELETED."""
@@ -144,11 +158,13 @@ class Feed:
     """All changes of some kinds in one order, for a reader in the same process that always keeps up. Documents are
     decoded once and shared by everybody."""
 
-    def __init__(self, selections: Iterable[Selection], show: Callable[[Kind, Record], Doc]) -> None:
+    def __init__(self, selections: Iterable[Selection], show: Show) -> None:
         self.selections = tuple(selections)
         self._by_kind: dict[Kind, list[Selection]] = {}
         for selection in self.selections:
             self._by_kind.setdefault(selection.kind.storage, []).append(selection)
+        self._whole = {kind for kind, told in self._by_kind.items() if len(told) == 1 and told[0].is_whole(kind)}
+        """Kinds of which everything is told, as it is stored."""
         self.wake: Callable[[], None] | None = None
         self._show = show
         self._queue: deque[Change] = deque()
@@ -157,9 +173,14 @@ class Feed:
         return len(self._queue)
 
     def put(self, type_: EventType, kind: Kind, record: Record) -> None:
-        self._queue.append(Change(Happened(type_), kind, self._show(kind, record)))
+        self._queue.append(Change(_HAPPENED[type_], kind, self._show(kind, record)))
 
     def offer(self, event: Event) -> None:
+        if event.kind in self._whole:
+            self._queue.append(event.change(self._show))
+            if self.wake is not None:
+                self.wake()
+            return
         for selection in self._by_kind.get(event.kind, ()):
             if (seen := event.seen_by(selection)) is not None:
                 self.put(seen[0], selection.kind, seen[1])

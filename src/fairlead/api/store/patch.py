@@ -15,7 +15,8 @@ import jsonpatch
 import jsonpointer
 import orjson
 
-from fairlead.api.store.schema import WrongType, check_types, is_custom, struct_of
+from fairlead.api.store.objects import private_copy
+from fairlead.api.store.schema import WrongType, check_types, is_custom, merged, struct_of
 from fairlead.api.store.strategic import go_text, merge_strategically
 from fairlead.errors import BadRequest, Invalid, UnsupportedMedia
 from fairlead.model.flow import PatchType
@@ -42,6 +43,21 @@ def apply_patch(kind: Kind, doc: Doc, patch: Any, patch_type: PatchType) -> Doc:
 
 
 _WITH_STATUS = frozenset({"apiVersion", "kind", "metadata", "status"})
+_ONLY_STATUS = frozenset({"metadata", "status"})
+
+
+def with_status_set(write: Write, shown: Doc) -> Doc | None:
+    """The document after a merge patch that sets fields of its status and metadata, decoded, as controllers write by
+    the thousand; None if it is another patch, which then goes the long way."""
+    kind, patch = write.kind, write.body
+    if write.patch_type is not PatchType.MERGE or kind.stored_as is not None or kind.definition is not None:
+        return None
+    if not isinstance(patch, dict) or "status" not in patch or not _ONLY_STATUS.issuperset(patch):
+        return None
+    doc: Doc | None = merge_patch(shown, patch) if write.conforms else merged(kind, shown, private_copy(patch))
+    if doc is not None and "metadata" not in patch:
+        doc["metadata"] = dict(doc["metadata"])
+    return doc
 
 
 def status_part(write: Write, patched: Doc) -> Doc | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -95,6 +95,13 @@ def decode(kind: Kind, doc: Doc) -> Decoded:
     return Decoded(decoded, list(_unknown(struct, doc, "")) if unknown else unknown)
 
 
+def completed(kind: Kind, doc: Doc) -> Doc:
+    """A document that conforms (see Write), with what is always written at its top; its metadata is a copy."""
+    struct = struct_of(kind)
+    always = {} if struct is None else {key: make() for key, make in struct.always if key not in doc}
+    return {**doc, "metadata": {**doc["metadata"]}, **always}
+
+
 def decode_as(definition: str, kind: Kind, doc: Doc) -> Doc:
     """A document of a type that is no kind of its own, DeleteOptions for instance; `kind` is for the words."""
     struct = type_table().struct(definition)
@@ -116,6 +123,17 @@ def decode_metadata(kind: Kind, doc: Doc) -> tuple[Doc, list[str]]:
             raise WrongType(kind, _go_error(parent, path, field, value), _restore_error(field, value)) from None
         raise
     return decoded, list(_unknown(struct, given, "metadata")) if unknown else unknown
+
+
+def merged(kind: Kind, doc: Doc, patch: Doc) -> Doc | None:
+    """A stored document after a merge patch that only sets fields, decoded; what the patch does not name is not looked
+    at, because it was decoded when it was stored. None if that is not so simple: the patch removes or empties a field,
+    names one that the kind does not have, or has a value of the wrong type."""
+    struct = struct_of(kind)
+    try:
+        return None if struct is None else _merged(struct, doc, patch)
+    except _WrongType:
+        return None
 
 
 def check_types(kind: Kind, doc: Doc) -> None:
@@ -140,6 +158,8 @@ def is_custom(kind: Kind) -> bool:
 
 # Looking them up on the Enum each time would cost more than the rest of the loop.
 _STRING, _QUANTITY = FieldKind.STRING, FieldKind.QUANTITY
+_DEEPLY_MERGED = frozenset({FieldKind.MAP, FieldKind.ANY})
+"""Values of these kinds may hold objects that a merge patch merges key by key."""
 
 
 class _WrongType(Exception):
@@ -173,6 +193,26 @@ def _decode_struct(struct: TypeStruct, value: Doc, unknown: list[str]) -> Doc:
     for key, make in struct.always:
         if key not in out:
             out[key] = make()
+    return out
+
+
+def _merged(struct: TypeStruct, before: Doc, patch: Doc) -> Doc:
+    """Raises _WrongType also where only a whole document can be decoded."""
+    out, unknown = dict(before), list[str]()
+    for key, item in patch.items():
+        field = struct.fields.get(key)
+        if field is None or item is None or field.kind in _DEEPLY_MERGED:
+            raise _WrongType
+        if field.struct is not None:
+            known = before.get(key)
+            if known is None or type(item) is not dict:
+                raise _WrongType
+            out[key] = _merged(field.struct, known, item)
+            continue
+        found = field.decode(field, item, unknown)
+        if unknown or not (found or not field.omit_empty):
+            raise _WrongType
+        out[key] = found
     return out
 
 
@@ -295,6 +335,7 @@ _DECODERS: dict[FieldKind, Decoder] = {
 _DIGITS = frozenset("0123456789")
 
 
+@lru_cache(maxsize=4096)  # most of what is written at one time names that time
 def _looks_like_time(text: str) -> bool:
     return (
         len(text) >= 20

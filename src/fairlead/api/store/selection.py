@@ -184,6 +184,10 @@ class Selection:
             raise BadRequest(str(error)) from error
         self.everything = self._labels is None and not self._fields
 
+    def is_whole(self, kind: Kind) -> bool:
+        """Whether all objects of a stored kind belong to it, in the version that is stored."""
+        return self.everything and not self.namespace and self.kind is kind
+
     def matches(self, record: Record) -> bool:
         if self.namespace and record.namespace != self.namespace:
             return False

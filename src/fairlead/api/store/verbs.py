@@ -41,7 +41,7 @@ from fairlead.api.store.objects import (
     wrong_uid,
 )
 from fairlead.api.store.owners import Configuration, Owners
-from fairlead.api.store.patch import apply_patch, status_part, with_the_rest
+from fairlead.api.store.patch import apply_patch, status_part, with_status_set, with_the_rest
 from fairlead.api.store.subresources import SCALE, bound, scale_of, scaled
 from fairlead.errors import BadRequest, Forbidden, Invalid, MethodNotAllowed, NotFound
 from fairlead.model import kinds
@@ -231,11 +231,13 @@ class Verbs:
     def _patch(self, write: Write, warnings: list[str] | None) -> VerbOutcome:
         before = self._store.existing(write.kind, write.namespace, write.name)
         shown = self._store.shown(write.kind, before)
-        patched = apply_patch(write.kind, shown, write.body, write.patch_type)
-        part = status_part(write, patched)
-        doc = self._decoded(write, patched if part is None else part, warnings)
-        if part is not None:
-            doc = with_the_rest(doc, patched)
+        doc = with_status_set(write, shown) if warnings is None else None
+        if doc is None:
+            patched = apply_patch(write.kind, shown, write.body, write.patch_type)
+            part = status_part(write, patched)
+            doc = self._decoded(write, patched if part is None else part, warnings)
+            if part is not None:
+                doc = with_the_rest(doc, patched)
         self._place(write, metadata_of(doc))
         return self._replaced(write, before, doc)
 
@@ -353,8 +355,10 @@ class Verbs:
 
     def _decoded(self, write: Write, body: Any, warnings: list[str] | None) -> Doc:
         """The writer's document in the kind's stored version: types checked, unknown fields dropped, our own copy."""
-        doc = private_copy(body)
         kind = write.kind
+        if write.conforms and warnings is None and kind.definition is None:
+            return convert(schema.completed(kind, body), kind, kind.storage)
+        doc = private_copy(body)
         _check_type(kind, doc)
         metadata_of(doc)
         doc, unknown = schema.decode(kind, doc)

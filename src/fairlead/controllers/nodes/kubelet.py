@@ -275,7 +275,7 @@ class Kubelet(Reconciler[Key]):
     def _ready_again(self, key: Key, pod: _Pod, host: _Host, now: float) -> Iterable[Write]:
         doc = self.view.get(POD, *key) if pod.declared_unready and host.is_ready else None
         if doc is not None and doc["metadata"]["uid"] == pod.uid and is_declared_unready(doc):
-            yield patch_status(POD, doc, ready_again_status(doc, now=now))
+            yield _report(doc, ready_again_status(doc, now=now))
 
     def _remove(self, key: Key, pod: _Pod) -> Iterable[Write]:
         doc = {"metadata": {"namespace": key[0], "name": key[1], "uid": pod.uid}}
@@ -289,18 +289,18 @@ class Kubelet(Reconciler[Key]):
         deadline = pod.doc["spec"].get("activeDeadlineSeconds")
         ends = [now + wait for wait in (pod.script.run_time, deadline) if wait is not None]
         pod.ends_at = min(ends, default=None)
-        yield patch_status(POD, pod.doc, status)
+        yield _report(pod.doc, status)
 
     def _end(self, key: Key, pod: _Pod, now: float) -> Iterable[Write]:
         doc = self.view.get(POD, *key)
         if doc is None or doc["metadata"]["uid"] != pod.uid or doc["status"].get("phase") != "Running":
             return
         if _is_past_deadline(doc, now):
-            yield patch_status(
-                POD, doc, ended_status(doc, now=now, exit_code=137, reason="DeadlineExceeded", message=_DEADLINE)
-            )
+            yield _report(
+                doc, ended_status(doc, now=now, exit_code=137, reason="DeadlineExceeded", message=_DEADLINE)
+            )  # fmt: skip
         elif not _restarts_after(doc, pod.script.exit_code):
-            yield patch_status(POD, doc, ended_status(doc, now=now, exit_code=pod.script.exit_code))
+            yield _report(doc, ended_status(doc, now=now, exit_code=pod.script.exit_code))
         else:
             yield self._restart(pod, doc, now)
 
@@ -308,11 +308,9 @@ class Kubelet(Reconciler[Key]):
         wait = _crash_delay(restarts(doc))
         if last_end(doc) is None and wait > 0:
             pod.ends_at = now + wait
-            return patch_status(
-                POD, doc, restarting_status(doc, now=now, exit_code=pod.script.exit_code, wait=wait)
-            )  # fmt: skip
+            return _report(doc, restarting_status(doc, now=now, exit_code=pod.script.exit_code, wait=wait))
         pod.ends_at = now + (pod.script.run_time or 0.0)
-        return patch_status(POD, doc, restarted_status(doc, now=now, exit_code=pod.script.exit_code))
+        return _report(doc, restarted_status(doc, now=now, exit_code=pod.script.exit_code))
 
     # Addresses of pods: 10.0.0.0/8, counted up
 
@@ -330,6 +328,10 @@ def renewal_for(controllers: Collection[str]) -> float | None:
     """How often Leases have to be renewed beside these controllers: our own node controller needs none, and on virtual
     time nobody else looks."""
     return None if "node-lifecycle-controller" in controllers else 10.0
+
+
+def _report(pod: Doc, status: Doc) -> Write:
+    return patch_status(POD, pod, status, conforms=True)
 
 
 def _reports_ready(node: Doc) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,11 @@ JOB_RUN_TIME = 1.0
 """Seconds that a Job's pod runs if nothing says otherwise."""
 
 _START_STAGES = ("pod-create", "pod-init-container-running", "pod-init-container-completed", "pod-ready")
+_STAGES = {
+    stage: (f"{stage}.stage.kwok.x-k8s.io/delay", f"{stage}.stage.kwok.x-k8s.io/jitter-delay")
+    for stage in (*_START_STAGES, "pod-complete", "pod-delete")
+}
+_KWOK = frozenset(name for names in _STAGES.values() for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +59,12 @@ def default_for(doc: Doc, default: PodScript) -> PodScript:
 def read_script(annotations: Mapping[str, str], rng: Random, default: PodScript) -> PodScript:
     if not annotations:
         return default
-    start = _own(annotations, START_DELAY)
-    if start is None:
-        start = _sum_of_stages(annotations, rng)
-    run_time = _own(annotations, RUN_TIME)
-    if run_time is None:
-        run_time = _stage(annotations, "pod-complete", rng)
+    start, run_time = _own(annotations, START_DELAY), _own(annotations, RUN_TIME)
     terminate = _own(annotations, TERMINATE_DELAY)
-    if terminate is None:
-        terminate = _stage(annotations, "pod-delete", rng)
+    if not _KWOK.isdisjoint(annotations):
+        start = _sum_of_stages(annotations, rng) if start is None else start
+        run_time = _stage(annotations, "pod-complete", rng) if run_time is None else run_time
+        terminate = _stage(annotations, "pod-delete", rng) if terminate is None else terminate
     return PodScript(
         start_delay=default.start_delay if start is None else start,
         run_time=default.run_time if run_time is None else run_time,
@@ -72,16 +75,21 @@ def read_script(annotations: Mapping[str, str], rng: Random, default: PodScript)
 
 def _own(annotations: Mapping[str, str], name: str) -> float | None:
     """Seconds, also of a number alone; what is no pause says nothing."""
+    text = annotations.get(name)
+    return None if text is None else _pause(text)
+
+
+@lru_cache(maxsize=1024)
+def _pause(text: str) -> float | None:
     try:
-        seconds = parse_duration(annotations.get(name, "").strip(), unit="s")
+        seconds = parse_duration(text.strip(), unit="s")
     except ValueError:
         return None
     return seconds if seconds >= 0 else None
 
 
 def _stage(annotations: Mapping[str, str], stage: str, rng: Random) -> float | None:
-    delay = _own(annotations, f"{stage}.stage.kwok.x-k8s.io/delay")
-    jitter = _own(annotations, f"{stage}.stage.kwok.x-k8s.io/jitter-delay")
+    delay, jitter = (_own(annotations, name) for name in _STAGES[stage])
     if jitter is None:
         return delay
     if jitter <= (delay or 0.0):

@@ -7,6 +7,8 @@
 
 All containers of a pod share its fate: they start, end and restart together. Conditions of others (PodScheduled,
 readiness gates) are kept.
+
+Invariant: a status of a stored pod conforms (see Write): a server keeps it as it is.
 """
 
 from __future__ import annotations
@@ -167,7 +169,12 @@ def _conditions(pod: Doc, now: float, *, ready: bool, reason: str = "") -> list[
         "ContainersReady": (ready, reason),
     }
     ours = [_condition(known.get(type_), type_, now, *told[type_]) for type_ in _OURS]
-    return ours + [one for type_, one in known.items() if type_ not in _OURS]
+    return ours + [_without_nulls(one) for type_, one in known.items() if type_ not in _OURS]
+
+
+def _without_nulls(condition: Doc) -> Doc:
+    """A binding leaves a null in PodScheduled."""
+    return {name: value for name, value in condition.items() if value is not None}
 
 
 def _condition(known: Doc | None, type_: str, now: float, holds: bool, reason: str) -> Doc:
@@ -175,5 +182,5 @@ def _condition(known: Doc | None, type_: str, now: float, holds: bool, reason: s
     since = timestamp(now)
     if known is not None and known.get("status") == status:
         since = known.get("lastTransitionTime") or since
-    new = {"type": type_, "status": status, "lastProbeTime": None, "lastTransitionTime": since}
+    new = {"type": type_, "status": status, "lastTransitionTime": since}
     return {**new, "reason": reason} if reason else new

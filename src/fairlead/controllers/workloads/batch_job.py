@@ -47,6 +47,7 @@ _TOO_LATE = _Ending(False, "DeadlineExceeded", "Job was active longer than speci
 
 class Jobs(Reconciler[Key]):
     name = "job-controller"
+    only_owned_pods = True
     watches: Sequence[Watch] = (Watch(JOB), Watch(POD))
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:

@@ -62,6 +62,7 @@ class _Set(NamedTuple):
 
 class DaemonSets(Reconciler[Key]):
     name = "daemonset-controller"
+    only_owned_pods = True
     watches: Sequence[Watch] = (Watch(DAEMON_SET), Watch(POD), Watch(NODE), Watch(CONTROLLER_REVISION))
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:

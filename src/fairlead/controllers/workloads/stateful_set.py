@@ -94,6 +94,7 @@ class _Set:
 
 class StatefulSets(Reconciler[Key]):
     name = "statefulset-controller"
+    only_owned_pods = True
     watches: Sequence[Watch] = (Watch(STATEFUL_SET), Watch(POD), Watch(CONTROLLER_REVISION))
 
     def __init__(self, view: DocView, *, announce: bool = True) -> None:

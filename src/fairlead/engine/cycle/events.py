@@ -96,7 +96,8 @@ class EventRecorder:
         }
         if related is not None:
             body["related"] = _reference(related)
-        return Write(Verb.CREATE, kinds.EVENT_V1, namespace, name, body)
+        full = pod.namespace and pod.uid and pod.resource_version and note and related is None
+        return Write(Verb.CREATE, kinds.EVENT_V1, namespace, name, body, conforms=bool(full))
 
     def _sweep(self, now: float) -> None:
         """Drop the series for which no equal event has come for a while."""

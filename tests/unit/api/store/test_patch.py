@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.admission.chain import default
-from fairlead.api.store.patch import apply_patch, merge_patch, status_part, with_the_rest
+from fairlead.api.store.patch import apply_patch, merge_patch, status_part, with_status_set, with_the_rest
 from fairlead.api.store.schema import decode
 from fairlead.errors import ApiError, BadRequest, Invalid, UnsupportedMedia
 from fairlead.model.flow import PatchType, Verb, Write
@@ -184,3 +184,38 @@ def test_a_patch_of_the_status_alone_gives_what_decoding_the_whole_document_give
 )
 def test_any_other_patch_is_decoded_whole(write: Write) -> None:
     assert status_part(write, pod()) is None
+
+
+_NAMES = st.sampled_from(
+    ["phase", "message", "reason", "podIP", "startTime", "conditions", "hostIPs", "nope", "labels"]
+)
+_TIMES = st.sampled_from(["2026-01-01T00:00:00Z", "yesterday", ""])
+_CONDITIONS = st.fixed_dictionaries(
+    {}, optional={"type": st.sampled_from(["", "Ready", None]), "lastProbeTime": st.none() | _TIMES, "odd": st.just(1)}
+)
+_VALUES = st.none() | _TIMES | st.integers(0, 1) | st.lists(_CONDITIONS, max_size=2) | st.just([{"ip": "10.0.0.1"}])
+_STATUSES = st.dictionaries(_NAMES, _VALUES, max_size=4)
+
+
+@given(_STATUSES, _STATUSES, st.dictionaries(_NAMES, st.none() | st.just("u") | st.just({"a": "b"}), max_size=2))
+def test_a_patch_that_sets_a_status_ends_like_one_that_is_decoded_whole(
+    known: dict[str, Any], status: dict[str, Any], metadata: dict[str, Any]
+) -> None:
+    try:
+        before = decode(POD, pod() | {"status": known}).doc
+    except ApiError:
+        return
+    write = Write(Verb.PATCH, POD, "default", "a", {"status": status, "metadata": metadata}, subresource="status")
+    quickly = with_status_set(write, before)
+    if quickly is not None:
+        whole = decode(POD, apply_patch(POD, before, write.body, write.patch_type))
+        assert (repr(quickly), []) == (repr(whole.doc), whole.unknown)
+
+
+def test_a_patch_that_only_sets_a_status_is_not_decoded_whole() -> None:
+    before = decode(POD, pod() | {"status": {"phase": "Pending"}}).doc
+    write = Write(Verb.PATCH, POD, "default", "a", {"status": {"phase": "Running"}, "metadata": {"uid": "u"}})
+    after = with_status_set(write, before)
+    assert after is not None
+    assert after["spec"] is before["spec"]
+    assert before["status"] == {"phase": "Pending"}
