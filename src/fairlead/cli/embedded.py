@@ -81,6 +81,7 @@ class UpOptions:
     controllers: Collection[str] = ALL_CONTROLLERS
     snapshot: Snapshot | None = None
     descheduler: DeschedulerSettings | None = None
+    check_bindings: bool = False
 
 
 class EmbeddedCluster:
@@ -131,7 +132,10 @@ class EmbeddedCluster:
             credentials = Credentials.kept_in(options.data, now=self._clock.now(), hosts=hosts)
         else:
             credentials = Credentials.generate(now=self._clock.now(), hosts=hosts)
-        self.store = Store(clock=self._clock.now, rng=Random(), journal=journal, quirks=self._quirks())
+        self.store = Store(
+            clock=self._clock.now, rng=Random(), journal=journal, quirks=self._quirks(),
+            check_bindings=options.check_bindings,
+        )  # fmt: skip
         if options.snapshot is not None:
             from fairlead.cli.snapshot import restored_into
 

@@ -95,6 +95,9 @@ def _an_address(context: click.Context, parameter: click.Parameter, address: str
 @click.option("--fsync", is_flag=True, help="With --data: survive power cuts too, at the price of slower writes.")
 @click.option("--scheduler", type=click.Choice(["fairlead", "none"]), default="fairlead", show_default=True,
               help="Who places pods; `none` leaves it to you. Controllers and kubelets run either way.")  # fmt: skip
+@click.option("--check-bindings", is_flag=True,
+              help="Refuse a Binding to a node without room for the pod, so that several schedulers can share "
+                   "nodes.")  # fmt: skip
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="The scheduler's configuration (KubeSchedulerConfiguration).")  # fmt: skip
 @click.option("--descheduler", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
@@ -134,7 +137,7 @@ def up_command(**flags: Any) -> None:
         fleet=fleet, kubeconfig=kubeconfig, assembly=_assembly(flags, volcano),
         snapshot=None if flags["snapshot"] is None else _read(flags["snapshot"]),
         descheduler=_descheduler(flags["descheduler"]),
-        **{name: flags[name] for name in ("bind", "port", "data", "fsync", "controllers", "devices")},
+        **{name: flags[name] for name in ("bind", "port", "data", "fsync", "controllers", "devices", "check_bindings")},
     )  # fmt: skip
     asyncio.run(_up(options))
 

@@ -83,7 +83,7 @@ def _typical_pod(entry: Any, where: str) -> TypicalPod:
         cpu = parse_quantity(entry.get("cpu", 0)).milli()
     except (ValueError, TypeError) as error:
         raise ConfigError(f"{where}.cpu: {error}") from None
-    return TypicalPod(cpu, GpuRequest(count, milli if count else 0, frozenset(models)), float(weight))
+    return TypicalPod(cpu, GpuRequest(count, milli if count else 0, tuple(models)), float(weight))
 
 
 def _number(entry: Mapping[str, Any], field: str, default: int, low: int, high: int, where: str) -> int:

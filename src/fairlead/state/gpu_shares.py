@@ -37,11 +37,13 @@ SHARED_KIND = 0
 
 @record(frozen=True, slots=True)
 class GpuRequest:
-    """GPUs that a pod wants: how many, how much of each in thousandths, and which models will do (none: any)."""
+    """GPUs that a pod wants: how many, how much of each in thousandths, and which models will do (none: any).
+
+    Models are as the pod lists them: typical pods are counted by that text, as in FGD's own program."""
 
     count: int
     milli: int
-    models: frozenset[str]
+    models: tuple[str, ...]
 
     @property
     def shared(self) -> bool:
@@ -56,7 +58,7 @@ class GpuRequest:
         return SHARED_KIND if self.shared else self.count
 
 
-NO_GPU = GpuRequest(0, 0, frozenset())
+NO_GPU = GpuRequest(0, 0, ())
 
 
 def gpu_request(annotations: Mapping[str, str]) -> GpuRequest:
@@ -82,7 +84,7 @@ def _parsed(count: str, milli: str, models: str) -> GpuRequest | str:
         return f"annotation {MILLI}: {milli!r} is no number from 1 to {WHOLE}"
     if int(count) > 1 and int(milli) < WHOLE:
         return f"annotation {MILLI}: {milli} of each of {count} GPUs; parts can be had of one GPU only"
-    return GpuRequest(int(count), int(milli), frozenset(filter(None, models.split("|")))) if int(count) else NO_GPU
+    return GpuRequest(int(count), int(milli), tuple(filter(None, models.split("|")))) if int(count) else NO_GPU
 
 
 def _indexes(text: str) -> tuple[int, ...]:

@@ -24,11 +24,11 @@ from fairlead.state.cluster import Cluster
 from fairlead.state.gpu_shares import COUNT, INDEX, MILLI, MODEL, NO_GPU, GpuRequest, gpu_shares_of
 from fairlead.state.nodes import Nodes
 
-ANY: frozenset[str] = frozenset()
+ANY: tuple[str, ...] = ()
 HALF, TWO = GpuRequest(1, 500, ANY), GpuRequest(2, 1000, ANY)
 TYPICAL = (
     TypicalPod(8000, GpuRequest(1, 300, ANY), 0.4),
-    TypicalPod(4000, GpuRequest(1, 1000, frozenset({"T4"})), 0.2),
+    TypicalPod(4000, GpuRequest(1, 1000, ("T4",)), 0.2),
     TypicalPod(16000, GpuRequest(2, 1000, ANY), 0.3),
     TypicalPod(1000, NO_GPU, 0.1),
 )
@@ -99,8 +99,8 @@ def test_gpus_of_a_pod_that_goes_are_free_again() -> None:
 
 def test_a_node_of_another_model_is_refused() -> None:
     world = GpuCluster(node("a", model="P100"), node("b", model="T4"))
-    assert world.node_of(GpuRequest(1, 1000, frozenset({"T4", "V100"}))) == "b"
-    assert world.node_of(GpuRequest(1, 1000, frozenset({"A100"}))) == ""
+    assert world.node_of(GpuRequest(1, 1000, ("T4", "V100"))) == "b"
+    assert world.node_of(GpuRequest(1, 1000, ("A100",))) == ""
 
 
 def test_an_annotation_that_cannot_be_understood_is_named() -> None:
@@ -112,7 +112,7 @@ def test_an_annotation_that_cannot_be_understood_is_named() -> None:
 
 def test_packing_prefers_used_gpus_then_used_nodes() -> None:
     world = GpuCluster(node("a"), node("b"), policy="04-GpuPacking")
-    world.node_of(GpuRequest(1, 1000, frozenset({"T4"})))
+    world.node_of(GpuRequest(1, 1000, ("T4",)))
     world.add(kinds.NODE, node("0").document())
     assert world.node_of(HALF) == "a"
     assert world.node_of(HALF) == "a"
@@ -130,6 +130,11 @@ def test_clustering_prefers_nodes_with_pods_of_the_same_kind() -> None:
 def test_typical_pods_are_the_most_common_ones() -> None:
     pods = [(1, HALF)] * 60 + [(2, TWO)] * 36 + [(3, NO_GPU)] * 4
     assert [(pod.cpu, pod.weight) for pod in typical_pods(pods)] == [(1, 60 / 96), (2, 36 / 96)]
+
+
+def test_typical_pods_that_list_models_differently_are_two_classes() -> None:
+    once, twice = GpuRequest(1, 1000, ("T4", "V100")), GpuRequest(1, 1000, ("T4", "V100", "V100"))
+    assert [pod.weight for pod in typical_pods([(1, once)] * 6 + [(1, twice)] * 4)] == [0.6, 0.4]
 
 
 def test_arrivals_ask_for_1_3_times_the_gpus() -> None:

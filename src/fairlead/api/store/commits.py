@@ -19,6 +19,7 @@ from fairlead.model import kinds
 if TYPE_CHECKING:
     from fairlead.api.custom.catalog import Catalog
     from fairlead.api.store.journal import Journal
+    from fairlead.api.store.node_room import NodeRoom
     from fairlead.api.store.object_table import ObjectTable
     from fairlead.api.store.retention import Retention
     from fairlead.api.store.verbs import VerbOutcome
@@ -41,10 +42,12 @@ class Commits:
         clock: Callable[[], float],
         decoded: DecodedCache,
         journal: Journal | None,
+        room: NodeRoom | None = None,
     ) -> None:
         self.version = 0
         self._table, self._catalog, self._history, self._retention = table, catalog, history, retention
         self._clock, self._decoded, self._journal = clock, decoded, journal
+        self._room = room
         self._staged: list[Event] | None = None
 
     def batch(self) -> AbstractContextManager[None]:
@@ -82,6 +85,8 @@ class Commits:
         self._table.put(kind, key, record)
         if kind is kinds.CUSTOM_RESOURCE_DEFINITION:
             self._catalog.follow(key[1], None if record is None else record.doc)
+        elif self._room is not None and kind is kinds.POD:
+            self._room.put(key, None if record is None else self._decoded.doc(record))
 
     def _record(self, doc: Doc, version: int) -> Record:
         metadata = doc["metadata"] = {**doc["metadata"], "resourceVersion": str(version)}

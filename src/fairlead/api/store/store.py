@@ -22,6 +22,7 @@ from fairlead.api.store.conversion import convert
 from fairlead.api.store.definition_cleanup import DefinitionCleanup
 from fairlead.api.store.eviction import evict
 from fairlead.api.store.history import EventType, Feed, History, Subscription
+from fairlead.api.store.node_room import NodeRoom
 from fairlead.api.store.object_table import ObjectTable
 from fairlead.api.store.objects import DecodedCache, Key, Record, not_found
 from fairlead.api.store.paging import Chunk, PageRequest, chunk, expired, parse_version, too_large
@@ -68,6 +69,7 @@ class Store:
         decoded: int = DECODED_DOCUMENTS,
         all_webhooks: bool = False,
         quirks: Quirks = FIXED,
+        check_bindings: bool = False,
     ) -> None:
         self.registry = registry or Registry()
         self._clock, self._journal = clock, journal
@@ -76,14 +78,15 @@ class Store:
         self._retention = Retention(limits or RetentionLimits())
         self._history = History(version=0, limit=history, age=history_seconds)
         catalog = Catalog(self.registry, self._moved)
+        room = NodeRoom() if check_bindings else None
         self._commits = Commits(
             self._table, catalog, self._history, self._retention,
-            clock=clock, decoded=self._decoded, journal=journal,
+            clock=clock, decoded=self._decoded, journal=journal, room=room,
         )  # fmt: skip
         if journal is not None:
             self._commits.version = load(journal, self.registry, catalog, self._loaded)
         self._history.begin(self._commits.version)
-        self._verbs = Verbs(self, clock=clock, rng=rng, all_webhooks=all_webhooks, quirks=quirks)
+        self._verbs = Verbs(self, clock=clock, rng=rng, all_webhooks=all_webhooks, quirks=quirks, room=room)
         self._definitions = DefinitionCleanup(self._table, catalog, delete=self._delete, change=self._decided)
         with self.batch():
             for write in first_objects():

@@ -50,6 +50,7 @@ from fairlead.model.quirks import FIXED, Quirks
 from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
+    from fairlead.api.store.node_room import NodeRoom
     from fairlead.api.store.store import Store
     from fairlead.model.flow import Doc, Write
     from fairlead.model.kinds import Kind
@@ -93,8 +94,9 @@ class Verbs:
         rng: Random,
         all_webhooks: bool = False,
         quirks: Quirks = FIXED,
+        room: NodeRoom | None = None,
     ) -> None:
-        self._store, self._clock, self._rng = store, clock, rng
+        self._store, self._clock, self._rng, self._room = store, clock, rng, room
         self._admission = Admission(store, all_webhooks=all_webhooks, quirks=quirks)
         self._owners = Owners(clock, store.registry.by_kind)
 
@@ -297,6 +299,9 @@ class Verbs:
         before = self._store.existing(kinds.POD, write.namespace, write.name)
         old = self._store.shown(kinds.POD, before)
         pod = bound(old, body, now=self._clock(), view=self._store)
+        if self._room is not None:
+            node = pod["spec"]["nodeName"]
+            self._room.check(old, node, self._store.get(kinds.NODE, "", node))
         pod = self._owners.of_changed(write, pod, old, None, None)
         return VerbOutcome(kinds.POD, before, pod, _created_status, dry_run=_dry_run(write))
 

@@ -49,7 +49,7 @@ class TracePod:
         gpu = self.gpu
         annotations = {COUNT: str(gpu.count), MILLI: str(gpu.milli)} if gpu.count else {}
         if gpu.models:
-            annotations[MODEL] = "|".join(sorted(gpu.models))
+            annotations[MODEL] = "|".join(gpu.models)
         name = f"pod-{number}"
         requests = {"cpu": f"{self.cpu}m", "memory": f"{self.memory_mib}Mi"}
         return {
@@ -75,7 +75,7 @@ def read_pods(path: Path) -> list[TracePod]:
 
 def _request(row: dict[str, str]) -> GpuRequest:
     count = int(row["num_gpu"])
-    models = frozenset(filter(None, row["gpu_spec"].split("|")))
+    models = tuple(filter(None, row["gpu_spec"].split("|")))
     return GpuRequest(count, int(row["gpu_milli"]) if count == 1 else WHOLE, models) if count else NO_GPU
 
 

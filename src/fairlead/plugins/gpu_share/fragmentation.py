@@ -45,7 +45,7 @@ def typical_pods(pods: Iterable[tuple[int, GpuRequest]], share: float = 0.95) ->
 
 def _by_frequency(entry: tuple[tuple[int, GpuRequest], int]) -> tuple[int, int, int, int, str]:
     (cpu, gpu), count = entry
-    return count, cpu, gpu.milli, gpu.count, "|".join(sorted(gpu.models))
+    return count, cpu, gpu.milli, gpu.count, "|".join(gpu.models)
 
 
 class FragmentationMeasure:
