@@ -17,11 +17,6 @@ from fairlead.cli.roles.ways import reads_koordinator
 from fairlead.config.job_plugins import installed_job_plugins
 from fairlead.config.yaml_text import read_yaml
 from fairlead.controllers.housekeeping import ALL_CONTROLLERS, housekeepers
-from fairlead.controllers.koordinator.built_in_quotas import BuiltInQuotas
-from fairlead.controllers.koordinator.descheduling.controller import Descheduler
-from fairlead.controllers.koordinator.descheduling.settings import DeschedulerSettings
-from fairlead.controllers.koordinator.node_agents import NodeAgents
-from fairlead.controllers.koordinator.quota_profiles import QuotaProfiles
 from fairlead.controllers.nodes.kubelet import Kubelet, renewal_for
 from fairlead.controllers.unattended import Unattended
 from fairlead.model.attendance import Attendance
@@ -32,6 +27,7 @@ from fairlead.runtime.worlds import Embedded
 
 if TYPE_CHECKING:
     from fairlead.api.store.store import Store
+    from fairlead.controllers.koordinator.descheduling.settings import DeschedulerSettings
     from fairlead.controllers.workqueue import Reconciler
     from fairlead.model.flow import Controller
     from fairlead.runtime.live import Clock, OnStep, OnTurn, OnWrite
@@ -57,8 +53,7 @@ def standalone(
     PodMigrationJobs; `descheduler` makes such jobs itself."""
     others: list[Reconciler[Any]] = [Kubelet(store, rng=Random()), Unattended(store, attendance or Attendance())]
     if any(map(reads_koordinator, schedulers)):
-        moves = Descheduler(store, descheduler or DeschedulerSettings())
-        others += [NodeAgents(store), QuotaProfiles(store), BuiltInQuotas(store), moves]
+        others += _for_koordinator(store, descheduler)
     keepers = housekeepers(
         store, names=names, volcano_names=volcano_names, also=others, quirks=quirks, make_keys=make_ssh_keys,
         job_plugins=installed_job_plugins(), read_yaml=read_yaml,
@@ -66,6 +61,18 @@ def standalone(
     return LiveRuntime(
         Embedded(store), [*keepers, *schedulers], clock=clock, on_step=on_step, on_write=on_write, on_turn=on_turn
     )
+
+
+def _for_koordinator(store: Store, descheduler: DeschedulerSettings | None) -> list[Reconciler[Any]]:
+    """Those that a scheduler with Koordinator's plugins needs beside it. Few clusters load them."""
+    from fairlead.controllers.koordinator.built_in_quotas import BuiltInQuotas
+    from fairlead.controllers.koordinator.descheduling.controller import Descheduler
+    from fairlead.controllers.koordinator.descheduling.settings import DeschedulerSettings
+    from fairlead.controllers.koordinator.node_agents import NodeAgents
+    from fairlead.controllers.koordinator.quota_profiles import QuotaProfiles
+
+    moves = Descheduler(store, descheduler or DeschedulerSettings())
+    return [NodeAgents(store), QuotaProfiles(store), BuiltInQuotas(store), moves]
 
 
 def simulation(

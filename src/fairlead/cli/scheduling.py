@@ -54,7 +54,7 @@ from fairlead.runtime.telemetry import Telemetry
 from fairlead.runtime.usage import UsageCollector
 from fairlead.runtime.worlds import Remote
 from fairlead.runtime.writers import SendingRules
-from fairlead.sim.asking import answerer
+from fairlead.sim.asking import answerer, prepare_for_questions
 
 if TYPE_CHECKING:
     from fairlead.api.client.credentials import Connection
@@ -127,6 +127,7 @@ async def run(flags: SchedulerFlags, config: KubeConfig) -> None:
         )  # fmt: skip
         await _serve(opened, flags.port, server)
         in_background(opened, _review_rights(flags, connection, config, assembly, scheduler))
+        in_background(opened, asyncio.to_thread(prepare_for_questions))
         await lead(elector, runtime, stopping, stands_by=not waits)
 
 

@@ -248,6 +248,8 @@ async def _up(options: UpOptions) -> None:
 
 
 async def _serve(cluster: EmbeddedCluster) -> None:
+    from fairlead.sim.asking import prepare_for_questions
+
     with bars(nodes=len(cluster.options.fleet)) as shown:
         await cluster.start(shown["nodes"].reach)
     path = cluster.options.kubeconfig.path
@@ -255,4 +257,5 @@ async def _serve(cluster: EmbeddedCluster) -> None:
         click.echo(f"{DEFAULT_KUBECONFIG} exists and is not this cluster's: this one's kubeconfig is {path}", err=True)
     how = f"kubectl --kubeconfig {path} get nodes"
     click.echo(f"ready {cluster.url} with {cluster.nodes} nodes; try: {how} (Ctrl-C ends it)")
+    await asyncio.to_thread(prepare_for_questions)
     await cluster.failed()

@@ -73,9 +73,12 @@ class OwnedPods:
 
     def observe(self, change: Change) -> tuple[PodFact | None, PodFact | None]:
         """Take in a change of a pod; returns what was known and what is known now."""
+        owned = "ownerReferences" in change.doc["metadata"]
+        if not owned and not self._facts:
+            return None, None
         key = namespaced_name(change.doc)
         old = self._forget(key) if key in self._facts else None
-        if change.happened is Happened.DELETED or "ownerReferences" not in change.doc["metadata"]:
+        if change.happened is Happened.DELETED or not owned:
             return old, None
         owner = controller_of(change.doc)
         if owner is None or not self._is_ours(owner):

@@ -55,11 +55,10 @@ class ResourceClaims(Reconciler[ClaimKey]):
 
     def _observe_pod(self, change: Change) -> None:
         pod = change.doc
-        namespace, name = namespaced_name(pod)
         gone = change.happened is Happened.DELETED
         if not gone and pod["spec"].get("resourceClaims"):
-            self.queue.add(ClaimKey(True, namespace, name))
-        if gone or _is_done(pod):
+            self.queue.add(ClaimKey(True, *namespaced_name(pod)))
+        if self._used and (gone or _is_done(pod)):
             for claim in self._used.get(pod["metadata"].get("uid", ""), ()):
                 self.queue.add(ClaimKey(False, *claim))
 

@@ -26,16 +26,15 @@ class Unattended(Reconciler[Key]):
         self._told: dict[Key, str] = {}  # object -> uid
 
     def observe(self, change: Change) -> None:
+        gone = change.happened is Happened.DELETED
+        if not gone and change.kind is POD and change.doc["spec"].get("nodeName"):
+            return  # somebody has attended to it
         metadata = change.doc["metadata"]
         key = (change.kind, metadata.get("namespace", ""), metadata["name"])
-        if change.happened is Happened.DELETED:
+        if gone:
             self._told.pop(key, None)
-        elif self._told.get(key) != metadata["uid"] and self._waits(change):
+        elif self._told.get(key) != metadata["uid"] and any(self._attendance.complaints(change.kind, change.doc)):
             self.queue.add(key)
-
-    def _waits(self, change: Change) -> bool:
-        bound = change.kind is POD and change.doc["spec"].get("nodeName")
-        return not bound and any(self._attendance.complaints(change.kind, change.doc))
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         kind, namespace, name = key

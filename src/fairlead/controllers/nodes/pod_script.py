@@ -51,7 +51,8 @@ class PodScript:
 
 def default_for(doc: Doc, default: PodScript) -> PodScript:
     """What a pod does that says nothing itself: a Job's pod has something to finish, so it does, as with kwok."""
-    if default.run_time is None and any(o.get("kind") == "Job" for o in doc["metadata"].get("ownerReferences") or ()):
+    owners = doc["metadata"].get("ownerReferences")
+    if owners and default.run_time is None and any(owner.get("kind") == "Job" for owner in owners):
         return replace(default, run_time=JOB_RUN_TIME)
     return default
 

@@ -92,7 +92,10 @@ def ready_again_status(pod: Doc, *, now: float) -> Doc:
 
 def is_declared_unready(pod: Doc) -> bool:
     """Whether somebody else said that this pod is not ready though its containers are."""
-    status = {one["type"]: one["status"] for one in (pod.get("status") or {}).get("conditions") or ()}
+    conditions = (pod.get("status") or {}).get("conditions")
+    if not conditions:
+        return False
+    status = {one["type"]: one["status"] for one in conditions}
     is_gated = bool(pod["spec"].get("readinessGates"))
     return status.get("ContainersReady") == "True" and status.get("Ready") == "False" and not is_gated
 

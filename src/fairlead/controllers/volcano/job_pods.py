@@ -138,8 +138,8 @@ class JobPods:
         metadata = doc["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         told = (metadata.get("annotations") or {}).get(JOB_NAME)
-        if told:
-            return namespace, told
+        if told or not self._pods:
+            return (namespace, told) if told else None
         parts = name.split("-")
         candidates = ((namespace, "-".join(parts[:cut])) for cut in range(len(parts) - 1, 0, -1))
         return next((job for job in candidates if name in self._pods.get(job, ())), None)
