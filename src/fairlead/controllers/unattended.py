@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.model.attendance import NOBODY_ACTS, Attendance
-from fairlead.model.flow import Change, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, DocView, Watch, Write
 from fairlead.model.kinds import POD, VC_QUEUE, Kind
 
 Key = tuple[Kind, str, str]
@@ -28,7 +28,7 @@ class Unattended(Reconciler[Key]):
     def observe(self, change: Change) -> None:
         metadata = change.doc["metadata"]
         key = (change.kind, metadata.get("namespace", ""), metadata["name"])
-        if change.happened is Happened.DELETED:
+        if change.gone:
             self._told.pop(key, None)
         elif self._told.get(key) != metadata["uid"] and self._waits(change):
             self.queue.add(key)
