@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import merge_patch, namespaced_name, patch_status
-from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import POD, X_POD_GROUP
 from fairlead.model.pod import COSCHEDULING_GROUP_LABEL
 
@@ -40,7 +40,7 @@ class CoschedulingGroups(Reconciler[Key]):
     def observe(self, change: Change) -> None:
         if change.kind is POD:
             self._observe_pod(change)
-        elif change.happened is not Happened.DELETED:
+        elif not change.gone:
             self.queue.add(namespaced_name(change.doc))
 
     def _observe_pod(self, change: Change) -> None:
@@ -49,7 +49,7 @@ class CoschedulingGroups(Reconciler[Key]):
             return
         namespace, name = namespaced_name(change.doc)
         pods = self._pods.setdefault((namespace, group), {})
-        if change.happened is Happened.DELETED:
+        if change.gone:
             pods.pop(name, None)
             if not pods:
                 del self._pods[namespace, group]

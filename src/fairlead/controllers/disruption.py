@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from fairlead.controllers.workloads.shares import share
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import condition, controller_of, namespaced_name, patch
-from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import (
     DEPLOYMENT,
     POD,
@@ -83,7 +83,7 @@ class Disruptions(Reconciler[Key]):
 
     def _observe_budget(self, change: Change, namespace: str, name: str) -> None:
         budgets = self._selectors.setdefault(namespace, {})
-        if change.happened is Happened.DELETED:
+        if change.gone:
             budgets.pop(name, None)
             self._budgets.pop((namespace, name), None)
             if not budgets:
@@ -99,7 +99,7 @@ class Disruptions(Reconciler[Key]):
     def _observe_pod(self, change: Change, namespace: str, name: str) -> None:
         pods = self._pods[namespace]
         old = pods.pop(name, None)
-        new = None if change.happened is Happened.DELETED else _pod(change.doc)
+        new = None if change.gone else _pod(change.doc)
         if new is not None:
             pods[name] = new
         if old == new:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import delete, namespaced_name, patch
-from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import EVENT, LEASE, Kind, Registry
 from fairlead.model.records import record
 
@@ -53,7 +53,7 @@ class GarbageCollector(Reconciler[str]):
     def observe(self, change: Change) -> None:
         metadata = change.doc["metadata"]
         uid = metadata["uid"]
-        if change.happened is Happened.DELETED:
+        if change.gone:
             self._vanished(uid)
             return
         references = metadata.get("ownerReferences")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import create, delete
-from fairlead.model.flow import Change, DocView, Happened, Verb, Watch, Write
+from fairlead.model.flow import Change, DocView, Verb, Watch, Write
 from fairlead.model.kinds import NAMESPACE, SERVICE_ACCOUNT, Registry
 
 _FINALIZER = "kubernetes"
@@ -33,7 +33,7 @@ class Namespaces(Reconciler[str]):
 
     def observe(self, change: Change) -> None:
         metadata = change.doc["metadata"]
-        if change.happened is Happened.DELETED or not metadata.get("deletionTimestamp"):
+        if change.gone or not metadata.get("deletionTimestamp"):
             self._terminating.discard(metadata["name"])
         else:
             self._terminating.add(metadata["name"])
@@ -68,9 +68,9 @@ class ServiceAccounts(Reconciler[str]):
     def observe(self, change: Change) -> None:
         metadata = change.doc["metadata"]
         if change.kind is NAMESPACE:
-            if change.happened is not Happened.DELETED:
+            if not change.gone:
                 self.queue.add(metadata["name"])
-        elif change.happened is Happened.DELETED and metadata["name"] == "default":
+        elif change.gone and metadata["name"] == "default":
             self.queue.add(metadata["namespace"])
 
     def visit(self, key: str, now: float) -> Iterable[Write]:

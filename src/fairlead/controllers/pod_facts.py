@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.controllers.writes import condition, controller_of, namespaced_name
-from fairlead.model.flow import Change, Doc, Happened
 from fairlead.model.times import seconds_of
 
 if TYPE_CHECKING:
+    from fairlead.model.flow import Change, Doc
     from fairlead.model.kinds import Kind
 
 Key = tuple[str, str]
@@ -78,7 +78,7 @@ class OwnedPods:
             return None, None
         key = namespaced_name(change.doc)
         old = self._forget(key) if key in self._facts else None
-        if change.happened is Happened.DELETED or not owned:
+        if change.gone or not owned:
             return old, None
         owner = controller_of(change.doc)
         if owner is None or not self._is_ours(owner):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import controller_of, create, delete, namespaced_name, patch, patch_status
 from fairlead.model.device_claims import FINALIZER, POD_CLAIM_ANNOTATION
-from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import POD, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE
 
 
@@ -55,7 +55,7 @@ class ResourceClaims(Reconciler[ClaimKey]):
 
     def _observe_pod(self, change: Change) -> None:
         pod = change.doc
-        gone = change.happened is Happened.DELETED
+        gone = change.gone
         if not gone and pod["spec"].get("resourceClaims"):
             self.queue.add(ClaimKey(True, *namespaced_name(pod)))
         if self._used and (gone or _is_done(pod)):
@@ -67,7 +67,7 @@ class ResourceClaims(Reconciler[ClaimKey]):
         owner = controller_of(claim)
         entry = (claim["metadata"].get("annotations") or {}).get(POD_CLAIM_ANNOTATION)
         of_pod = owner["uid"] if owner is not None and owner.get("kind") == "Pod" else ""
-        if change.happened is Happened.DELETED:
+        if change.gone:
             if of_pod and entry is not None and self._made.get(of_pod, {}).get(entry) == key[1]:
                 del self._made[of_pod][entry]
             for uid in (of_pod, *_users(claim)):

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import namespaced_name, patch
-from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import EVENT, LEASE, RESOURCE_QUOTA, Kind, Registry
 from fairlead.model.quota import Usage, counts, hard_limits, spelled, usage_of
 
@@ -42,13 +42,13 @@ class ResourceQuotaController(Reconciler[Key]):
         if change.kind is RESOURCE_QUOTA:
             self._observe_quota(change, namespace, name)
         for quota in self._quotas.get(namespace, ()):
-            gone = change.happened is Happened.DELETED
+            gone = change.gone
             self._charge((namespace, quota), (change.kind, name), None if gone else change.doc)
 
     def _observe_quota(self, change: Change, namespace: str, name: str) -> None:
         key, quotas = (namespace, name), self._quotas.setdefault(namespace, {})
         old = quotas.pop(name, None)
-        if change.happened is Happened.DELETED:
+        if change.gone:
             self._charges.pop(key, None)
             self._totals.pop(key, None)
             if not quotas:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.model.attendance import NOBODY_ACTS, Attendance
-from fairlead.model.flow import Change, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, DocView, Watch, Write
 from fairlead.model.kinds import POD, VC_QUEUE, Kind
 
 Key = tuple[Kind, str, str]
@@ -26,12 +26,11 @@ class Unattended(Reconciler[Key]):
         self._told: dict[Key, str] = {}  # object -> uid
 
     def observe(self, change: Change) -> None:
-        gone = change.happened is Happened.DELETED
-        if not gone and change.kind is POD and change.doc["spec"].get("nodeName"):
+        if not change.gone and change.kind is POD and change.doc["spec"].get("nodeName"):
             return  # somebody has attended to it
         metadata = change.doc["metadata"]
         key = (change.kind, metadata.get("namespace", ""), metadata["name"])
-        if gone:
+        if change.gone:
             self._told.pop(key, None)
         elif self._told.get(key) != metadata["uid"] and any(self._attendance.complaints(change.kind, change.doc)):
             self.queue.add(key)

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from fairlead.controllers.volcano.job_plugins.job_plugin import JobPlugin
 
 K = TypeVar("K", bound=Hashable)
+_MODIFIED, _DELETE = Happened.MODIFIED, Verb.DELETE
+"""Asked for too often to be looked up on the Enum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +211,7 @@ class Reconciler(Generic[K]):
         """Take a change in. One that cannot be read is recorded, and costs nothing but itself."""
         try:
             if self.view.is_ahead:
-                self.view.seen(change.kind, change.doc, gone=change.happened is Happened.DELETED)
+                self.view.seen(change.kind, change.doc, gone=change.gone)
             if (self._ahead or self._gone_by_reply or self._under_way) and self._is_stale(change):
                 return
             self.observe(change)
@@ -285,7 +287,7 @@ class Reconciler(Generic[K]):
             self.queue.add(key)
 
     def _failed(self, key: K, reply: Reply, error: ApiError, now: float) -> None:
-        if isinstance(error, NotFound) and reply.write.verb is Verb.DELETE:
+        if isinstance(error, NotFound) and reply.write.verb is _DELETE:
             self._again.add(key)
             return
         if _is_namespace_terminating(error) or self.forgives(key, reply):
@@ -300,7 +302,7 @@ class Reconciler(Generic[K]):
         if write.kind not in self._watched:
             return
         gone = isinstance(reply.error, NotFound) or (reply.error is None and not _lives_on(write, doc))
-        if gone and write.verb is Verb.DELETE:
+        if gone and write.verb is _DELETE:
             last = self._last_state(write.kind, write, doc)
             if last is not None:
                 self._gone_by_reply.add(_uid(last))
@@ -311,7 +313,7 @@ class Reconciler(Generic[K]):
             if uid not in self._gone_by_watch and uid not in self._gone_by_reply:
                 self._ahead[uid] = max(self._ahead.get(uid, 0), _version(doc))
                 self.view.told(write.kind, doc)
-                self._observe(Change(Happened.MODIFIED, write.kind, doc), now)
+                self._observe(Change(_MODIFIED, write.kind, doc), now)
 
     def _last_state(self, kind: Kind, write: Write, doc: Doc | None) -> Doc | None:
         """A deleted object as last seen; needs its uid, which a bare Status carries in its details."""
@@ -327,7 +329,7 @@ class Reconciler(Generic[K]):
     def _is_stale(self, change: Change) -> bool:
         """Whether the watch tells what a Reply has told already."""
         uid = _uid(change.doc)
-        if change.happened is Happened.DELETED:
+        if change.gone:
             self._ahead.pop(uid, None)
             if self._under_way:
                 self._gone_by_watch.add(uid)
@@ -373,7 +375,7 @@ def _is_of(doc: Doc, kind: Kind) -> bool:
 
 def _lives_on(write: Write, doc: Doc | None) -> bool:
     """Whether an object is still there after a write that went well."""
-    if write.verb is not Verb.DELETE:
+    if write.verb is not _DELETE:
         return True
     metadata = (doc or {}).get("metadata") or {}
     return bool(metadata.get("deletionTimestamp")) and bool(

@@ -124,7 +124,8 @@ def revocable_zone(annotations: Mapping[str, str]) -> str:
     return "*" if annotations.get(_PREEMPTABLE) in _TRUE else ""
 
 
-_SUCCEEDED = int(TaskStatus.SUCCEEDED)
+_PENDING, _PIPELINED = TaskStatus.PENDING, TaskStatus.PIPELINED
+_RELEASING, _SUCCEEDED = TaskStatus.RELEASING, TaskStatus.SUCCEEDED
 """Asked for too often to be looked up."""
 
 
@@ -142,7 +143,7 @@ class TaskCounts:
         self.by_status[status] += by
         if status in ALLOCATED_CLASS:
             self.allocated_class += by
-        if status is TaskStatus.PENDING and task.best_effort:
+        if status is _PENDING and task.best_effort:
             self.pending_best_effort += by
 
     def of(self, status: TaskStatus) -> int:
@@ -156,12 +157,12 @@ class TaskCounts:
     @property
     def waiting(self) -> int:
         """WaitingTaskNum."""
-        return self.by_status[TaskStatus.PIPELINED]
+        return self.by_status[_PIPELINED]
 
     @property
     def valid(self) -> int:
         """ValidTaskNum."""
-        return self.ready + self.waiting + self.by_status[TaskStatus.PENDING]
+        return self.ready + self.waiting + self.by_status[_PENDING]
 
 
 class _Gang:
@@ -391,15 +392,15 @@ class Job(_Gang):
     @property
     def ending_in_place(self) -> int:
         """How many tasks are about to end and still have their node."""
-        if not self.counts.of(TaskStatus.RELEASING):
+        if not self.counts.of(_RELEASING):
             return 0
-        return sum(task.row >= 0 for task in self.in_status(TaskStatus.RELEASING))
+        return sum(task.row >= 0 for task in self.in_status(_RELEASING))
 
     @property
     def is_only_ending(self) -> bool:
         """Whether the job is not ready only because tasks of it are ending: no task waits for a place."""
         ending = self.ending_in_place
-        waiting = self.counts.of(TaskStatus.PENDING) + self.counts.of(TaskStatus.PIPELINED)
+        waiting = self.counts.of(_PENDING) + self.counts.of(_PIPELINED)
         return bool(ending) and not waiting and self.scheduled + ending >= self.min_available
 
     # ---- resources ----

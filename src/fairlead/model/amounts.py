@@ -207,8 +207,17 @@ class Amounts:
     def exceeding_requested(self, other: Amounts, request: Amounts) -> list[str]:
         """LessEqualWithDimensionAndResourcesName: the names in which we are above the other, without tolerance. Only
         what is requested counts, and never `pods`; without any scalar here, scalars do not count either."""
-        found = self._requested(other, request, lambda left, right: left > right)
-        return list(found) if self.scalars else [name for name in found if name in ("cpu", "memory")]
+        found = []
+        if request.cpu > 0 and self.cpu > other.cpu:
+            found.append("cpu")
+        if request.memory > 0 and self.memory > other.memory:
+            found.append("memory")
+        own, theirs = self.scalars, other.scalars
+        if own:
+            for name, asked in request.scalars.items():
+                if asked > 0 and name != PODS and own.get(name, 0.0) > theirs.get(name, 0.0):
+                    found.append(name)
+        return found
 
     def less(self, other: Amounts, missing: Missing = ZERO) -> bool:
         """Less: strictly, in every dimension."""

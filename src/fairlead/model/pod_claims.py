@@ -36,10 +36,11 @@ def claim_uses(pod: Pod) -> Iterator[ClaimUse]:
 
 def uses_claims(pod: Pod, *, ephemeral: bool = True) -> bool:
     """Whether a pod has any claim; without `ephemeral`, any that is named in its spec."""
-    if not pod.shape.volumes:
+    volumes = pod.shape.volumes
+    if not volumes:
         return False
     wanted = (VolumeSource.CLAIM, VolumeSource.EPHEMERAL) if ephemeral else (VolumeSource.CLAIM,)
-    return any(volume.source in wanted for volume in pod.shape.volumes)
+    return any(volume.source in wanted for volume in volumes)
 
 
 def not_owned(pod: Pod, claim: Claim) -> str:

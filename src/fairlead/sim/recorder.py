@@ -66,7 +66,7 @@ class DecisionRecorder:
             yield from self._take_pod(change.happened, doc)
             return
         table = self._tables.setdefault(change.kind, {})
-        if change.happened is Happened.DELETED:
+        if change.gone:
             table.pop(_key(doc), None)
         else:
             table[_key(doc)] = doc

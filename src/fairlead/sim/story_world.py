@@ -16,7 +16,7 @@ from fairlead.controllers.housekeeping import ALL_CONTROLLERS, housekeepers
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import delete, namespaced_name
 from fairlead.model import kinds as k
-from fairlead.model.flow import Change, Doc, DocView, Happened, PatchType, Reply, Verb, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, PatchType, Reply, Verb, Watch, Write
 from fairlead.model.keys import KeyPair
 from fairlead.model.quirks import ORIGINAL, Quirks
 from fairlead.model.times import timestamp
@@ -55,7 +55,7 @@ class _StoryKubelet(Reconciler[tuple[str, str]]):
 
     def observe(self, change: Change) -> None:
         pod, key = change.doc, namespaced_name(change.doc)
-        if change.happened is Happened.DELETED or not pod["metadata"].get("deletionTimestamp"):
+        if change.gone or not pod["metadata"].get("deletionTimestamp"):
             self._going.pop(key, None)
         elif key not in self._going:
             self._going[key] = pod["metadata"]["uid"], self.now + _VANISHING

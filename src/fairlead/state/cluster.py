@@ -189,7 +189,7 @@ class Cluster:
         """A reservation is a pod for everybody else: its reserve pod, which holds the room."""
         _, record = self.object_index.apply(change)
         reserve_pod = (record or compile_reservation(change.doc)).reserve_pod
-        gone = change.happened is Happened.DELETED
+        gone = change.gone
         if not gone:
             self.reservations.put(record, self.shapes.of(reserve_pod))
         applied = self._apply_pod(Change(change.happened, kinds.POD, reserve_pod))

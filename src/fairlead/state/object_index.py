@@ -25,7 +25,7 @@ from fairlead.model import (
     workload_selectors,
 )
 from fairlead.model.documents import object_key
-from fairlead.model.flow import Happened, Watch
+from fairlead.model.flow import Watch
 from fairlead.model.koordinator import cards, cpu_topology, gangs, network, node_metrics, reservations
 from fairlead.model.koordinator import quotas as koord_quotas
 
@@ -136,7 +136,7 @@ class ObjectIndex:
         shelf = self._by_kind[change.kind]
         key = object_key(change.doc)
         old = shelf.get(key)
-        if change.happened is Happened.DELETED:
+        if change.gone:
             shelf.pop(key, None)
             shelf.touch(key)
             return old, None

@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairlead.model.documents import FieldError, object_key
-from fairlead.model.flow import Change, Happened
 from fairlead.model.owner_sizes import OwnerRef, is_owner, owner_of, size_of
 from fairlead.model.owners import absent, opts_in, owned_group, uncountable, unreadable
 from fairlead.model.pod import gang_size
 
 if TYPE_CHECKING:
+    from fairlead.model.flow import Change
     from fairlead.model.group import PodGroup
     from fairlead.model.kinds import Kind
     from fairlead.model.pod import Pod
@@ -75,7 +75,7 @@ class Owned:
         if not is_owner(change.kind):
             return []
         key = (change.kind.resource, object_key(change.doc))
-        if change.happened is Happened.DELETED:
+        if change.gone:
             self._sizes.pop(key, None)
         else:
             self._sizes[key] = _read(change)

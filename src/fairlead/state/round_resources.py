@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
     from fairlead.state.table import NodeTable
 
+_PIPELINED, _RELEASING = TaskStatus.PIPELINED, TaskStatus.RELEASING
+"""Asked for too often to be looked up on the Enum."""
+
 
 class Booked(Protocol):
     """What is booked on a row: a task."""
@@ -95,7 +98,7 @@ class RoundResources(Generic[AnyBooked]):
                 continue
             status = booked[task.key] = task.status
             self.on[row][task.key] = task
-            key = (id(task.request), status is TaskStatus.PIPELINED, status is TaskStatus.RELEASING)
+            key = (id(task.request), status is _PIPELINED, status is _RELEASING)
             if key not in alike:
                 alike[key] = (task.request, [])
             alike[key][1].append(row)
@@ -133,12 +136,12 @@ class RoundResources(Generic[AnyBooked]):
         self._touched.append(row)
         for name, amount in request.items():
             change = sign * amount
-            if status is TaskStatus.PIPELINED:
+            if status is _PIPELINED:
                 self.pipelined[name][row] += change
                 continue
             self.idle[name][row] -= change
             self.used[name][row] += change
-            if status is TaskStatus.RELEASING:
+            if status is _RELEASING:
                 self.releasing[name][row] += change
 
     # ---- reading ----

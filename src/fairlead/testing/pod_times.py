@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.model import kinds
-from fairlead.model.flow import Happened
 
 if TYPE_CHECKING:
     from fairlead.api.store.store import Store
@@ -63,5 +62,5 @@ class PodWatch:
                 times.scheduled = now
             if times.started is None and phase in _STARTED:
                 times.started = now
-            if times.ended is None and (phase in _STARTED[1:] or change.happened is Happened.DELETED):
+            if times.ended is None and (phase in _STARTED[1:] or change.gone):
                 times.ended = now

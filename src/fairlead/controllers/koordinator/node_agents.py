@@ -21,7 +21,7 @@ from fairlead.controllers.nodes.simulated_nodes import fails_from, is_simulated
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import create, namespaced_name, patch_status
 from fairlead.model.documents import read_units
-from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import KOORD_DEVICE, KOORD_NODE_METRIC, KOORD_NODE_TOPOLOGY, NODE, POD
 from fairlead.model.koordinator.bands import BATCH_CPU, BATCH_MEMORY, MID_CPU, MID_MEMORY, PROD, band_by, class_by
 from fairlead.model.koordinator.overcommit import (
@@ -77,7 +77,7 @@ class NodeAgents(Reconciler[str]):
             self._observe_pod(change)
             return
         name = change.doc["metadata"]["name"]
-        if change.happened is Happened.DELETED:
+        if change.gone:
             self._known.discard(name)
             self._written.pop(name, None)
         elif name not in self._known and is_simulated(change.doc):
@@ -91,7 +91,7 @@ class NodeAgents(Reconciler[str]):
             self._on_node[old.node].pop(key, None)
         node = change.doc["spec"].get("nodeName")
         over = (change.doc.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-        if node and not over and change.happened is not Happened.DELETED:
+        if node and not over and not change.gone:
             self._pods[key] = _PodUse(node, key, _load(change.doc))
             self._on_node.setdefault(node, {})[key] = None
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import create, namespaced_name, patch
-from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.hashes import fnv64a
 from fairlead.model.kinds import KOORD_ELASTIC_QUOTA, KOORD_QUOTA_PROFILE, NODE
 from fairlead.model.koordinator.quotas import PREFIX
@@ -37,7 +37,7 @@ class QuotaProfiles(Reconciler[Key]):
         self._profiles: dict[Key, None] = {}
 
     def observe(self, change: Change) -> None:
-        gone = change.happened is Happened.DELETED
+        gone = change.gone
         if change.kind is KOORD_QUOTA_PROFILE:
             key = namespaced_name(change.doc)
             self._profiles.pop(key, None)

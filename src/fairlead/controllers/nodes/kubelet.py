@@ -38,7 +38,7 @@ from fairlead.controllers.nodes.simulated_nodes import (
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import condition, create, delete, namespaced_name, patch_status
 from fairlead.errors import NotFound
-from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
 from fairlead.model.kinds import LEASE, NODE, POD
 from fairlead.model.times import micro_timestamp, seconds_of
 
@@ -110,7 +110,7 @@ class Kubelet(Reconciler[Key]):
 
     def _observe_node(self, change: Change) -> None:
         name = change.doc["metadata"]["name"]
-        if change.happened is Happened.DELETED or not is_simulated(change.doc):
+        if change.gone or not is_simulated(change.doc):
             host = self._hosts.pop(name, None)
             if host is not None:
                 self._homeless.setdefault(name, {}).update(host.pods)
@@ -189,7 +189,7 @@ class Kubelet(Reconciler[Key]):
     def _observe_pod(self, change: Change) -> None:
         key = namespaced_name(change.doc)
         node = change.doc["spec"].get("nodeName") if "spec" in change.doc else None
-        if change.happened is Happened.DELETED or not node:
+        if change.gone or not node:
             self._drop(key, change.doc["metadata"].get("uid", ""))
             return
         pod = self._pods.get(key)

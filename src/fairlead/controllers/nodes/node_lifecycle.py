@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from fairlead.controllers.nodes.simulated_nodes import fails_from, is_simulated
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import condition, delete, patch, patch_status
-from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import LEASE, NODE
 from fairlead.model.times import timestamp
 
@@ -61,7 +61,7 @@ class NodeLifecycle(Reconciler[str]):
 
     def observe(self, change: Change) -> None:
         name = change.doc["metadata"]["name"]
-        gone = change.happened is Happened.DELETED
+        gone = change.gone
         if change.kind is NODE:
             self.queue.add(name)
         elif gone:

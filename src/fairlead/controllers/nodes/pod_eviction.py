@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import condition, delete, namespaced_name, patch_status, with_condition
-from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import NODE, POD
 from fairlead.model.times import seconds_of, timestamp
 
@@ -83,7 +83,7 @@ class PodEviction(Reconciler[Key]):
     def _observe_node(self, change: Change) -> None:
         node = self._node(change.doc["metadata"]["name"])
         before = (node.exists, node.ready, node.taints)
-        node.exists = change.happened is not Happened.DELETED
+        node.exists = not change.gone
         if node.exists:
             node.ready = (condition(change.doc, "Ready") or {}).get("status", "True") == "True"
             node.taints = self._taints(change.doc, node)
@@ -113,9 +113,9 @@ class PodEviction(Reconciler[Key]):
         key, doc = namespaced_name(change.doc), change.doc
         old = self._pods.pop(key, None)
         name = (doc.get("spec") or {}).get("nodeName")
-        if old is not None and (change.happened is Happened.DELETED or old.node != name):
+        if old is not None and (change.gone or old.node != name):
             self._nodes[old.node].pods.pop(key, None)
-        if change.happened is Happened.DELETED or not name:
+        if change.gone or not name:
             return
         status = doc.get("status") or {}
         pod = _Pod(

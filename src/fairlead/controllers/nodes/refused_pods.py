@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import controller_of, create, delete, namespaced_name
 from fairlead.errors import AlreadyExists, NotFound
-from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Reply, Watch, Write
 from fairlead.model.kinds import POD
 
 Key = tuple[str, str]
@@ -39,7 +39,7 @@ class RefusedPods(Reconciler[Key]):
 
     def observe(self, change: Change) -> None:
         doc, key = change.doc, namespaced_name(change.doc)
-        if change.happened is Happened.DELETED:
+        if change.gone:
             self._seen.pop(key, None)
             return
         reason = refusal_of(doc)

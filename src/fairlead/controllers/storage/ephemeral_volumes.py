@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import controller_of, create, namespaced_name, owner_reference
-from fairlead.model.flow import Change, Doc, Happened, Watch, Write
+from fairlead.model.flow import Change, Doc, Watch, Write
 from fairlead.model.kinds import PERSISTENT_VOLUME_CLAIM, POD
 
 Key = tuple[str, str]
@@ -20,9 +20,9 @@ class EphemeralVolumes(Reconciler[Key]):
 
     def observe(self, change: Change) -> None:
         if change.kind is POD:
-            if change.happened is not Happened.DELETED and any(_ephemeral(change.doc)):
+            if not change.gone and any(_ephemeral(change.doc)):
                 self.queue.add(namespaced_name(change.doc))
-        elif change.happened is Happened.DELETED:
+        elif change.gone:
             owner = controller_of(change.doc)
             if owner is not None and owner.get("kind") == "Pod":
                 self.queue.add((change.doc["metadata"]["namespace"], owner["name"]))

@@ -23,7 +23,7 @@ from fairlead.controllers.storage.volume_matches import (
 )
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import delete, namespaced_name, patch, patch_status
-from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS, Kind
 from fairlead.model.storage import BIND_COMPLETED, BOUND_BY_CONTROLLER, default_storage_class
 from fairlead.model.times import timestamp
@@ -53,7 +53,7 @@ class VolumeBinder(Reconciler[Key]):
         self._told: dict[Key, str] = {}  # the last thing said about a claim: not to be repeated
 
     def observe(self, change: Change) -> None:
-        gone = change.happened is Happened.DELETED
+        gone = change.gone
         if change.kind is PERSISTENT_VOLUME:
             self._observe_volume(change.doc, gone=gone)
         elif change.kind is PERSISTENT_VOLUME_CLAIM:

@@ -15,7 +15,7 @@ from fairlead.controllers.storage.volume_binder import NO_PROVISIONER, PROVISION
 from fairlead.controllers.storage.volume_matches import class_of, selected_node, waits_for_consumer
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import create, delete, namespaced_name
-from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
 from fairlead.model.kinds import NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
 
 Key = tuple[str, str]
@@ -31,7 +31,7 @@ class VolumeProvisioner(Reconciler[Key]):
         super().__init__(view, announce=announce)
 
     def observe(self, change: Change) -> None:
-        if change.happened is Happened.DELETED:
+        if change.gone:
             return
         if change.kind is PERSISTENT_VOLUME_CLAIM:
             if PROVISIONER in (change.doc["metadata"].get("annotations") or {}):

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fairlead.controllers.volcano.phases import COMPLETED, FAILED, phase_of
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import namespaced_name
-from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import VC_JOB, VC_JOB_FLOW, VC_POD_GROUP, VC_QUEUE
 
 Labels = tuple[str, ...]
@@ -35,7 +35,7 @@ class VolcanoFigures(Reconciler[str]):
         self._in_queue: Counter[Labels] = Counter()
 
     def observe(self, change: Change) -> None:
-        doc, gone = change.doc, change.happened is Happened.DELETED
+        doc, gone = change.doc, change.gone
         if change.kind is VC_POD_GROUP:
             self._observe_group(doc, gone=gone)
         elif change.kind is VC_QUEUE:

@@ -17,7 +17,7 @@ from fairlead.controllers.volcano.phases import COMPLETED, FAILED, PENDING, RUNN
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import create, delete, merge_patch, namespaced_name, owner_reference, patch_status
 from fairlead.model.durations import parse_duration
-from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
 from fairlead.model.kinds import VC_JOB, VC_JOB_FLOW, VC_JOB_TEMPLATE
 from fairlead.model.quirks import FIXED, Quirks
 from fairlead.model.times import seconds_of, timestamp
@@ -49,7 +49,7 @@ class JobFlows(Reconciler[Key]):
         return cls(context.view, announce=context.announce, quirks=context.quirks)
 
     def observe(self, change: Change) -> None:
-        doc, gone = change.doc, change.happened is Happened.DELETED
+        doc, gone = change.doc, change.gone
         if change.kind is VC_JOB_FLOW:
             key = namespaced_name(doc)
             self._flows.pop(key, None)
@@ -219,7 +219,7 @@ class JobTemplates(Reconciler[Key]):
         template = template.removeprefix(f"{namespace}.")
         for key in [(namespace, template)] if template else [key for key, jobs in self._jobs.items() if name in jobs]:
             jobs = self._jobs.setdefault(key, {})
-            if change.happened is not Happened.DELETED:
+            if not change.gone:
                 jobs[name] = None
             else:
                 jobs.pop(name, None)

@@ -28,7 +28,7 @@ from fairlead.controllers.volcano.job_pod_builder import random_word
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import create, delete, merge_patch, patch
 from fairlead.errors import ConfigError
-from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import CONFIG_MAP, NODE, VC_HYPER_NODE
 from fairlead.model.quirks import FIXED, Quirks
 
@@ -84,7 +84,7 @@ class HyperNodeDiscovery(Reconciler[str]):
         return cls(context.view, read_yaml=context.read_yaml, announce=context.announce, quirks=context.quirks)
 
     def observe(self, change: Change) -> None:
-        doc, gone = change.doc, change.happened is Happened.DELETED
+        doc, gone = change.doc, change.gone
         metadata = doc["metadata"]
         if change.kind is CONFIG_MAP:
             if (metadata.get("namespace"), metadata["name"]) == (SYSTEM_NAMESPACE, CONFIG_NAME):

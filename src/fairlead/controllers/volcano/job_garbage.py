@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fairlead.controllers.volcano.phases import FINISHED, phase_of
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import delete, namespaced_name
-from fairlead.model.flow import Change, Happened, Watch, Write
+from fairlead.model.flow import Change, Watch, Write
 from fairlead.model.kinds import VC_JOB
 from fairlead.model.times import seconds_of
 
@@ -20,7 +20,7 @@ class VolcanoJobGarbage(Reconciler[Key]):
 
     def observe(self, change: Change) -> None:
         wanted = change.doc["spec"].get("ttlSecondsAfterFinished") is not None and phase_of(change.doc) in FINISHED
-        if change.happened is not Happened.DELETED and wanted:
+        if not change.gone and wanted:
             self.queue.add(namespaced_name(change.doc))
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fairlead.controllers.writes import controller_of, delete, patch
-from fairlead.model.flow import Change, Doc, Happened, Write
 from fairlead.model.kinds import POD, VC_JOB
 from fairlead.model.records import record
 
 if TYPE_CHECKING:
+    from fairlead.model.flow import Change, Doc, Write
     from fairlead.model.quirks import Quirks
 
 Key = tuple[str, str]
@@ -112,7 +112,7 @@ class JobPods:
         metadata = change.doc["metadata"]
         if "ownerReferences" not in metadata and not self._knows(change.doc):
             return None, None
-        new = None if change.happened is Happened.DELETED else read_job_pod(change.doc)
+        new = None if change.gone else read_job_pod(change.doc)
         job = new.job if new is not None else self._job_of(change.doc)
         if job is None:
             return None, None

@@ -62,7 +62,7 @@ from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import controller_of, create, delete, namespaced_name, patch
 from fairlead.errors import AlreadyExists, NotFound
 from fairlead.model.durations import format_duration
-from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
 from fairlead.model.kinds import (
     PERSISTENT_VOLUME_CLAIM,
     POD,
@@ -128,7 +128,7 @@ class VolcanoJobs(Reconciler[Key]):
     # What changed
 
     def observe(self, change: Change) -> None:
-        doc, gone = change.doc, change.happened is Happened.DELETED
+        doc, gone = change.doc, change.gone
         if change.kind is POD:
             self._observe_pod(change)
         elif change.kind is VC_JOB:

@@ -136,6 +136,9 @@ class MoveKind(Enum):
     KILL_TARGET = "kill target"
 
 
+_SYNC = MoveKind.SYNC
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """What an action does in a phase: an operation, the phases of pods that a kill leaves alone, and the rule."""
@@ -269,7 +272,7 @@ def stays(spec: Doc, state: JobState, quirks: Quirks) -> bool:
     """Whether a sync is what a Job in the phase of `state` needs, and leaves it in that phase."""
     move, after = move_for(state.phase, SYNC_JOB, quirks), state.copy()
     move.rule(spec, after)
-    return move.operation is MoveKind.SYNC and after == state
+    return move.operation is _SYNC and after == state
 
 
 def move_for(phase: str, action: str, quirks: Quirks) -> Move:

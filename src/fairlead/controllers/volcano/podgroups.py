@@ -14,7 +14,7 @@ from typing import Any
 
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import controller_of, create, delete, namespaced_name, owner_reference, patch
-from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import BUILT_IN, NAMESPACE, POD, REPLICA_SET, STATEFUL_SET, VC_POD_GROUP, Kind
 from fairlead.model.quota import spelled, usage_of
 
@@ -53,7 +53,7 @@ class PodGroups(Reconciler[Key]):
         return cls(context.view, scheduler_names=context.volcano_schedulers, inherits=inherits)
 
     def observe(self, change: Change) -> None:
-        doc, gone = change.doc, change.happened is Happened.DELETED
+        doc, gone = change.doc, change.gone
         if change.kind is POD:
             self._observe_pod(doc, gone=gone)
         elif change.kind is VC_POD_GROUP:

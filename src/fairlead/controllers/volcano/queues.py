@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import create, delete, namespaced_name, patch, patch_status
 from fairlead.errors import FairleadError
-from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Reply, Watch, Write
 from fairlead.model.kinds import VC_COMMAND, VC_POD_GROUP, VC_QUEUE
 
 ROOT = "root"
@@ -70,7 +70,7 @@ class VolcanoQueues(Reconciler[str]):
         self._commands: dict[str, tuple[str, str]] = {}  # Commands being deleted -> queue and action
 
     def observe(self, change: Change) -> None:
-        doc, gone = change.doc, change.happened is Happened.DELETED
+        doc, gone = change.doc, change.gone
         if change.kind is VC_POD_GROUP:
             self._observe_group(doc, gone=gone)
         elif change.kind is VC_QUEUE:
@@ -216,7 +216,7 @@ class FirstQueues(Reconciler[str]):
 
     def observe(self, change: Change) -> None:
         name = change.doc["metadata"]["name"]
-        if change.happened is Happened.DELETED and name in self._wanted:
+        if change.gone and name in self._wanted:
             self.queue.add(name)
 
     def visit(self, key: str, now: float) -> Iterable[Write]:

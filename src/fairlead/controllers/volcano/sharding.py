@@ -26,7 +26,7 @@ from fairlead.controllers.volcano.shard_policies import (
 from fairlead.controllers.workqueue import ControllerContext, Reconciler
 from fairlead.controllers.writes import create, namespaced_name, patch
 from fairlead.errors import ConfigError
-from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import CONFIG_MAP, NODE, POD, VC_NODE_SHARD
 from fairlead.model.quantity import read_quantity
 from fairlead.model.quirks import FIXED, Quirks
@@ -80,7 +80,7 @@ class ShardingController(Reconciler[str]):
     # What changed
 
     def observe(self, change: Change) -> None:
-        gone = change.happened is Happened.DELETED
+        gone = change.gone
         if change.kind is CONFIG_MAP:
             if namespaced_name(change.doc) == (SYSTEM_NAMESPACE, CONFIG_NAME):
                 self._configure(None if gone else change.doc)

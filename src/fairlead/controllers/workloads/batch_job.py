@@ -24,7 +24,7 @@ from fairlead.controllers.workloads.job_progress import (
 from fairlead.controllers.workloads.pod_templates import pod_from_template
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import condition, create, delete, namespaced_name, patch_status
-from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
 from fairlead.model.kinds import JOB, POD
 from fairlead.model.times import seconds_of, timestamp
 
@@ -59,7 +59,7 @@ class Jobs(Reconciler[Key]):
     def observe(self, change: Change) -> None:
         if change.kind is JOB:
             uid, key = change.doc["metadata"]["uid"], namespaced_name(change.doc)
-            if change.happened is Happened.DELETED:
+            if change.gone:
                 self._keys.pop(uid, None)
                 self._tallies.pop(uid, None)
             else:
@@ -70,7 +70,7 @@ class Jobs(Reconciler[Key]):
 
     def _observe_pod(self, change: Change) -> None:
         old, new = self._pods.observe(change)
-        gone = change.happened is Happened.DELETED
+        gone = change.gone
         if gone and old is not None:
             new = pod_fact(change.doc, owner=old.owner) if "status" in change.doc else old
         known = new or old

@@ -20,7 +20,7 @@ from fairlead.controllers.writes import (
     owner_reference,
     patch_status,
 )
-from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
 from fairlead.model.kinds import CRON_JOB, JOB, Kind
 from fairlead.model.times import seconds_of, timestamp
 
@@ -101,7 +101,7 @@ class CronJobs(Reconciler[Key]):
     def observe(self, change: Change) -> None:
         if change.kind is self.kind:
             uid, key = change.doc["metadata"]["uid"], namespaced_name(change.doc)
-            if change.happened is Happened.DELETED:
+            if change.gone:
                 self._keys.pop(uid, None)
             else:
                 self._keys[uid] = key
@@ -119,7 +119,7 @@ class CronJobs(Reconciler[Key]):
             if not self._runs[owner]:
                 del self._runs[owner]
         ours = (reference.get("apiVersion"), reference.get("kind")) == (self.kind.api_version, self.kind.kind)
-        if change.happened is not Happened.DELETED and ours:
+        if not change.gone and ours:
             owner = self._owners[uid] = reference["uid"]
             self._runs.setdefault(owner, {})[name] = self.run_of(change.doc)
         if owner in self._keys:

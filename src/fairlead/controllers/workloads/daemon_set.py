@@ -16,7 +16,7 @@ from fairlead.controllers.workloads.revisions import HASH_LABEL, RevisionHistory
 from fairlead.controllers.workloads.shares import share
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import create, delete, namespaced_name, patch_status
-from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
 from fairlead.model.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE, POD
 
 Key = tuple[str, str]
@@ -87,7 +87,7 @@ class DaemonSets(Reconciler[Key]):
 
     def _observe_owner(self, change: Change) -> None:
         uid, key = change.doc["metadata"]["uid"], namespaced_name(change.doc)
-        if change.happened is Happened.DELETED:
+        if change.gone:
             self._keys.pop(uid, None)
             self._verdicts.pop(uid, None)
         else:
@@ -107,7 +107,7 @@ class DaemonSets(Reconciler[Key]):
     def _observe_node(self, change: Change) -> None:
         name = change.doc["metadata"]["name"]
         old = self._sites.pop(name, None)
-        if change.happened is not Happened.DELETED:
+        if not change.gone:
             self._sites[name] = site_of(change.doc)
         if self._sites.get(name) != old:
             for _, verdicts in self._verdicts.values():

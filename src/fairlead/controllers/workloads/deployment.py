@@ -47,7 +47,7 @@ from fairlead.controllers.writes import (
     patch_status,
 )
 from fairlead.errors import AlreadyExists
-from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Reply, Watch, Write
 from fairlead.model.kinds import DEPLOYMENT, REPLICA_SET
 from fairlead.model.selectors import SelectorError, selector_from_document
 
@@ -80,7 +80,7 @@ class Deployments(Reconciler[Key]):
     def observe(self, change: Change) -> None:
         if change.kind is DEPLOYMENT:
             key, uid = namespaced_name(change.doc), change.doc["metadata"]["uid"]
-            if change.happened is Happened.DELETED:
+            if change.gone:
                 self._keys.pop(uid, None)
             else:
                 self._keys[uid] = key
@@ -94,7 +94,7 @@ class Deployments(Reconciler[Key]):
         if old is not None:
             self._owned[_owner(old)].pop(key)
             self._name_owner(old)
-        if change.happened is not Happened.DELETED:
+        if not change.gone:
             self._sets[key] = change.doc
             self._owned.setdefault(_owner(change.doc), {})[key] = None
             self._name_owner(change.doc)

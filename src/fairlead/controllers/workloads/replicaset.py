@@ -23,7 +23,7 @@ from fairlead.controllers.writes import (
     patch_status,
     with_condition,
 )
-from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
 from fairlead.model.kinds import POD, REPLICA_SET, REPLICATION_CONTROLLER, Kind
 from fairlead.model.selectors import LabelSelector, SelectorError, selector_from_document, selector_from_map
 from fairlead.model.times import timestamp
@@ -59,7 +59,7 @@ class ReplicaSets(Reconciler[Key]):
     def _observe_owner(self, change: Change) -> None:
         key, uid = namespaced_name(change.doc), change.doc["metadata"]["uid"]
         parent = controller_of(change.doc) if "spec" in change.doc else None
-        if change.happened is Happened.DELETED:
+        if change.gone:
             self._keys.pop(uid, None)
             self._selectors.get(key[0], {}).pop(key, None)
             self._failures.pop(key, None)
@@ -90,7 +90,7 @@ class ReplicaSets(Reconciler[Key]):
         strays = self._strays.setdefault(key[0], {})
         strays.pop(key, None)
         labels = change.doc["metadata"].get("labels")
-        if labels and change.happened is not Happened.DELETED and controller_of(change.doc) is None:
+        if labels and not change.gone and controller_of(change.doc) is None:
             strays[key] = labels
             for owner, selector in self._selectors.get(key[0], {}).items():
                 if selector.matches(labels):

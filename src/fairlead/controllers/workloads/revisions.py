@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlead.controllers.workloads.pod_templates import template_hash
 from fairlead.controllers.writes import controller_of, create, delete, owner_reference, patch
-from fairlead.model.flow import Change, Doc, DocView, Happened, Write
 from fairlead.model.kinds import CONTROLLER_REVISION
 
 if TYPE_CHECKING:
+    from fairlead.model.flow import Change, Doc, DocView, Write
     from fairlead.model.kinds import Kind
 
 HASH_LABEL = "controller-revision-hash"
@@ -46,7 +46,7 @@ class RevisionHistory:
             if not self._by_owner[before]:
                 del self._by_owner[before]
         owner = controller_of(change.doc) or {}
-        if change.happened is not Happened.DELETED and owner.get("kind") == self._kind.kind:
+        if not change.gone and owner.get("kind") == self._kind.kind:
             self._owners[uid] = owner["uid"]
             self._by_owner.setdefault(owner["uid"], {})[name] = change.doc
 

@@ -34,7 +34,7 @@ from fairlead.controllers.writes import (
     patch,
     patch_status,
 )
-from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
 from fairlead.model.kinds import CONTROLLER_REVISION, PERSISTENT_VOLUME_CLAIM, POD, STATEFUL_SET
 from fairlead.model.selectors import SelectorError, selector_from_document
 
@@ -106,7 +106,7 @@ class StatefulSets(Reconciler[Key]):
     def observe(self, change: Change) -> None:
         if change.kind is STATEFUL_SET:
             uid, key = change.doc["metadata"]["uid"], namespaced_name(change.doc)
-            if change.happened is Happened.DELETED:
+            if change.gone:
                 self._keys.pop(uid, None)
             else:
                 self._keys[uid] = key

@@ -48,6 +48,10 @@ class BindingStage(Enum):
     HELD = "held"
 
 
+_WAITING, _PREPARING, _BINDING, _ENDED, _HELD = BindingStage
+"""Looking one up on the Enum takes ten times as long before Python 3.12."""
+
+
 class OneWrite:
     """An errand that is a single write: done when the API agrees."""
 
@@ -145,7 +149,7 @@ class Binding:
         self.placed = placed
         self.row = placed.row
         self.node_name = cycle.cluster.table.name(placed.row)
-        self.stage = BindingStage.WAITING
+        self.stage = _WAITING
         self.started = now
         self.binds_since = now
         """When PreBind was done and Bind began."""
@@ -167,7 +171,7 @@ class Binding:
 
     def reject(self, plugin: str, message: str) -> bool:
         """Refuse a pod that waits for permission; False if it does not wait."""
-        if self.stage is not BindingStage.HELD and (self.stage is not BindingStage.WAITING or not self.waiting_for):
+        if self.stage is not _HELD and (self.stage is not _WAITING or not self.waiting_for):
             return False
         self._end(unschedulable(message).by(plugin))
         return True
@@ -175,9 +179,9 @@ class Binding:
     def preempt(self) -> bool:
         """End the binding of a preempted pod that is still in Permit or PreBind; False if it is past them. It is tried
         again after a backoff."""
-        if self.stage in (BindingStage.WAITING, BindingStage.HELD):
+        if self.stage in (_WAITING, _HELD):
             self._end(failed("preempted"))
-        elif self.stage is BindingStage.PREPARING:
+        elif self.stage is _PREPARING:
             self._end(failed("preempted by DefaultPreemption"))
         else:
             return False
@@ -188,7 +192,7 @@ class Binding:
 
     def hold(self, until: float) -> None:
         """Keep the place after a failed bind; it is tried again at `until`."""
-        self.stage, self.retry_at = BindingStage.HELD, until
+        self.stage, self.retry_at = _HELD, until
 
     def give_up(self, status: Status) -> None:
         self.past_permit = False
@@ -215,35 +219,35 @@ class Binding:
     def advance(self, now: float, replies: Sequence[Reply] = ()) -> list[Write]:
         """Go on as far as possible; returns the writes."""
         writes: list[Write] = []
-        if self.stage is BindingStage.WAITING:
+        if self.stage is _WAITING:
             if self.waiting_for:
                 self._check_permit(now)
-            if self.stage is BindingStage.WAITING and not self.waiting_for:
+            if self.stage is _WAITING and not self.waiting_for:
                 self.past_permit = True
-                self.stage = BindingStage.PREPARING
+                self.stage = _PREPARING
                 for errand in self._errands:
                     writes += errand.start(now)
-        if self.stage is BindingStage.PREPARING:
+        if self.stage is _PREPARING:
             if self._errands:
                 writes += self._progress(now, replies, "PreBind")
-            if self.stage is BindingStage.PREPARING and not self._errands:
-                self.stage, self.binds_since = BindingStage.BINDING, now
+            if self.stage is _PREPARING and not self._errands:
+                self.stage, self.binds_since = _BINDING, now
                 writes += self._bind_by_next(now)
                 replies = ()
-        if self.stage is BindingStage.BINDING:
+        if self.stage is _BINDING:
             writes += self._progress(now, replies, "Bind")
-            if self.stage is BindingStage.BINDING and not self._errands:
-                self.stage = BindingStage.ENDED
+            if self.stage is _BINDING and not self._errands:
+                self.stage = _ENDED
         return writes
 
     def wake_at(self) -> float | None:
-        if self.stage is BindingStage.HELD:
+        if self.stage is _HELD:
             return self.retry_at
         earliest = None
         for errand in self._errands:
             if (at := errand.wake_at()) is not None and (earliest is None or at < earliest):
                 earliest = at
-        if self.stage is BindingStage.WAITING:
+        if self.stage is _WAITING:
             for until, _ in self.waiting_for.values():
                 earliest = until if earliest is None else min(earliest, until)
         return earliest
@@ -265,7 +269,7 @@ class Binding:
                 writes += status
                 continue
             self._errands.remove(errand)
-            if status.code is Code.SKIP and self.stage is BindingStage.BINDING:
+            if status.code is Code.SKIP and self.stage is _BINDING:
                 writes += self._bind_by_next(now)
             elif not status.ok:
                 self._end(_wrapped(point, self._plugin_of[id(errand)], status))
@@ -308,7 +312,7 @@ class Binding:
         return errand.start(now)
 
     def _end(self, status: Status) -> None:
-        self.stage = BindingStage.ENDED
+        self.stage = _ENDED
         self.status = status
         self._errands.clear()
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 SCHEDULABLE = "Schedulable"
 UNSCHEDULABLE = "Unschedulable"
 _ROOT_QUEUE = "root"
+_PENDING, _ALLOCATED, _PIPELINED = TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED
+_RUNNING, _SUCCEEDED, _FAILED = TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED
+"""Asked for too often to be looked up on the Enum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ def close_round(round: Round) -> Closing:
 def _report_group(round: Round, job: Job) -> GroupReport:
     counts = job.counts
     phase = _phase(round, job)
-    counted = (counts.of(TaskStatus.RUNNING), counts.of(TaskStatus.SUCCEEDED), counts.of(TaskStatus.FAILED))
+    counted = (counts.by_status[_RUNNING], counts.by_status[_SUCCEEDED], counts.by_status[_FAILED])
     conditions = tuple(job.conditions.values())
     group = job.group
     changed = (phase, counted) != (group.phase, group.counted) or said_of(conditions) != said_of(group.conditions)
@@ -90,7 +93,7 @@ def _phase(round: Round, job: Job) -> str:
     counts = job.counts
     unschedulable = job.conditions.get("Unschedulable")
     found = unschedulable is not None and unschedulable.status == "True" and unschedulable.transition_id == round.uid
-    if found and counts.of(TaskStatus.RUNNING):
+    if found and counts.by_status[_RUNNING]:
         return "Unknown"
     scheduled = job.scheduled + (0 if round.quirks.ending_pods_reset_phase else job.ending_in_place)
     if scheduled >= job.min_available:
@@ -103,9 +106,7 @@ def _phase(round: Round, job: Job) -> str:
 
 
 def _report_pods(round: Round, job: Job) -> Iterator[PodReport]:
-    waiting = [
-        task for task in job.in_status(TaskStatus.ALLOCATED, TaskStatus.PENDING, TaskStatus.PIPELINED) if not task.gated
-    ]
+    waiting = [task for task in job.in_status(_ALLOCATED, _PENDING, _PIPELINED) if not task.gated]
     of_job = job.fit_error() if waiting else ""
     return (_report_pod(round, task, of_job) for task in waiting)
 
@@ -117,9 +118,9 @@ def _report_pod(round: Round, task: Task, of_job: str) -> PodReport:
     evicted = task.eviction_occurred if last is None else last.eviction_occurred
     node = round.cluster.table.name(row) if row >= 0 else ""
     possibly = f"Pod {task.key} can possibly be assigned to {node}, once"
-    if status is TaskStatus.ALLOCATED:
+    if status is _ALLOCATED:
         return PodReport(task, SCHEDULABLE, f"{possibly} minAvailable is satisfied", "")
-    if status is TaskStatus.PIPELINED:
+    if status is _PIPELINED:
         message = f"{possibly} resource is released and minAvailable is satisfied"
         return PodReport(task, UNSCHEDULABLE, message, node if evicted else "")
     assert task.job is not None

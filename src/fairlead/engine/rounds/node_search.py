@@ -22,7 +22,7 @@ from fairlead.model.round_figures import PREDICATE, SCORING, Span
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -91,8 +91,8 @@ class NodeSearch:
             part = _turned(rows, start + looked_at, min(size - looked_at, max(_LEAST_LOOK, 2 * (want - found))))
             passing = self._look(task, part, errors, kept, fit=fit, for_preemption=for_preemption)
             if found + len(passing) > want:
-                passing = passing[: want - found]
-                part = part[: int(np.flatnonzero(part == passing[-1])[0]) + 1]
+                all_pass, passing = len(passing) == len(part), passing[: want - found]
+                part = part[: len(passing) if all_pass else int(np.flatnonzero(part == passing[-1])[0]) + 1]
             feasible.append(passing)
             found += len(passing)
             looked_at += len(part)
@@ -115,8 +115,8 @@ class NodeSearch:
         if kept is None:
             rows = self._within_bounds(rows, errors)
             return self._judge(task, rows, errors, fit=fit, for_preemption=for_preemption)
-        known = kept.refused[rows]
-        if known.any():
+        if kept.errors.parts:
+            known = kept.refused[rows]
             errors.take(kept.errors, rows[known])
             rows = rows[~known]
         new = FitErrors()
@@ -158,15 +158,19 @@ class NodeSearch:
         left = rows
         if fit:
             fitting = round.resources.fits_future(task.request, rows)
-            short_rows, left = rows[~fitting], rows[fitting]
-            if len(short_rows):
+            if np.count_nonzero(fitting) < len(rows):
+                short_rows, left = rows[~fitting], rows[fitting]
                 for resources, short in round.resources.short_of(task.request, short_rows).items():
                     errors.add(insufficient(resources), short_rows[short], final=False)
         hopeful: list[NDArray[np.int32]] = []
         for predicate in round.tiers.predicates(task):
             if not len(left):
                 break
-            refused, final = _read(predicate(Nodes(round.cluster.table, left)), left, errors, only_final=for_preemption)
+            said = predicate(Nodes(round.cluster.table, left))
+            rejects = [reject for reject in said if np.count_nonzero(reject.rows)]
+            if not rejects:
+                continue
+            refused, final = _read(rejects, left, errors, only_final=for_preemption)
             if for_preemption:
                 hopeful.append(left[refused & ~final])
             left = left[~refused]
@@ -177,17 +181,16 @@ class NodeSearch:
 
 
 def _read(
-    rejects: Iterable[Reject], rows: NDArray[np.int32], errors: FitErrors, *, only_final: bool
+    rejects: Sequence[Reject], rows: NDArray[np.int32], errors: FitErrors, *, only_final: bool
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """What one plugin refused, and what of that for good; the reasons go to `errors`. With `only_final`, rows that
     are not refused for good are not errors."""
     refused = np.zeros(len(rows), dtype=np.bool_)
     final = np.zeros(len(rows), dtype=np.bool_)
-    said = list(rejects)
-    for reject in said:
+    for reject in rejects:
         refused |= reject.rows
         final |= reject.rows & (reject.final if reject.final is not None else reject.reason.final)
-    for reject in said:
+    for reject in rejects:
         counted = reject.rows & final if only_final else reject.rows
         for_good = reject.final if reject.final is not None else np.full(len(rows), reject.reason.final)
         errors.add(reject.reason.text, rows[counted & for_good], final=True)
@@ -232,4 +235,4 @@ def best(round: Round, task: Task, rows: NDArray[np.int32]) -> int:
     chosen = round.tiers.best_node(task, rows, scores)
     if chosen is not None:
         return chosen
-    return round.choices.node(task, rows[scores == scores.max()].tolist())
+    return round.choices.node(task, rows[scores == scores[scores.argmax()]].tolist())

@@ -11,7 +11,7 @@ from fairlead.engine.rounds.written import WrittenStatuses
 from fairlead.framework.job import QUEUE_GATE
 from fairlead.model import kinds
 from fairlead.model.amounts import Amounts
-from fairlead.model.flow import Happened, PatchType, Verb, Write
+from fairlead.model.flow import PatchType, Verb, Write
 from fairlead.model.quantity import format_quantity
 from fairlead.model.times import timestamp
 
@@ -173,7 +173,7 @@ class RoundWriter:
 def orphaned_layouts(changes: Iterable[Change], layouts: Container[str]) -> Iterator[Write]:
     """The NUMA layout of a node that has gone goes with it."""
     for change in changes:
-        if change.kind is kinds.NODE and change.happened is Happened.DELETED:
+        if change.kind is kinds.NODE and change.gone:
             name = change.doc["metadata"]["name"]
             if name in layouts:
                 yield Write(Verb.DELETE, kinds.VC_NUMATOPOLOGY, "", name)

@@ -158,7 +158,7 @@ class RunRecorder:
                 live.started = now
         if metadata.get("deletionTimestamp") and not pod.evicted:
             pod.evicted = True
-        if phase in _ENDED or change.happened is Happened.DELETED:
+        if phase in _ENDED or change.gone:
             self._ended(uid, pod, live, phase, change, now)
 
     def _placed(self, uid: str, pod: _LivePod, live: _LiveJob, node: str, now: float) -> None:
@@ -200,7 +200,7 @@ class RunRecorder:
             self._hold(live, -1)
         self.last_end = now
         self._write_pod(pod, now, outcome)
-        if live.spec.made_as == "pods" and change.happened is not Happened.DELETED:
+        if live.spec.made_as == "pods" and not change.gone:
             self.ended_pods.append(change.doc)
         if live.is_over:
             del self._jobs[live.spec.name]

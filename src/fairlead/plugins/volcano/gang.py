@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 NOT_ENOUGH_TASKS = "NotEnoughTasks"
 NOT_ENOUGH_PODS_OF_TASK = "NotEnoughPodsOfTask"
 NOT_ENOUGH_RESOURCES = "NotEnoughResources"
+_RUNNING, _BOUND = int(TaskStatus.RUNNING), int(TaskStatus.BOUND)
 
 
 class GangTierPlugin(TierPlugin):
@@ -123,5 +124,5 @@ def _not_ready(round: Round, job: Job) -> GroupCondition:
 
 def _has_started(job: Job) -> bool:
     """Whether some of a job's tasks have a node for good: the others are needed before anything else is begun."""
-    counts = job.counts
-    return bool(counts.of(TaskStatus.RUNNING) or counts.of(TaskStatus.BOUND))
+    by_status = job.counts.by_status
+    return bool(by_status[_RUNNING] or by_status[_BOUND])

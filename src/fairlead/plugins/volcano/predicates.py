@@ -99,21 +99,23 @@ class Predicates(TierPlugin):
 
     def predicate(self, task: Task, nodes: Nodes) -> Iterator[Reject]:
         yield Reject(_TOO_MANY, nodes.allocatable("pods") <= nodes.take(nodes.table.pod_count))
+        cycle, stable = self._round.cycles.get(task.uid), self._stable_verdicts(task)
+        asked = [plugin for plugin in self._others if cycle is not None and plugin.name not in cycle.no_filter]
+        if cycle is not None and not stable and not asked:
+            return
         left = nodes.all()
-        for reason, rows in self._stable_verdicts(task):
+        for reason, rows in stable:
             refused = nodes.take(rows) & left
             if refused.any():
                 yield Reject(reason, refused)
                 left &= ~refused
-        cycle = self._round.cycles.get(task.uid)
         if cycle is None:
             yield Reject(_UNPREPARED, left)
             return
-        for plugin in self._others:
-            if plugin.name not in cycle.no_filter:
-                for reject in _narrowed(plugin.filter(cycle, nodes), left):
-                    yield reject
-                    left &= ~(reject.rows & (reject.final if reject.final is not None else reject.reason.final))
+        for plugin in asked:
+            for reject in _narrowed(plugin.filter(cycle, nodes), left):
+                yield reject
+                left &= ~(reject.rows & (reject.final if reject.final is not None else reject.reason.final))
 
     def _stable_verdicts(self, task: Task) -> list[tuple[Reason, NDArray[np.bool_]]]:
         """The answers of filters that depend on the nodes alone, computed once a round for equal pods."""

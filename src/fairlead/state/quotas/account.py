@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from fairlead.model.amounts import EPSILON, INFINITY, PODS, UNLIMITED, Amounts, share, total_of
+from fairlead.model.amounts import EPSILON, INFINITY, PODS, UNLIMITED, Amounts, total_of
 
 if TYPE_CHECKING:
     Units = Mapping[str, int]
@@ -44,7 +44,12 @@ class QuotaRules(Protocol):
 
 def share_of(part: Amounts, whole: Amounts) -> float:
     """The largest share of any dimension that the whole has."""
-    return max((share(part.get(name), whole.get(name)) for name in whole.names()), default=0.0)
+    shares = [part.scalars.get(name, 0.0) / amount for name, amount in whole.scalars.items() if amount >= EPSILON]
+    if whole.memory >= EPSILON:
+        shares.append(part.memory / whole.memory)
+    if whole.cpu >= EPSILON:
+        shares.append(part.cpu / whole.cpu)
+    return max(shares) if shares else 0.0
 
 
 class QuotaAccount:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from fairlead.controllers.writes import condition, controller_of
 from fairlead.model.documents import read_units
-from fairlead.model.flow import Change, DocView, Happened
 from fairlead.model.kinds import (
     DEPLOYMENT,
     KOORD_NODE_METRIC,
@@ -29,7 +28,7 @@ from fairlead.model.shape import Shapes
 from fairlead.model.taints import first_untolerated
 
 if TYPE_CHECKING:
-    from fairlead.model.flow import Doc
+    from fairlead.model.flow import Change, Doc, DocView
 
 _RAW_ALLOCATABLE = "node.koordinator.sh/raw-allocatable"
 _SCALED: Mapping[str, Kind] = {
@@ -51,7 +50,7 @@ class ClusterFacts:
         self._ready: set[str] = set()
 
     def observe(self, change: Change) -> None:
-        gone = change.happened is Happened.DELETED
+        gone = change.gone
         if change.kind is POD:
             self._observe_pod(change.doc, gone=gone)
         elif change.kind is NODE:

@@ -43,7 +43,7 @@ from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import condition, create, delete, patch, patch_status, with_condition
 from fairlead.errors import AlreadyExists
 from fairlead.model.durations import parse_duration
-from fairlead.model.flow import Change, DocView, Happened, Reply, Verb, Watch, Write
+from fairlead.model.flow import Change, DocView, Reply, Verb, Watch, Write
 from fairlead.model.kinds import KOORD_MIGRATION_JOB, KOORD_NODE_METRIC, KOORD_RESERVATION, NODE, POD
 from fairlead.model.koordinator.reservations import FAILED, PREFIX, SUCCEEDED
 from fairlead.model.times import seconds_of, timestamp
@@ -79,7 +79,7 @@ class MigrationSteps(Reconciler[str]):
         self._not_made: dict[str, str] = {}  # job -> why its Reservation was refused
 
     def observe(self, change: Change) -> None:
-        gone, name = change.happened is Happened.DELETED, change.doc["metadata"]["name"]
+        gone, name = change.gone, change.doc["metadata"]["name"]
         if change.kind is KOORD_MIGRATION_JOB:
             self.book.observe(change.doc, gone=gone)
             self._by_reservation[_reservation_name(change.doc)] = name

@@ -112,8 +112,10 @@ class _Placing:
         if self._sub_job.topology is not None:
             task.hyper_node = self._near
         idle = resources.fits_idle(task.request, rows)
-        if idle.any() and may_be_held(round, task):
-            row = best(round, task, by_preference(round, rows[idle])[0])
+        idle_rows = np.count_nonzero(idle)
+        if idle_rows and may_be_held(round, task):
+            now = rows if idle_rows == len(rows) else rows[idle]
+            row = best(round, task, by_preference(round, now)[0])
             placed = self.transaction.allocate(task, row)
         else:
             row = best(round, task, by_preference(round, rows)[0])

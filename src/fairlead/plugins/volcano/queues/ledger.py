@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 INSUFFICIENT = "queue resource quota insufficient", "insufficient"
 
+_PENDING, _RELEASING = TaskStatus.PENDING, TaskStatus.RELEASING
+
 
 def missing_minimum(job: Job) -> Amounts:
     """GetInqueueResource: what of its minimum a job has not got yet, in the dimensions that it names."""
@@ -79,7 +81,7 @@ def tree_of(round: Round) -> QuotaTree:
 
 def _count(account: QuotaAccount, job: Job) -> None:
     """Add a job as it is when the round opens."""
-    pending = total_of(task.request for task in job.in_status(TaskStatus.PENDING))
+    pending = total_of(task.request for task in job.in_status(_PENDING))
     account.count(job.allocated, pending, elastic=job.elastic(), held=held(job))
 
 
@@ -90,7 +92,7 @@ class Endings:
     def __init__(self, round: Round, names_of: Callable[[str], Iterable[str]]) -> None:
         self._amounts = EndingAmounts(names_of)
         for job in round.jobs.values():
-            for task in job.in_status(TaskStatus.RELEASING):
+            for task in job.in_status(_RELEASING):
                 self._amounts.add(job.queue, task.request)
 
     def of(self, queue: str) -> Amounts:
