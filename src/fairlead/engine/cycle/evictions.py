@@ -142,7 +142,7 @@ class Evictions:
 
     def hear(self, replies: Sequence[Reply], now: float) -> list[Write]:
         writes: list[Write] = []
-        for reply in replies:
+        for reply in replies if self._of_write or self._sent_away else ():
             if reply.write in self._sent_away:
                 self._hear_of_sent_away(reply, now)
             if reply.write not in self._of_write:

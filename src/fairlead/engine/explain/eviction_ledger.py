@@ -112,8 +112,8 @@ class EvictionLedger:
 
     def hear(self, replies: Sequence[Reply]) -> None:
         """What became of the ConfigMap: it may exist already, somebody may have deleted it, or we may not write it."""
-        for reply in replies:
-            if reply.write.note != _NOTE or reply.error is None:
+        for reply in replies if self.place is not None else ():
+            if reply.error is None or reply.write.note != _NOTE:
                 continue
             if isinstance(reply.error, AlreadyExists):
                 self._unwritten = dict(reply.write.body["data"])
