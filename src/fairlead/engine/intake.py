@@ -53,9 +53,8 @@ RESOURCES = {
 """The kinds whose changes may wake pods, with their events. Others (Services, budgets, namespaces) are only looked
 up."""
 _EVENTS = {
-    (kind, action.value): ClusterEvent(name, action)
+    kind: tuple(ClusterEvent(name, action) for action in (ActionType.ADD, ActionType.UPDATE, ActionType.DELETE))
     for kind, name in RESOURCES.items()
-    for action in (ActionType.ADD, ActionType.UPDATE, ActionType.DELETE)
 }
 """The events that an object of each of them came, changed or went."""
 
@@ -190,7 +189,8 @@ class Intake:
                 self._backlog.move(ClusterEvent(events.NODE, action), old, new, now)
 
     def _other(self, applied: AppliedChange, now: float) -> None:
-        event = _EVENTS[applied.kind, _action(applied).value]
+        added, updated, deleted = _EVENTS[applied.kind]
+        event = deleted if applied.new is None else added if applied.old is None else updated
         if applied.kind in GROUP_KINDS:
             self._group_changed(applied.old, applied.new, event, now)
         else:

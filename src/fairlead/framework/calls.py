@@ -49,6 +49,21 @@ def refusals_by(plugin: Plugin, cycle: Cycle, nodes: Nodes, codes: VerdictCodes)
         raise PluginError(plugin.name, "filter", error) from error
 
 
+def passing(plugin: Plugin, cycle: Cycle, nodes: Nodes, ok: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    """Call a plugin's filter; of the rows of a mask those that it does not refuse, None if it failed to judge a row.
+    This is for cycles that are not measured and for callers that do not ask for reasons."""
+    try:
+        for reject in plugin.filter(cycle, nodes):
+            if reject.reason.error and reject.rows.any():
+                return None
+            ok = ok > reject.rows  # of truth values: the first and not the second
+        return ok
+    except FairleadError:
+        raise
+    except Exception as error:
+        raise PluginError(plugin.name, "filter", error) from error
+
+
 def check_range(plugin: str, lowest: int, highest: int) -> None:
     """Raise if a plugin's final scores are not within 0..100. (The words are kube-scheduler's.)"""
     if lowest < 0 or highest > HIGHEST:

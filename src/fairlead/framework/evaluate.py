@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fairlead.errors import FairleadError
-from fairlead.framework.calls import asked, check_range, refusals_by
+from fairlead.framework.calls import asked, check_range, passing, refusals_by
 from fairlead.framework.plugin import Scope, takes_part
 from fairlead.framework.points import Preparation, Prepared, merge_prepared, prescore_error, unless_skipped
 from fairlead.framework.results.cache import ResultCache
@@ -128,13 +128,24 @@ class Evaluator:
         assert results is not None
         return [plugin for plugin in results.plan.asked_in_runs if plugin.name not in cycle.no_filter]
 
-    def judge_again(self, cycle: Cycle, plugins: Sequence[CachedPlugin]) -> Judgement | None:
+    def judge_again(self, cycle: Cycle, plugins: Sequence[CachedPlugin]) -> NDArray[np.bool_] | None:
         """Filter for a pod that is identical to the one before: only these plugins are asked, and the results of the
-        others are brought up to date. None if one of them does not let the pod pass PreFilter."""
+        others are brought up to date. Returns the mask of feasible rows; None if one of the plugins does not let the
+        pod pass PreFilter, or if a filter failed on a row."""
         for plugin in plugins:
             if asked(plugin, "prepare", cycle) is not None:
                 return None
-        return self._judged(cycle, plugins)
+        if self.codes.errors:
+            judgement = self._judged(cycle, plugins)
+            failed = self.codes.first_error(self.refusals(cycle, judgement)) is not None
+            return None if failed else judgement.ok
+        table = cycle.cluster.table
+        nodes = Nodes(table)
+        ok: NDArray[np.bool_] | None = self.catch_up(cycle).ok[: table.high]
+        for plugin in plugins:
+            self.rows_judged += table.high
+            ok = passing(plugin, cycle, nodes, ok) if ok is not None else None
+        return ok
 
     def uniform_score(self, cycle: Cycle, plugin: CachedPlugin, nodes: Nodes) -> int | None:
         """What a plugin that is not cached scores every one of these rows with; None if it is not the same for all."""

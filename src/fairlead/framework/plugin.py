@@ -129,6 +129,17 @@ class Errand(Protocol):
     def wake_at(self) -> float | None: ...
 
 
+class ReplyErrand:
+    """An Errand that knows when a change of the cluster cannot take it further: it is not asked then. With thousands
+    of bindings under way, all of them would be asked at every change."""
+
+    __slots__ = ()
+
+    def waits_for_replies(self) -> bool:
+        """Whether `progress` without a reply, before `wake_at`, would do nothing and return None."""
+        raise NotImplementedError
+
+
 class Plugin:
     """A policy. Subclass it, name it, override the points it has something to say at."""
 

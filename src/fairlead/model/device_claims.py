@@ -7,12 +7,12 @@ ClaimSpec object, so whatever is found out about one holds for all of them.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fairlead.model.devices import DeviceId
+from fairlead.model.devices import DeviceId, PoolId
 from fairlead.model.documents import EMPTY, MALFORMED, FieldError, compiler, malformed
 from fairlead.model.quantity import Quantity, QuantityError, read_quantity
 from fairlead.model.records import record
@@ -85,12 +85,17 @@ class AttributeConstraint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClaimSpec:
+    """`requests` are those of all slots; `prioritised` says whether some of them are alternatives."""
+
     slots: tuple[RequestSlot, ...]
     constraints: tuple[AttributeConstraint, ...]
     configs: tuple[Mapping[str, Any], ...]
+    requests: tuple[DeviceRequest, ...] = field(init=False)
+    prioritised: bool = field(init=False)
 
-    def requests(self) -> Iterator[DeviceRequest]:
-        return (request for slot in self.slots for request in slot.choices)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "requests", tuple(request for slot in self.slots for request in slot.choices))
+        object.__setattr__(self, "prioritised", any(slot.prioritised for slot in self.slots))
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -98,6 +103,7 @@ class AllocatedDevice:
     """One result of an allocation. `consumed` are amounts in nanos."""
 
     id: DeviceId
+    pool: PoolId
     request: str
     admin: bool
     share: str
@@ -108,14 +114,27 @@ class AllocatedDevice:
 
 @record(frozen=True, slots=True, eq=False)
 class Allocation:
-    """What a claim was given; `document` is that as it stands in the API. `selector_error` says why the node selector
-    cannot be read."""
+    """What a claim was given; `document` is that as it stands in the API."""
 
     results: tuple[AllocatedDevice, ...]
-    selector: NodeSelector | None
-    selector_error: str
     allocated_at: float | None
     document: Mapping[str, Any]
+
+    @property
+    def selector(self) -> NodeSelector | None:
+        """The nodes from which the devices can be used; None for all. It is read when somebody asks: of most
+        allocations nobody does."""
+        return self._selector[0]
+
+    @property
+    def selector_error(self) -> str:
+        """Why the node selector cannot be read; empty if it can."""
+        return self._selector[1]
+
+    @property
+    def _selector(self) -> tuple[NodeSelector | None, str]:
+        found = self.document.get("nodeSelector")
+        return (None, "") if found is None else _node_selector(marshal.dumps(found, 2))
 
     @property
     def binds_late(self) -> bool:
@@ -184,13 +203,6 @@ class ClaimEntry(NamedTuple):
     template: str
 
 
-class ClaimStatus(NamedTuple):
-    """What claim was made for an entry with a template; None if none is needed."""
-
-    entry: str
-    claim: str | None
-
-
 @lru_cache(maxsize=4096)
 def _shared_entries(entries: tuple[ClaimEntry, ...]) -> tuple[ClaimEntry, ...]:
     return entries
@@ -207,16 +219,16 @@ def claim_entries(spec: Mapping[str, Any]) -> tuple[ClaimEntry, ...]:
     ]))  # fmt: skip
 
 
-def claim_statuses_of(pod: Pod) -> tuple[ClaimStatus, ...]:
-    """What claims were made for a pod's templates."""
-    return _claim_statuses(pod.claim_statuses) if pod.claim_statuses else ()
+def claims_made_for(pod: Pod) -> Mapping[str, str | None]:
+    """The names of the claims that were made for a pod's templates, by entry; None if an entry needs none."""
+    return _claims_made(pod.claim_statuses) if pod.claim_statuses else {}
 
 
 @lru_cache(maxsize=16384)
-def _claim_statuses(encoding: bytes) -> tuple[ClaimStatus, ...]:
+def _claims_made(encoding: bytes) -> Mapping[str, str | None]:
     """A pod is asked when it comes and when it is tried, so the latest are kept."""
     listed = marshal.loads(encoding)[0]
-    return tuple([ClaimStatus(one["name"], one.get("resourceClaimName")) for one in listed or ()])
+    return {one["name"]: one.get("resourceClaimName") for one in listed or ()}
 
 
 def extended_claim_of(pod: Pod) -> str:
@@ -336,24 +348,11 @@ def _amounts(document: Mapping[str, Any] | None, path: str) -> dict[str, Quantit
 
 def compile_allocation(document: Mapping[str, Any]) -> Allocation:
     """The record of an allocation. A claim is seen several times with the same devices, from the moment they are
-    reserved until the watch shows them, so what was found in the latest documents is kept: equal ones share `results`,
-    by which readers see at once that nothing changed."""
+    reserved until the watch shows them, so the latest results are kept: equal ones are one object, by which readers
+    see at once that nothing changed."""
+    results = (document.get("devices") or {}).get("results") or ()
     when = document.get("allocationTimestamp")
-    timeless = {name: value for name, value in document.items() if name != "allocationTimestamp"} if when else document
-    results, selector, error = _given(marshal.dumps(timeless, 2))  # type: ignore[arg-type]  # a dict, read only
-    return Allocation(results, selector, error, seconds_of(when) if when else None, document)
-
-
-_Given = tuple[tuple[AllocatedDevice, ...], NodeSelector | None, str]
-
-
-@lru_cache(maxsize=16384)
-def _given(encoding: bytes) -> _Given:
-    """The results, the node selector, and why the selector cannot be read."""
-    document = marshal.loads(encoding)
-    results = tuple([_result(one) for one in (document.get("devices") or {}).get("results") or ()])
-    selector = document.get("nodeSelector")
-    return (results, None, "") if selector is None else (results, *_node_selector(marshal.dumps(selector, 2)))
+    return Allocation(tuple([_result(one) for one in results]), seconds_of(when) if when else None, document)
 
 
 @lru_cache(maxsize=16384)
@@ -363,11 +362,34 @@ def _node_selector(encoding: bytes) -> tuple[NodeSelector | None, str]:
         return parse_node_selector(marshal.loads(encoding), strict=True), ""
     except SelectorError as broken:
         return None, str(broken)
+    except MALFORMED as error:
+        return None, f"unreadable node selector ({type(error).__name__}: {error})"
 
 
 def _result(one: Mapping[str, Any]) -> AllocatedDevice:
+    """Most results name a request and a device and say nothing else."""
+    if len(one) == _PLAIN and "request" in one:
+        return _plain_result(one["request"], one["driver"], one["pool"], one["device"])
+    return _any_result(marshal.dumps(one, 2))  # type: ignore[arg-type]  # a dict, read only
+
+
+_PLAIN = 4
+
+
+@lru_cache(maxsize=16384)
+def _plain_result(request: str, driver: str, pool: str, device: str) -> AllocatedDevice:
+    return AllocatedDevice(
+        DeviceId(driver, pool, device), PoolId(driver, pool), request or "",
+        admin=False, share="", consumed={}, binding_conditions=(), failure_conditions=(),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=16384)
+def _any_result(encoding: bytes) -> AllocatedDevice:
+    one = marshal.loads(encoding)
     return AllocatedDevice(
         id=DeviceId(one["driver"], one["pool"], one["device"]),
+        pool=PoolId(one["driver"], one["pool"]),
         request=one.get("request") or "",
         admin=bool(one.get("adminAccess")),
         share=one.get("shareID") or "",

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class PoolView:
     """One pool as one node sees it. `elsewhere` are slices of the pool that do not reach the node, if they had to be
     looked at. `hidden` are devices whose own node selection leaves the node out. `layout` is all that a search reads
-    of it besides what is in use: pools of different nodes that are alike have an equal one. `positions` counts the
-    devices of `slices`, by their names."""
+    of it besides what is in use: pools of different nodes that are alike have an equal one. `bits` has a bit for each
+    device of `slices`, by its name, in their order: the sum over some of them tells which they are."""
 
     id: PoolId
     slices: tuple[ResourceSlice, ...]
@@ -34,7 +34,7 @@ class PoolView:
     invalid: bool
     hidden: frozenset[str]
     layout: Hashable
-    positions: Mapping[str, int]
+    bits: Mapping[str, int]
 
     @property
     def usable(self) -> bool:
@@ -124,8 +124,8 @@ def _pool(
         "" if local else pool, pool.driver, tuple(one.twin for one in mine), incomplete, invalid, hidden,
         None if local else tuple(one.name for one in mine),
     )  # fmt: skip
-    positions = {device.id.name: at for at, device in enumerate(device for one in mine for device in one.devices)}
-    return PoolView(pool, tuple(mine), elsewhere, counter_sets, incomplete, invalid, hidden, layout, positions)
+    bits = {device.id.name: 1 << at for at, device in enumerate(device for one in mine for device in one.devices)}
+    return PoolView(pool, tuple(mine), elsewhere, counter_sets, incomplete, invalid, hidden, layout, bits)
 
 
 def _is_invalid(

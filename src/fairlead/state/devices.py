@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _MOST_SIGNATURES = 1 << 16
 _NOBODY = 1 << 40
 """Above all priorities."""
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 class DeviceIndex:
@@ -79,10 +80,11 @@ class DeviceIndex:
 
     def catch_up(self) -> None:
         """Take in what changed since the last call."""
-        slices, claims, mark = self._seen
         shelf, table = self._slice_shelf, self._table
-        if claims == self._claim_shelf.version and slices == shelf.version and mark == table.static.mark:
+        now = shelf.version, self._claim_shelf.version, table.static.mark
+        if now == self._seen:
             return
+        slices, claims, mark = self._seen
         if slices != shelf.version:
             touched = shelf.since(slices) if slices >= 0 else None
             self._slices_changed({*self._slices.by_name, *shelf} if touched is None else set(touched))
@@ -94,7 +96,7 @@ class DeviceIndex:
             rows = table.static.since(mark) if mark >= 0 else None
             for row in range(table.high) if rows is None else set(rows):
                 self._forget_view(row)
-        self._seen = shelf.version, self._claim_shelf.version, table.static.mark
+        self._seen = now
 
     def _slices_changed(self, names: Iterable[str]) -> None:
         for name in names:
@@ -120,10 +122,8 @@ class DeviceIndex:
         self.version += 1
 
     def _claim_changed(self, key: str) -> None:
-        held = self._in_flight.get(key)
-        if held is not None:
-            self._use(key, held[0])
-        else:
+        """A claim uses the devices that the API shows, unless it is held: then it goes on using those."""
+        if key not in self._in_flight:
             claim = self.claims.get(key)
             self._use(key, None if claim is None else claim.allocation)
 
@@ -133,14 +133,14 @@ class DeviceIndex:
         touched = self._uses.replace(key, allocation)
         self.version += bool(touched)
         for pool in touched:
-            self._dirty |= self._rows_of_pool.get(pool, set())
+            self._dirty.update(self._rows_of_pool.get(pool, ()))
 
     # ---- what is on its way ----
 
     def hold(self, key: str, allocation: Allocation, gang: str = "") -> None:
         """A reserved pod will have this claim allocated so. Members of its gang may count on it."""
         self._in_flight[key] = allocation, gang
-        self._claim_changed(key)
+        self._use(key, allocation)
 
     def let_go(self, key: str) -> None:
         """It is not on its way any more: it has arrived, or never will."""
@@ -298,8 +298,8 @@ class DeviceIndex:
         return found
 
     def _state(self, pool: PoolView) -> Hashable:
-        uses, positions = self._uses, pool.positions
-        taken = frozenset([positions[name] for name in uses.by_pool.get(pool.id, ()) if name in positions])
+        uses, bits = self._uses, pool.bits
+        taken = sum(map(bits.__getitem__, bits.keys() & uses.by_pool.get(pool.id, _NO_NAMES)))
         shares: Hashable = None
         if uses.shares or uses.consumed:
             shares = tuple([
@@ -382,7 +382,7 @@ class _Uses:
     def replace(self, key: str, new: Allocation | None) -> Collection[PoolId]:
         """A claim has another allocation, or none; returns the pools whose devices that concerns."""
         old = self.held.get(key)
-        if old is not None and new is not None and old.results is new.results:
+        if old is not None and new is not None and old.results == new.results:
             self.held[key] = new
             return ()
         touched: set[PoolId] = set()
@@ -390,8 +390,7 @@ class _Uses:
             for result in allocation.results if allocation is not None else ():
                 if result.admin:
                     continue  # across pods admin access takes nothing away
-                device = result.id
-                pool = PoolId(device.driver, device.pool)
+                device, pool = result.id, result.pool
                 touched.add(pool)
                 if result.share:
                     self._count(self.shares, device, sign)

@@ -49,7 +49,7 @@ class Assumed(Generic[Record]):
 
     def get(self, key: str) -> Record | None:
         current: Record | None = self._shelf.get(key)
-        pretence = self._pretended.get(key)
+        pretence = self._pretended.get(key) if self._pretended else None
         if pretence is None:
             return current
         record, basis = pretence

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.errors import ApiError, Conflict, InternalError, Unreachable
 from fairlead.framework.calls import asked
-from fairlead.framework.plugin import Errand, Plugin, takes_part
+from fairlead.framework.plugin import Errand, Plugin, ReplyErrand, takes_part
 from fairlead.framework.points import waited_too_long
 from fairlead.model.durations import format_duration
 from fairlead.model.flow import Write
@@ -239,6 +239,14 @@ class Binding:
             if self.stage is _BINDING and not self._errands:
                 self.stage = _ENDED
         return writes
+
+    @property
+    def waits_for_replies(self) -> bool:
+        """Whether nothing but answers of the API takes its errands further."""
+        for errand in self._errands:
+            if not isinstance(errand, ReplyErrand) or not errand.waits_for_replies():
+                return False
+        return bool(self._errands)
 
     def wake_at(self) -> float | None:
         if self.stage is _HELD:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fairlead.engine.cycle.placement import Placed, Search
     from fairlead.framework.cycle import Cycle
-    from fairlead.framework.evaluate import Evaluator, Judgement
+    from fairlead.framework.evaluate import Evaluator
     from fairlead.framework.results.constant import ConstantPart
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
@@ -91,10 +91,10 @@ def next_of_run(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | 
     if run is None or search.nominated or search.wish >= 0 or not run.goes_on(cycle, evaluator, search.within):
         return None
     run.prepare(cycle)
-    judgement = evaluator.judge_again(cycle, run.plugins)
+    ok = evaluator.judge_again(cycle, run.plugins)
     placed = None
-    if judgement is not None and run.scored_alike(cycle):
-        placed = _chosen(cycle, run, judgement, search.within)
+    if ok is not None and run.scored_alike(cycle):
+        placed = _chosen(cycle, run, ok, search.within)
     if placed is None:
         cycle.notes = {}  # the search begins anew
         return None
@@ -103,17 +103,17 @@ def next_of_run(cycle: Cycle, evaluator: Evaluator, search: Search) -> Placed | 
     return placed
 
 
-def _chosen(cycle: Cycle, run: EqualPodRun, judgement: Judgement, within: NDArray[np.int32] | None) -> Placed | None:
-    """The best of the feasible rows; None if there are fewer than two, or a filter failed on one."""
-    table, codes, results = cycle.cluster.table, run.evaluator.codes, cycle.results
+def _chosen(cycle: Cycle, run: EqualPodRun, ok: NDArray[np.bool_], within: NDArray[np.int32] | None) -> Placed | None:
+    """The best of the rows that are `ok`; None if there are fewer than two."""
+    table, results = cycle.cluster.table, cycle.results
     assert results is not None
-    ok = judgement.ok if within is None else judgement.ok[within]
-    as_cached = within is None and judgement.uncached is None
+    ok = ok if within is None else ok[within]
+    as_cached = within is None and not run.plugins
     feasible = results.feasible if as_cached else int(np.count_nonzero(ok))
-    if feasible < 2 or (codes.errors and codes.first_error(run.evaluator.refusals(cycle, judgement)) is not None):
+    if feasible < 2:
         return None
     ranked = results.ranked[: table.high] if within is None else results.ranked[within]
-    if judgement.uncached is not None:
+    if run.plugins:
         ranked = np.where(ok, ranked, -1)
     total = len(table) if within is None else len(within)
     return best_of_ranking(cycle, ranked, run.constant, within, feasible=feasible, judged=total)

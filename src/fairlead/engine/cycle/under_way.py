@@ -50,7 +50,12 @@ class BindingsUnderWay(dict[str, Binding]):
         return [binding for binding in self._attended.values() if binding.stage is BindingStage.ENDED]
 
     def preparing(self) -> list[Binding]:
-        return [binding for binding in self._attended.values() if binding.stage is BindingStage.PREPARING]
+        """Those in PreBind that a change of the cluster may take further."""
+        return [
+            binding
+            for binding in self._attended.values()
+            if binding.stage is BindingStage.PREPARING and not binding.waits_for_replies
+        ]
 
     def due(self, now: float, alive: np.ndarray) -> list[Binding]:
         """Those whose node is gone first: if they find no other, the rest of their gang has to know."""

@@ -113,7 +113,7 @@ class EvictionLedger:
 
     def hear(self, replies: Sequence[Reply]) -> None:
         """What became of the ConfigMap: it may exist already, somebody may have deleted it, or we may not write it."""
-        for reply in replies:
+        for reply in replies if self.place is not None else ():
             if reply.error is None or reply.write.note != _NOTE:
                 continue
             if isinstance(reply.error, AlreadyExists):

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import Conflict
+from fairlead.framework.plugin import ReplyErrand
 from fairlead.model import kinds
 from fairlead.model.device_claims import EXTENDED_ANNOTATION, EXTENDED_NAME, FINALIZER, compile_resource_claim
 from fairlead.model.flow import Doc, PatchType, Verb, Write
@@ -34,6 +35,8 @@ _POLL = 5.0
 class _ClaimWrites:
     """The writes of one claim. `claim` is the newest state that is known."""
 
+    __slots__ = ("allocation", "claim", "done", "extended", "pending", "tries", "waits_for_newer")
+
     def __init__(self, claim: ResourceClaim, allocation: Allocation | None, *, extended: bool = False) -> None:
         self.claim = claim
         self.allocation = allocation
@@ -44,7 +47,12 @@ class _ClaimWrites:
         self.done = False
 
 
-class AllocateClaims:
+class AllocateClaims(ReplyErrand):
+    __slots__ = (
+        "_claims", "_compatible", "_creating", "_deadline", "_devices", "_now", "_patching_pod", "_pod", "_reserved",
+        "_timeout", "_unsent", "created",
+    )  # fmt: skip
+
     def __init__(
         self, pod: Pod, reserved: Reservation, devices: DeviceIndex, *, binding_timeout: float, compatible: bool
     ) -> None:
@@ -56,6 +64,7 @@ class AllocateClaims:
         self._now = 0.0
         self._creating: Write | None = None
         self._patching_pod: Write | None = None
+        self._unsent: Write | None = None
         self._claims: list[_ClaimWrites] = []
         self._deadline: float | None = None
         self.created = ""
@@ -90,7 +99,7 @@ class AllocateClaims:
 
     def progress(self, now: float, cluster: Cluster, replies: Sequence[Reply]) -> Status | list[Write] | None:
         self._now = now
-        if not replies and self._waits_for_replies():
+        if not replies and self.waits_for_replies():
             return None
         self._devices.catch_up()
         for reply in replies:
@@ -103,15 +112,17 @@ class AllocateClaims:
         writes = self._next_writes()
         if writes:
             return writes
-        if self._creating or self._patching_pod or not all(one.done for one in self._claims):
+        if self._creating or self._patching_pod:
             return None
+        for one in self._claims:
+            if not one.done:
+                return None
         return self._conditions(now)
 
     def wake_at(self) -> float | None:
         return self._deadline
 
-    def _waits_for_replies(self) -> bool:
-        """Whether nothing but an answer of the API takes it further."""
+    def waits_for_replies(self) -> bool:
         outstanding = self._creating is not None or self._patching_pod is not None
         for one in self._claims:
             if one.waits_for_newer:
@@ -179,8 +190,6 @@ class AllocateClaims:
         self._unsent = self._patching_pod
         return ""
 
-    _unsent: Write | None = None
-
     def _refresh(self) -> str:
         """Claims that somebody else wrote: go on from what they are now."""
         for one in self._claims:
@@ -223,7 +232,7 @@ class AllocateClaims:
         elif self._compatible and claim.allocation is not None and claim.allocation.allocated_at is None:
             status["allocation"] = {**claim.allocation.document, "allocationTimestamp": timestamp(self._now)}
         mine = {"resource": "pods", "name": self._pod.name, "uid": self._pod.uid}
-        status["reservedFor"] = [*(_user(user) for user in claim.reserved_for), mine]
+        status["reservedFor"] = [*map(_user, claim.reserved_for), mine] if claim.reserved_for else [mine]
         body = {"metadata": {"resourceVersion": claim.resource_version}, "status": status}
         return _patch(claim, body, subresource="status")
 
@@ -247,9 +256,13 @@ class AllocateClaims:
 
     def _conditions(self, now: float) -> Status | None:
         """Wait until all devices are ready, looking when the watch tells something and at least every few seconds."""
-        waiting = [claim for one in self._reserved.claims if (claim := self._current(one)) is not None]
-        if not any(claim.allocation is not None and claim.allocation.binds_late for claim in waiting):
-            return SUCCESS
+        waiting = [claim for one in self._reserved.claims if (claim := self._devices.claims.get(one.key)) is not None]
+        for claim in waiting:
+            if claim.allocation is not None and claim.allocation.binds_late:
+                return self._once_ready(waiting, now)
+        return SUCCESS
+
+    def _once_ready(self, waiting: Sequence[ResourceClaim], now: float) -> Status | None:
         for claim in waiting:
             if failure := failure_of(claim):
                 return failed(failure)
@@ -261,9 +274,6 @@ class AllocateClaims:
                 return failed(f"device binding timeout for claim {claim.key}")
         self._deadline = now + _POLL
         return None
-
-    def _current(self, claim: ResourceClaim) -> ResourceClaim | None:
-        return self._devices.claims.get(claim.key)
 
 
 def _same_devices(one: Allocation, other: Allocation) -> bool:

@@ -50,7 +50,7 @@ def details(pod: Pod, devices: DeviceIndex, selecting: Selecting, names: Sequenc
     return [
         _Request(wanted, request, devices, selecting, holders, names).told(everywhere)
         for wanted in unallocated(pod, devices)
-        for request in wanted.spec.requests()
+        for request in wanted.spec.requests
     ]
 
 

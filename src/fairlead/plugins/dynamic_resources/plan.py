@@ -58,6 +58,8 @@ class ClaimPlan:
     gone: dict[str, Pod] = field(default_factory=dict)
     nominated: dict[str, Pod] = field(default_factory=dict)
     _specs: dict[tuple[str, ...], ExtendedSpec] = field(default_factory=dict)
+    _own: tuple[Wanted, ...] | None = None
+    """Its unallocated claims, as a search wants them."""
 
     @property
     def empty(self) -> bool:
@@ -69,9 +71,14 @@ class ClaimPlan:
         return self.extended or bool(self.unallocated)
 
     @property
+    def has_allocated(self) -> bool:
+        """Whether some of its claims have devices already."""
+        return len(self.unallocated) < len(self.claims)
+
+    @property
     def prioritised(self) -> bool:
         """Whether some request of its claims has alternatives. Extended resources have none."""
-        return any(slot.prioritised for claim in self.claims for slot in claim.spec.slots)
+        return any(claim.spec.prioritised for claim in self.claims)
 
     def copy(self) -> ClaimPlan:
         """For a trial: what it finds out stays there."""
@@ -108,14 +115,15 @@ class ClaimPlan:
             spec = self._specs[variant] = extended_spec(pod, variant, devices.extended)
         return spec
 
-    def wanted(self, pod: Pod, variant: tuple[str, ...], devices: DeviceIndex, *, compatible: bool) -> list[Wanted]:
+    def wanted(self, pod: Pod, variant: tuple[str, ...], devices: DeviceIndex, *, compatible: bool) -> Sequence[Wanted]:
         """The claims that must be allocated on rows of a variant. On a node whose device plugin serves everything, the
         original makes a claim without requests for a pod that has claims of its own, and fails with it later."""
-        found = [Wanted(claim.key, claim.spec) for claim in self.unallocated]
+        if self._own is None:
+            self._own = tuple([Wanted(claim.key, claim.spec) for claim in self.unallocated])
         if self.extended and (variant or (compatible and self.claims)):
             spec = self.spec_of(pod, variant, devices)
-            found.append(Wanted(f"{pod.namespace}/{EXTENDED_NAME}", spec.spec))
-        return found
+            return (*self._own, Wanted(f"{pod.namespace}/{EXTENDED_NAME}", spec.spec))
+        return self._own
 
 
 def priorities_of(solution: Solution, wanted: Sequence[Wanted]) -> int:

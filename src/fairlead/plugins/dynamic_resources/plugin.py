@@ -57,7 +57,7 @@ class DynamicResources(CachedPlugin):
     idle_if_skipped = True
     frees_room = False
     asked_in_runs = True
-    _NOTHING = {nothing.value: Reason("DynamicResources", nothing.value, final=True) for nothing in Nothing}
+    _NOTHING = {nothing: Reason("DynamicResources", nothing.value, final=True) for nothing in Nothing}
     _UNAVAILABLE = Reason(name, "resourceclaim not available on the node", final=True)
     _STALE = Reason(name, "cannot schedule extended resource claim", final=True)
     _NO_RESOURCE = Reason(name, "cannot fit resource", final=True)
@@ -126,7 +126,7 @@ class DynamicResources(CachedPlugin):
             return failed(claim.allocation.selector_error) if claim.allocation.selector_error else None
         if devices.in_flight(claim.key):
             return unresolvable(f"resource claim {claim.key} is in the process of being allocated")
-        for request in claim.spec.requests():
+        for request in claim.spec.requests:
             if not request.device_class:
                 return failed(f"request {request.full_name}: unsupported request type")
             if request.device_class not in devices.classes:
@@ -137,13 +137,14 @@ class DynamicResources(CachedPlugin):
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
         plan: ClaimPlan = cycle.notes[self.name]
+        devices = self._index(cycle.cluster)
         if not (plan.gone or plan.nominated):
-            return self._filtered(cycle, nodes)
-        devices, row = self._index(cycle.cluster), int(nodes.positions()[0])
+            return self._filtered(cycle, nodes, plan, devices)
+        row = int(nodes.positions()[0])
         freed = list(freed_by(devices, plan.gone))
         own = {claim.key for claim in plan.claims}
         with in_trial(devices, freed, plan.nominated.values(), lambda pod: self._would_get(cycle, pod, row), own):
-            return list(self._filtered(cycle, nodes))
+            return list(self._filtered(cycle, nodes, plan, devices))
 
     def removed(self, cycle: Cycle, pod: Pod, row: int) -> None:
         plan: ClaimPlan | None = cycle.notes.get(self.name)
@@ -188,8 +189,7 @@ class DynamicResources(CachedPlugin):
         given = allocations(answer, wanted, devices.view(row), devices.classes, lambda: _share(cycle))
         return {one.key: allocation for one, allocation in zip(wanted, given, strict=True)}
 
-    def _filtered(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
-        plan: ClaimPlan = cycle.notes[self.name]
+    def _filtered(self, cycle: Cycle, nodes: Nodes, plan: ClaimPlan, devices: DeviceIndex) -> Iterator[Reject]:
         if nodes.rows is None and cycle.results is not None:
             asked = cycle.results.ok[: len(nodes)]  # what others refuse already need not be searched
         else:
@@ -198,54 +198,36 @@ class DynamicResources(CachedPlugin):
             yield Reject(self._STALE, asked)
             return
         if plan.extended:
-            lacking = self._lacks_resource(cycle, nodes)
+            lacking = _lacks_resource(cycle, nodes, devices)
             yield Reject(self._NO_RESOURCE, lacking)
             asked = asked & ~lacking
         if plan.allocates:
-            devices = self._index(cycle.cluster)
             for variant, here in plan.variants(cycle.pod, nodes, asked, devices):
                 wanted = plan.wanted(cycle.pod, variant, devices, compatible=cycle.profile.compatible)
-                if wanted:
-                    for reject in self._search(cycle, nodes, wanted, here):
+                for reject in self._search(cycle, nodes, wanted, here, devices) if wanted else ():
+                    if plan.has_allocated:
                         asked = asked & ~reject.rows
-                        yield reject
-        if len(plan.unallocated) < len(plan.claims):
+                    yield reject
+        if plan.has_allocated:
             unavailable = nodes.none()
             for claim in plan.claims:
                 if claim.allocation is not None:
                     unavailable |= self._cannot_use(cycle, claim, nodes)
             yield Reject(self._UNAVAILABLE, unavailable & asked)
 
-    def _lacks_resource(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.bool_]:
-        """Rows that neither have an extended resource of the pod nor a class that serves it."""
-        lacking = nodes.none()
-        devices = self._index(cycle.cluster)
-        for resource in asked_for(cycle.pod):
-            if not devices.extended.class_of(resource):
-                offered = [
-                    resource in (node.allocatable if (node := nodes.table.nodes[row]) is not None else ())
-                    for row in nodes.row_numbers().tolist()
-                ]
-                lacking |= ~np.array(offered, dtype=np.bool_)
-        return lacking
-
     def _search(
-        self, cycle: Cycle, nodes: Nodes, wanted: Sequence[Wanted], here: NDArray[np.bool_]
-    ) -> Iterator[Reject]:
+        self, cycle: Cycle, nodes: Nodes, wanted: Sequence[Wanted], here: NDArray[np.bool_], devices: DeviceIndex
+    ) -> list[Reject]:
         """Rows without a solution, and rows whose search failed."""
-        refused, failures = self.solutions.refusals(
-            wanted, nodes, here, self._index(cycle.cluster), compatible=cycle.profile.compatible
-        )
-        for nothing, rows in refused:
-            yield Reject(self._NOTHING[nothing.value], rows, self._final(cycle, nodes))
-        for text, rows in failures.items():
-            yield Reject(Reason(self.name, text, error=True), rows)
+        refused, failures = self.solutions.refusals(wanted, nodes, here, devices, compatible=cycle.profile.compatible)
+        found = [Reject(self._NOTHING[nothing], rows, self._final(cycle, nodes, devices)) for nothing, rows in refused]
+        found += [Reject(Reason(self.name, text, error=True), rows) for text, rows in failures.items()]
+        return found
 
-    def _final(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.bool_] | None:
+    def _final(self, cycle: Cycle, nodes: Nodes, devices: DeviceIndex) -> NDArray[np.bool_] | None:
         """Rows on which no eviction frees devices; None if that is so on all, or if evicted pods are about to give back
         what this one needs."""
         plan: ClaimPlan = cycle.notes[self.name]
-        devices = self._index(cycle.cluster)
         if cycle.profile.compatible or devices.lowest_priority >= cycle.pod.priority:
             return None
         helpful = nodes.take(devices.rows_with_less_important(cycle.pod.priority))
@@ -267,7 +249,7 @@ class DynamicResources(CachedPlugin):
             except AllocationFailed:
                 return False
 
-    def _wanted_on(self, cycle: Cycle, plan: ClaimPlan, row: int) -> list[Wanted]:
+    def _wanted_on(self, cycle: Cycle, plan: ClaimPlan, row: int) -> Sequence[Wanted]:
         devices = self._index(cycle.cluster)
         variant = plan.variant_of(cycle.pod, row, cycle.cluster.table, devices)
         return plan.wanted(cycle.pod, variant, devices, compatible=cycle.profile.compatible)
@@ -428,6 +410,19 @@ def _as_promised(claim: ResourceClaim, pod: Pod, devices: DeviceIndex) -> Resour
         return claim
     promised = devices.promised(claim.key, gang_key(pod))
     return claim if promised is None else replace(claim, allocation=promised)
+
+
+def _lacks_resource(cycle: Cycle, nodes: Nodes, devices: DeviceIndex) -> NDArray[np.bool_]:
+    """Rows that neither have an extended resource of the pod nor a class that serves it."""
+    lacking = nodes.none()
+    for resource in asked_for(cycle.pod):
+        if not devices.extended.class_of(resource):
+            offered = [
+                resource in (node.allocatable if (node := nodes.table.nodes[row]) is not None else ())
+                for row in nodes.row_numbers().tolist()
+            ]
+            lacking |= ~np.array(offered, dtype=np.bool_)
+    return lacking
 
 
 def may_need_devices(pod: Pod) -> bool:

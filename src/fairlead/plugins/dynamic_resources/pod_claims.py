@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.model.device_claims import claim_statuses_of
+from fairlead.model.device_claims import claims_made_for
 
 if TYPE_CHECKING:
     from fairlead.model.device_claims import ResourceClaim
@@ -21,7 +21,7 @@ def claims_of(pod: Pod, devices: DeviceIndex) -> list[ResourceClaim]:
     if not pod.resource_claims:
         return []
     found: list[ResourceClaim] = []
-    made = {status.entry: status.claim for status in claim_statuses_of(pod)} if pod.claim_statuses else {}
+    made = claims_made_for(pod)
     for entry in pod.resource_claims:
         name: str | None
         if entry.claim:

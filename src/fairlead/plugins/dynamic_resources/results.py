@@ -70,10 +70,11 @@ def _configs(spec: ClaimSpec, choices: Sequence[int], classes: Mapping[str, Devi
     chosen = [slot.choices[at] for slot, at in zip(spec.slots, choices, strict=True)]
     by_class: dict[str, list[str]] = {}
     for request in chosen:
-        by_class.setdefault(request.device_class, []).append(request.full_name)
+        found = classes.get(request.device_class)
+        if found is not None and found.configs:
+            by_class.setdefault(request.device_class, []).append(request.full_name)
     for name, requests in by_class.items():
-        found = classes.get(name)
-        for config in found.configs if found is not None else ():
+        for config in classes[name].configs:
             yield {"source": "FromClass", "requests": requests, **config}
     for config in spec.configs:
         for _ in range(_times(config.get("requests") or (), chosen)):

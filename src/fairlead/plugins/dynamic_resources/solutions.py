@@ -41,7 +41,7 @@ Answer = Solution | Nothing
 _SPECS_KEY = tuple["ClaimSpec", ...]
 _UNKNOWN, _FOUND = 0, 1
 _NOTHINGS = tuple(Nothing)
-"""Their codes follow those two."""
+_NOTHING_CODES = tuple(enumerate(_NOTHINGS, start=2))
 
 
 class _Answers:
@@ -54,18 +54,22 @@ class _Answers:
         self.codes: NDArray[np.int8] = np.zeros(0, dtype=np.int8)
         self.unknown: set[int] = set()
         """The rows whose code is not known."""
-        self.counts = [0] * (2 + len(_NOTHINGS))
+        self.counts = [0] * (2 + len(_NOTHING_CODES))
         """How many rows have each code."""
         self.mark = devices.changed.mark
 
     def catch_up(self, devices: DeviceIndex, high: int) -> None:
-        """Forget the codes of rows that changed."""
+        """Rows that changed have the answer of their new signature, or none that is known."""
         if self.mark != devices.changed.mark:
             rows = devices.changed.since(self.mark)
             for row in range(len(self.codes)) if rows is None else rows:
                 if row < len(self.codes):
-                    self._put(row, _UNKNOWN)
-                    self.unknown.add(row)
+                    answer = self.by_signature.get(devices.signature(row))
+                    if answer is not None:
+                        self.put(row, answer)
+                    else:
+                        self._put(row, _UNKNOWN)
+                        self.unknown.add(row)
             self.mark = devices.changed.mark
         if len(self.codes) < high:
             self.unknown.update(range(len(self.codes), high))
@@ -84,8 +88,10 @@ class _Answers:
 
     def refused(self, nodes: Nodes, here: NDArray[np.bool_]) -> list[tuple[Nothing, NDArray[np.bool_]]]:
         """Rows `here` that have no solution, by why. A mask may be empty."""
-        found = [(code, nothing) for code, nothing in enumerate(_NOTHINGS, start=2) if self.counts[code]]
-        codes = nodes.take(self.codes) if found else self.codes
+        found = [(code, nothing) for code, nothing in _NOTHING_CODES if self.counts[code]]
+        if not found:
+            return []
+        codes = nodes.take(self.codes)
         return [(nothing, (codes == code) & here) for code, nothing in found]
 
 
@@ -94,7 +100,8 @@ class Solutions:
         self._selecting = selecting
         self._most_steps = int(filter_timeout * _STEPS_PER_SECOND)
         self._known: dict[tuple[bool, _SPECS_KEY], _Answers] = {}
-        self._basis: tuple[DeviceIndex, int] | None = None
+        self._devices: DeviceIndex | None = None
+        self._classes = 0
         """Whose signatures the answers are about, and the version of the classes then."""
         self.steps = 0
         """Steps of all searches so far."""
@@ -110,7 +117,7 @@ class Solutions:
         answers.catch_up(devices, high)
         failures: dict[str, NDArray[np.bool_]] = {}
         failed: dict[int, str] = {}
-        for at, row in _unknown(answers, nodes, here):
+        for at, row in _unknown(answers, nodes, here) if answers.unknown else ():
             signature = devices.signature(row)
             if signature not in failed:
                 try:
@@ -152,9 +159,9 @@ class Solutions:
         return answer
 
     def _answers(self, wanted: Sequence[Wanted], devices: DeviceIndex, *, compatible: bool) -> _Answers:
-        basis = (devices, devices.classes.version)
-        if self._basis != basis or len(self._known) > _MOST_SPECS:
-            self._basis = basis
+        version = devices.classes.version
+        if self._devices is not devices or self._classes != version or len(self._known) > _MOST_SPECS:
+            self._devices, self._classes = devices, version
             self._known.clear()
         key = compatible, tuple([claim.spec for claim in wanted])
         answers = self._known.get(key)
@@ -181,8 +188,6 @@ class Solutions:
 
 def _unknown(answers: _Answers, nodes: Nodes, here: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Of the nodes `here` those whose answer is not known: where in the selection they are, and their rows."""
-    if not answers.unknown:
-        return []
     if nodes.rows is None:
         return [(row, row) for row in sorted(answers.unknown) if row < len(here) and here[row]]
     rows = nodes.rows.tolist()

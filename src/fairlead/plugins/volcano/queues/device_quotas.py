@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from fairlead.model.device_claims import claim_statuses_of
+from fairlead.model.device_claims import claims_made_for
 from fairlead.model.tasks import ALLOCATED_CLASS
 from fairlead.state.devices import devices_of
 
@@ -160,7 +160,7 @@ class DeviceQuotas:
         devices, pod = self._devices, task.pod
         if devices is None or not pod.resource_claims:
             return []
-        made = {status.entry: status.claim for status in claim_statuses_of(pod)}
+        made = claims_made_for(pod)
         names = {entry.claim or made.get(entry.name) for entry in pod.resource_claims}
         found = (devices.claims.get(f"{pod.namespace}/{name}") for name in sorted(filter(None, names)))
         return [claim for claim in found if claim is not None]
