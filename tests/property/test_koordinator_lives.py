@@ -1,9 +1,10 @@
 """What Koordinator's profile never does in a running scheduler, whatever comes and goes in whatever order.
 
-Pods with quotas, gangs, GPUs and CPUs of their own come beside reservations; binds are refused, pods are deleted or
-evicted for more important ones, single or in gangs, or for reservations, and the scheduler is replaced by a new one
-that sees only what the API has. At every moment no GPU and no CPU is given twice, no node has more than it offers, no
-quota uses more than its maximum, and what a reservation holds and its owners use comes to what it promised.
+Pods with quotas, gangs, GPUs and CPUs of their own come beside reservations; binds and other writes are refused, pods
+are deleted, evicted for more important ones, single or in gangs, or for reservations, or taken over by those, and the
+scheduler is replaced by a new one that sees only what the API has. At every moment no GPU and no CPU is given twice, no
+node and no NUMA node has more than it offers, no quota uses more than its maximum, and what a reservation holds and its
+owners use comes to what it promised.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from fairlead.controllers.koordinator.node_topologies import node_topology
 from fairlead.errors import Conflict
 from fairlead.model.flow import Doc, Happened
 from fairlead.model.koordinator.cpu_topology import parse_cpus
+from fairlead.model.quantity import read_quantity, to_units
 from tests.support.documents import asking
 from tests.support.koordinator import (
     GPU,
@@ -38,12 +40,14 @@ STEPS = st.lists(
         st.tuples(st.just("gang"), st.integers(1, 4), st.integers(0, 1)),
         st.tuples(st.just("gpu"), st.sampled_from([25, 50, 100, 200]), st.just(0)),
         st.tuples(st.just("reservation"), st.integers(1, 3), st.integers(0, 1)),
+        st.tuples(st.just("takeover"), st.integers(1, 4), st.booleans()),
         st.tuples(st.just("owner"), st.integers(1, 3), st.just(0)),
         st.tuples(st.just("cpus"), st.integers(1, 2), st.sampled_from(["LSR", "LSE"])),
         st.tuples(st.just("important"), st.integers(1, 4), st.sampled_from([0, 100])),
         st.tuples(st.just("army"), st.integers(1, 2), st.just(0)),
         st.tuples(st.just("delete"), st.integers(0, 30), st.just(0)),
         st.tuples(st.just("refuse"), st.just(0), st.just(0)),
+        st.tuples(st.just("refuse writes"), st.integers(0, 1), st.integers(0, 2)),
         st.tuples(st.just("restart"), st.just(0), st.just(0)),
     ),
     min_size=1,
@@ -56,6 +60,8 @@ class Life:
         self.scenario = self._fresh()
         for name in ("n0", "n1"):
             found = gpu_node(name, cpu=4)
+            if name == "n1":
+                _keep_to_numa_nodes(*found)
             status = found[0]["status"]
             topology = node_topology({**found[0], "status": {**status, "capacity": status["allocatable"]}})
             assert topology is not None
@@ -82,6 +88,11 @@ class Life:
             scenario.tell(
                 koord_reservation(name, request={"cpu": str(number)}, owners={"app": "web"}, allocateOnce=bool(more))
             )
+        elif what == "takeover":
+            policy = {"allocatePolicy": "Restricted", "preAllocation": True, "allocateOnce": False}
+            several = {"preAllocationPolicy": {"enableMultiple": more}}
+            wish = {"cpu": str(number), **({GPU: "100"} if number == 2 else {})}
+            scenario.tell(koord_reservation(name, request=wish, owners={"app": "web"}, **policy, **several))
         elif what == "owner":
             scenario.tell(koord_pod(name, cpu=str(number), labels={"app": "web"}))
         elif what == "cpus":
@@ -100,6 +111,9 @@ class Life:
                 scenario.gone(scenario.docs[pods[number % len(pods)]])
         elif what == "refuse":
             scenario.answer(Conflict("refused by the test"), to="binding")
+        elif what == "refuse writes":
+            scenario.settle(rounds=more)
+            scenario.refuse(("reservations", "pods")[number])
         elif what == "restart":
             self._restart()
 
@@ -115,6 +129,7 @@ class Life:
         pods = [doc for key, doc in scenario.docs.items() if key[0] == "pods" and doc["spec"].get("nodeName")]
         given: Counter[tuple[str, int]] = Counter()
         bound: Counter[tuple[str, int]] = Counter()
+        shares: Counter[tuple[str, int]] = Counter()
         cpu: Counter[str] = Counter()
         team = 0
         for doc in pods:
@@ -123,10 +138,13 @@ class Life:
             if doc["metadata"]["name"].startswith("quota"):
                 team += cores
             bound.update((doc["spec"]["nodeName"], number) for number in _given_cpus(doc))
+            for numa, milli in _given_shares(doc):
+                shares[doc["spec"]["nodeName"], numa] += milli
             for minor, percent in given_gpus(doc).items():
                 given[doc["spec"]["nodeName"], minor] += percent
         assert all(amount <= 100 for amount in given.values()), given
         assert all(times == 1 for times in bound.values()), bound
+        assert all(milli <= 2000 for milli in shares.values()), shares
         assert all(cores <= 4 for cores in cpu.values()), cpu
         assert team <= 3
         table = scenario.cluster.table
@@ -137,6 +155,20 @@ class Life:
             if pod_state is not None and pod_state.row >= 0:
                 held = pod_state.pod.shape.request.get("cpu", 0)
                 assert held == max(0, state.record.held["cpu"] - state.allocated.get("cpu", 0))
+
+
+def _keep_to_numa_nodes(node: Doc, devices: Doc) -> None:
+    """Give a node a NUMA policy, and one GPU to each of its two NUMA nodes."""
+    node["metadata"].setdefault("labels", {})["node.koordinator.sh/numa-topology-policy"] = "Restricted"
+    for device in devices["spec"]["devices"]:
+        device["topology"] = {"socketID": 0, "nodeID": device["minor"], "pcieID": str(device["minor"])}
+
+
+def _given_shares(doc: Doc) -> list[tuple[int, int]]:
+    """The cpu that a pod was given of each NUMA node, in thousandths."""
+    text = (doc["metadata"].get("annotations") or {}).get(SCHEDULING + "resource-status")
+    parts = json.loads(text).get("numaNodeResources") or () if text else ()
+    return [(part["node"], to_units("cpu", read_quantity(part["resources"].get("cpu", "0")))) for part in parts]
 
 
 def _given_cpus(doc: Doc) -> frozenset[int]:

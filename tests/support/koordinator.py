@@ -18,8 +18,9 @@ from fairlead.config.koordinator.preset import KOORDINATOR_PRESET
 from fairlead.config.kube import kube_config_from
 from fairlead.config.registry import PluginRegistry
 from fairlead.config.source import parse_source
+from fairlead.errors import Conflict
 from fairlead.model import kinds
-from fairlead.model.flow import Change, Doc, Happened, Verb
+from fairlead.model.flow import Change, Doc, Happened, Reply, Verb
 from fairlead.model.kinds import Registry
 from tests.support.documents import node, pod
 from tests.support.scheduling import SchedulerScenario
@@ -78,6 +79,15 @@ class KoordScenario(SchedulerScenario):
                 self.run(*changes)
             if not self._unanswered:
                 return
+
+    def refuse(self, plural: str) -> None:
+        """Refuse the writes to one kind that have no answer yet, and perform the others."""
+        writes, self._unanswered = list(self._unanswered), []
+        error = Conflict("refused by the test")
+        replies = [Reply(write, {}, error if write.kind.plural == plural else None) for write in writes]
+        kept = [reply.write for reply in replies if reply.error is None]
+        changes = [change for write in kept if (change := self._performed(write)) is not None]
+        self.run(*changes, replies=replies)
 
     def _performed(self, write: Any) -> Change | None:
         key = (write.kind.plural, write.namespace if write.kind.namespaced else "", write.name)

@@ -76,7 +76,8 @@ class Reservations:
         self._counts_excess = True
         self._removals: list[tuple[Pod, Removal]] = []
         self.taken_off: dict[int, list[Pod]] = {}
-        """Reserve pods that are not on their rows while a pod is tried that may use their reservations, by row."""
+        """Pods that are not on their rows during an attempt, by row: reserve pods while a pod is tried that may use
+        their reservations, and pods that the reservation which is tried may take over."""
 
     def put(self, record: KoordReservation, whole: PodShape) -> None:
         """A reservation comes or changes."""
@@ -84,6 +85,8 @@ class Reservations:
         self.dirty.add(record.uid)
         state = self.by_uid.get(record.uid)
         if state is None:
+            if not self.by_uid:  # nobody has looked at what pods use until now
+                self._uses.update((uid, used) for uid in self._cluster.pods if (used := self._used_now(uid)))
             self._count += 1
             self.by_uid[record.uid] = state = ReservationState(record, whole, self._count)
             self._by_owners.setdefault(record.owners, {})[record.uid] = state
@@ -156,15 +159,18 @@ class Reservations:
     def take_off(self, states: Iterable[ReservationState], row: int) -> None:
         """Take the reserve pods of some reservations off their row, until `put_back`: the room that they hold is shown
         as free to the pod that is tried now. It is undone exactly, in reverse order, like a Statement."""
-        for state in states:
-            reserve_pod = self._cluster.pods[state.record.uid].pod
-            self._removals.append((reserve_pod, self._cluster.vacate(reserve_pod, row)))
-            self.taken_off.setdefault(row, []).append(reserve_pod)
+        self.take_off_pods((self._cluster.pods[state.record.uid].pod for state in states), row)
+
+    def take_off_pods(self, pods: Iterable[Pod], row: int) -> None:
+        """Take pods off their row, until `put_back`: the reservation that is tried now may take over their room."""
+        for pod in pods:
+            self._removals.append((pod, self._cluster.vacate(pod, row)))
+            self.taken_off.setdefault(row, []).append(pod)
 
     def put_back(self) -> None:
         while self._removals:
-            reserve_pod, removal = self._removals.pop()
-            self._cluster.undo_vacate(reserve_pod, removal)
+            pod, removal = self._removals.pop()
+            self._cluster.undo_vacate(pod, removal)
         self.taken_off.clear()
 
     # ---- owners ----
@@ -188,11 +194,9 @@ class Reservations:
         if not self.by_uid and uid not in self._uses:
             return
         pod_state = self._cluster.pods.get(uid)
-        used = ""
         if pod_state is None:
             self._assumed.pop(uid, None)
-        elif pod_state.row >= 0 and not is_reserve_pod(pod_state.seen):
-            used = self._assumed.get(uid) or reservation_of(pod_state.seen)
+        used = self._used_now(uid)
         before = self._uses.pop(uid, "")
         if used:
             self._uses[uid] = used
@@ -203,6 +207,13 @@ class Reservations:
         if used:
             self.dirty.add(used)
             self._charge(uid, pod_state)
+
+    def _used_now(self, uid: str) -> str:
+        """The uid of the reservation that a pod uses as it is now; empty if none."""
+        pod_state = self._cluster.pods.get(uid)
+        if pod_state is None or pod_state.row < 0 or is_reserve_pod(pod_state.seen):
+            return ""
+        return self._assumed.get(uid) or reservation_of(pod_state.seen)
 
     def _discharge(self, state: ReservationState, uid: str) -> None:
         state.owners.pop(uid, None)

@@ -9,7 +9,7 @@ from fairlead.config.plugin_args import Args, KoordinatorArgs
 from fairlead.errors import ConfigError
 from fairlead.model.durations import parse_duration
 from fairlead.model.koordinator.gangs import ONCE_SATISFIED, ONLY_WAITING, WAITING_AND_RUNNING
-from fairlead.model.koordinator.quirks import KOORDINATOR_FIXED
+from fairlead.model.koordinator.quirks import KOORDINATOR_FIXED, KoordinatorQuirks
 from fairlead.plugins.koordinator.devices.plugin import DeviceSettings, DeviceSharePlugin
 from fairlead.plugins.koordinator.gangs.plugin import Coscheduling, GangSettings
 from fairlead.plugins.koordinator.load.plugin import LoadAwareScheduling
@@ -21,6 +21,7 @@ from fairlead.plugins.koordinator.quotas.book import BookRules
 from fairlead.plugins.koordinator.quotas.plugin import ElasticQuotaPlugin, QuotaSettings
 from fairlead.plugins.koordinator.quotas.revoking import RevokeRules
 from fairlead.plugins.koordinator.reservations.plugin import ReservationPlugin
+from fairlead.plugins.koordinator.reservations.preallocation import PreAllocationRules
 from fairlead.plugins.koordinator.reservations.preemption import ReservationPreemption
 from fairlead.plugins.koordinator.small import (
     FitPreference,
@@ -127,6 +128,7 @@ def device_share(args: Args) -> DeviceSharePlugin:
             aligns_with_numa=not fields.get("disableDeviceNUMATopologyAlignment", False),
             swaps_free_and_total=quirks.gpu_score_swaps_free_and_total,
             ascending_partitions=quirks.gpu_partitions_ascend,
+            unchecked_beside_numa=quirks.devices_unchecked_beside_numa,
         )
     )
 
@@ -172,6 +174,18 @@ def reservation(args: Args) -> ReservationPlugin:
         counts_excess=not quirks.reservation_excess_uncounted,
         kept_for=None if fields.get("disableGarbageCollection") else float(fields.get("gcDurationSeconds") or 86400),
         preemption=preemption,
+        pre_allocation=_pre_allocation(fields.get("preAllocationConfig") or {}, quirks),
+    )
+
+
+def _pre_allocation(fields: Mapping[str, Any], quirks: KoordinatorQuirks) -> PreAllocationRules:
+    default = PreAllocationRules()
+    return PreAllocationRules(
+        cluster_mode=fields.get("enableClusterMode", False),
+        label=fields.get("clusterLabelKey") or default.label,
+        priority_annotation=fields.get("clusterPriorityAnnotationKey") or default.priority_annotation,
+        prefers_none=fields.get("preferNoPreAllocatedPods", False),
+        unscored=quirks.preallocation_of_several_unscored,
     )
 
 

@@ -31,6 +31,13 @@ _AGGREGATED = ConfigStruct(
         "scoreAggregationType": STRING, "scoreAggregatedDuration": DURATION,
     },
 )  # fmt: skip
+_PRE_ALLOCATION = ConfigStruct(
+    "v1.PreAllocationConfig",
+    {
+        "enableClusterMode": BOOL, "clusterLabelKey": STRING, "clusterPriorityAnnotationKey": STRING,
+        "preferNoPreAllocatedPods": BOOL,
+    },
+)  # fmt: skip
 _FIELDS: Mapping[str, Mapping[str, Shape]] = {
     "LoadAwareScheduling": {
         "filterExpiredNodeMetrics": BOOL, "enableScheduleWhenNodeMetricsExpired": BOOL,
@@ -46,7 +53,7 @@ _FIELDS: Mapping[str, Mapping[str, Shape]] = {
     "Reservation": {
         "enablePreemption": BOOL, "minCandidateNodesPercentage": INT32, "minCandidateNodesAbsolute": INT32,
         "controllerWorkers": INT32, "gcDurationSeconds": INT64, "gcIntervalSeconds": INT64,
-        "disableGarbageCollection": BOOL, "resyncIntervalSeconds": INT64, "preAllocationConfig": ANYTHING,
+        "disableGarbageCollection": BOOL, "resyncIntervalSeconds": INT64, "preAllocationConfig": _PRE_ALLOCATION,
     },
     "ElasticQuota": {
         "delayEvictTime": DURATION, "revokePodInterval": DURATION, "defaultQuotaGroupMax": ANYTHING,

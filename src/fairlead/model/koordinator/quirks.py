@@ -82,6 +82,12 @@ class KoordinatorQuirks:
         "LoadAwareScheduling goes on counting the estimate of a reservation that has ended",
         "it counts what is there",
     )
+    preallocation_of_several_unscored: bool = quirk(
+        RESERVATIONS,
+        "a reservation that may take over several running pods is placed without a look at how many it takes over on"
+        " which node (PreScore steps aside, and with it the score)",
+        "nodes score 100 divided by one more than the pods that are taken over there",
+    )
     numa_split_sorts_by_position: bool = quirk(
         DEVICES,
         "a request that is split over NUMA nodes is split in an order that compares the amounts left on the NUMA nodes"
@@ -98,6 +104,12 @@ class KoordinatorQuirks:
         DEVICES,
         "GPU partitions with the lowest allocationScore are tried first",
         "those with the highest",
+    )
+    devices_unchecked_beside_numa: bool = quirk(
+        DEVICES,
+        "with `disableDeviceNUMATopologyAlignment` a node with a NUMA policy is not asked for devices in Filter, and"
+        " the pod fails in Reserve",
+        "it is asked like any other",
     )
 
 

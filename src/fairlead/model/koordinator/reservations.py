@@ -34,6 +34,10 @@ EXACT_MATCH = PREFIX + "exact-match-reservation"
 IGNORED_LABEL = PREFIX + "reservation-ignored"
 ORDER_LABEL = PREFIX + "reservation-order"
 RESTRICTED_OPTIONS = PREFIX + "reservation-restricted-options"
+IS_PRE_ALLOCATION = PREFIX + "is-pre-allocation"
+PRE_ALLOCATION_REQUIRED_LABEL = PREFIX + "pre-allocation-required"
+BY_OWNERS, IN_CLUSTER = "Default", "Cluster"
+"""Which running pods a reservation with preAllocation may take over: its owners, or all that are marked for it."""
 PENDING, AVAILABLE, SUCCEEDED, FAILED = "Pending", "Available", "Succeeded", "Failed"
 ALIGNED, RESTRICTED, NO_POLICY = "Aligned", "Restricted", ""
 _HIGHEST_PRIORITY = 2**31 - 1
@@ -100,6 +104,9 @@ class KoordReservation:
     expires: float | None = None
     terminating: bool = False
     pre_allocation: bool = False
+    pre_mode: str = BY_OWNERS
+    takes_several: bool = False
+    """Whether a reservation with preAllocation may take over several pods."""
     shown: Doc = field(default_factory=dict, repr=False)
     """Its status as the object shows it."""
     inner: Mapping[str, int] = field(default_factory=dict)
@@ -117,6 +124,7 @@ def compile_reservation(document: Mapping[str, Any]) -> KoordReservation:
     held = held or _template_amounts(spec.get("template") or {})
     order = labels.get(ORDER_LABEL, "")
     policy = spec.get("allocatePolicy") or NO_POLICY
+    pre_policy = spec.get("preAllocationPolicy") or {}
     return KoordReservation(
         name=metadata["name"],
         uid=metadata.get("uid") or metadata["name"],
@@ -137,6 +145,8 @@ def compile_reservation(document: Mapping[str, Any]) -> KoordReservation:
         expires=moment(spec, "expires"),
         terminating=bool(metadata.get("deletionTimestamp")),
         pre_allocation=bool(spec.get("preAllocation")),
+        pre_mode=pre_policy.get("mode") or BY_OWNERS,
+        takes_several=bool(pre_policy.get("enableMultiple")),
         shown=status,
     )
 
@@ -182,6 +192,8 @@ def reserve_pod(document: Mapping[str, Any], held: Mapping[str, int]) -> Doc:
     labels = {**(inner.get("labels") or {}), **(metadata.get("labels") or {})}
     annotations = {**(inner.get("annotations") or {}), **(metadata.get("annotations") or {}), RESERVE_POD: "true"}
     annotations[RESERVATION_NAME] = metadata["name"]
+    if spec.get("preAllocation"):
+        annotations[IS_PRE_ALLOCATION] = "true"
     wanted_node = pod_spec.pop("nodeName", "")
     if wanted_node:
         annotations[RESERVATION_NODE] = wanted_node

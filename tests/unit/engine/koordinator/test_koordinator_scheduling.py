@@ -350,3 +350,18 @@ def test_a_quota_that_uses_more_than_its_runtime_for_too_long_loses_its_least_im
         scenario.run(after=15)
         scenario.settle()
     assert scenario.placed().keys() == {"a2", "a3", "b0"}
+
+
+def test_pods_may_be_seen_before_the_reservation_that_they_use() -> None:
+    """Lists of pods and of reservations come in any order when a scheduler starts."""
+    owner = koord_pod("a", cpu="2", labels={"app": "web"}, nodeName="n0")
+    text = json.dumps({"name": "r", "uid": "uid-r"})
+    owner["metadata"]["annotations"] = {SCHEDULING + "reservation-allocated": text}
+    reservation = koord_reservation("r", request={"cpu": "3"}, owners={"app": "web"}, allocateOnce=False)
+    reservation["status"] = {"phase": "Available", "nodeName": "n0", "allocatable": {"cpu": "3"}}
+    scenario = KoordScenario(nodes=1)
+    scenario.tell(owner)
+    scenario.tell(reservation)
+    scenario.settle()
+    assert int(scenario.cluster.table.requested["cpu"][0]) == 3000
+    assert scenario.doc("reservations", "r")["status"]["allocated"] == {"cpu": "2"}

@@ -21,9 +21,17 @@ from fairlead.plugins.koordinator.devices.choice import DeviceChoice, DeviceScor
 from fairlead.plugins.koordinator.devices.classes import NO_DEVICES
 from fairlead.plugins.koordinator.devices.judgements import Judgements
 from fairlead.plugins.koordinator.devices.lacks import device_lacks
+from fairlead.plugins.koordinator.devices.numa_hints import device_hints
 from fairlead.plugins.koordinator.devices.request import MEMORY, RATIO, DeviceWish, device_request, wish_key
 from fairlead.plugins.koordinator.devices.rows import ALLOCATED, DeviceHoldings, DeviceRows, allocation_text
-from fairlead.plugins.koordinator.reservations.shown import chosen_on, is_taken_off, rows_for_pod, usable_on
+from fairlead.plugins.koordinator.numa.providers import provide_hints, settled_rows
+from fairlead.plugins.koordinator.reservations.shown import (
+    chosen_on,
+    is_taken_off,
+    rows_for_pod,
+    taken_over_on,
+    usable_on,
+)
 from fairlead.plugins.koordinator.writing import write_annotation
 from fairlead.plugins.normalise import to_hundred
 
@@ -35,6 +43,7 @@ if TYPE_CHECKING:
     from fairlead.model.pod import Pod
     from fairlead.plugins.koordinator.devices.classes import NodeDeviceClass
     from fairlead.plugins.koordinator.devices.rows import Given
+    from fairlead.plugins.koordinator.numa.merging import Hints, Mask
     from fairlead.state.cluster import Cluster
     from fairlead.state.nodes import Nodes
 
@@ -45,13 +54,14 @@ _WEIGHTS = {RATIO: 1, MEMORY: 1, "koordinator.sh/rdma": 1, "koordinator.sh/fpga"
 
 @dataclass(frozen=True, slots=True)
 class DeviceSettings:
-    """`most` prefers devices that are used already. The last two are slips of the original (KoordinatorQuirks)."""
+    """`most` prefers devices that are used already. The last three are slips of the original (KoordinatorQuirks)."""
 
     weights: Mapping[str, int] = field(default_factory=lambda: _WEIGHTS)
     most: bool = False
     aligns_with_numa: bool = True
     swaps_free_and_total: bool = False
     ascending_partitions: bool = False
+    unchecked_beside_numa: bool = False
 
 
 @dataclass(slots=True)
@@ -100,7 +110,26 @@ class DeviceSharePlugin(Plugin):
         if self.types_reversed:
             request = replace(request, amounts=dict(reversed(list(request.amounts.items()))))
         cycle.notes[self.name] = DeviceNote(request, (key, self.types_reversed))
+        if self._settings.aligns_with_numa:
+            provide_hints(cycle, self)
         return None
+
+    # ---- hints for NodeNUMAResource ----
+
+    def numa_hints(self, cycle: Cycle, row: int) -> Hints | Status:
+        choice = self._choice_on(cycle, row)
+        return {} if choice is None else device_hints(choice, self._limits(cycle, row))
+
+    def fits_numa(self, cycle: Cycle, row: int, nodes: Mask | None) -> Status | None:
+        choice = self._choice_on(cycle, row)
+        said = None if choice is None else choice.choose(replace(self._limits(cycle, row), numa=nodes))
+        return said if isinstance(said, Status) else None
+
+    def _choice_on(self, cycle: Cycle, row: int) -> DeviceChoice | None:
+        """The choice of devices on a row, without scores; None if it has no Device object."""
+        classes = self.rows(cycle).classes()
+        code = int(classes.codes[row])
+        return None if code == NO_DEVICES else self._choice(classes.listed[code], cycle.notes[self.name], scored=False)
 
     def lacks(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[Lack]:
         """Devices, if those of all nodes together do not serve all pods, one after the other."""
@@ -119,7 +148,11 @@ class DeviceSharePlugin(Plugin):
         without = self._without_isolation(cycle, note, nodes)
         verdicts = judgements.verdicts(codes, lambda some: self._choice(some, note, scored=False).choose(Limits()))
         refused: dict[tuple[Code, tuple[str, ...]], NDArray[np.bool_]] = {}
+        settled = settled_rows(cycle) if self._settings.aligns_with_numa or self._settings.unchecked_beside_numa else {}
         apart = self._rows_apart(cycle, nodes, codes)
+        if settled:  # NodeNUMAResource has asked there, on the NUMA nodes that the pod is kept to
+            verdicts[nodes.mask_of(settled)] = 0
+            apart = {at: row for at, row in apart.items() if row not in settled}
         if without is not None:
             verdicts = np.where(without, 0, verdicts)
             refused[Code.ERROR, (_NO_PROVIDER,)] = without
@@ -148,8 +181,10 @@ class DeviceSharePlugin(Plugin):
 
     def _rows_apart(self, cycle: Cycle, nodes: Nodes, codes: NDArray[np.int32]) -> dict[int, int]:
         """Rows by their place in a selection that a class does not tell enough about: they have devices, and
-        reservations that the pod may use."""
+        reservations that the pod may use, or the pod is kept to some NUMA nodes there."""
         wanted = rows_for_pod(cycle)
+        if wanted is not None and (settled := settled_rows(cycle)):
+            wanted = {*wanted, *(row for row, numa in settled.items() if numa is not None)}
         if wanted is None:
             places = (codes >= 0).nonzero()[0]
         elif wanted:
@@ -166,16 +201,19 @@ class DeviceSharePlugin(Plugin):
         )  # fmt: skip
 
     def _limits(self, cycle: Cycle, row: int) -> Limits:
-        """What the pod may take of reservations: their devices come first, and a Restricted one gives no others."""
+        """The NUMA nodes that the pod is kept to, and what it may take of reservations: their devices come first, and a
+        Restricted one gives no others."""
         rows = self.rows(cycle)
+        numa = settled_rows(cycle).get(row) if self._settings.aligns_with_numa else None
         held = [left for state in usable_on(cycle, row) if (left := rows.left_of(cycle.cluster, state))]
+        held += [given for pod in taken_over_on(cycle, row) if (given := rows.held_by(pod))]
         if not held:
-            return Limits()
+            return Limits(numa)
         merged = DeviceHoldings()
         for given in held:
             merged.add(given)
         minors = {kind: frozenset(amounts) for kind, amounts in merged.amounts.items()}
-        return Limits(reusable={} if is_taken_off(cycle) else merged.amounts, preferred=minors)
+        return Limits(numa, reusable={} if is_taken_off(cycle) else merged.amounts, preferred=minors)
 
     # ---- score ----
 

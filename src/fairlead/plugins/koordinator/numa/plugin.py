@@ -34,6 +34,7 @@ from fairlead.plugins.koordinator.numa.merging import (
     merge,
     with_preference,
 )
+from fairlead.plugins.koordinator.numa.providers import gather_hints, refused_elsewhere
 from fairlead.plugins.koordinator.numa.request import (
     DEFAULT_POLICY,
     NOT_WHOLE,
@@ -45,7 +46,7 @@ from fairlead.plugins.koordinator.numa.request import (
     read_annotation,
 )
 from fairlead.plugins.koordinator.numa.rows import BIND_NONE, NodeOptions, NumaRows, PodCpus, amplified
-from fairlead.plugins.koordinator.reservations.shown import is_taken_off, usable_on
+from fairlead.plugins.koordinator.reservations.shown import is_taken_off, taken_over_on, usable_on
 from fairlead.plugins.koordinator.scoring import usage_score, weighted_score
 from fairlead.plugins.koordinator.writing import write_annotation
 
@@ -230,11 +231,11 @@ class NodeNUMAResource(CachedPlugin):
             return unresolvable("node(s) missing NUMA resources")
         exclusive = note.request.numa_exclusive or (EXCLUSIVE if note.request.numa_policy else "")
         if row not in note.affinity:
-            own = self._hints(cycle, note, row, policy)
-            if isinstance(own, Status):
-                return own
+            hints = gather_hints(cycle, row, self._hints(cycle, note, row, policy))
+            if isinstance(hints, Status):
+                return hints
             state = self.rows(cycle).holdings(row).state
-            merged = merge(policy, [own], [number for number, _ in options.numa], exclusive, state)
+            merged = merge(policy, hints, [number for number, _ in options.numa], exclusive, state)
             if merged.reasons:
                 return unschedulable(*merged.reasons)
             nodes = merged.best.nodes
@@ -243,10 +244,10 @@ class NodeNUMAResource(CachedPlugin):
         bound = self._bound(note.request, options)
         assert not isinstance(bound, Status), "asked before"
         said = self._allocation(cycle, note, row, bound=bound).allocate(nodes, self._reusable(cycle, row))
-        if isinstance(said, Status):
-            return said
-        note.affinity[row] = nodes
-        return None
+        refused = said if isinstance(said, Status) else refused_elsewhere(cycle, row, nodes)
+        if refused is None:
+            note.affinity[row] = nodes
+        return refused
 
     def _hints(self, cycle: Cycle, note: NumaNote, row: int, policy: str) -> Hints | Status:
         """For every resource the sets of NUMA nodes that can really hold the pod."""
@@ -297,6 +298,7 @@ class NodeNUMAResource(CachedPlugin):
         """What the pod may take of reservations on a row; their CPUs come first."""
         rows = self.rows(cycle)
         left = [held for state in usable_on(cycle, row) if (held := rows.left_of(cycle.cluster, state)) is not None]
+        left += [held for pod in taken_over_on(cycle, row) if (held := rows.held_by(pod)) is not None]
         if not left:
             return Reusable()
         cpus = frozenset[int]().union(*(held.cpus for held in left))

@@ -112,6 +112,32 @@ def matches(
     return True
 
 
+def may_be_taken_over(
+    pod: Pod, wish: ReservationWish, asked: Mapping[str, int], reservation: KoordReservation, node: Node,
+    counts: MatchCounts, *, by_owners: bool,
+) -> bool:  # fmt: skip
+    """Whether a pod that runs already may become the owner of a reservation that is placed on its node; `by_owners` if
+    it must be among those that the reservation lists."""
+    if by_owners and not reservation.matches(pod):
+        return False
+    counts.owned += 1
+    if wish.name and reservation.name != wish.name:
+        counts.name_unmatched += 1
+        return False
+    if not wish.name:
+        taint = _first_untolerated(reservation, wish) if wish.required else None
+        if taint is not None:
+            counts.tainted[f"{{{taint.key}: {taint.value}}}"] += 1
+            return False
+        if wish.required and not _has_affinity(wish, reservation, node):
+            counts.affinity_unmatched += 1
+            return False
+    if not _is_exact(asked, wish.exact, reservation.held):
+        counts.not_exact += 1
+        return False
+    return True
+
+
 def _matches_by_name(
     asked: Mapping[str, int], wish: ReservationWish, reservation: KoordReservation, counts: MatchCounts
 ) -> bool:

@@ -6,7 +6,6 @@ the search is over they are put back. A reserve pod itself is placed like any po
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +36,15 @@ from fairlead.plugins.koordinator.reservations.fitting import (
 )
 from fairlead.plugins.koordinator.reservations.lacks import reservation_lacks
 from fairlead.plugins.koordinator.reservations.matching import MatchCounts, ReservationWish, matches, reservation_wish
+from fairlead.plugins.koordinator.reservations.preallocation import (
+    NO_PODS,
+    MarkOwners,
+    PreAllocation,
+    PreAllocationRules,
+    owner_text,
+)
+from fairlead.plugins.koordinator.reservations.preallocation import REQUIRED as PRE_ALLOCATION_REQUIRED
+from fairlead.plugins.koordinator.reservations.preallocation import begin as begin_pre_allocation
 from fairlead.plugins.koordinator.reservations.status import ReservationKeeper
 from fairlead.plugins.koordinator.writing import write_annotation
 from fairlead.plugins.node_affinity import accepts
@@ -55,6 +63,8 @@ if TYPE_CHECKING:
     from fairlead.state.reservations import ReservationState
 
 _PREFERRED = 1000
+_OTHER_NODE = "node(s) didn't match the nodeName specified by reservation"
+_RULES = PreAllocationRules()
 _NO_MATCH = "node(s) no reservations match reservation affinity"
 
 
@@ -80,6 +90,8 @@ class ReservationNote:
     chosen: dict[int, ReservationState | None] = field(default_factory=dict)
     preferred: int = -1
     assumed: ReservationState | None = None
+    pre: PreAllocation | None = None
+    """Of a reservation with preAllocation, the pods that it may take over."""
 
 
 class ReservationPlugin(Plugin):
@@ -88,10 +100,11 @@ class ReservationPlugin(Plugin):
 
     def __init__(
         self, *, counts_excess: bool = True, kept_for: float | None = 86400.0,
-        preemption: ReservationPreemption | None = None,
+        preemption: ReservationPreemption | None = None, pre_allocation: PreAllocationRules = _RULES,
     ) -> None:  # fmt: skip
         """`kept_for` is how many seconds ended reservations stay, `preemption` who evicts pods; None is nobody."""
         self._counts_excess = counts_excess
+        self._pre_allocation = pre_allocation
         self._preemption = preemption
         self._kept_for = kept_for
         self._keeper: tuple[Cluster, ReservationKeeper] | None = None
@@ -129,7 +142,7 @@ class ReservationPlugin(Plugin):
             return failed(f"reservation annotations cannot be read: {error}")
         note = cycle.notes[self.name] = ReservationNote(wish, request_of(pod))
         if is_reserve_pod(pod):
-            return None
+            return self._begin_reservation(cycle, note)
         reservations, nodes = cluster.reservations, cluster.table.nodes
         found: dict[int, list[ReservationState]] = {}
         for state, pod_state in reservations.matchable() if wish.ignores else reservations.matchable_by(pod):
@@ -149,6 +162,16 @@ class ReservationPlugin(Plugin):
         note.touched |= found.keys()
         for row, states in found.items():
             self._take_off(cycle, note, row, states)
+        return None
+
+    def _begin_reservation(self, cycle: Cycle, note: ReservationNote) -> Status | None:
+        own = cycle.cluster.reservations.by_uid.get(cycle.pod.uid)
+        if own is None or not own.record.pre_allocation:
+            return None
+        said = begin_pre_allocation(cycle, own, self._pre_allocation, note.counts)
+        if isinstance(said, Status):
+            return said
+        note.pre, note.taken = said, True
         return None
 
     def _row_in_use(self, cycle: Cycle) -> Iterator[int]:
@@ -187,7 +210,10 @@ class ReservationPlugin(Plugin):
     def prepare(self, cycle: Cycle) -> Status | frozenset[str] | None:
         note = self._note(cycle)
         if is_reserve_pod(cycle.pod):
-            return None
+            if note is None or note.pre is None or not note.pre.required:
+                return None
+            names = frozenset(cycle.cluster.table.name(row) for row in note.pre.rows)
+            return names or unresolvable(PRE_ALLOCATION_REQUIRED)
         wish = note.wish if note is not None else reservation_wish(cycle.pod)
         if wish.required:
             if note is None or not note.touched:
@@ -198,13 +224,13 @@ class ReservationPlugin(Plugin):
     def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
         if is_reserve_pod(cycle.pod):
             yield from self._reserve_pod_filter(cycle, nodes)
-            return
         note = self._note(cycle)
         if note is None:
             return
         refused: dict[tuple[str, ...], list[int]] = {}
-        for at, row in () if note.wish.ignores else _places(nodes, note.rows):
-            reasons = self._refusal(note, note.rows[row])
+        pre = note.pre
+        for at, row in () if note.wish.ignores else _places(nodes, note.rows if pre is None else pre.rows):
+            reasons = self._refusal(note, note.rows[row]) if pre is None else pre.refusal(cycle, row)
             if reasons:
                 refused.setdefault(tuple(reasons), []).append(at)
         for told, places in refused.items():
@@ -218,7 +244,7 @@ class ReservationPlugin(Plugin):
         wanted = cycle.pod.annotations.get(RESERVATION_NODE)
         if wanted:
             elsewhere = ~nodes.mask_of([row] if (row := nodes.table.row_of.get(wanted)) is not None else [])
-            yield Reject(Reason(self.name, "node(s) didn't match the requested node name", final=True), elsewhere)
+            yield Reject(Reason(self.name, _OTHER_NODE, final=True), elsewhere)
         own = cycle.cluster.reservations.by_uid.get(cycle.pod.uid)
         if own is None:
             return
@@ -297,6 +323,8 @@ class ReservationPlugin(Plugin):
 
     def prepare_scores(self, cycle: Cycle, nodes: Nodes) -> Status | None:
         note = self._note(cycle)
+        if note is not None and note.pre is not None:
+            return None if note.pre.scores() else SKIP
         if note is None or is_reserve_pod(cycle.pod) or note.wish.ignores or not note.touched:
             return SKIP
         smallest: tuple[int, int] | None = None
@@ -354,6 +382,8 @@ class ReservationPlugin(Plugin):
         note = self._note(cycle)
         assert note is not None, "it stepped aside in prepare_scores otherwise"
         scores = np.zeros(len(nodes), dtype=np.int64)
+        if note.pre is not None:
+            return np.fromiter(map(note.pre.score, nodes.row_numbers().tolist()), np.int64, len(nodes))
         for at, row in _places(nodes, note.rows):
             chosen = note.chosen.get(row)
             if row == note.preferred:
@@ -363,12 +393,14 @@ class ReservationPlugin(Plugin):
         return scores
 
     def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
-        return to_hundred(raw)
+        return raw if is_reserve_pod(cycle.pod) else to_hundred(raw)
 
     # ---- after the choice ----
 
     def reserve(self, cycle: Cycle, row: int) -> Status | None:
         note = self._note(cycle)
+        if note is not None and note.pre is not None:
+            return self._take_over(cycle, note.pre, row)
         if is_reserve_pod(cycle.pod) or (note is not None and note.wish.ignores):
             return None
         chosen = self._nominate(cycle, note, row) if note is not None else None
@@ -379,18 +411,32 @@ class ReservationPlugin(Plugin):
         cycle.cluster.reservations.assume(cycle.pod, chosen.record.uid)
         return None
 
+    def _take_over(self, cycle: Cycle, pre: PreAllocation, row: int) -> Status | None:
+        """The reservation takes over the room of pods that run already."""
+        pre.taken = pre.chosen_on(row)
+        if pre.required and not pre.taken:
+            return unschedulable(NO_PODS)
+        for pod in pre.taken:
+            cycle.cluster.reservations.assume(pod, pre.own.record.uid)
+        return None
+
     def unreserve(self, cycle: Cycle, row: int) -> None:
         note = self._note(cycle)
+        if note is not None and note.pre is not None:
+            for pod in note.pre.taken or ():
+                cycle.cluster.reservations.forget(pod)
+            note.pre.taken = None
         if note is not None and note.assumed is not None:
             note.assumed = None
             cycle.cluster.reservations.forget(cycle.pod)
 
-    def prebind(self, cycle: Cycle, row: int) -> None:
+    def prebind(self, cycle: Cycle, row: int) -> MarkOwners | None:
         note = self._note(cycle)
+        if note is not None and note.pre is not None and note.pre.taken:
+            return MarkOwners(note.pre.taken, note.pre.own.record)
         if note is not None and note.assumed is not None:
-            record = note.assumed.record
-            text = json.dumps({"name": record.name, "uid": record.uid}, separators=(",", ":"))
-            write_annotation(cycle, ALLOCATED, text)
+            write_annotation(cycle, ALLOCATED, owner_text(note.assumed.record))
+        return None
 
     def bind(self, cycle: Cycle, row: int) -> Write | Status:
         """A reserve pod is bound by its reservation's status: it is available, on this node."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from fairlead.framework.cycle import Cycle
+    from fairlead.model.pod import Pod
     from fairlead.plugins.koordinator.reservations.plugin import ReservationNote
     from fairlead.state.reservations import ReservationState
 
@@ -38,7 +39,19 @@ def rows_for_pod(cycle: Cycle) -> Collection[int] | None:
     note = _note(cycle)
     if note is None:
         return ()
+    if note.pre is not None:
+        return None if note.pre.taken is not None else note.pre.rows.keys()
     return None if note.assumed is not None else note.rows.keys() | note.chosen.keys()
+
+
+def taken_over_on(cycle: Cycle, row: int) -> Sequence[Pod]:
+    """The pods of a row whose CPUs and devices the reservation that is tried may take over."""
+    note = _note(cycle)
+    if note is None or note.pre is None:
+        return ()
+    if note.pre.taken is not None:
+        return note.pre.taken
+    return note.pre.rows[row].pods if note.taken and row in note.pre.rows else ()
 
 
 def is_taken_off(cycle: Cycle) -> bool:

@@ -18,6 +18,7 @@ from fairlead.model.quantity import format_quantity
 from fairlead.model.times import timestamp
 from fairlead.plugins.koordinator.keeping import SentStatuses
 from fairlead.plugins.koordinator.quotas.book import request_of
+from fairlead.plugins.koordinator.reservations.preallocation import owner_patch
 from fairlead.state.pod_states import PodPlace
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from fairlead.model.flow import Doc
     from fairlead.model.koordinator.reservations import KoordReservation
+    from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
     from fairlead.state.reservations import ReservationState
 
@@ -71,6 +73,11 @@ class ReservationKeeper:
         if record.phase in _ENDED:
             yield from self._remove_in_time(uid, record, now)
             return
+        marked = self._marked_in_vain(uid, state)
+        if marked:
+            if self._sent.is_due(uid, tuple(pod.uid for pod in marked), (), now):
+                yield from (owner_patch(pod, None) for pod in marked)
+            return
         ends = _expires(record)
         if ends is not None and ends > now:
             heappush(self._moments, (ends, uid))
@@ -89,6 +96,13 @@ class ReservationKeeper:
             wanted |= {"currentOwners": owners, "allocated": allocated}
         if self._sent.is_due(uid, _comparable(wanted, record), _comparable(record.shown, record), now):
             yield Write(Verb.PATCH, kinds.KOORD_RESERVATION, "", record.name, {"status": wanted}, subresource="status")
+
+    def _marked_in_vain(self, uid: str, state: ReservationState) -> list[Pod]:
+        """Pods that a reservation marked as its owners in an attempt that failed; the marks must go."""
+        reserve_pod = self._cluster.pods.get(uid)
+        if state.record.phase != PENDING or reserve_pod is None or reserve_pod.place is not PodPlace.PENDING:
+            return []
+        return [pod_state.seen for owner in state.owners if (pod_state := self._cluster.pods.get(owner)) is not None]
 
     def _owners(self, state: ReservationState) -> tuple[list[Doc], Doc]:
         """The bound owners, and what they use of all that is held."""
