@@ -208,13 +208,13 @@ class Reconciler(Generic[K]):
     def see(self, change: Change) -> None:
         """Take a change in. One that cannot be read is recorded, and costs nothing but itself."""
         try:
-            self.view.seen(change.kind, change.doc, gone=change.happened is Happened.DELETED)
+            if self.view.keeps_anything:
+                self.view.seen(change.kind, change.doc, gone=change.happened is Happened.DELETED)
             if (self._ahead or self._gone_by_reply or self._under_way) and self._is_stale(change):
                 return
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            self.observe(change)
+        except Exception as error:
             self._record(_where(change), self.now, f"{type(error).__name__}: {error}")
-            return
-        self._observe(change, self.now)
 
     def act(self, now: float) -> list[Write]:
         writes: list[Write] = []
