@@ -230,6 +230,10 @@ class Cluster:
                     yield old, new
 
     def _apply_pod(self, change: Change) -> AppliedChange | None:
+        if change.happened is Happened.DELETED:
+            known = self.pods.get((change.doc.get("metadata") or {}).get("uid") or "")
+            if known is not None:  # nothing of the last document counts
+                return self.apply_pod(change.happened, known.seen)
         pod = compile_pod(change.doc, self.shapes)
         if pod.namespace in self.gangs.owned.namespaces:
             pod = as_namespace_says(pod, opted_in=True)

@@ -20,7 +20,7 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, Self
 
 from fairlead.api.store.schema import is_custom
-from fairlead.api.store.store import Store
+from fairlead.api.store.store import HISTORY_EVENTS, Store
 from fairlead.config.yaml_text import read_yaml
 from fairlead.controllers.housekeeping import choose_controllers, housekeepers
 from fairlead.controllers.nodes.kubelet import Kubelet, PodScript, renewal_for
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from fairlead.testing.serving import Served
 
 ControllerFactory = Callable[[DocView], Controller]
+_SHORT_HISTORY = 1_000
 START = 1_767_225_600.0  # 2026-01-01T00:00:00Z: dates in failing tests shall look like dates
 
 
@@ -62,6 +63,7 @@ class Harness:
         perform: Perform | None = None,
         seed: int = 0,
         start: float = START,
+        records: bool = True,
     ) -> None:
         """Make a cluster with nodes, the usual controllers and one scheduler.
 
@@ -81,16 +83,18 @@ class Harness:
             perform: Carries out controllers' writes in the place of the API, so that a test can let some fail.
             seed: Where all randomness comes from.
             start: The time at which the cluster begins, in seconds since the epoch.
+            records: Whether to keep what is only read afterwards: Events, the times of pods and old versions of
+                objects. Experiments with very many pods do without.
 
         Raises:
             ConfigError: A configuration cannot be used.
         """
         self._clock = VirtualClock(start)
-        self.store = Store(clock=self._clock, rng=Random(seed))
+        self.store = Store(clock=self._clock, rng=Random(seed), history=HISTORY_EVENTS if records else _SHORT_HISTORY)
         names = choose_controllers(housekeeping)
         kubelet = Kubelet(self.store, rng=Random(seed + 1), default=script, renew_interval=renewal_for(names))
         self._served: Served | None = None
-        self._pod_watch = PodWatch(self.store, self._clock)
+        self._pod_watch = PodWatch(self.store, self._clock) if records else None
         more: list[Controller] = []
         if schedulers is None:
             assembly = _assembly(config, volcano, plugins, seed)
@@ -107,7 +111,7 @@ class Harness:
             clock=self._clock,
             seed=seed + 2,
             latencies=latencies,
-            perform=perform,
+            perform=perform if records else partial(_without_events, self.store, perform),
         )
         self.apply(*([node(f"node-{index}") for index in range(nodes)] if isinstance(nodes, int) else nodes))
 
@@ -247,7 +251,7 @@ class Harness:
     def times(self, name: str, *, namespace: str = "default") -> PodTimes | None:
         """When a pod was created, got its node, started and ended, to the fraction of a second; also of a pod that is
         gone, and None if there never was one."""
-        return self._pod_watch.of(namespace, name)
+        return None if self._pod_watch is None else self._pod_watch.of(namespace, name)
 
     def kind(self, name: Kind | str) -> Kind:
         """The kind of a name as kubectl takes it: `pods`, `Deployment`, `sts`, `jobs.batch.volcano.sh`. Raises
@@ -330,3 +334,10 @@ def _documents(one: Doc | Builder | str | Path) -> Sequence[Doc]:
 def _short(doc: Doc) -> str:
     namespace, name = doc["metadata"]["namespace"], doc["metadata"]["name"]
     return name if namespace == "default" else f"{namespace}/{name}"
+
+
+def _without_events(store: Store, perform: Perform | None, controller: Controller, write: Write) -> Doc:
+    """Carry out a write, unless it is one about an Event, which nobody will read."""
+    if write.kind.kind == "Event":
+        return {}
+    return store.perform(write) if perform is None else perform(controller, write)

@@ -65,6 +65,13 @@ def _set_priority(view: DocView, name: str, spec: Doc) -> None:
     spec["priority"], spec["preemptionPolicy"] = value, policy
 
 
+def priority_in(view: DocView, name: str, spec: Doc) -> tuple[int, str, str]:
+    """Priority, preemption policy and class that a pod with this spec gets now."""
+    own = {"priorityClassName": spec.get("priorityClassName")}
+    value, policy = priority_of(view, POD, name, own)
+    return value, policy, own["priorityClassName"] or ""
+
+
 def priority_of(view: DocView, kind: Kind, name: str, spec: Doc) -> tuple[int, str]:
     """Priority and preemption policy by the class that a spec names, or by the default class, which is put into it."""
     class_name = spec.get("priorityClassName")

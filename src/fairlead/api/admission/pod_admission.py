@@ -7,7 +7,7 @@ runtime classes, limit ranges) is never remembered.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
@@ -35,10 +35,24 @@ _GATED = {
 }  # fmt: skip
 
 
+class _AdmittedSpec(NamedTuple):
+    """A spec that was given, the same with defaults, its quality of service, and what became of it with the priority
+    that its class then had. `by_runtime_class` says that it also depends on a RuntimeClass."""
+
+    given: Doc
+    defaulted: Doc
+    quality: str
+    priority: tuple[int, str, str]
+    by_runtime_class: bool
+    admitted: Doc
+
+
 class PodAdmission:
     def __init__(self, view: DocView) -> None:
         self._view = view
         self._good_specs: dict[bytes, tuple[Doc, str]] = {}
+        self._same_specs: dict[int, _AdmittedSpec] = {}
+        """The same by the identity of the spec that was given, which the Store decodes once for equal pods."""
         self._quotas = QuotaOfPods(view)
 
     def create(self, doc: Doc) -> Doc:
@@ -69,6 +83,14 @@ class PodAdmission:
 
     def _admitted_spec(self, name: str, given: Doc) -> tuple[Doc, str]:
         """The spec with defaults and admission applied, found good; and its quality of service."""
+        same = self._same_specs.get(id(given))
+        if same is not None and same.given is given:
+            priority = builtin.priority_in(self._view, name, same.defaulted)
+            if same.priority == priority and not same.by_runtime_class:
+                return same.admitted, same.quality
+            spec = builtin.admit_pod(self._view, name, dict(same.defaulted))
+            self._same_specs[id(given)] = same._replace(priority=priority, admitted=spec)
+            return spec, same.quality
         key = compact(orjson.dumps(given))
         known = self._good_specs.get(key)
         if known is None:
@@ -80,10 +102,16 @@ class PodAdmission:
             problems.raise_if_any(k.POD, name)
             if len(self._good_specs) >= _REMEMBERED:
                 self._good_specs.clear()
+                self._same_specs.clear()
             known = self._good_specs[key] = defaulted, quality_of_service(spec)
             return spec, known[1]
-        # Priority and runtime classes may have changed since, so admission by them is never remembered.
-        return builtin.admit_pod(self._view, name, dict(known[0])), known[1]
+        # Priority and runtime classes may have changed since, so these are looked up each time.
+        spec = builtin.admit_pod(self._view, name, dict(known[0]))
+        if len(self._same_specs) < _REMEMBERED:
+            priority = builtin.priority_in(self._view, name, known[0])
+            by_class = "runtimeClassName" in spec or "overhead" in spec
+            self._same_specs[id(given)] = _AdmittedSpec(given, *known, priority, by_class, spec)
+        return spec, known[1]
 
 
 def default_updated_pod(doc: Doc) -> Doc:

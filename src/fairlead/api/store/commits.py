@@ -90,7 +90,8 @@ class Commits:
 
     def _record(self, doc: Doc, version: int) -> Record:
         metadata = doc["metadata"] = {**doc["metadata"], "resourceVersion": str(version)}
-        record = Record(metadata.get("namespace") or "", metadata["name"], version, encode(doc))
+        raw = None if self._journal is None else encode(doc)
+        record = Record(metadata.get("namespace") or "", metadata["name"], version, raw)
         self._decoded.keep(record, doc)
         return record
 

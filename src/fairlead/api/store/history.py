@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
-from fairlead.api.store.objects import Key, Record, encode
+from fairlead.api.store.objects import Key, Record
 from fairlead.errors import Gone
 from fairlead.model.flow import Change, Happened
 
@@ -34,13 +34,14 @@ TRIM_SLACK = 1.25
 class Event:
     """One object went from `before` to `after` (None: it was, or is, not there) at `version`."""
 
-    __slots__ = ("_change", "_gone", "after", "at", "before", "key", "kind", "version")
+    __slots__ = ("_change", "_gone", "_says_farewell", "after", "at", "before", "key", "kind", "version")
 
     def __init__(
         self, kind: Kind, version: int, *, before: Record | None, after: Record | None, at: float,
         last: Doc | None = None,
     ) -> None:  # fmt: skip
         self.kind, self.version, self.before, self.after, self.at = kind, version, before, after, at
+        self._says_farewell = last is not None and before is not None
         self._gone = None if last is None or before is None else with_version(before, version, last)
         self._change: Change | None = None
         record = after or before
@@ -65,6 +66,14 @@ class Event:
             self._change = Change(happened, self.kind, show(self.kind, record))
         return self._change
 
+    def forget_documents(self) -> None:
+        """Keep no more than bytes, for those who come later."""
+        self._change = None
+        if self._says_farewell and self._gone is not None:
+            self._gone.forget_document()
+        else:
+            self._gone = None  # made anew of `before` when somebody asks
+
     def seen_by(self, selection: Selection) -> tuple[EventType, Record] | None:
         """What a watcher with this selection is told: coming into view is ADDED, leaving it DELETED."""
         was = self.before is not None and selection.matches(self.before)
@@ -77,7 +86,7 @@ def with_version(record: Record, version: int, doc: Doc | None = None) -> Record
     """The record's state (or another one) under another resourceVersion."""
     doc = dict(doc or record.doc)
     doc["metadata"] = doc["metadata"] | {"resourceVersion": str(version)}
-    return Record(record.namespace, record.name, version, encode(doc))
+    return Record(record.namespace, record.name, version, None, doc)
 
 
 class Log:
@@ -217,6 +226,7 @@ class History:
         self.log(event.kind).append(event, self._limit)
         for follower in self._followers.get(event.kind, ()):
             follower.offer(event)
+        event.forget_documents()
 
     def follow(self, kind: Kind, follower: Subscription | Feed) -> None:
         followers = self._followers.setdefault(kind, [])

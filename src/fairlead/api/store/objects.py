@@ -1,8 +1,9 @@
 """What the Store keeps of an object, and the metadata that a server fills in.
 
-A Record is one version of one object: its bytes as they go over the wire, and on demand the decoded document. The
-bytes are the truth; the document is a convenience that a DecodedCache may take away again at any time, because
-50,000 pods as dicts cost seven times what they cost as JSON.
+A Record is one version of one object: its bytes as they go over the wire, its decoded document, or both. A DecodedCache
+holds the documents of the youngest; it takes them away again, because 50,000 pods as dicts cost seven times what they
+cost as JSON. Bytes are made when they are asked for, or when the document goes: many versions of a pod that lives for a
+moment are never asked for.
 
 Invariant: a Record never changes once it is made. A new version of an object is a new Record.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from random import Random
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
@@ -34,13 +36,26 @@ Key = tuple[str, str]
 
 
 class Record:
-    """One version of one object: `raw` is its JSON, `version` the resourceVersion inside it."""
+    """One version of one object: `raw` is its JSON, `version` the resourceVersion inside it. It is made of its bytes,
+    of its document, or of both."""
 
-    __slots__ = ("decoded", "name", "namespace", "raw", "version")
+    __slots__ = ("_raw", "decoded", "name", "namespace", "version")
 
-    def __init__(self, namespace: str, name: str, version: int, raw: bytes) -> None:
-        self.namespace, self.name, self.version, self.raw = namespace, name, version, raw
-        self.decoded: Doc | None = None
+    def __init__(self, namespace: str, name: str, version: int, raw: bytes | None, doc: Doc | None = None) -> None:
+        self.namespace, self.name, self.version, self._raw = namespace, name, version, raw
+        self.decoded: Doc | None = doc
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes. Another thread may take the document away meanwhile; it makes the bytes first."""
+        if self._raw is None and (doc := self.decoded) is not None:
+            self._raw = encode(doc)
+        return cast("bytes", self._raw)
+
+    def forget_document(self) -> None:
+        """Keep the bytes alone."""
+        self.raw  # noqa: B018
+        self.decoded = None
 
     @property
     def key(self) -> Key:
@@ -57,6 +72,10 @@ class Record:
         return self.decoded or cast("Doc", orjson.loads(self.raw))
 
 
+_OURS = 2
+"""References to a record that leaves the cache and that nobody else has: the variable's and the counting's."""
+
+
 class DecodedCache:
     """Keeps the documents of the most recently written or read records. Taking from it and dropping from it are
     single steps of the interpreter, so a reading thread needs no lock: at worst it decodes once more."""
@@ -69,7 +88,9 @@ class DecodedCache:
         record.decoded = doc
         self._recent.append(record)
         if len(self._recent) > self._size:
-            self._recent.popleft().decoded = None
+            oldest = self._recent.popleft()
+            if getrefcount(oldest) > _OURS:
+                oldest.forget_document()
 
     def doc(self, record: Record) -> Doc:
         doc = record.decoded

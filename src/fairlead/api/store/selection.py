@@ -193,6 +193,8 @@ class Selection:
             return False
         if self.everything:
             return True
+        if (doc := record.decoded) is not None:
+            return self._matches_document(doc, self._fields)
         # Decoding is what costs, so the bytes are asked first: those of a running pod hardly ever say "Failed".
         undecided = []
         for term in self._fields:
@@ -205,4 +207,4 @@ class Selection:
     def _matches_document(self, doc: Doc, terms: Iterable[FieldTerm]) -> bool:
         if self._labels is not None and not self._labels.matches(doc["metadata"].get("labels") or {}):
             return False
-        return all(term.matches(doc) for term in terms)
+        return all([term.matches(doc) for term in terms])  # noqa: C419, a generator costs more than what it saves

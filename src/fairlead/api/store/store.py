@@ -24,7 +24,7 @@ from fairlead.api.store.eviction import evict
 from fairlead.api.store.history import EventType, Feed, History, Subscription
 from fairlead.api.store.node_room import NodeRoom
 from fairlead.api.store.object_table import ObjectTable
-from fairlead.api.store.objects import DecodedCache, Key, Record, not_found
+from fairlead.api.store.objects import DecodedCache, Key, Record, not_found, private_copy
 from fairlead.api.store.paging import Chunk, PageRequest, chunk, expired, parse_version, too_large
 from fairlead.api.store.retention import Retention, RetentionLimits
 from fairlead.api.store.selection import Selection
@@ -245,7 +245,7 @@ class Store:
         metadata = doc["metadata"]
         before = self.find(kind, metadata.get("namespace") or "", metadata["name"])
         with self.batch():
-            stored = {**convert(doc, kind, kind.storage)}
+            stored = private_copy(convert(doc, kind, kind.storage))
             self._commits.commit(VerbOutcome(kind.storage, before, stored, lambda stored: stored))
 
     def delete_collection(self, kind: Kind, query: Query, options: Doc | None) -> Records:

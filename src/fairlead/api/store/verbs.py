@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from fairlead.api.store.deletion import (
     may_go,
     terminating,
 )
+from fairlead.api.store.known_specs import KnownSpecs, decode_copy
 from fairlead.api.store.objects import (
     Record,
     already_exists,
@@ -99,6 +101,7 @@ class Verbs:
         self._store, self._clock, self._rng, self._room = store, clock, rng, room
         self._admission = Admission(store, all_webhooks=all_webhooks, quirks=quirks)
         self._owners = Owners(clock, store.registry.by_kind)
+        self._specs = KnownSpecs()
 
     def decide(self, write: Write, warnings: list[str] | None = None) -> VerbOutcome:
         """The outcome of any write. Unknown fields are named in `warnings`, if somebody wants to hear of them."""
@@ -363,10 +366,8 @@ class Verbs:
         kind = write.kind
         if write.conforms and warnings is None and kind.definition is None:
             return convert(schema.completed(kind, body), kind, kind.storage)
-        doc = private_copy(body)
-        _check_type(kind, doc)
-        metadata_of(doc)
-        doc, unknown = schema.decode(kind, doc)
+        check = partial(_check_type, kind)
+        doc, unknown = self._specs.decode(body, check) if kind is kinds.POD else decode_copy(kind, body, check)
         if unknown:
             validation = write.params.get("fieldValidation") or "Warn"
             if validation == "Strict":
@@ -421,6 +422,7 @@ def _check_type(kind: Kind, doc: Doc) -> None:
     """The document must be of the kind that the request is about; what it leaves out is filled in."""
     given = doc.setdefault("apiVersion", kind.api_version), doc.setdefault("kind", kind.kind)
     if given == (kind.api_version, kind.kind):
+        metadata_of(doc)
         return
     if given[0] != kind.api_version:
         raise BadRequest(

@@ -22,6 +22,7 @@ from fairlead.model.kinds import NODE, POD
 from fairlead.model.times import seconds_of, timestamp
 
 Key = tuple[str, str]
+_REMEMBERED = 64
 
 
 class _Toleration(NamedTuple):
@@ -73,6 +74,7 @@ class PodEviction(Reconciler[Key]):
         self._nodes: dict[str, _Node] = {}
         self._pods: dict[Key, _Pod] = {}
         self._read: dict[bytes, tuple[_Toleration, ...]] = {}
+        self._same: dict[int, tuple[list[Doc], tuple[_Toleration, ...]]] = {}  # an embedded Store shares them
 
     def observe(self, change: Change) -> None:
         if change.kind is NODE:
@@ -134,10 +136,16 @@ class PodEviction(Reconciler[Key]):
 
     def _tolerations(self, documents: list[Doc]) -> tuple[_Toleration, ...]:
         """Read once for all pods that say the same: most have those that every pod is given."""
+        same = self._same.get(id(documents))
+        if same is not None and same[0] is documents:
+            return same[1]
         encoding = marshal.dumps(documents, 2)
         known = self._read.get(encoding)
         if known is None:
             known = self._read[encoding] = tuple(map(_toleration, documents))
+        if len(self._same) >= _REMEMBERED:
+            self._same.clear()
+        self._same[id(documents)] = documents, known
         return known
 
     # Visits

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairlead.lab.scenario.documents import JOB_LABEL
+from fairlead.lab.scenario.documents import job_of
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Doc, Happened
 from fairlead.model.quantity import parse_quantity
@@ -135,8 +135,8 @@ class RunRecorder:
     def _change(self, change: Change, now: float) -> None:
         doc = change.doc
         metadata = doc["metadata"]
-        uid, job = metadata["uid"], (metadata.get("labels") or {}).get(JOB_LABEL)
-        live = self._jobs.get(job or "")
+        uid = metadata["uid"]
+        live = self._jobs.get(job_of(doc))
         pod = self._pods.get(uid)
         if live is None or (pod is None and change.happened is not Happened.ADDED):
             return

@@ -132,6 +132,7 @@ class LabRun:
         options: dict[str, Any] = {
             "schedulers": [assembly.scheduler], "controllers": more, "housekeeping": self._scenario.controllers,
             "seed": seed, "latencies": Latencies(_latency(latencies.bind), _latency(latencies.watch)), "start": START,
+            "records": False,
         }  # fmt: skip
         snapshot = self._scenario.cluster.snapshot
         cluster = Harness(**options) if snapshot is None else Harness.from_snapshot(snapshot, **options)

@@ -1,7 +1,8 @@
 """A job as the objects that are created when it arrives: pods with their group, a Job, or a Volcano Job.
 
-Pods carry the job's name as a label, by which results are attributed. Durations, delays and exit codes are the
-annotations that simulated kubelets read.
+Results are attributed to jobs by `job_of`. Pods that controllers make carry the job's name as a label; others have it
+in their own names, so that equal pods of different jobs are equal for the scheduler. Durations, delays and exit codes
+are the annotations that simulated kubelets read.
 """
 
 from __future__ import annotations
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 
 JOB_LABEL = "fairlead.io/lab-job"
 NAMESPACE = "default"
+
+
+def job_of(pod: Doc) -> str:
+    """The name of the job that a pod belongs to; whatever else it may be, if the pod is none of an experiment's."""
+    metadata = pod["metadata"]
+    job: str = (metadata.get("labels") or {}).get(JOB_LABEL) or metadata["name"].rpartition("-")[0]
+    return job
 
 
 def objects_of(job: LabJob, *, scheduler_name: str, rounds: bool, queue: str = "") -> list[tuple[kinds.Kind, Doc]]:
@@ -53,7 +61,9 @@ def _template(job: LabJob, scheduler_name: str) -> Doc:
         spec["priorityClassName"] = priority_name(job.priority)
     if job.node_selector:
         spec["nodeSelector"] = dict(job.node_selector)
-    return {"metadata": {"labels": {**job.labels, JOB_LABEL: job.name}, "annotations": annotations}, "spec": spec}
+    labels = {**job.labels, **({} if job.made_as == "pods" else {JOB_LABEL: job.name})}
+    metadata = {"annotations": annotations, **({"labels": labels} if labels else {})}
+    return {"metadata": metadata, "spec": spec}
 
 
 def _pod(job: LabJob, template: Doc, number: int) -> Doc:

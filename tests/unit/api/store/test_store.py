@@ -369,3 +369,14 @@ def test_a_json_patch_that_moves_the_version_back_is_a_conflict(world: StoreScen
     patch = [{"op": "replace", "path": "/metadata/resourceVersion", "value": "1"}]
     with pytest.raises(Conflict):
         world.patch(CONFIG_MAP, "a", patch, patch_type=PatchType.JSON)
+
+
+def test_equal_pods_get_the_priority_that_holds_when_each_is_created() -> None:
+    scenario = StoreScenario()
+    before = [scenario.pod(f"before-{number}")["spec"]["priority"] for number in range(3)]
+    scenario.create(PRIORITY_CLASS, "usual", value=7, globalDefault=True)
+    after = [scenario.pod(f"after-{number}")["spec"]["priority"] for number in range(3)]
+    scenario.store.perform(Write(Verb.DELETE, PRIORITY_CLASS, "", "usual"))
+    last = [scenario.pod(f"last-{number}")["spec"] for number in range(2)]
+    assert (before, after, [spec["priority"] for spec in last]) == ([0, 0, 0], [7, 7, 7], [0, 0])
+    assert all("priorityClassName" not in spec for spec in last)

@@ -1,0 +1,65 @@
+"""KnownSpecs: specs of pods that were decoded before, by their bytes.
+
+Pods that differ only in name are the common case: thousands of one template. The spec of such a pod is decoded once;
+all of them share the result. Everything else of a new pod is decoded each time.
+
+Invariant: a document is the same, to the order of its fields, as if the whole of it had been decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from fairlead.api.store import schema
+from fairlead.api.store.objects import compact, private_copy
+from fairlead.model.kinds import POD
+
+if TYPE_CHECKING:
+    from fairlead.model.flow import Doc
+    from fairlead.model.kinds import Kind
+
+Check = Callable[["Doc"], None]
+_REMEMBERED = 2048
+
+
+class KnownSpecs:
+    def __init__(self) -> None:
+        self._specs: dict[bytes, Doc] = {}
+
+    def decode(self, body: Any, check: Check) -> schema.Decoded:
+        """A copy of a pod's document, decoded."""
+        encoding = _encoding_of_spec(body)
+        spec = self._specs.get(encoding) if encoding else None
+        if spec is None:
+            decoded = decode_copy(POD, body, check)
+            if encoding and not decoded.unknown and "spec" in decoded.doc:
+                if len(self._specs) >= _REMEMBERED:
+                    self._specs.clear()
+                self._specs[encoding] = decoded.doc["spec"]
+            return decoded
+        rest = private_copy({key: value for key, value in body.items() if key != "spec"})
+        check(rest)
+        around, unknown = schema.decode(POD, rest)
+        doc = {key: spec if key == "spec" else around[key] for key in body if key == "spec" or key in around}
+        for key, value in around.items():
+            doc.setdefault(key, value)
+        return schema.Decoded(doc, unknown)
+
+
+def decode_copy(kind: Kind, body: Any, check: Check) -> schema.Decoded:
+    """A copy of what a writer handed in, decoded. `check` sees the copy first, and may fill in what is missing."""
+    doc = private_copy(body)
+    check(doc)
+    return schema.decode(kind, doc)
+
+
+def _encoding_of_spec(body: Any) -> bytes:
+    """Empty if there is none, or none that could be encoded."""
+    spec = body.get("spec") if isinstance(body, dict) else None
+    try:
+        return compact(orjson.dumps(spec)) if spec else b""
+    except (TypeError, RecursionError):
+        return b""
