@@ -82,8 +82,10 @@ class Profile:
         return tuple({id(plugin): plugin for point in POINTS for plugin in self.at(point)}.values())
 
     def with_plugins(self, more: Sequence[Plugin]) -> Profile:
-        """The same profile, with further plugins after the others at every point that they override."""
+        """The same profile, with further plugins after the others at every point that they override. There is one order
+        of the queue: a further plugin that has one takes the place of the profile's."""
         points = {point: (*self.at(point), *(one for one in more if takes_part(one, point))) for point in POINTS}
+        points["queue_key"] = points["queue_key"][-1:]
         return replace(self, points=points)
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from fairlead.model.quantity import parse_quantity
 from fairlead.plugins.gpu_share.fgd import FgdScore
 from fairlead.plugins.gpu_share.fragmentation import TypicalPod, typical_pods
-from fairlead.plugins.gpu_share.packing import BestFitScore, GpuPackingScore
-from fairlead.plugins.gpu_share.share import GpuShare
+from fairlead.plugins.gpu_share.packing import BestFitScore, DotProductScore, GpuClusteringScore, GpuPackingScore
+from fairlead.plugins.gpu_share.scarcity import ScarcityScore
+from fairlead.plugins.gpu_share.share import GpuShare, any_fitting
 from fairlead.state.gpu_shares import gpu_request
 
 if TYPE_CHECKING:
@@ -37,6 +38,26 @@ def fgd(jobs: Sequence[LabJob]) -> Sequence[Plugin]:
     """Fragmentation gradient descent."""
     score = FgdScore(typical_of(jobs))
     return GpuShare(score.choose), score
+
+
+def scarcity(jobs: Sequence[LabJob]) -> Sequence[Plugin]:
+    """The node that loses the least room for common pods with GPUs, where room is dear that few nodes have."""
+    return GpuShare(), ScarcityScore(typical_of(job for job in jobs if gpu_request(job.annotations).count))
+
+
+def any_gpu() -> Sequence[Plugin]:
+    """Only what GPUs allow, and a shared GPU is drawn at random."""
+    return (GpuShare(any_fitting),)
+
+
+def dot_product() -> Sequence[Plugin]:
+    """The node whose free cpu and GPU point least in the direction of the pod."""
+    return GpuShare(), DotProductScore()
+
+
+def gpu_clustering() -> Sequence[Plugin]:
+    """Nodes that run pods of the same kind."""
+    return GpuShare(), GpuClusteringScore()
 
 
 def best_fit() -> Sequence[Plugin]:

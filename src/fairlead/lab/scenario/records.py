@@ -45,10 +45,11 @@ class ShapeSpec:
 
 @dataclass(frozen=True, slots=True)
 class NodeTraceSpec:
-    """A list of nodes in a CSV file, packed with gzip or not. `copies` repeats the whole list."""
+    """A list of nodes in a CSV file, packed with gzip or not. `copies` repeats the whole list. In the format `omega`
+    it is an initial cell: machines of 4 cpus and 16 GB, less what is taken on each."""
 
     file: Path = Path()
-    format: Literal["openb", "csv"] = "openb"
+    format: Literal["openb", "csv", "omega"] = "openb"
     copies: int = 1
 
 
@@ -123,10 +124,11 @@ class JobTraceSpec:
     fields (name, arrival, duration, pods, class, queue, user, priority) and `resources` the column of each resource;
     a field whose column has the field's own name need not be listed. Times are multiplied by `time_scale`. `order`
     keeps the jobs of the file, deals their times out to them anew (`shuffled`), or draws as many with replacement
-    (`sampled`), with the seed of the run. `copies` repeats the list."""
+    (`sampled`), with the seed of the run. `copies` repeats the list. The other formats are job lists of papers; in
+    `gavel` arrivals are in units of the mean gap, and `time_scale` is that gap in seconds."""
 
     file: Path = Path()
-    format: Literal["openb", "csv"] = "csv"
+    format: Literal["openb", "csv", "omega", "pool", "shockwave", "gavel"] = "csv"
     columns: Mapping[str, str] = field(default_factory=dict)
     resources: Mapping[str, str] = field(default_factory=dict)
     time_scale: float = 1.0

@@ -1,8 +1,9 @@
 """Traces: nodes and jobs from CSV files, packed with gzip or not.
 
 `openb` is the form of Alibaba's 2023 GPU trace; its GPUs become the annotations and resources of open-gpu-share, which
-the plugins in `plugins/gpu_share` read. `csv` is any table with a line of headings. Every complaint names the file and
-the line; a file that breaks off is refused as a whole.
+the plugins in `plugins/gpu_share` read. `csv` is any table with a line of headings; the other forms
+are lists of papers (`paper_traces.py`). Every complaint names the file and the line; a file that breaks off is refused
+as a whole.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import csv
 import gzip
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -21,6 +22,7 @@ from fairlead.controllers.nodes.simulated_nodes import simulated_node
 from fairlead.errors import ConfigError
 from fairlead.lab.scenario.drawing import draw
 from fairlead.lab.scenario.jobs import LabJob
+from fairlead.lab.scenario.paper_traces import OMEGA_CELL, PAPER_JOBS, room_of_machine
 from fairlead.model.durations import parse_duration
 from fairlead.model.quantity import parse_quantity
 from fairlead.state.gpu_shares import COUNT, MILLI, MODEL, WHOLE
@@ -98,8 +100,8 @@ def read_lines(file: Path, columns: tuple[str, ...]) -> Iterator[CsvLine]:
 
 def nodes_of_trace(spec: NodeTraceSpec, *, now: float) -> list[Doc]:
     """The nodes of a list, as documents. In the format `csv` there is a column for each resource beside `name`."""
-    make = _openb_node if spec.format == "openb" else _csv_node
-    lines = list(read_lines(spec.file, NODE_COLUMNS if spec.format == "openb" else ("name", "cpu", "memory")))
+    columns, make = _NODE_FORMATS[spec.format]
+    lines = list(read_lines(spec.file, columns))
     return [
         make(line, f"-{copy}" if copy else "", now) for copy in range(spec.copies) for line in lines
     ]  # fmt: skip
@@ -119,12 +121,24 @@ def _csv_node(line: CsvLine, ending: str, now: float) -> Doc:
     )  # fmt: skip
 
 
+def _omega_node(line: CsvLine, ending: str, now: float) -> Doc:
+    name, cpu, memory = room_of_machine(line)
+    return simulated_node(name + ending, cpu=cpu, memory=memory, now=now)
+
+
+_NODE_FORMATS: Mapping[str, tuple[tuple[str, ...], Callable[[CsvLine, str, float], Doc]]] = {
+    "openb": (NODE_COLUMNS, _openb_node),
+    "csv": (("name", "cpu", "memory"), _csv_node),
+    "omega": (OMEGA_CELL, _omega_node),
+}
+
+
 # ---- jobs ----
 
 
 def jobs_of_trace(spec: JobTraceSpec, rng: Random) -> list[LabJob]:
     """The jobs of a trace, in the order and with the times that the spec asks for."""
-    jobs = _openb_jobs(spec) if spec.format == "openb" else _csv_jobs(spec)
+    jobs = _listed_jobs(spec)
     jobs = jobs[: spec.limit] if spec.limit is not None else jobs
     jobs = [replace(job, name=f"{job.name}-{copy}") if copy else job for copy in range(spec.copies) for job in jobs]
     if spec.order != "file":
@@ -138,6 +152,13 @@ def jobs_of_trace(spec: JobTraceSpec, rng: Random) -> list[LabJob]:
         jobs = timed
     first = min((job.arrival for job in jobs), default=0.0)
     return [replace(job, arrival=job.arrival - first) for job in jobs]
+
+
+def _listed_jobs(spec: JobTraceSpec) -> list[LabJob]:
+    if spec.format in PAPER_JOBS:
+        columns, make = PAPER_JOBS[spec.format]
+        return [make(line, spec) for line in read_lines(spec.file, columns)]
+    return _openb_jobs(spec) if spec.format == "openb" else _csv_jobs(spec)
 
 
 def _reordered(jobs: list[LabJob], rng: Random, *, with_replacement: bool) -> list[LabJob]:
