@@ -241,7 +241,6 @@ class KubeApi:
             proxy=self.connection.proxy or None,
             server_hostname=self.connection.server_name or None,
             allow_redirects=False,
-            trace_request_ctx=method != "GET",
         )
 
     def _pool(self) -> aiohttp.ClientSession:
@@ -256,23 +255,10 @@ class KubeApi:
                 connector=connector,
                 headers=headers,
                 read_bufsize=2**18,
-                trace_configs=[self._last_look()],
                 request_class=_guarded(self._may_write),
+                cookie_jar=aiohttp.DummyCookieJar(),
             )
         return self._session
-
-    def _last_look(self) -> aiohttp.TraceConfig:
-        """Asks once more whether a write may go when its connection is there: that may have taken a while, and the
-        process may have been stopped meanwhile."""
-
-        async def look(session: aiohttp.ClientSession, context: Any, _: Any) -> None:
-            if context.trace_request_ctx and not self._may_write():
-                raise NotSent("this process does not lead (any more)")
-
-        looks = aiohttp.TraceConfig()
-        looks.on_connection_create_end.append(look)
-        looks.on_connection_reuseconn.append(look)
-        return looks
 
     async def _authorize(self) -> dict[str, str]:
         if self.connection.authorization is None:
@@ -362,10 +348,16 @@ def _status(body: bytes) -> dict[str, Any]:
 
 
 def _guarded(may_write: Callable[[], bool]) -> type[aiohttp.ClientRequest]:
-    """Requests that ask at the very last moment whether they may go. aiohttp writes headers and body in a task of their
-    own, so all writes that are under way would otherwise go out when a process that was stopped in between wakes up."""
+    """Requests that ask twice more whether a write may go: when its connection is there, which may have taken a while,
+    and at the very last moment. aiohttp writes headers and body in a task of their own, so all writes that are under
+    way would otherwise go out when a process that was stopped in between wakes up."""
 
     class GuardedRequest(aiohttp.ClientRequest):
+        async def send(self, conn: Wire) -> aiohttp.ClientResponse:
+            if self.method != "GET" and not may_write():
+                raise NotSent("this process does not lead (any more)")
+            return await super().send(conn)
+
         async def write_bytes(
             self, writer: AbstractStreamWriter, conn: Wire, content_length: int | None = None
         ) -> None:
