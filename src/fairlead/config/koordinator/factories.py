@@ -156,6 +156,7 @@ def elastic_quota(args: Args) -> ElasticQuotaPlugin:
             namespace=fields.get("quotaGroupNamespace") or "koordinator-system",
             protects_default=fields.get("disableDefaultQuotaPreemption", True),
             others_preempt=quirks.preemption_ignores_quotas,
+            names_nodes=quirks.quota_victims_by_node,
             revoke=revoke if fields.get("monitorAllQuotas") else None,
         )
     )

@@ -45,6 +45,12 @@ class KoordinatorQuirks:
         " other quotas, also those that are not preemptible, although the quota still refuses the pod",
         "only pods of the same quota are evicted for a pod that its quota refuses",
     )
+    quota_victims_by_node: bool = quirk(
+        QUOTAS,
+        "a pod for which its quota finds no victims is told so of each node by its name, which makes as many reasons as"
+        " there are nodes",
+        "one reason with the number of nodes: `No victims found for preemptor pod POD`",
+    )
     gang_keeps_nominations: bool = quirk(
         GANGS,
         "members of a gang that had a place and lose it because another member finds none stay nominated to their"

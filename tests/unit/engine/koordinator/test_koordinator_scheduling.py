@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from fairlead.model.flow import Happened
 from tests.support.documents import asking, node
 from tests.support.koordinator import (
@@ -69,6 +71,22 @@ def test_a_gang_that_fits_is_bound_together_with_its_number_written_on_each() ->
     assert scenario.placed().keys() == {"a", "b", "c"}
     annotations = scenario.doc("pods", "a", "default")["metadata"]["annotations"]
     assert annotations["internal.scheduling.koordinator.sh/bind-gang-member-count"] == "3"
+
+
+@pytest.mark.parametrize("first", ["pods", "group"])
+def test_a_group_that_comes_again_under_the_same_name_has_not_started_yet(first: str) -> None:
+    scenario = KoordScenario(nodes=1)
+    group, pods = koord_group("g", least=2), [koord_pod(name, gang="g") for name in "ab"]
+    scenario.tell(group, *pods)
+    scenario.settle()
+    assert scenario.placed().keys() == {"a", "b"}
+    gone = [scenario.doc("pods", name, "default") for name in "ab"]
+    for one in [group, *gone] if first == "group" else [*gone, group]:
+        scenario.run(scenario.as_change(one, Happened.DELETED))
+        scenario.settle()
+    scenario.tell(koord_group("g", least=2), koord_pod("c", gang="g"))
+    scenario.settle()
+    assert scenario.placed() == {}
 
 
 def test_of_a_gang_that_does_not_fit_nothing_is_bound_and_nothing_is_held() -> None:
@@ -350,6 +368,20 @@ def test_a_quota_that_uses_more_than_its_runtime_for_too_long_loses_its_least_im
         scenario.run(after=15)
         scenario.settle()
     assert scenario.placed().keys() == {"a2", "a3", "b0"}
+
+
+def test_pods_of_a_quota_go_as_soon_as_the_delay_allows() -> None:
+    scenario = KoordScenario({"ElasticQuota": {"monitorAllQuotas": True, "delayEvictTime": "1s"}}, nodes=1)
+    scenario.tell(elastic_quota("a", least={"cpu": "2"}, most={"cpu": "4"}))
+    scenario.tell(elastic_quota("b", least={"cpu": "2"}, most={"cpu": "4"}))
+    scenario.tell(koord_pod("a0", quota="a", cpu="2", priority=1), koord_pod("a1", quota="a", cpu="2"))
+    scenario.settle()
+    scenario.tell(koord_pod("b0", quota="b", cpu="2"))
+    scenario.settle()
+    for _ in range(3):
+        scenario.run(after=1)
+        scenario.settle()
+    assert scenario.placed().keys() == {"a0", "b0"}
 
 
 def test_pods_may_be_seen_before_the_reservation_that_they_use() -> None:

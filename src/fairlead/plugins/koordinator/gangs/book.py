@@ -116,9 +116,7 @@ class GangBook:
         if group.representative == uid:
             group.representative = ""
         if not state.members and (state.spec is None or not state.spec.by_object):
-            del self.gangs[gang]
-            if state.spec is not None and not any(one in self.gangs for one in state.spec.groups):
-                self.groups.pop(state.spec.group_id, None)
+            self._drop(gang, state.spec)
 
     def _describe(self, keys: Iterable[str]) -> None:
         """PodGroups came, changed or went."""
@@ -128,9 +126,19 @@ class GangBook:
             if spec is not None:
                 self.gangs.setdefault(name, GangState(name)).spec = spec
             elif gang is not None and gang.spec is not None and gang.spec.by_object:
+                before = gang.spec
                 gang.spec = next((s for m in gang.members.values() if (s := gang_of_pod(m.seen)) is not None), None)
                 if not gang.members:
-                    del self.gangs[gang.id]
+                    self._drop(gang.id, before)
+
+    def _drop(self, gang: str, spec: GangSpec | None) -> None:
+        """A gang is gone, and with the last gang of its group what was remembered of the group: one that comes later
+        under the same name has not been satisfied."""
+        del self.gangs[gang]
+        if spec is None:
+            self.groups.pop(gang, None)
+        elif not any(one in self.gangs for one in spec.groups):
+            self.groups.pop(spec.group_id, None)
 
     def gang_of(self, pod: Pod) -> GangState | None:
         return self.gangs.get(gang_id(pod))

@@ -156,6 +156,8 @@ class JobVictims:
     def _not_helpful(self, rows: Sequence[int], potential: Mapping[int, object], refused: Mapping[int, int]) -> str:
         codes = self._refusals.evaluator.codes
         total = len(self._cycle.cluster.table)
+        if not potential and rows:  # nodes where no eviction could help are not spoken of then
+            return fit_message(total, {_NO_VICTIMS: len(rows)})
         histogram: dict[str, int] = {_NOT_HELPFUL: total - len(rows)} if total > len(rows) else {}
         for row in rows:
             reasons = codes.verdict(refused[row]).reasons if row in refused else (_NO_VICTIMS,)

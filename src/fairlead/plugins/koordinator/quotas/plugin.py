@@ -41,6 +41,8 @@ class QuotaSettings:
     """Pods of the default quota are nobody's victims."""
     others_preempt: bool = False
     """After a refusal by a quota, preemption that knows nothing of quotas may still evict (KoordinatorQuirks)."""
+    names_nodes: bool = False
+    """Nodes without victims are told one by one (KoordinatorQuirks)."""
     revoke: RevokeRules | None = None
     """How pods of quotas that use too much are evicted; None if they are not."""
 
@@ -155,7 +157,9 @@ class ElasticQuotaPlugin(Plugin):
             return Rescued(unschedulable())
         protects = self._settings.protects_default
         limit = self.limit(account)
-        rescued = QuotaVictims(cycle, refusals, book, account, limit, protects_default=protects).rescue()
+        rescued = QuotaVictims(
+            cycle, refusals, book, account, limit, protects_default=protects, names_nodes=self._settings.names_nodes
+        ).rescue()
         early = refusals.diagnosis.early
         if rescued.status.ok or early is None or early.plugin != self.name or self._settings.others_preempt:
             return rescued

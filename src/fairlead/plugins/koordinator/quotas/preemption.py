@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fairlead.framework.plugin import Rescued
 from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.koordinator.quotas import DEFAULT
-from fairlead.model.reasons import SUCCESS, unschedulable
+from fairlead.model.reasons import SUCCESS, fit_message, unschedulable
 from fairlead.plugins.koordinator.quotas.book import is_fixed, request_of
 from fairlead.plugins.preemption import best_candidates
 from fairlead.plugins.victims import VictimNode, budgets_of, select_among
@@ -24,17 +24,20 @@ if TYPE_CHECKING:
     from fairlead.plugins.koordinator.quotas.accounts import QuotaAccountState
     from fairlead.plugins.koordinator.quotas.book import QuotaBook
 
+_NOT_HELPFUL = "Preemption is not helpful for scheduling"
+
 
 class QuotaVictims:
     """The search for victims of one pod. `limit` is what its quota may use."""
 
     def __init__(
         self, cycle: Cycle, refusals: Refusals, book: QuotaBook, account: QuotaAccountState, limit: Mapping[str, int],
-        *, protects_default: bool,
+        *, protects_default: bool, names_nodes: bool,
     ) -> None:  # fmt: skip
+        """`names_nodes` is a slip of the original: KoordinatorQuirks.quota_victims_by_node."""
         self._cycle, self._refusals, self._book = cycle, refusals, book
         self._account, self._limit = account, limit
-        self._protects_default = protects_default
+        self._protects_default, self._names_nodes = protects_default, names_nodes
 
     def rescue(self) -> Rescued:
         ineligible = self._ineligible()
@@ -43,9 +46,7 @@ class QuotaVictims:
         candidates = self._candidates()
         table = self._cycle.cluster.table
         if not candidates:
-            total = len(table)
-            text = f"0/{total} nodes are available: {total} No victims found for preemptor pod {self._cycle.pod.name}."
-            return Rescued(unschedulable(f"preemption: {text}"), nominated="")
+            return Rescued(unschedulable(f"preemption: {self._no_victims()}"), nominated="")
         best = best_candidates(candidates, self._cycle.now)
         if not best:
             name = table.name(candidates[0].row)
@@ -55,6 +56,17 @@ class QuotaVictims:
             SUCCESS, table.name(chosen.row), chosen.victims,
             lambda: [(table.name(option.row), option.victims) for option in best],
         )  # fmt: skip
+
+    def _no_victims(self) -> str:
+        table, hopeful = self._cycle.cluster.table, self._refusals.where_room_could_help()
+        rows = [row for row, _ in table.alive_rows() if hopeful[row]]
+        histogram = {_NOT_HELPFUL: len(table) - len(rows)} if len(table) > len(rows) else {}
+        whose = f"for preemptor pod {self._cycle.pod.name}"
+        if self._names_nodes:
+            histogram |= {f"No victims found on node {table.name(row)} {whose}": 1 for row in rows}
+        elif rows:
+            histogram[f"No victims found {whose}"] = len(rows)
+        return fit_message(len(table), histogram)
 
     def _ineligible(self) -> str:
         pod, table = self._cycle.pod, self._cycle.cluster.table

@@ -45,6 +45,8 @@ class QuotaRevoker:
             return
         self._last, self._seen = now, self._marks()
         for tree_name, tree in book.trees.items():
+            for leaf in tree.leaves():
+                list(tree.refresh(leaf.name))  # what a quota is granted changes with what others ask for
             for name, account in tree.quotas.items():
                 if name in (ROOT, SYSTEM):
                     continue
