@@ -52,6 +52,14 @@ def test_a_difference_is_shown_and_fails(directory: Path) -> None:
     assert lines == ["differs  alone", "         batch.tx_ok is 1, recorded 2", "0 of 1 agree"]
 
 
+def test_a_setup_without_a_recorded_run_does_not_agree(directory: Path) -> None:
+    setups = {"alone": {"setup": SETUP, "runs": {}}, "mesos": {"setup": {**SETUP, "arch": "mesos"}, "runs": {}}}
+    (directory / "results.json").write_text(json.dumps({"experiments": setups}))
+    code, lines = run(directory)
+    assert code == 1
+    assert lines[1:] == ["differs  mesos", "         results_raw.csv.gz has no run of the variant fifo", "1 of 2 agree"]
+
+
 def test_a_pattern_that_matches_nothing_is_wrong_usage(directory: Path) -> None:
     assert run(directory, "--only", "together")[0] == 2
 

@@ -18,8 +18,8 @@ from fairlead.model import kinds
 
 if TYPE_CHECKING:
     from fairlead.api.custom.catalog import Catalog
+    from fairlead.api.store.binding_room import BindingRoom
     from fairlead.api.store.journal import Journal
-    from fairlead.api.store.node_room import NodeRoom
     from fairlead.api.store.object_table import ObjectTable
     from fairlead.api.store.retention import Retention
     from fairlead.api.store.verbs import VerbOutcome
@@ -42,7 +42,7 @@ class Commits:
         clock: Callable[[], float],
         decoded: DecodedCache,
         journal: Journal | None,
-        room: NodeRoom | None = None,
+        room: BindingRoom | None = None,
     ) -> None:
         self.version = 0
         self._table, self._catalog, self._history, self._retention = table, catalog, history, retention

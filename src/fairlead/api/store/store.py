@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fairlead.api.custom.catalog import Catalog
 from fairlead.api.port import EVERYTHING, Page, Query
+from fairlead.api.store.binding_room import BindingRoom
 from fairlead.api.store.commits import Commits
 from fairlead.api.store.conversion import convert
 from fairlead.api.store.definition_cleanup import DefinitionCleanup
 from fairlead.api.store.eviction import evict
 from fairlead.api.store.history import EventType, Feed, History, Subscription
-from fairlead.api.store.node_room import NodeRoom
 from fairlead.api.store.object_table import ObjectTable
 from fairlead.api.store.objects import DecodedCache, Key, Record, not_found, private_copy
 from fairlead.api.store.paging import Chunk, PageRequest, chunk, expired, parse_version, too_large
@@ -78,7 +78,7 @@ class Store:
         self._retention = Retention(limits or RetentionLimits())
         self._history = History(version=0, limit=history, age=history_seconds)
         catalog = Catalog(self.registry, self._moved)
-        room = NodeRoom() if check_bindings else None
+        room = BindingRoom() if check_bindings else None
         self._commits = Commits(
             self._table, catalog, self._history, self._retention,
             clock=clock, decoded=self._decoded, journal=journal, room=room,

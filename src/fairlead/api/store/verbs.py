@@ -52,7 +52,7 @@ from fairlead.model.quirks import FIXED, Quirks
 from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
-    from fairlead.api.store.node_room import NodeRoom
+    from fairlead.api.store.binding_room import BindingRoom
     from fairlead.api.store.store import Store
     from fairlead.model.flow import Doc, Write
     from fairlead.model.kinds import Kind
@@ -96,7 +96,7 @@ class Verbs:
         rng: Random,
         all_webhooks: bool = False,
         quirks: Quirks = FIXED,
-        room: NodeRoom | None = None,
+        room: BindingRoom | None = None,
     ) -> None:
         self._store, self._clock, self._rng, self._room = store, clock, rng, room
         self._admission = Admission(store, all_webhooks=all_webhooks, quirks=quirks)

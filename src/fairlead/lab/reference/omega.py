@@ -45,6 +45,8 @@ def omega_checks(directory: Path, options: CheckOptions) -> Iterator[ReferenceCh
             yield OmegaMeans(directory, name, variant, options.seeds or 10)
             continue
         recorded = recorded_runs(directory, name, variant)
+        if not recorded:
+            yield OmegaUnrecorded(name, variant)
         seeds = max((seed for _, seed in recorded), default=0) + 1 if options.everything else options.seeds or 1
         for rng in (SHARED, INDEPENDENT) if options.everything else (SHARED,):
             for seed in range(seeds):
@@ -109,6 +111,17 @@ def recorded_metrics(directory: Path, name: str) -> Metrics:
     """What the original recorded of a set-up with seed 0; empty if it recorded nothing."""
     row = recorded_runs(directory, name, _variant(setups_of(directory)[name])).get((SHARED, 0), {})
     return {key: float(text) if text else None for key, text in row.items() if key not in _ABOUT_THE_RUN}
+
+
+@dataclass(frozen=True)
+class OmegaUnrecorded:
+    """A set-up of which nothing is recorded that ours could be held to, so that it cannot be said to agree."""
+
+    name: str
+    variant: str
+
+    def differences(self) -> list[str]:
+        return [f"results_raw.csv.gz has no run of the variant {self.variant}"]
 
 
 @dataclass(frozen=True)

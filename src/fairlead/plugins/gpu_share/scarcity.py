@@ -46,12 +46,17 @@ class TypicalRoom:
         left = np.arange(WHOLE + 1)[:, None]
         self._fitting = np.where(milli < WHOLE, left // np.minimum(milli, WHOLE), left == WHOLE)
         """For each amount that may be free on a GPU, how many pods of each class fit."""
+        self._sums = np.zeros((0, len(pods)), dtype=np.int64)
+        """Of each row: how many pods of each class its GPUs fit one by one."""
         self._free = np.zeros((0, 0), dtype=np.int64)
         self._left = np.zeros(0, dtype=np.int64)
         self._room = np.zeros((0, len(pods)), dtype=np.int64)
 
-    def of(self, free: NDArray[np.int64], cpu: NDArray[np.int64], model: NDArray[np.int64]) -> NDArray[np.int64]:
-        pods = np.minimum(self._fitting[free].sum(axis=1) // self._count, cpu[:, None] // self._cpu)
+    def _room_for(
+        self, fitting: NDArray[np.int64], cpu: NDArray[np.int64], model: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """The room of each class on rows whose GPUs one by one fit so many, with so much cpu left."""
+        pods = np.minimum(fitting // self._count, cpu[:, None] // self._cpu)
         room: NDArray[np.int64] = np.maximum(pods, 0) * self._size * self._allowed[model]
         return room
 
@@ -62,17 +67,27 @@ class TypicalRoom:
         if len(self._left) != len(left):
             changed = np.arange(len(left))
             self._room = np.zeros((len(left), len(self._size)), dtype=np.int64)
+            self._sums = np.zeros_like(self._room)
         else:
             changed = np.flatnonzero((self._free != free).any(axis=1) | (self._left != left))
-        self._room[changed] = self.of(free[changed], left[changed], shares.model[changed])
+        self._sums[changed] = self._fitting[free[changed]].sum(axis=1)
+        self._room[changed] = self._room_for(self._sums[changed], left[changed], shares.model[changed])
         self._free, self._left = free.copy(), left.copy()
 
     def losses(
-        self, rows: NDArray[np.intp], free: NDArray[np.int64], cpu: NDArray[np.int64], model: NDArray[np.int64]
+        self, rows: NDArray[np.intp], request: GpuRequest, cpu: NDArray[np.int64], model: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """What each row loses if that is what is left there afterwards, in steps."""
+        """What each row loses by a pod with this request that leaves so much cpu there, in steps. The pod gets the
+        fullest GPU that fits, or whole ones."""
+        fitting = self._sums[rows]
+        if request.shared:
+            free = self._free[rows]
+            had = free[np.arange(len(rows)), fullest_of_each(free, request)]
+            fitting = fitting + self._fitting[np.maximum(had - request.milli, 0)] - self._fitting[had]
+        elif request.count:
+            fitting = fitting - request.count * self._fitting[WHOLE]
         prices = self._weight / np.maximum(self._room.sum(axis=0), 1)
-        losses = (self._room[rows] - self.of(free, cpu, model)) @ prices
+        losses = (self._room[rows] - self._room_for(fitting, cpu, model)) @ prices
         steps: NDArray[np.int64] = np.floor(losses / (prices.sum() * _STEP)).astype(np.int64)
         return steps
 
@@ -94,21 +109,10 @@ class ScarcityScore(Plugin):
             self._room = TypicalRoom(self._typical, shares)
         self._room.refresh(table, shares)
         rows = nodes.positions()
-        after = _left_after(shares.free[rows], gpu_request(cycle.pod.annotations))
         cpu = nodes.free("cpu") - cycle.pod.shape.request.get("cpu", 0)
-        return -self._room.losses(rows, after, cpu, shares.model[rows])
+        return -self._room.losses(rows, gpu_request(cycle.pod.annotations), cpu, shares.model[rows])
 
     def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         best_first = np.unique(-raw, return_inverse=True)[1].reshape(-1)
         scores: NDArray[np.int64] = np.maximum(100 - best_first, 0).astype(np.int64)
         return scores
-
-
-def _left_after(free: NDArray[np.int64], request: GpuRequest) -> NDArray[np.int64]:
-    """What is free on the GPUs of each row after a pod has got the fullest that fits, or the first whole ones."""
-    if request.shared:
-        after = free.copy()
-        after[np.arange(len(free)), fullest_of_each(free, request)] -= request.milli
-        return np.maximum(after, 0)
-    taken = (free == WHOLE) & ((free == WHOLE).cumsum(axis=1) <= request.count)
-    return np.where(taken, 0, free)

@@ -1,4 +1,4 @@
-"""NodeRoom: what the pods on each node request, so that a Binding to a node without room can be refused.
+"""BindingRoom: what the pods on each node request, so that a Binding to a node without room can be refused.
 
 A real API server accepts every Binding that names a node, and the kubelet refuses the pod if it does not fit. Where
 several schedulers share nodes, this check makes the API what Omega calls the common state: of two claims on the last
@@ -24,7 +24,7 @@ _ONE = 10**9
 _ENDED = ("Succeeded", "Failed")
 
 
-class NodeRoom:
+class BindingRoom:
     """Amounts are nanos; a pod takes one of the node's `pods`."""
 
     def __init__(self) -> None:
