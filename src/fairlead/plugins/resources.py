@@ -397,8 +397,9 @@ class NodeResourcesBalancedAllocation(CachedPlugin):
             capacity = offered[resource].item(row) if counts else 0
             if capacity:
                 used = taken[resource].item(row) if resource in taken else 0
+                wanted = used + asked
                 before.append(used / capacity if used < capacity else 1.0)
-                after.append((used + asked) / capacity if used + asked < capacity else 1.0)
+                after.append(wanted / capacity if wanted < capacity else 1.0)
         if not self._by_gain:
             return _balance_of(after)
         return 50 + (50 + _balance_of(after) - _balance_of(before)) // 2

@@ -28,6 +28,11 @@ def cluster_of(*cpus: int) -> Cluster:
     return cluster
 
 
+def bind(cluster: Cluster, name: str, node: str) -> None:
+    metadata = {"name": name, "namespace": "default", "uid": name}
+    cluster.apply(Change(Happened.ADDED, kinds.POD, {"metadata": metadata, "spec": {"nodeName": node}}))
+
+
 def view(cluster: Cluster) -> TableView:
     return TableView(cluster.table, ("cpu",))
 
@@ -63,6 +68,15 @@ def test_after_a_conflict_on_a_row_later_claims_there_conflict_too() -> None:
     OptimisticCommit().commit(cluster, seen, rows(0), TASK)
     result = OptimisticCommit(SEQUENCE, EACH).commit(cluster, seen, rows(0, 1, 0), TASK)
     assert (result.rows.tolist(), result.conflicted) == ([1], 2)
+
+
+def test_only_a_pod_that_came_after_the_view_conflicts_with_it() -> None:
+    cluster = cluster_of(4, 4)
+    bind(cluster, "before", "n0")
+    seen = view(cluster).version
+    bind(cluster, "after", "n1")
+    result = OptimisticCommit(SEQUENCE, EACH).commit(cluster, seen, rows(0, 1), TASK)
+    assert (result.rows.tolist(), result.conflicted) == ([0], 1)
 
 
 def test_one_conflict_undoes_an_all_or_nothing_commit_with_its_versions() -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fairlead.engine.cycle.placement import Placed
     from fairlead.engine.queue.entry import Entry
     from fairlead.framework.cycle import Cycle
+    from fairlead.framework.extender import Extender
     from fairlead.framework.points import Permission
     from fairlead.model.flow import Reply
     from fairlead.model.pod import Pod
@@ -233,6 +234,8 @@ class Binding:
             if self.stage is _PREPARING and not self._errands:
                 self.stage, self.binds_since = _BINDING, now
                 writes += self._bind_by_next(now)
+                if self._errands and isinstance(self._errands[-1], BindWrite):
+                    return writes  # the bind is among them, so nobody has answered it yet
                 replies = ()
         if self.stage is _BINDING:
             writes += self._progress(now, replies, "Bind")
@@ -287,7 +290,8 @@ class Binding:
     def _bind_by_next(self, now: float) -> list[Write]:
         """Ask the next binder: interested extenders that bind, then Bind plugins, each only if those before skipped."""
         profile, cycle = self.cycle.profile, self.cycle
-        for binder in (*profile.extenders, *profile.at("bind"))[self._asked_to_bind :]:
+        binders: tuple[Extender | Plugin, ...] = (*profile.extenders, *profile.at("bind"))
+        for binder in binders[self._asked_to_bind :]:
             self._asked_to_bind += 1
             name, answer = "", None
             if isinstance(binder, Plugin):

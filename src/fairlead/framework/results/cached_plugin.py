@@ -113,6 +113,15 @@ def overrides(plugin: Plugin, member: str) -> bool:
     return isinstance(plugin, CachedPlugin) and getattr(type(plugin), member) is not getattr(CachedPlugin, member)
 
 
+def epoch_is_selective(plugin: Plugin) -> bool:
+    """Whether `has_epochs` is about this plugin's own `epoch`: one that is inherited says nothing about an `epoch` that
+    a subclass overrides."""
+    epoch, selection = (
+        next(one for one in type(plugin).__mro__ if member in vars(one)) for member in ("epoch", "has_epochs")
+    )
+    return issubclass(selection, epoch)
+
+
 def reads_of(plugin: Plugin) -> frozenset[str]:
     return plugin.reads if isinstance(plugin, CachedPlugin) else DEFAULT_READS
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.errors import FairleadError
 from fairlead.framework.plugin import Scope, takes_part
-from fairlead.framework.results.cached_plugin import CachedPlugin, misplaced_members, overrides
+from fairlead.framework.results.cached_plugin import CachedPlugin, epoch_is_selective, misplaced_members, overrides
 
 if TYPE_CHECKING:
     from fairlead.framework.plugin import Plugin
@@ -42,7 +42,9 @@ class PluginPlan:
         self.own_filters = self._own_at("filter")
         own_scores = self._own_at("score")
         self.own_scores = [(plugin, self.weights[plugin.name]) for plugin in own_scores]
-        self.own_with_epochs = with_epochs((*self.own_filters, *own_scores))
+        have_epochs = with_epochs((*self.own_filters, *own_scores))
+        self.own_with_epochs = [plugin for plugin in have_epochs if not epoch_is_selective(plugin)]
+        self.own_with_selective_epochs = [plugin for plugin in have_epochs if epoch_is_selective(plugin)]
         self.own_answer_by_row = answer_by_row(self.own_filters, own_scores)
         self.own_prepare = self._cached_at("prepare", shared=False)
         self.own_prepare_scores = self._cached_at("prepare_scores", shared=False)

@@ -85,7 +85,8 @@ class SignatureResults:
             for plugin, weight in plan.own_scores
             if plugin.name not in self.no_score
         ]
-        self._with_epochs = [plugin for plugin in plan.own_with_epochs if plugin.has_epochs(cycle.pod)]
+        selected = [plugin for plugin in plan.own_with_selective_epochs if plugin.has_epochs(cycle.pod)]
+        self._with_epochs = [*plan.own_with_epochs, *selected]
         self._by_row = plan.own_answer_by_row or answer_by_row(self._filters, [one.plugin for one in self._scores])
         self.scored: dict[str, ScoreColumn] = {
             **shared.scored,

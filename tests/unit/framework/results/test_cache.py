@@ -224,6 +224,21 @@ def test_an_epoch_that_moves_voids_every_row() -> None:
     assert set(ranking(looked_at(evaluator, cluster, "b", "1"))) == {7}
 
 
+class MoodyAboutFew(Moody):
+    def has_epochs(self, pod: Pod) -> bool:
+        return pod.shape.request["cpu"] > 1000
+
+
+def test_an_epoch_that_says_nothing_about_a_pod_voids_nothing_of_it() -> None:
+    moody = MoodyAboutFew()
+    evaluator, cluster = Evaluator(profile_of("s", [moody])), world()
+    for cpu in ("1", "2"):
+        assert set(ranking(looked_at(evaluator, cluster, f"a{cpu}", cpu))) == {1}
+    moody.mood = 7
+    assert set(ranking(looked_at(evaluator, cluster, "b1", "1"))) == {1}
+    assert set(ranking(looked_at(evaluator, cluster, "b2", "2"))) == {7}
+
+
 def test_scores_in_range_add_up_beyond_the_range_with_their_weights() -> None:
     lavish = [Lavish(f"Lavish{number}") for number in range(3)]
     profile = profile_of("s", lavish, weights={plugin.name: 5 for plugin in lavish})
