@@ -10,7 +10,7 @@ another member's watch of the same kind also sees what the other one asked for, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairlead.controllers.workqueue import Reconciler, Trouble
@@ -26,12 +26,12 @@ class ControllerGroup:
     def __init__(self, name: str, members: Sequence[Member]) -> None:
         self.name = name
         self.members = list(members)
-        self._interested: dict[Kind, list[Callable[[Change], None]]] = {}
+        self._interested: dict[Kind, list[Member]] = {}
         self._writers: dict[Write, Member] = {}  # of writes that are not answered yet
         watches: dict[Kind, Watch] = {}
         for member in self.members:
             for watch in member.watches:
-                self._interested.setdefault(watch.kind, []).append(member.see)
+                self._interested.setdefault(watch.kind, []).append(member)
                 known = watches.setdefault(watch.kind, watch)
                 if known != watch:
                     watches[watch.kind] = Watch(watch.kind)
@@ -46,8 +46,8 @@ class ControllerGroup:
         for member in self.members:
             writes += member.hear(now, told.get(member, ()))
         for change in changes:
-            for see in self._interested[change.kind]:
-                see(change)
+            for member in self._interested[change.kind]:
+                member.see(change)
         for member in self.members:
             if acts := member.act(now):
                 self._writers.update(dict.fromkeys(acts, member))
