@@ -26,12 +26,15 @@ class FreshView:
         self._view = view
         self._told: dict[_Place, Doc] = {}
         self._deleted: dict[_Place, str] = {}  # -> uid
-        self.is_ahead = False
-        """Whether replies told something that the watch has not told yet."""
+
+    @property
+    def keeps_anything(self) -> bool:
+        """Whether the watch has yet to tell something that a reply told."""
+        return bool(self._told or self._deleted)
 
     def get(self, kind: Kind, namespace: str, name: str) -> Doc | None:
         seen = self._view.get(kind, namespace, name)
-        if not self.is_ahead:
+        if not self._told and not self._deleted:
             return seen
         place = (kind, namespace, name)
         told = self._told.get(place)
@@ -48,7 +51,6 @@ class FreshView:
         seen = self._view.get(*place)
         if seen is None or _version(seen) < _version(doc):
             self._told[place] = doc
-            self.is_ahead = True
 
     def deleted(self, kind: Kind, doc: Doc) -> None:
         """A reply told that this object is gone."""
@@ -56,11 +58,10 @@ class FreshView:
         self._told.pop(place, None)
         if self._view.get(*place) is not None:
             self._deleted[place] = doc["metadata"].get("uid", "")
-        self.is_ahead = bool(self._told or self._deleted)
 
     def seen(self, kind: Kind, doc: Doc, *, gone: bool) -> None:
         """The watch told of this object."""
-        if not self.is_ahead:
+        if not self._told and not self._deleted:
             return
         place = _place(kind, doc)
         told = self._told.get(place)
@@ -68,7 +69,6 @@ class FreshView:
             del self._told[place]
         if gone or self._deleted.get(place) != doc["metadata"].get("uid", ""):
             self._deleted.pop(place, None)
-        self.is_ahead = bool(self._told or self._deleted)
 
 
 def _place(kind: Kind, doc: Doc) -> _Place:

@@ -12,9 +12,6 @@ from fairlead.model.flow import Doc, PatchType, Verb, Write
 from fairlead.model.kinds import EVENT, Kind
 from fairlead.model.times import timestamp
 
-_CREATE, _PATCH, _MERGE = Verb.CREATE, Verb.PATCH, PatchType.MERGE
-"""Asked for too often to be looked up on the Enum."""
-
 
 def namespaced_name(doc: Doc) -> tuple[str, str]:
     """Namespace and name of an object: the key under which most controllers visit it."""
@@ -24,7 +21,7 @@ def namespaced_name(doc: Doc) -> tuple[str, str]:
 
 def create(kind: Kind, doc: Doc) -> Write:
     metadata = doc["metadata"]
-    return Write(_CREATE, kind, metadata.get("namespace", ""), metadata.get("name", ""), body=doc)
+    return Write(Verb.CREATE, kind, metadata.get("namespace", ""), metadata.get("name", ""), body=doc)
 
 
 def patch(kind: Kind, doc: Doc, changes: Doc, *, subresource: str = "", conforms: bool = False) -> Write:
@@ -33,7 +30,8 @@ def patch(kind: Kind, doc: Doc, changes: Doc, *, subresource: str = "", conforms
     metadata = {**(changes.get("metadata") or {}), "uid": doc["metadata"]["uid"]}
     body = {**changes, "metadata": metadata}
     return Write(
-        _PATCH, kind, namespace, name, body=body, subresource=subresource, patch_type=_MERGE, conforms=conforms
+        Verb.PATCH, kind, namespace, name, body=body, subresource=subresource, patch_type=PatchType.MERGE,
+        conforms=conforms,
     )  # fmt: skip
 
 

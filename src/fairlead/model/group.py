@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.model.documents import EMPTY, FieldError, compiler, created_at, moment, read_units
 from fairlead.model.pod import COSCHEDULING_GROUP_API, NATIVE_GROUP_API, VOLCANO_GROUP_API
+from fairlead.model.records import record
 from fairlead.model.selectors import selector_from_document
 
 _MADE = "podgroup-"
@@ -65,7 +66,7 @@ class SubGroupPolicy:
     network_topology: NetworkTopology | None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GroupCondition:
     """What was last said of a group. `transition_id` is the round that said it."""
 
@@ -77,7 +78,7 @@ class GroupCondition:
     message: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class PodGroup:
     """`min_resources` is None where none are given, which is not the same as none being needed. `priority` counts only
     in the native API; the others have the class's. `timeout` is in seconds."""
