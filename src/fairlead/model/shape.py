@@ -145,32 +145,23 @@ def _meaning(shape: PodShape) -> Hashable:
     return tuple(tuple(sorted(value.items())) if value.__class__ is dict else value for value in _every_field(shape))
 
 
+_RELEVANT_IN_PART = ("containers", "initContainers", "affinity", "volumes", "resourceClaims")
+_RELEVANT = (
+    "tolerations", "nodeSelector", "priority", "priorityClassName", "schedulerName", "preemptionPolicy",
+    "topologySpreadConstraints", "overhead", "resources", "hostNetwork", "hostUsers",
+)  # fmt: skip
+_OF_CONTAINER = ("name", "image", "resources", "ports", "restartPolicyRules")
+_OF_INIT_CONTAINER = (*_OF_CONTAINER, "restartPolicy")
+
+
 def _relevant(document: Mapping[str, Any]) -> list[Any]:
     """The parts of a document that a shape depends on. Parts that do not matter may be among them (compiling forgets
     them), but nothing that differs from pod to pod of one template."""
     spec = document["spec"]
-    get = spec.get
-    affinity, volumes, init_containers = get("affinity"), get("volumes"), get("initContainers")
-    relevant = [
-        [
-            (c.get("name"), c.get("image"), c.get("resources"), c.get("ports"), c.get("restartPolicyRules"))
-            for c in get("containers") or ()
-        ],
-        get("tolerations"),
-        get("nodeSelector"),
-        get("priority"),
-        get("priorityClassName"),
-        get("schedulerName"),
-        get("preemptionPolicy"),
-        get("topologySpreadConstraints"),
-        get("overhead"),
-        get("resources"),
-        get("hostNetwork"),
-        get("hostUsers"),
-        bool(get("resourceClaims")),
-    ]
+    containers, init_containers, affinity, volumes, claims = map(spec.get, _RELEVANT_IN_PART)
+    relevant = [[[*map(c.get, _OF_CONTAINER)] for c in containers or ()], bool(claims), *map(spec.get, _RELEVANT)]
     if init_containers:
-        relevant.append(_relevant_init_containers(init_containers))
+        relevant.append([[*map(c.get, _OF_INIT_CONTAINER)] for c in init_containers])
     if affinity is not None:
         relevant.append(("affinity", affinity, document["metadata"].get("namespace")))
     if volumes:
@@ -178,11 +169,6 @@ def _relevant(document: Mapping[str, Any]) -> list[Any]:
     if status := document.get("status"):
         relevant += _relevant_status(spec, status)
     return relevant
-
-
-def _relevant_init_containers(containers: list[Mapping[str, Any]]) -> list[Any]:
-    keys = ("name", "image", "resources", "ports", "restartPolicyRules", "restartPolicy")
-    return [tuple(container.get(key) for key in keys) for container in containers]
 
 
 def _relevant_status(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[Any]:
