@@ -192,6 +192,8 @@ def test_members_of_a_gang_may_share_a_claim(cluster: Harness) -> None:
         (claim("c", {"devices": {"requests": [{"name": "a"}]}}), "exactly one of `exactly` or `firstAvailable`"),
         (claim("c", {"devices": {"requests": [{"name": "a", "exactly": {}}]}}), "deviceClassName: Required value"),
         (device_class("x", selectors=[{"cel": {"expression": "device.driver =="}}]), "compilation failed"),
+        (device_class("x", selectors=[{"cel": {"expression": "uint(-2) == 1u"}}]),
+         "Internal error: program instantiation failed: unsigned integer overflow"),
         (claim("c", devices(constraints=[{"requests": ["b"], "matchAttribute": "x/y"}])), "must be the name"),
     ],
 )  # fmt: skip

@@ -28,13 +28,25 @@ def literal_faults(checked: Checked) -> list[TypeFault]:
     for node, mixed in _nodes(checked.tree, mixed=False):
         if isinstance(node, Call) and node.function in _ARGUMENTS and node.args:
             first = node.args[0]
-            if isinstance(first, Literal) and not _succeeds(_ARGUMENTS[node.function], first.value):
+            if isinstance(first, Literal) and _failure(_ARGUMENTS[node.function], first.value):
                 found.append(TypeFault(f"invalid {node.function} argument", first.at))
         elif isinstance(node, ListOf) and not mixed:
             found += _mixed_list(checked, node)
         elif isinstance(node, MapOf) and not mixed:
             found += _mixed_map(checked, node)
     return found
+
+
+def program_fault(checked: Checked) -> str:
+    """Why the original cannot build its program of a tree whose types and literals fit: it converts literals and
+    compiles regular expressions beforehand, and one of them fails. Empty if it can."""
+    for node, _ in _nodes(checked.tree, mixed=False):
+        if not isinstance(node, Call) or not node.args or not isinstance(first := node.args[0], Literal):
+            continue
+        act = _CONVERSIONS.get(node.function) if node.target is None else _SEARCHES.get(node.function)
+        if act is not None and (failure := _failure(act, first.value)):
+            return f"program instantiation failed: {failure}"
+    return ""
 
 
 def _mixed_list(checked: Checked, node: ListOf) -> Iterator[TypeFault]:
@@ -92,12 +104,13 @@ def _parts(node: Expression) -> tuple[Expression, ...]:
     return ()
 
 
-def _succeeds(act: Callable[[Any], Any], value: Any) -> bool:
+def _failure(act: Callable[[Any], Any], value: Any) -> str:
+    """What a function complains of; empty if it does not."""
     try:
         act(value)
-    except CelError:
-        return False
-    return True
+    except CelError as error:
+        return str(error)
+    return ""
 
 
 def _duration(value: Any) -> Any:
@@ -115,3 +128,7 @@ def _converted(name: str) -> Callable[[Any], Any]:
 _ARGUMENTS: Mapping[str, Callable[[Any], Any]] = {
     "duration": _duration, "timestamp": _converted("timestamp"), "matches": pattern,
 }  # fmt: skip
+_CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
+    name: _converted(name) for name in ("bool", "bytes", "double", "int", "string", "uint")
+}
+_SEARCHES: Mapping[str, Callable[[Any], Any]] = {"find": pattern, "findAll": pattern}

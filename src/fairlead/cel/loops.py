@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairlead.cel.syntax import Call, Expression, Ident, IndexExpression, ListOf, Literal, MapOf, Select
+from fairlead.cel.syntax import Call, Expression, Ident, IndexExpression, ListOf, Literal, MapOf, Select, SyntaxFault
 
 RESULT = "@result"
 _UNUSED = "#unused"
@@ -63,6 +63,8 @@ def _call(call: Call) -> Expression:
     inner = call.args[0] if call.args else None
     if call.function == "has" and target is None and len(call.args) == 1 and isinstance(inner, Select):
         return Present(call.at, written_out(inner.operand), inner.field)
+    if call.function == "has" and target is None and inner is not None and len(call.args) == 1:
+        raise SyntaxFault("invalid argument to has() macro", inner.at)
     args = tuple(map(written_out, call.args))
     if target is not None and args and isinstance(inner, Ident):
         if call.function == "bind" and target == Ident(target.at, "cel") and len(args) == 3:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.cel.checking import Checked
 from fairlead.cel.cost import CostEstimate
-from fairlead.cel.literals import literal_faults
+from fairlead.cel.literals import literal_faults, program_fault
 from fairlead.cel.loops import written_out
 from fairlead.cel.macros import COST_LIMIT
 from fairlead.cel.program import MAX_LENGTH, CompileFault, Program, located
@@ -69,6 +69,12 @@ def selector_fault(expression: str) -> str:
     if kind not in (BOOL, ANY):
         return f"must evaluate to bool or the unknown type, not {kind.full_name}"
     return ""
+
+
+@lru_cache(maxsize=1024)
+def selector_program_fault(expression: str) -> str:
+    """Why the API server cannot build the program of a selector that compiles; empty if it can."""
+    return program_fault(Checked(written_out(parse(expression))))
 
 
 @lru_cache(maxsize=1024)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from math import isinf
 from typing import Any, NamedTuple
 
 from fairlead.cel.values import Uint
@@ -318,7 +319,10 @@ class _Parser:
 
     def _number(self, token: Token, at: int, sign: str = "") -> Literal:
         if token.kind == "float":
-            return Literal(at, float(sign + token.text))
+            number = float(sign + token.text)
+            if isinf(number):
+                raise SyntaxFault("invalid double literal", at)
+            return Literal(at, number)
         unsigned = token.text[-1] in "uU"
         digits = token.text.rstrip("uU")
         value = int(sign + digits, 16 if digits.lower().startswith("0x") else 10)
@@ -339,6 +343,8 @@ def _unquoted(token: Token) -> str | bytes:
     body = body[width:-width]
     as_bytes = "b" in prefix
     if "r" not in prefix:
+        if as_bytes and any(found[1] or found[2] for found in _ESCAPE.finditer(body)):
+            raise SyntaxFault("unable to unescape string", token.at)
         body = _ESCAPE.sub(lambda found: _unescaped(found, token), body)
     return body.encode("latin-1" if as_bytes and "\\" in token.text else "utf-8") if as_bytes else body
 

@@ -37,13 +37,37 @@ _GO_COMPLAINTS = (
 )
 _WHOLE_PATTERN = frozenset({"missing closing )", "unexpected )"})
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_NOT_IN_GO = re.compile(
+    r"(?P<escape>\\(?:[1-7](?![0-7])|[89NUuZ]))"
+    r"|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"  # other escapes, and sets of characters
+    r"|(?P<behind>\(\?<[=!](?:[^>]*>|.*))"
+    r"|(?P<perl>\(\?(?:P(?!<)|[imsU-]*[^imsU\-:)<P]))"
+    r"|(?P<count>\{(?:\d+,)?(?!1000\D)[1-9]\d{3,}(?:,\d*)?\})"
+    r"|(?P<possessive>(?:[*+?]|\{\d+(?:,\d*)?\})\+)",
+    re.DOTALL,
+)
+"""What Python's regular expressions have and Go's have not: references back, look-around, atomic groups, comments,
+flags, possessive repetition."""
+_NAMED = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?<", re.DOTALL)
+_IN_PYTHON = {r"\z": r"\Z", "(?<": "(?P<"}
+"""What both have and write differently."""
+_GO_REFUSES = {
+    "escape": "invalid escape sequence",
+    "behind": "invalid named capture",
+    "perl": "invalid or unsupported Perl syntax",
+    "count": "invalid repeat count",
+    "possessive": "invalid nested repetition operator",
+}
 
 
 @lru_cache(maxsize=1024)
 def pattern(text: str) -> re.Pattern[str]:
     """A regular expression; what is none is said in the words of Go's package."""
+    for found in _NOT_IN_GO.finditer(text):
+        if found.lastgroup is not None:
+            raise CelError(f"error parsing regexp: {_GO_REFUSES[found.lastgroup]}: `{found.group()}`")
     try:
-        return re.compile(text.replace(r"\z", r"\Z").replace("(?P>", "(?P>"))
+        return re.compile(_NAMED.sub(lambda found: _IN_PYTHON.get(found[0], found[0]), text))
     except re.error as error:
         raise CelError(f"error parsing regexp: {_go_complaint(text, error)}") from None
 

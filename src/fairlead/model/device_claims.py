@@ -7,7 +7,7 @@ ClaimSpec object, so whatever is found out about one holds for all of them.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -183,16 +183,19 @@ class ResourceClaim:
     def later(self, document: Mapping[str, Any]) -> ResourceClaim:
         """This claim as a later document shows it. What never changes of a claim, its spec above all, is not read
         again."""
-        metadata = document["metadata"]
         status: Mapping[str, Any] = document.get("status") or EMPTY
-        allocation, conditions = status.get("allocation"), status.get("devices")
-        finalizers = metadata.get("finalizers")
+        annotations, finalizers, deleted, version = map(document["metadata"].get, _METADATA)
+        allocation, users, conditions = map(status.get, _STATUS)
         return ResourceClaim(
-            self.namespace, self.name, self.key, self.uid, self.owner_uid, metadata.get("annotations") or EMPTY,
-            tuple(finalizers) if finalizers else (), bool(metadata.get("deletionTimestamp")), self.spec,
-            compile_allocation(allocation) if allocation is not None else None, _consumers(status),
-            _conditions(status) if conditions else _NO_CONDITIONS, metadata.get("resourceVersion") or "",
+            self.namespace, self.name, self.key, self.uid, self.owner_uid, annotations or EMPTY,
+            tuple(finalizers) if finalizers else (), bool(deleted), self.spec,
+            compile_allocation(allocation) if allocation is not None else None, _consumers(users) if users else (),
+            _conditions(conditions) if conditions else _NO_CONDITIONS, version or "",
         )  # fmt: skip
+
+
+_METADATA = ("annotations", "finalizers", "deletionTimestamp", "resourceVersion")
+_STATUS = ("allocation", "reservedFor", "devices")
 
 
 class ClaimEntry(NamedTuple):
@@ -250,9 +253,8 @@ def later_resource_claim(before: ResourceClaim, document: Mapping[str, Any]) -> 
 @compiler("ResourceClaim")
 def compile_resource_claim(document: Mapping[str, Any]) -> ResourceClaim:
     metadata = document["metadata"]
-    status: Mapping[str, Any] = document.get("status") or EMPTY
     namespace, name = metadata.get("namespace") or "", metadata["name"]
-    allocation = status.get("allocation")
+    allocation, users, conditions = map((document.get("status") or EMPTY).get, _STATUS)
     owners = metadata.get("ownerReferences") or ()
     return ResourceClaim(
         namespace=namespace,
@@ -265,28 +267,25 @@ def compile_resource_claim(document: Mapping[str, Any]) -> ResourceClaim:
         terminating=bool(metadata.get("deletionTimestamp")),
         spec=claim_spec(document.get("spec") or {}),
         allocation=compile_allocation(allocation) if allocation is not None else None,
-        reserved_for=_consumers(status),
-        conditions=_conditions(status) if status.get("devices") else _NO_CONDITIONS,
+        reserved_for=_consumers(users) if users else (),
+        conditions=_conditions(conditions) if conditions else _NO_CONDITIONS,
         resource_version=metadata.get("resourceVersion") or "",
     )
 
 
-def _consumers(status: Mapping[str, Any]) -> tuple[Consumer, ...]:
-    found = status.get("reservedFor")
-    if not found:
-        return ()
-    return tuple([Consumer(one.get("resource") or "", one.get("name") or "", one.get("uid") or "") for one in found])
+def _consumers(users: Sequence[Mapping[str, Any]]) -> tuple[Consumer, ...]:
+    return tuple([Consumer(one.get("resource") or "", one.get("name") or "", one.get("uid") or "") for one in users])
 
 
 _NO_CONDITIONS: Mapping[DeviceId, Mapping[str, Mapping[str, Any]]] = {}
 
 
-def _conditions(status: Mapping[str, Any]) -> Mapping[DeviceId, Mapping[str, Mapping[str, Any]]]:
+def _conditions(devices: Sequence[Mapping[str, Any]]) -> Mapping[DeviceId, Mapping[str, Mapping[str, Any]]]:
     return {
         DeviceId(one["driver"], one["pool"], one["device"]): {
             condition["type"]: condition for condition in one.get("conditions") or ()
         }
-        for one in status.get("devices") or ()
+        for one in devices
     }
 
 

@@ -140,22 +140,27 @@ def compile_pod(document: Mapping[str, Any], shapes: Shapes) -> Pod:
         raise malformed("Pod", document, error) from error
 
 
+_METADATA = (
+    "uid", "namespace", "labels", "annotations", "creationTimestamp", "deletionTimestamp", "ownerReferences",
+    "resourceVersion", "generation",
+)  # fmt: skip
+_SPEC = ("nodeName", "schedulingGates", "schedulingGroup")
+_STATUS = ("phase", "nominatedNodeName", "startTime", "conditions")
+
+
 def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
-    metadata, spec, status = document["metadata"], document["spec"], document.get("status") or {}
-    namespace, name = intern(metadata.get("namespace") or ""), metadata["name"]
-    labels, annotations = metadata.get("labels") or EMPTY, metadata.get("annotations") or EMPTY
+    metadata, spec, status = document["metadata"], document["spec"], document.get("status") or EMPTY
+    uid, namespace, labels, annotations, created, deleted, owners, version, generation = map(metadata.get, _METADATA)
+    node_name, gates, group = map(spec.get, _SPEC)
+    phase, nominated, started, conditions = map(status.get, _STATUS)
+    namespace, name = intern(namespace or ""), metadata["name"]
+    labels, annotations = labels or EMPTY, annotations or EMPTY
     if _LAST_APPLIED in annotations:
         annotations = {key: value for key, value in annotations.items() if key != _LAST_APPLIED} or EMPTY
-    created, deleted, started = (
-        metadata.get("creationTimestamp"),
-        metadata.get("deletionTimestamp"),
-        status.get("startTime"),
-    )
-    gates, owners, conditions = spec.get("schedulingGates"), metadata.get("ownerReferences"), status.get("conditions")
-    group = (spec.get("schedulingGroup") or EMPTY).get("podGroupName") or ""
+    group = (group.get("podGroupName") or "") if group else ""
     shape = shapes.of(document)
     return Pod(
-        uid=metadata.get("uid") or "",
+        uid=uid or "",
         namespace=namespace,
         name=name,
         key=f"{namespace}/{name}",
@@ -163,12 +168,12 @@ def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
         annotations=shapes.share(annotations) if annotations else EMPTY,
         shape=shape,
         scheduler_name=shape.scheduler_name,
-        node_name=intern(spec.get("nodeName") or ""),
-        nominated_node=status.get("nominatedNodeName") or "",
+        node_name=intern(node_name) if node_name else "",
+        nominated_node=nominated or "",
         created=seconds_of(created) if created else 0.0,
         start_time=seconds_of(started) if started else None,
         deletion_time=seconds_of(deleted) if deleted else None,
-        phase=intern(status.get("phase") or "Pending"),
+        phase=intern(phase) if phase else "Pending",
         gates=tuple(gate["name"] for gate in gates) if gates else (),
         owner=_controller(owners) if owners else None,
         first_owner=intern(owners[0]["name"]) if owners else "",
@@ -178,8 +183,8 @@ def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
         scheduled_condition=_scheduled(conditions) if conditions else None,
         scheduled_since=_true_since(conditions, "PodScheduled") if conditions else None,
         claim_statuses=b"" if _CLAIM_STATUSES.isdisjoint(status) else _claim_statuses(status),
-        resource_version=metadata.get("resourceVersion") or "",
-        generation=metadata.get("generation") or 0,
+        resource_version=version or "",
+        generation=generation or 0,
         resource_claims=claim_entries(spec) if shape.claims else (),
         initialized_since=_true_since(conditions, "Initialized") if conditions else None,
     )

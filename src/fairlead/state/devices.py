@@ -253,8 +253,8 @@ class DeviceIndex:
         return left
 
     def signatures(self) -> NDArray[np.int32]:
-        """For each row of the table a number that stands for all that a search on it reads."""
-        self.catch_up()
+        """For each row of the table a number that stands for all that a search on it reads, as of the last
+        `catch_up`."""
         if len(self._column) < self._table.high:
             wider = np.full(max(self._table.capacity, self._table.high), -1, dtype=np.int32)
             wider[: len(self._column)] = self._column

@@ -14,7 +14,7 @@ import pytest
 from fairlead.cel.checking import Checked, signatures
 from fairlead.cel.cost import CostEstimate
 from fairlead.cel.loops import written_out
-from fairlead.cel.selectors import is_too_complex, selector_fault
+from fairlead.cel.selectors import is_too_complex, selector_fault, selector_program_fault
 from fairlead.cel.syntax import parse
 
 ANSWERS = [json.loads(line) for line in (Path(__file__).parent / "data" / "selectors.jsonl").read_text().splitlines()]
@@ -42,6 +42,47 @@ def test_errors_and_costs_are_those_of_the_api_server() -> None:
 def test_what_may_take_too_long_is_too_complex(expression: str) -> None:
     assert not selector_fault(expression)
     assert is_too_complex(expression)
+
+
+@pytest.mark.parametrize("regex", [
+    "(?=a)", "(?!a)", "(?<=a)b", "(?<=a>b)b", r"(a)\\1", "a++", "a{2}+", "(?>a)", "(?#c)a", "(?P=n)", "(?x)a", r"a\\Z",
+    r"\\u0041", "a{1001}",
+])  # fmt: skip
+def test_a_regular_expression_that_go_has_not_is_refused(regex: str) -> None:
+    assert "invalid matches argument" in selector_fault(f'device.driver.matches("{regex}")')
+
+
+@pytest.mark.parametrize("regex", [
+    "(?<n>a)", r"\\d+\\z", "(?s:a)", "^(?P<x>a)$", "x{,5}", r"\\(?<a", "[(?<]", "a{1000}", "(?i)a", r"a\\++",
+])  # fmt: skip
+def test_a_regular_expression_of_go_is_accepted(regex: str) -> None:
+    assert not selector_fault(f'device.driver.matches("{regex}")')
+
+
+@pytest.mark.parametrize(("expression", "text"), [
+    ("uint(-2) == 1u", "unsigned integer overflow"),
+    ('int("x") == 1', "type conversion error from 'string' to 'int'"),
+    ('double("x") > 1.0', "type conversion error from 'string' to 'double'"),
+    ('bool("x")', "type conversion error from 'string' to 'bool'"),
+    ("int(1e30) > 0", "integer overflow"),
+    ("uint(1e30) > 0u", "unsigned integer overflow"),
+    (r'string(b"\xff") == ""', "invalid UTF-8 in bytes, cannot convert to string"),
+    ('device.driver.find("(?=a)") == ""', "error parsing regexp: invalid or unsupported Perl syntax: `(?=`"),
+    ('device.driver.findAll("(a") == []', "error parsing regexp: missing closing ): `(a`"),
+    ('device.driver.find("[") == ""', "error parsing regexp: missing closing ]: `[`"),
+])  # fmt: skip
+def test_a_constant_that_fails_is_found_before_the_expression_runs(expression: str, text: str) -> None:
+    assert not selector_fault(expression)
+    assert selector_program_fault(expression) == f"program instantiation failed: {text}"
+
+
+@pytest.mark.parametrize(("expression", "text"), [
+    ("1e400 > 0.0", "1:1: invalid double literal"),
+    (r'b"\u00e9" == b""', "1:1: unable to unescape string"),
+    ('has(device.attributes["d"])', "1:22: invalid argument to has() macro"),
+])  # fmt: skip
+def test_what_is_written_wrongly_is_named_in_the_words_of_the_original(expression: str, text: str) -> None:
+    assert text in selector_fault(expression)
 
 
 def test_an_attribute_fits_everywhere() -> None:

@@ -81,6 +81,8 @@ def test_an_expression_that_holds(expression: str) -> None:
         (f"{attribute('slot')} + 9223372036854775807 > 0", "integer overflow"),
         (f"{attribute('model')}.matches({attribute('model')} + '(')",
          "error parsing regexp: missing closing ): `h100(`"),
+        (f"{attribute('model')}.matches({attribute('model')} + '(?=x)')",
+         "error parsing regexp: invalid or unsupported Perl syntax: `(?=`"),
         (attribute("slot"), "CEL result of type int could not be converted to bool:"
          " unsupported type conversion from 'int' to bool"),
         ("lists.range(1000000).all(i, lists.range(3).all(j, true))",

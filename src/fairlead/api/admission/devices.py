@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.api.admission.names import dns_label, dns_subdomain
 from fairlead.api.admission.problems import IMMUTABLE
 from fairlead.cel.program import MAX_LENGTH
-from fairlead.cel.selectors import compile_selector, is_too_complex, selector_fault
+from fairlead.cel.selectors import compile_selector, is_too_complex, selector_fault, selector_program_fault
 from fairlead.model import kinds as k
 from fairlead.model.devices import SelectorInvalid
 
@@ -86,6 +86,8 @@ def _check_selectors(problems: ValidationProblems, path: str, selectors: Sequenc
             problems.too_long(path_of_text, MAX_LENGTH)
         elif fault := selector_fault(expression):
             problems.invalid(path_of_text, expression, fault)
+        elif fault := selector_program_fault(expression):
+            problems.internal(path_of_text, fault)
         elif is_too_complex(expression):
             problems.forbidden(path_of_text, "too complex, exceeds cost limit")
         else:

@@ -53,6 +53,9 @@ class ValidationProblems:
     def forbidden(self, path: str, detail: str) -> None:
         self._add("FieldValueForbidden", path, "Forbidden", detail)
 
+    def internal(self, path: str, detail: str) -> None:
+        self._add("InternalError", path, "Internal error", detail)
+
     def duplicate(self, path: str, value: Any, detail: str = "") -> None:
         self._add("FieldValueDuplicate", path, f"Duplicate value: {worded(value)}", detail)
 

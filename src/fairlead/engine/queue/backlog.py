@@ -286,6 +286,8 @@ class Backlog:
     ) -> int:
         """Wake the parked entries that an event may help; returns how many left the unschedulable queue. `only`
         restricts it to some pods."""
+        if not self._queues.parked and not self.in_flight:
+            return 0
         if event.is_wildcard:
             candidates = list(self._queues.parked)
         else:

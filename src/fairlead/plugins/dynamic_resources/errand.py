@@ -101,7 +101,6 @@ class AllocateClaims(ReplyErrand):
         self._now = now
         if not replies and self.waits_for_replies():
             return None
-        self._devices.catch_up()
         for reply in replies:
             trouble = self._heard(reply)
             if trouble:

@@ -74,10 +74,16 @@ class DynamicResources(CachedPlugin):
         return claim_interests(lambda: self._devices)
 
     def _index(self, cluster: Cluster) -> DeviceIndex:
+        """The devices, up to date."""
+        devices = self._claims_in(cluster)
+        devices.catch_up()
+        return devices
+
+    def _claims_in(self, cluster: Cluster) -> DeviceIndex:
+        """The same, for those who read nothing but claims, which are always up to date."""
         devices = self._devices
         if devices is None or devices.cluster is not cluster:
             devices = self._devices = devices_of(cluster)
-        devices.catch_up()
         return devices
 
     # ---- the queue ----
@@ -86,7 +92,7 @@ class DynamicResources(CachedPlugin):
         if not pod.resource_claims:
             return None
         try:
-            claims_of(pod, self._index(cluster))
+            claims_of(pod, self._claims_in(cluster))
         except ClaimMissing as missing:
             return unresolvable(str(missing))
         return None
@@ -398,7 +404,7 @@ class DynamicResources(CachedPlugin):
         return AllocateClaims(
             cycle.pod,
             plan.reserved,
-            self._index(cycle.cluster),
+            self._claims_in(cycle.cluster),
             binding_timeout=self._binding_timeout,
             compatible=cycle.profile.compatible,
         )
