@@ -21,7 +21,14 @@ from fairlead.plugins.koordinator.devices.choice import DeviceChoice, DeviceScor
 from fairlead.plugins.koordinator.devices.classes import NO_DEVICES
 from fairlead.plugins.koordinator.devices.judgements import Judgements
 from fairlead.plugins.koordinator.devices.lacks import device_lacks
-from fairlead.plugins.koordinator.devices.request import MEMORY, RATIO, DeviceWish, device_request, wish_key
+from fairlead.plugins.koordinator.devices.request import (
+    MEMORY,
+    RATIO,
+    DeviceWish,
+    device_request,
+    wants_devices,
+    wish_key,
+)
 from fairlead.plugins.koordinator.devices.rows import ALLOCATED, DeviceHoldings, DeviceRows, allocation_text
 from fairlead.plugins.koordinator.reservations.shown import chosen_on, is_taken_off, rows_for_pod, usable_on
 from fairlead.plugins.koordinator.writing import write_annotation
@@ -92,7 +99,12 @@ class DeviceSharePlugin(Plugin):
             self._rows, self._judgements = (cycle.cluster, rows), Judgements(rows.classes())
         return self._rows[1]
 
+    def looks_at_pods(self, cycle: Cycle) -> bool:
+        return wants_devices(cycle.pod)
+
     def prepare(self, cycle: Cycle) -> Status | None:
+        if not wants_devices(cycle.pod):
+            return SKIP
         key = wish_key(cycle.pod)
         request = device_request(cycle.pod)
         if isinstance(request, Status):

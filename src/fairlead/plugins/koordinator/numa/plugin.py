@@ -119,6 +119,9 @@ class NodeNUMAResource(CachedPlugin):
     def scope_for(self, cycle: Cycle) -> Scope:
         return Scope.ROW if self._is_plain(cycle) else Scope.CLUSTER
 
+    def looks_at_pods(self, cycle: Cycle) -> bool:
+        return not self._is_plain(cycle)
+
     def _is_plain(self, cycle: Cycle) -> bool:
         return asks_for_nothing(cycle.pod) and self.rows(cycle).all_plain
 

@@ -38,7 +38,7 @@ def rows_for_pod(cycle: Cycle) -> Collection[int] | None:
     note = _note(cycle)
     if note is None:
         return ()
-    return None if note.assumed is not None else note.rows.keys() | note.chosen.keys()
+    return None if note.assumed is not None else note.rows.keys()
 
 
 def is_taken_off(cycle: Cycle) -> bool:
@@ -50,4 +50,6 @@ def is_taken_off(cycle: Cycle) -> bool:
 def chosen_on(cycle: Cycle, row: int) -> ReservationState | None:
     """The reservation that the pod would use on a row."""
     note = _note(cycle)
-    return note.chosen.get(row) if note is not None else None
+    if note is None or note.wish.ignores or row not in note.rows:
+        return None
+    return note.kind.judge(note.rows[row]).chosen
