@@ -1,7 +1,8 @@
 """What Koordinator's plugins keep of their answers is what they would find anew, whatever happened in between.
 
 Every search is checked: the cached columns against a result cache that begins with this search, single rows against
-columns, and the sums of LoadAwareScheduling against sums that are counted from the beginning.
+columns, the sums of LoadAwareScheduling against sums that are counted from the beginning, and what Reservation knows of
+a kind of pods against what it finds for a kind that it has not met.
 """
 
 from __future__ import annotations
@@ -20,19 +21,40 @@ from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.results.cached_plugin import CachedPlugin, overrides
 from fairlead.framework.results.signature import SignatureResults
+from fairlead.framework.row_view import RowView
 from fairlead.model import kinds
 from fairlead.model.flow import Doc
+from fairlead.model.koordinator.reservations import is_reserve_pod
 from fairlead.model.reasons import SKIP, Status
 from fairlead.model.times import timestamp
 from fairlead.plugins.koordinator.load.columns import LoadColumns
 from fairlead.plugins.koordinator.load.plugin import LoadAwareScheduling
 from fairlead.plugins.koordinator.numa.plugin import NodeNUMAResource, NumaNote
 from fairlead.plugins.koordinator.numa.request import numa_request
+from fairlead.plugins.koordinator.reservations import plugin as reservation_plugin
+from fairlead.plugins.koordinator.reservations.kinds_of_pods import PodKinds
+from fairlead.plugins.koordinator.reservations.plugin import ReservationNote, ReservationPlugin
 from fairlead.state.nodes import Nodes
 from tests.support.documents import node
 from tests.support.koordinator import SCHEDULING, KoordScenario, koord_pod, koord_reservation
 
 NODES = 5
+SPREAD: Doc = {
+    "topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway",
+         "labelSelector": {"matchLabels": {"app": "web"}}}
+    ]
+}  # fmt: skip
+APART: Doc = {
+    "affinity": {
+        "podAntiAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 5, "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname",
+                                                  "labelSelector": {"matchLabels": {"app": "db"}}}}
+            ]
+        }
+    }
+}  # fmt: skip
 SETTINGS: list[dict[str, Any]] = [
     {},
     {"nodeMetricExpirationSeconds": 60, "prodUsageThresholds": {"cpu": 55}, "scoreAccordingProdUsage": True},
@@ -57,7 +79,10 @@ class Checked:
         self.searches = 0
         self.cached: set[str] = set()
         self.apart: set[str] = set()
+        self.viewed = 0
         self._within = False
+        self._begin: Callable[[ReservationPlugin, Cycle], Any] = ReservationPlugin.begin
+        monkeypatch.setattr(ReservationPlugin, "begin", lambda plugin, cycle: self.begin(plugin, cycle))
         self._catch_up: Callable[[Evaluator, Cycle], SignatureResults] = Evaluator.catch_up
         monkeypatch.setattr(Evaluator, "catch_up", lambda evaluator, cycle: self(evaluator, cycle))
 
@@ -69,6 +94,22 @@ class Checked:
             self._within = False
             self.searches += 1
         return results
+
+    def begin(self, plugin: ReservationPlugin, cycle: Cycle) -> Any:
+        anew = PodKinds(cycle.cluster).of(cycle.pod)
+        said = self._begin(plugin, cycle)
+        note: ReservationNote | None = plugin._note(cycle)
+        if note is not None and not is_reserve_pod(cycle.pod):
+            assert note.rows.keys() == anew.rows.keys()
+            assert note.counts == anew.counts
+            assert note.kind.plain is anew.plain
+            for row, matched in note.rows.items():
+                assert matched.states == anew.rows[row].states
+                assert matched.room == anew.rows[row].room
+                assert matched.first_order == anew.rows[row].first_order
+                assert note.kind.judge(matched) == anew.judge(anew.rows[row])
+        self.viewed += cycle.view is not None
+        return said
 
     def _compare(self, evaluator: Evaluator, cycle: Cycle, results: SignatureResults) -> None:
         fresh, twin = Evaluator(evaluator.profile), cycle.copy()
@@ -189,9 +230,10 @@ class Happenings:
         request = {"cpu": str(self.rng.randrange(1, 3)), "memory": "1Gi"}
         owners = {"app": self.rng.choice(["web", "db"])}
         once = self.rng.random() < 0.5
-        self.scenario.tell(
-            koord_reservation(f"r{self.count}", request=request, owners=owners, allocateOnce=once, ttl="0s")
-        )
+        found = koord_reservation(f"r{self.count}", request=request, owners=owners, allocateOnce=once, ttl="0s")
+        if self.rng.random() < 0.2:
+            found["metadata"]["labels"] = {SCHEDULING + "reservation-order": str(self.rng.randrange(1, 4))}
+        self.scenario.tell(found)
 
     def gone(self) -> None:
         pods = sorted(key for key in self.scenario.docs if key[0] in ("pods", "reservations"))
@@ -203,11 +245,10 @@ class Happenings:
         if self.rng.random() < 0.15:
             labels["koordinator.sh/qosClass"] = self.rng.choice(["LSR", "LS", "BE"])
         priority = self.rng.choice([9500, 9500, 5500, 0])
-        cpu = self.rng.choice(["1", "2", "500m"])
+        more = self.rng.choice([{}, {}, {}, SPREAD, APART])
+        asked = {**more, "labels": labels, "priority": priority, "cpu": self.rng.choice(["1", "2", "500m"])}
         names = [f"p{self.count}-{at}" for at in range(self.rng.randrange(1, 4))]
-        self.scenario.tell(
-            *(koord_pod(name, cpu=cpu, memory="1Gi", labels=labels, priority=priority) for name in names)
-        )
+        self.scenario.tell(*(koord_pod(name, memory="1Gi", **asked) for name in names))
 
     def one(self) -> None:
         self.count += 1
@@ -235,6 +276,38 @@ def test_kept_answers_are_those_found_anew(seed: int, monkeypatch: pytest.Monkey
         happenings.one()
     happenings.pods()
     scenario.settle()
-    assert checked.searches > 20
+    assert checked.searches > 10
     assert not scenario.backlog.complaints
     scenario.cluster.check()
+
+
+def _story(seed: int) -> tuple[dict[str, str], dict[Any, Any]]:
+    """Where pods are after a while, and what is written on them."""
+    scenario = KoordScenario()
+    happenings = Happenings(scenario, Random(seed))
+    for number in range(NODES):
+        scenario.tell(node(f"n{number}", cpu=8))
+    for _ in range(5):
+        happenings.reservation()
+        scenario.settle()
+    for _ in range(40):
+        happenings.one()
+    scenario.tell(koord_reservation("last", request={"cpu": "1"}, owners={"app": "web"}, allocateOnce=False, ttl="0s"))
+    scenario.settle()
+    scenario.tell(*(koord_pod(f"last-{at}", cpu="100m", labels={"app": "web"}) for at in range(5)))
+    scenario.settle()
+    written = {key: doc["metadata"].get("annotations") for key, doc in scenario.docs.items() if key[0] == "pods"}
+    return scenario.placed(), written
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_pods_go_where_they_go_if_all_rows_are_shown(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row whose reservations a pod may use is shown to it only where somebody looks; nobody else looks there."""
+    ended: list[RowView] = []
+    settle = RowView.ended
+    monkeypatch.setattr(RowView, "ended", lambda view, table: (ended.append(view), settle(view, table)))
+    as_needed = _story(seed)
+    assert ended
+    monkeypatch.setattr(reservation_plugin, "_is_looked_at", lambda cycle: True)
+    assert as_needed == _story(seed)
+    assert len(as_needed[0]) > 5

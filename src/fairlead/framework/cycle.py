@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fairlead.framework.meter import Meter
     from fairlead.framework.profile import Profile
     from fairlead.framework.results.signature import SignatureResults
+    from fairlead.framework.row_view import RowView
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
 
@@ -23,7 +24,7 @@ class Cycle:
     """One attempt to place one pod: the pod, the cluster, and what plugins note about them."""
 
     __slots__ = (
-        "cluster", "meter", "no_filter", "no_score", "notes", "now", "pod", "profile", "results", "rng",
+        "cluster", "meter", "no_filter", "no_score", "notes", "now", "pod", "profile", "results", "rng", "view",
     )  # fmt: skip
 
     def __init__(self, *, pod: Pod, cluster: Cluster, profile: Profile, now: float, rng: Random) -> None:
@@ -39,6 +40,8 @@ class Cycle:
         """Plugins that stepped aside in `prepare_scores`."""
         self.results: SignatureResults | None = None
         """Cached results for pods like this one."""
+        self.view: RowView | None = None
+        """Rows that `begin` has the pod see otherwise than they are; None if none, or if they are shown already."""
         self.meter: Meter | None = None
         """Measures the time that plugins take, in the few cycles that are measured."""
 

@@ -178,6 +178,12 @@ class Plugin:
         stepped aside in `prepare`. Asked once per shape."""
         return True
 
+    def looks_at_pods(self, cycle: Cycle) -> bool:
+        """Whether answers about the cycle's pod that are not cached may depend on pods without affinity terms, ports
+        and volumes that are on nodes. Such pods may be hidden from a pod that has their room to itself, and if no
+        plugin looks at them they need not be (framework/row_view.py). Not asked if the pod does not concern it."""
+        return True
+
     # ---- the queue ----
 
     def admit(self, pod: Pod, cluster: Cluster) -> Status | None:

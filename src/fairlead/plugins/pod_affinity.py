@@ -145,6 +145,10 @@ class InterPodAffinity(CachedPlugin):
         """A placed pod without affinity terms changes neither its own counts nor the registry of terms."""
         return not pod.shape.has_pod_affinity
 
+    def looks_at_pods(self, cycle: Cycle) -> bool:
+        """A pod without terms counts for the terms of others alone."""
+        return cycle.pod.shape.has_pod_affinity
+
     # ---- filter ----
 
     def prepare(self, cycle: Cycle) -> Status | None:

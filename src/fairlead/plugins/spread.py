@@ -133,6 +133,12 @@ class PodTopologySpread(CachedPlugin):
         constraints does not let it step aside."""
         return True
 
+    def looks_at_pods(self, cycle: Cycle) -> bool:
+        pod = cycle.pod
+        if pod.shape.spread:
+            return True
+        return not affinity_index(cycle.cluster).workloads.selector_for(pod).empty
+
     # ---- constraints ----
 
     def _effective(self, pod: Pod, index: AffinityIndex, *, hard: bool) -> Sequence[Effective]:

@@ -73,6 +73,9 @@ class Reservations:
         """The reservation that a pod on a node uses, by uid of both."""
         self._assumed: dict[str, str] = {}
         """The same of pods whose annotation does not say it yet."""
+        self.version = 0
+        """Raised whenever other reservations than before may match some pod; the row in question is touched too."""
+        self._names_pods = (-1, False)
         self._counts_excess = True
         self._removals: list[tuple[Pod, Removal]] = []
         self.taken_off: dict[int, list[Pod]] = {}
@@ -83,6 +86,7 @@ class Reservations:
         """A reservation comes or changes."""
         self.were_seen = True
         self.dirty.add(record.uid)
+        self._matches_otherwise(record.uid)
         state = self.by_uid.get(record.uid)
         if state is None:
             if not self.by_uid:  # nobody has looked at what pods use until now
@@ -100,6 +104,7 @@ class Reservations:
             state.record, state.whole = record, whole
 
     def drop(self, uid: str) -> None:
+        self._matches_otherwise(uid)
         state = self.by_uid.pop(uid, None)
         if state is not None:
             self._ungroup(state)
@@ -111,6 +116,21 @@ class Reservations:
         del group[state.record.uid]
         if not group:
             del self._by_owners[state.record.owners]
+
+    def _matches_otherwise(self, uid: str) -> None:
+        """Pods may see something else of a reservation than before."""
+        self.version += 1
+        pod_state = self._cluster.pods.get(uid)
+        if pod_state is not None and pod_state.row >= 0:
+            self._cluster.table.content.touch(pod_state.row)
+
+    @property
+    def names_pods(self) -> bool:
+        """Whether some owners are single pods, by name or uid."""
+        if self._names_pods[0] != self.version:
+            named = any(owner.object is not None for owners in self._by_owners for owner in owners)
+            self._names_pods = (self.version, named)
+        return self._names_pods[1]
 
     def on_row(self, row: int) -> Iterator[ReservationState]:
         """The reservations that hold room on a row."""
@@ -200,6 +220,12 @@ class Reservations:
         before = self._uses.pop(uid, "")
         if used:
             self._uses[uid] = used
+        if uid in self.by_uid:
+            self._matches_otherwise(uid)
+        for one in {before, used}:
+            state = self.by_uid.get(one)
+            if state is not None and state.record.once:
+                self._matches_otherwise(one)
         if before and before != used and before in self.by_uid:
             self._discharge(self.by_uid[before], uid)
             self.dirty.add(before)

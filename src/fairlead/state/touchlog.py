@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LIMIT = 1 << 16
+_REPEATED = 4
+"""A row is touched so often by one placement at most, roughly."""
 _FEW = 128
 """So many touches are read off the list sooner than a column is compared."""
 
@@ -63,13 +65,15 @@ class TouchLog:
         return self._rows[start:] if start >= 0 else None
 
     def few_since(self, mark: int, limit: int) -> list[int] | None:
-        """The distinct rows touched after a mark, if there were no more touches than so many; else None."""
+        """The distinct rows touched after a mark, if they are no more than so many; else None. (None too if there were
+        many touches of few rows: to look is what takes time.)"""
         touches = self.mark - mark
-        if touches > limit:
-            return None
         if touches == 1:
             return self._rows[-1:]
-        return list(set(self._rows[-touches:])) if touches else []
+        if touches > _REPEATED * limit:
+            return None
+        rows = list(set(self._rows[-touches:])) if touches else []
+        return rows if len(rows) <= limit else None
 
     def rows_since(self, mark: int) -> NDArray[np.intp]:
         """The distinct rows touched after a mark, in any order."""

@@ -116,6 +116,8 @@ class _NodeSearch:
         # Before PreFilter
         if (refused := self._begin()) is not None:
             return refused
+        if cycle.view is not None and not self._chooses_from_ranking():
+            cycle.view.show(None)
         # PreFilter
         preparation = evaluator.prepare(cycle)
         if preparation.status is not None:
@@ -136,6 +138,8 @@ class _NodeSearch:
         errors = bool(evaluator.codes.errors) and self._first_error(judgement, None) is not None
         if not errors and (placed := self._choose_from_ranking(preparation, judgement)) is not None:
             return placed
+        if cycle.view is not None:
+            cycle.view.show(None)
         # Sampling: which rows count as looked at. An error of a filter on one of them ends the attempt.
         feasible, judged = self._sample(preparation, self._passing(judgement))
         if errors and (error := self._first_error(judgement, judged)) is not None:
@@ -345,16 +349,23 @@ class _NodeSearch:
                     note_answers(self.cycle, extender).scores = dict(zip(names, scores.tolist(), strict=True))
         return found
 
+    def _ranks_all(self) -> bool:
+        """Whether every feasible row is in question, and nobody outside scores."""
+        profile = self.evaluator.profile
+        return profile.percentage is None and not profile.deterministic_ties and not profile.extenders
+
+    def _chooses_from_ranking(self) -> bool:
+        """Whether the ranking is all that the search looks at, as far as can be said before it."""
+        search = self.search
+        return self._ranks_all() and not search.nominated and search.wish < 0 and not self.cycle.pod.nominated_node
+
     def _choose_from_ranking(self, preparation: Preparation, judgement: Judgement) -> Placed | None:
         """The same with less work, where every feasible row is in question: scores are the cached ranking of pods like
         this one (docs/result-cache.md) and what comes on top of it. None if there are not several feasible rows, or if
         something stands against it."""
-        results, profile = self.cycle.results, self.evaluator.profile
+        results = self.cycle.results
         assert results is not None
-        if (
-            self.refusals or preparation.names is not None or profile.percentage is not None
-            or profile.deterministic_ties or profile.extenders
-        ):  # fmt: skip
+        if self.refusals or preparation.names is not None or not self._ranks_all():
             return None
         ranked, ok, within = results.ranked[: self.table.high], judgement.ok, self.search.within
         if within is not None:

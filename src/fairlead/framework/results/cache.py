@@ -1,7 +1,8 @@
 """ResultCache: which pods share results. One belongs to each Evaluator.
 
 The *signature* of a pod is all that the cached plugins can read of it, and which plugins are cached for it at all, if
-that changes; pods of one signature share SignatureResults.
+that changes, and the key of what `begin` shows it (framework/row_view.py); pods of one signature share
+SignatureResults.
 The *shared key* is what the plugins with a `cache_key` read; signatures with the same key share SharedResults.
 
 Invariant: every SharedResults in the cache is used by at least one signature in it.
@@ -76,10 +77,13 @@ class ResultCache:
         if self._changing:
             plan = self._plan_for(cycle)
             signature = (signature, plan.apart)
+        view = None if cycle.view is None else cycle.view.key
+        if view is not None:
+            signature = (signature, view)
         results = self._by_signature.get(signature)
         begun, cycle.notes = cycle.notes, {}  # notes of this attempt alone are not to be cached
         if results is None:
-            results = self._by_signature[signature] = self._new(cycle, signature, plan)
+            results = self._by_signature[signature] = self._new(cycle, signature, plan, view)
             self._drop_oldest(results.capacity)
         else:
             self._by_signature.move_to_end(signature)
@@ -101,8 +105,8 @@ class ResultCache:
             plan = self._plans[apart] = PluginPlan(self._profile, apart)
         return plan
 
-    def _new(self, cycle: Cycle, signature: Hashable, plan: PluginPlan) -> SignatureResults:
-        key = (plan.shared_key(cycle.pod, signature), plan.apart)
+    def _new(self, cycle: Cycle, signature: Hashable, plan: PluginPlan, view: Hashable) -> SignatureResults:
+        key = (plan.shared_key(cycle.pod, signature), plan.apart, view)
         shared = self._by_key.get(key)
         if shared is None:
             shared = SharedResults(cycle, key, plan, self._codes)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fairlead.framework.results.plan import PluginPlan
     from fairlead.framework.results.shared import SharedResults
     from fairlead.framework.verdicts import VerdictCodes
+    from fairlead.state.table import NodeTable
     from fairlead.state.touchlog import TouchLog
 
 
@@ -75,6 +76,8 @@ class SignatureResults:
         self.capacity = table.capacity
         self.codes = codes
         self.plan = plan
+        self._of_view = cycle.view is not None
+        """Whether the answers are about rows as pods of one kind see them (framework/row_view.py)."""
         self.pod = cycle.pod
         self.shared = shared
         self.static, self.row = shared.static, shared.row
@@ -162,8 +165,13 @@ class SignatureResults:
     # ---- keeping up with the table ----
 
     def catch_up(self, cycle: Cycle) -> None:
-        """Judge again the rows that changed since the last time."""
-        table = cycle.cluster.table
+        """Judge again the rows that changed since the last time, as the pod sees them. When its search is over they are
+        not shown any more, and the answers stay as they are."""
+        table, view = cycle.cluster.table, cycle.view
+        if self._of_view and view is None:
+            return
+        if view is not None and (self.row.filters or self.row.scores):
+            view.show(None)
         self.shared.catch_up(cycle)
         marks = (table.static.mark, table.content.mark)
         renewed: tuple[int, ...] = (self.static.renewed, self.row.renewed)
@@ -173,16 +181,35 @@ class SignatureResults:
             self._widen(table.capacity)
         if renewed != self._renewed:
             self.nominated = NominatedRefusals()
+            if view is not None:
+                view.show(None)
             self._judge(cycle, None)
-        elif marks == self._marks:
-            return
-        elif (few := self._few(table.static, table.content)) is not None:
-            for row in few:
-                self._judge_row(cycle, row)
-        else:
-            self._judge(cycle, self._touched(table.static, table.content))
+        elif marks != self._marks:
+            self._judge_touched(cycle)
         # Marks move last: if a plugin raised, the rows are judged again next time.
         self._marks, self._renewed = marks, renewed
+        if view is not None:
+            view.judged_by(self)
+
+    def _judge_touched(self, cycle: Cycle) -> None:
+        table, view = cycle.cluster.table, cycle.view
+        few = self._few(table.static, table.content)
+        if few is not None:
+            if view is not None:
+                view.show(few)
+            for row in few:
+                self._judge_row(cycle, row)
+            return
+        rows = self._touched(table.static, table.content)
+        if view is not None:
+            view.show(rows.tolist())
+        self._judge(cycle, rows)
+
+    def settle(self, table: NodeTable) -> None:
+        """All touches up to now are known: they did and undid what a view shows."""
+        self._marks = (table.static.mark, table.content.mark)
+        if self.row.mark >= 0:
+            self.row.mark = table.content.mark
 
     def _few(self, static: TouchLog, content: TouchLog) -> Iterable[int] | None:
         """The rows touched since the last time, if they are few and all plugins can be asked about single rows."""

@@ -99,6 +99,9 @@ class DynamicResources(CachedPlugin):
 
     # ---- prepare ----
 
+    def looks_at_pods(self, cycle: Cycle) -> bool:
+        return may_need_devices(cycle.pod)
+
     def prepare(self, cycle: Cycle) -> Status | None:
         plan = cycle.notes[self.name] = ClaimPlan()
         pod = cycle.pod

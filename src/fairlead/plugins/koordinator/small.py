@@ -135,6 +135,9 @@ class SchedulingHintPlugin(Plugin):
     def __init__(self, max_nodes: int = 100) -> None:
         self._max_nodes = max_nodes
 
+    def looks_at_pods(self, cycle: Cycle) -> bool:
+        return False
+
     def prepare(self, cycle: Cycle) -> Status | frozenset[str] | None:
         hint = scheduling_hint(cycle.pod)
         if hint is None or isinstance(hint, Status):

@@ -22,7 +22,14 @@ from fairlead.plugins.koordinator.devices.classes import NO_DEVICES
 from fairlead.plugins.koordinator.devices.judgements import Judgements
 from fairlead.plugins.koordinator.devices.lacks import device_lacks
 from fairlead.plugins.koordinator.devices.numa_hints import device_hints
-from fairlead.plugins.koordinator.devices.request import MEMORY, RATIO, DeviceWish, device_request, wish_key
+from fairlead.plugins.koordinator.devices.request import (
+    MEMORY,
+    RATIO,
+    DeviceWish,
+    device_request,
+    wants_devices,
+    wish_key,
+)
 from fairlead.plugins.koordinator.devices.rows import ALLOCATED, DeviceHoldings, DeviceRows, allocation_text
 from fairlead.plugins.koordinator.numa.providers import provide_hints, settled_rows
 from fairlead.plugins.koordinator.reservations.shown import (
@@ -102,7 +109,12 @@ class DeviceSharePlugin(Plugin):
             self._rows, self._judgements = (cycle.cluster, rows), Judgements(rows.classes())
         return self._rows[1]
 
+    def looks_at_pods(self, cycle: Cycle) -> bool:
+        return wants_devices(cycle.pod)
+
     def prepare(self, cycle: Cycle) -> Status | None:
+        if not wants_devices(cycle.pod):
+            return SKIP
         key = wish_key(cycle.pod)
         request = device_request(cycle.pod)
         if isinstance(request, Status):

@@ -33,7 +33,7 @@ _NAMES = {
     RDMA: ("koordinator.sh/rdma",),
     FPGA: ("koordinator.sh/fpga",),
 }
-_ALL_NAMES = tuple(name for names in _NAMES.values() for name in names)
+_ALL_NAMES = dict.fromkeys(name for names in _NAMES.values() for name in names).keys()
 _PERCENT = frozenset({KOORD_GPU, "koordinator.sh/rdma", "koordinator.sh/fpga"})
 SCOPES = {"Device": 4, "PCIe": 3, "NUMANode": 2, "Node": 1}
 APPLY_FOR_ALL, AS_COUNT = "ApplyForAll", "RequestsAsCount"
@@ -85,6 +85,12 @@ class DeviceWish:
     @property
     def has_selectors(self) -> bool:
         return any(hint.selector is not None for hint in self.hints.values())
+
+
+def wants_devices(pod: Pod) -> bool:
+    """Whether a pod asks for something of a device."""
+    asked = pod.shape.fit_request
+    return not _ALL_NAMES.isdisjoint(asked) and any(asked.get(name) for name in _ALL_NAMES)
 
 
 def wish_key(pod: Pod) -> Hashable:

@@ -102,6 +102,9 @@ class Coscheduling(Plugin):
         group = gang.spec.groups if gang is not None and gang.spec is not None else ()
         return Hint.QUEUE if isinstance(new, Pod) and gang_id(new) in group else Hint.SKIP
 
+    def looks_at_pods(self, cycle: Cycle) -> bool:
+        return bool(gang_name(cycle.pod) or cycle.pod.annotations.get(SELECTOR))
+
     def book(self, cluster: Cluster) -> GangBook:
         if self._book is None or self._book[0] is not cluster:
             self._book = (cluster, GangBook(cluster))

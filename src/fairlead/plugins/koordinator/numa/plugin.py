@@ -120,6 +120,9 @@ class NodeNUMAResource(CachedPlugin):
     def scope_for(self, cycle: Cycle) -> Scope:
         return Scope.ROW if self._is_plain(cycle) else Scope.CLUSTER
 
+    def looks_at_pods(self, cycle: Cycle) -> bool:
+        return not self._is_plain(cycle)
+
     def _is_plain(self, cycle: Cycle) -> bool:
         return asks_for_nothing(cycle.pod) and self.rows(cycle).all_plain
 
@@ -475,10 +478,8 @@ def _status_text(held: PodCpus) -> str:
     if held.cpus:
         document["cpuset"] = format_cpus(held.cpus)
     if held.numa:
-        document["numaNodeResources"] = [
-            {"node": number, "resources": {name: format_quantity(amount, name) for name, amount in amounts.items()}}
-            for number, amounts in held.numa
-        ]
+        listed = ((number, {name: format_quantity(given[name], name) for name in given}) for number, given in held.numa)
+        document["numaNodeResources"] = [{"node": number, "resources": resources} for number, resources in listed]
     return json.dumps(document, separators=(",", ":"))
 
 

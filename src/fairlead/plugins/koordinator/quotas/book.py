@@ -7,7 +7,7 @@ the cluster's log of pods; a change of the quotas themselves builds the trees an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,9 @@ class Counted:
     amounts: Mapping[str, int]
     fixed: bool
     placed: bool
+    pod: Pod = field(compare=False)
+    listing: int = field(compare=False)
+    """Which listing of quotas the pod's quota was looked up in."""
 
 
 def request_of(pod: Pod) -> Mapping[str, int]:
@@ -72,6 +75,8 @@ class QuotaBook:
         self._rules = rules
         self._shelf = cluster.object_index.of(kinds.KOORD_ELASTIC_QUOTA)
         self._quotas: dict[str, ElasticQuota] = {}
+        self._listed: dict[str, ElasticQuota] = {}
+        self._listing = 0
         self._version = self._static_mark = self._pod_mark = -1
         self._counted: dict[str, Counted] = {}
         self._members: dict[tuple[str, str], dict[str, None]] = {}
@@ -108,9 +113,13 @@ class QuotaBook:
         cluster = self._cluster
         if self._version != self._shelf.version or not self.trees:
             self._version = self._shelf.version
-            quotas = {quota.name: quota for quota in self._shelf.values()}
-            if quotas != self._quotas or not self.trees:
-                self._rebuild(quotas)
+            listed = dict(self._shelf.items())
+            if listed != self._listed or not self.trees:
+                self._listed = listed
+                self._listing += 1
+                quotas = {quota.name: quota for quota in listed.values()}
+                if quotas != self._quotas or not self.trees:
+                    self._rebuild(quotas)
         if self._static_mark != cluster.table.static.mark:
             self._static_mark = cluster.table.static.mark
             self._set_totals()
@@ -151,7 +160,14 @@ class QuotaBook:
             self._recount(uid, self._cluster.pods.get(uid))
 
     def _recount(self, uid: str, pod_state: PodState | None) -> None:
-        old, new = self._counted.get(uid), self._describe(pod_state)
+        old = self._counted.get(uid)
+        if old is not None and pod_state is not None and self._counts_as(old, pod_state.seen):
+            placed = pod_state.place is not PodPlace.PENDING
+            if placed is old.placed:
+                return
+            new: Counted | None = replace(old, placed=placed)
+        else:
+            new = self._describe(pod_state)
         if old == new:
             return
         if old is not None and (new is None or (old.tree, old.quota) != (new.tree, new.quota)):
@@ -173,6 +189,19 @@ class QuotaBook:
         else:
             self._counted.pop(uid, None)
 
+    def _counts_as(self, counted: Counted, pod: Pod) -> bool:
+        """Whether a pod is in the same quota with the same amounts as when it was counted."""
+        before = counted.pod
+        return counted.listing == self._listing and (
+            before is pod
+            or (
+                before.shape is pod.shape
+                and before.labels == pod.labels
+                and before.namespace == pod.namespace
+                and before.terminating == pod.terminating
+            )
+        )
+
     def _describe(self, pod_state: PodState | None) -> Counted | None:
         if pod_state is None or (self._rules.ignores_terminating and pod_state.seen.terminating):
             return None
@@ -184,7 +213,7 @@ class QuotaBook:
         if account is None:
             return None
         amounts = {name: amount for name, amount in request_of(pod).items() if name in account.max}
-        return Counted(tree, quota, amounts, is_fixed(pod), pod_state.place is not PodPlace.PENDING)
+        return Counted(tree, quota, amounts, is_fixed(pod), pod_state.place is not PodPlace.PENDING, pod, self._listing)
 
     def _change(self, counted: Counted, sign: int, *, request: bool, used: bool) -> None:
         tree = self.trees[counted.tree]

@@ -65,6 +65,9 @@ class ElasticQuotaPlugin(Plugin):
             Interest(ClusterEvent(ELASTIC_QUOTA, ActionType.ALL)),
         )
 
+    def looks_at_pods(self, cycle: Cycle) -> bool:
+        return False
+
     def book(self, cluster: Cluster) -> QuotaBook:
         """The quotas of a cluster, up to date. When they are seen for the first time, every leaf is worked out."""
         if self._book is None or self._book[0] is not cluster:

@@ -1,7 +1,8 @@
 """Reservation: shows a pod the room that reservations hold for it, chooses one, and writes down which.
 
-Before anybody else looks at the pod, the reserve pods of all reservations that match it are taken off their rows; when
-the search is over they are put back. A reserve pod itself is placed like any pod, with a binding of its own.
+Before anybody else looks at the pod, the reserve pods of all reservations that match it are taken off their rows, or
+they are as soon as somebody looks there (framework/row_view.py); when the search is over they are put back. A reserve
+pod itself is placed like any pod, with a binding of its own.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.framework.plugin import Interest, Plugin, Rescued
+from fairlead.framework.plugin import Interest, Plugin, Rescued, Scope
+from fairlead.framework.results.cached_plugin import overrides
+from fairlead.framework.row_view import RowView
 from fairlead.model import kinds
 from fairlead.model.events import POD, RESERVATION, ActionType, ClusterEvent
 from fairlead.model.flow import Verb, Write
@@ -27,15 +31,10 @@ from fairlead.model.koordinator.reservations import (
 from fairlead.model.quantity import format_quantity
 from fairlead.model.reasons import SKIP, Code, Reason, Reject, Status, failed, unresolvable, unschedulable
 from fairlead.model.times import timestamp
-from fairlead.plugins.koordinator.quotas.book import request_of
-from fairlead.plugins.koordinator.reservations.fitting import (
-    NodeRoom,
-    is_reservation_reason,
-    reservation_score,
-    shortages,
-)
+from fairlead.plugins.koordinator.reservations.fitting import is_reservation_reason, reservation_score
+from fairlead.plugins.koordinator.reservations.kinds_of_pods import PodKinds
 from fairlead.plugins.koordinator.reservations.lacks import reservation_lacks
-from fairlead.plugins.koordinator.reservations.matching import MatchCounts, ReservationWish, matches, reservation_wish
+from fairlead.plugins.koordinator.reservations.matching import reservation_wish
 from fairlead.plugins.koordinator.reservations.preallocation import (
     NO_PODS,
     MarkOwners,
@@ -54,44 +53,43 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
+    from fairlead.framework.profile import Profile
     from fairlead.framework.refusals import Refusals
     from fairlead.model.lack import Lack
     from fairlead.model.pod import Pod
+    from fairlead.plugins.koordinator.reservations.kinds_of_pods import MatchedRow, PodKind
+    from fairlead.plugins.koordinator.reservations.matching import MatchCounts, ReservationWish
     from fairlead.plugins.koordinator.reservations.preemption import ReservationPreemption
     from fairlead.state.cluster import Cluster
     from fairlead.state.nodes import Nodes
     from fairlead.state.reservations import ReservationState
 
 _PREFERRED = 1000
+_SEARCH = ("begin", "prepare", "prefer", "filter", "prepare_scores", "score")
 _OTHER_NODE = "node(s) didn't match the nodeName specified by reservation"
 _RULES = PreAllocationRules()
 _NO_MATCH = "node(s) no reservations match reservation affinity"
 
 
 @dataclass(slots=True)
-class MatchedRow:
-    """The reservations on one row that a pod matches, and the row as it was before they were taken off."""
-
-    states: list[ReservationState]
-    room: NodeRoom
-
-
-@dataclass(slots=True)
 class ReservationNote:
-    """What is known in this cycle. `touched` are rows that have reservations which count for this pod, matched or
-    not; `taken` while the reserve pods of matched ones are off their rows."""
+    """What is known in this cycle. `rows` are those with matches. `touched` are all that have reservations which
+    count for this pod, matched or not; `taken` while the reserve pods of matches are off their rows, where somebody
+    looks."""
 
-    wish: ReservationWish
-    asked: Mapping[str, int]
-    rows: dict[int, MatchedRow] = field(default_factory=dict)
+    kind: PodKind
+    rows: Mapping[int, MatchedRow]
+    counts: Mapping[int, MatchCounts]
     touched: set[int] = field(default_factory=set)
-    counts: dict[int, MatchCounts] = field(default_factory=dict)
     taken: bool = False
-    chosen: dict[int, ReservationState | None] = field(default_factory=dict)
     preferred: int = -1
     assumed: ReservationState | None = None
     pre: PreAllocation | None = None
     """Of a reservation with preAllocation, the pods that it may take over."""
+
+    @property
+    def wish(self) -> ReservationWish:
+        return self.kind.wish
 
 
 class ReservationPlugin(Plugin):
@@ -108,6 +106,10 @@ class ReservationPlugin(Plugin):
         self._preemption = preemption
         self._kept_for = kept_for
         self._keeper: tuple[Cluster, ReservationKeeper] | None = None
+        self._kinds: tuple[Cluster, PodKinds] | None = None
+
+    def looks_at_pods(self, cycle: Cycle) -> bool:
+        return False
 
     def events(self) -> Sequence[Interest]:
         return (
@@ -137,42 +139,38 @@ class ReservationPlugin(Plugin):
         if not cluster.reservations.by_uid:
             return None
         try:
-            wish = reservation_wish(pod)
+            kind = self._kinds_of(cluster).of(pod)
         except (ValueError, AttributeError, TypeError) as error:
             return failed(f"reservation annotations cannot be read: {error}")
-        note = cycle.notes[self.name] = ReservationNote(wish, request_of(pod))
         if is_reserve_pod(pod):
-            return self._begin_reservation(cycle, note)
-        reservations, nodes = cluster.reservations, cluster.table.nodes
-        found: dict[int, list[ReservationState]] = {}
-        for state, pod_state in reservations.matchable() if wish.ignores else reservations.matchable_by(pod):
-            row = pod_state.row
-            node = nodes[row]
-            if node is None or not accepts(pod, node):
-                continue
-            counts = note.counts.setdefault(row, MatchCounts())
-            if matches(pod, note.asked, wish, state.record, node, counts):
-                found.setdefault(row, []).append(state)
-            elif state.owners:
-                note.touched.add(row)
-        if not found and not note.touched:
+            return self._begin_reservation(cycle, kind)
+        note = cycle.notes[self.name] = ReservationNote(kind, kind.rows, kind.counts)
+        note.touched.update(row for row, state in kind.idle if state.owners)
+        if not kind.rows and not note.touched:
             note.touched.update(self._row_in_use(cycle))
-        if wish.required:
-            note.touched &= found.keys()
-        note.touched |= found.keys()
-        for row, states in found.items():
-            self._take_off(cycle, note, row, states)
+        if kind.wish.required:
+            note.touched &= kind.rows.keys()
+        note.touched |= kind.rows.keys()
+        if kind.rows:
+            self._take_off(cycle, note)
         return None
 
-    def _begin_reservation(self, cycle: Cycle, note: ReservationNote) -> Status | None:
+    def _begin_reservation(self, cycle: Cycle, kind: PodKind) -> Status | None:
+        counts: dict[int, MatchCounts] = {}
+        note = cycle.notes[self.name] = ReservationNote(kind, {}, counts)
         own = cycle.cluster.reservations.by_uid.get(cycle.pod.uid)
         if own is None or not own.record.pre_allocation:
             return None
-        said = begin_pre_allocation(cycle, own, self._pre_allocation, note.counts)
+        said = begin_pre_allocation(cycle, own, self._pre_allocation, counts)
         if isinstance(said, Status):
             return said
         note.pre, note.taken = said, True
         return None
+
+    def _kinds_of(self, cluster: Cluster) -> PodKinds:
+        if self._kinds is None or self._kinds[0] is not cluster:
+            self._kinds = (cluster, PodKinds(cluster))
+        return self._kinds[1]
 
     def _row_in_use(self, cycle: Cycle) -> Iterator[int]:
         """A row that the pod may be on and where somebody uses a reservation, if there is one: then the plugin takes
@@ -183,23 +181,27 @@ class ReservationPlugin(Plugin):
                 yield pod_state.row
                 return
 
-    def _take_off(self, cycle: Cycle, note: ReservationNote, row: int, states: list[ReservationState]) -> None:
-        cluster, table = cycle.cluster, cycle.cluster.table
-        requested = {name: int(column[row]) for name, column in table.requested.items()}
-        cluster.reservations.take_off(states, row)
+    def _take_off(self, cycle: Cycle, note: ReservationNote) -> None:
+        """Take the reserve pods of matches off their rows: where rows are looked at, if nobody looks at more than rows
+        that changed, and if there were such pods before; else everywhere."""
+        reservations, rows = cycle.cluster.reservations, note.rows
         note.taken = True
-        node = table.nodes[row]
-        assert node is not None, "only nodes that are there are looked at"
-        room = NodeRoom(
-            node.allocatable, requested, int(table.pod_count[row]), node.allocatable.get("pods", 0), len(states)
-        )
-        note.rows[row] = MatchedRow(states, room)
+        view = RowView((self.name, note.kind.number), rows, lambda row: reservations.take_off(rows[row].states, row))
+        if note.kind.plain and note.kind.seen > 1 and not _is_looked_at(cycle):
+            cycle.view = view
+        else:
+            view.show(None)
 
     def end(self, cycle: Cycle) -> None:
         note = self._note(cycle)
         if note is not None and note.taken:
             note.taken = False
             cycle.cluster.reservations.put_back()
+            # The rows are as they were: what is known of them for this kind of pods stands.
+            note.kind.mark = cycle.cluster.table.content.mark
+            if cycle.view is not None:
+                cycle.view.ended(cycle.cluster.table)
+                cycle.view = None
 
     def lacks(self, pods: Sequence[Pod], cluster: Cluster) -> Iterable[Lack]:
         """What is missing in the reservations of pods that may run nowhere else."""
@@ -228,11 +230,12 @@ class ReservationPlugin(Plugin):
         if note is None:
             return
         refused: dict[tuple[str, ...], list[int]] = {}
-        pre = note.pre
-        for at, row in () if note.wish.ignores else _places(nodes, note.rows if pre is None else pre.rows):
-            reasons = self._refusal(note, note.rows[row]) if pre is None else pre.refusal(cycle, row)
-            if reasons:
-                refused.setdefault(tuple(reasons), []).append(at)
+        if note.pre is None:
+            reasons = {row: said for row, matched in note.rows.items() if (said := note.kind.judge(matched).refusal)}
+        else:
+            reasons = {row: tuple(short) for row in note.pre.rows if (short := note.pre.refusal(cycle, row))}
+        for at, row in _places(nodes, reasons):
+            refused.setdefault(reasons[row], []).append(at)
         for told, places in refused.items():
             mask = nodes.none()
             mask[places] = True
@@ -256,27 +259,6 @@ class ReservationPlugin(Plugin):
         if conflicting:
             mask = nodes.mask_of(conflicting)
             yield Reject(Reason(self.name, "node(s) reservation allocate policy conflict", final=True), mask)
-
-    def _refusal(self, note: ReservationNote, matched: MatchedRow) -> list[str]:
-        """Why a pod fits into none of the reservations of a row, nor beside them if it may; empty if it does."""
-        by_node: set[str] = set()
-        by_reservation: list[str] = []
-        for state in matched.states:
-            if not note.wish.required and not set(state.record.names) & set(note.asked):
-                continue
-            if note.wish.name and note.wish.name != state.record.name:
-                continue
-            node, own = shortages(state, note.asked, matched.room, detailed=bool(note.wish.name))
-            if not node and not own:
-                return []
-            by_node.update(node)
-            by_reservation += own
-        of_node = [f"Insufficient {name} by node" for name in sorted(by_node)]
-        if note.wish.required:
-            return [*of_node, *by_reservation] or ["node(s) no reservation(s) to meet the requirements"]
-        if of_node:
-            return of_node
-        return [f"Insufficient {name} by node" for name in matched.room.lacking(note.asked, {})]
 
     # ---- PostFilter: make room, or say how it is with reservations ----
 
@@ -328,69 +310,40 @@ class ReservationPlugin(Plugin):
         if note is None or is_reserve_pod(cycle.pod) or note.wish.ignores or not note.touched:
             return SKIP
         smallest: tuple[int, int] | None = None
-        for _, row in _places(nodes, note.rows):
-            orders = [state.record.order for state in note.rows[row].states if state.record.order]
-            if orders and (smallest is None or min(orders) < smallest[0]):
-                smallest = (min(orders), row)
-            self._nominate(cycle, note, row)
+        orders = {row: first for row, matched in note.rows.items() if (first := matched.first_order)}
+        for _, row in _places(nodes, orders):
+            if smallest is None or orders[row] < smallest[0]:
+                smallest = (orders[row], row)
         note.preferred = smallest[1] if smallest is not None else -1
         return None
 
-    def _nominate(self, cycle: Cycle, note: ReservationNote, row: int) -> ReservationState | None:
+    def _nominate(self, note: ReservationNote, row: int) -> ReservationState | None:
         """The reservation that the pod would use on a row; None if none."""
-        if row not in note.chosen:
-            note.chosen[row] = self._choose(cycle, note, row)
-        return note.chosen[row]
-
-    def _choose(self, cycle: Cycle, note: ReservationNote, row: int) -> ReservationState | None:
-        matched = note.rows.get(row)
-        if matched is None:
-            return None
-        if len(matched.states) == 1 and note.wish.required:
-            return matched.states[0]
-        fitting = [state for state in matched.states if self._fits(note, matched, state)]
-        if len(fitting) < 2:
-            return fitting[0] if fitting else None
-        ordered = [state for state in fitting if state.record.order]
-        if ordered:
-            return min(ordered, key=lambda state: state.record.order)
-        return max(fitting, key=lambda state: reservation_score(state, note.asked))
-
-    def _fits(self, note: ReservationNote, matched: MatchedRow, state: ReservationState) -> bool:
-        if state.record.once and state.owners:
-            return False
-        if note.wish.name and note.wish.name != state.record.name:
-            return False
-        if not note.wish.required and not set(state.record.names) & set(note.asked):
-            return False
-        node, own = shortages(state, note.asked, matched.room, detailed=False)
-        return not node and not own
+        return note.kind.judge(note.rows[row]).chosen if row in note.rows else None
 
     def equals_of(self, cycle: Cycle, row: int) -> list[ReservationState]:
         """All reservations of a row that would have been as good, for replays."""
         note = self._note(cycle)
-        chosen = self._nominate(cycle, note, row) if note is not None else None
+        chosen = self._nominate(note, row) if note is not None else None
         if note is None or chosen is None:
             return []
-        fitting = [state for state in note.rows[row].states if self._fits(note, note.rows[row], state)]
+        fitting = note.kind.fitting(note.rows[row])
         if any(state.record.order for state in fitting):
             return [state for state in fitting if state.record.order == chosen.record.order] or [chosen]
-        score = reservation_score(chosen, note.asked)
-        return [state for state in fitting if reservation_score(state, note.asked) == score] or [chosen]
+        asked, score = note.kind.asked, note.kind.judge(note.rows[row]).score
+        return [state for state in fitting if reservation_score(state, asked) == score] or [chosen]
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
         note = self._note(cycle)
         assert note is not None, "it stepped aside in prepare_scores otherwise"
-        scores = np.zeros(len(nodes), dtype=np.int64)
         if note.pre is not None:
             return np.fromiter(map(note.pre.score, nodes.row_numbers().tolist()), np.int64, len(nodes))
-        for at, row in _places(nodes, note.rows):
-            chosen = note.chosen.get(row)
-            if row == note.preferred:
-                scores[at] = _PREFERRED
-            elif chosen is not None:
-                scores[at] = reservation_score(chosen, note.asked)
-        return scores
+        scores = np.zeros(nodes.table.high, dtype=np.int64)
+        rated = [note.kind.judge(matched).score for matched in note.rows.values()]
+        scores[np.fromiter(note.rows, dtype=np.intp, count=len(rated))] = rated
+        if note.preferred >= 0:
+            scores[note.preferred] = _PREFERRED
+        return nodes.take(scores)
 
     def normalise(self, cycle: Cycle, nodes: Nodes, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         return raw if is_reserve_pod(cycle.pod) else to_hundred(raw)
@@ -403,7 +356,7 @@ class ReservationPlugin(Plugin):
             return self._take_over(cycle, note.pre, row)
         if is_reserve_pod(cycle.pod) or (note is not None and note.wish.ignores):
             return None
-        chosen = self._nominate(cycle, note, row) if note is not None else None
+        chosen = self._nominate(note, row) if note is not None else None
         if note is None or chosen is None:
             required = note.wish.required if note is not None else reservation_wish(cycle.pod).required
             return unschedulable(_NO_MATCH) if required else None
@@ -458,6 +411,24 @@ class ReservationPlugin(Plugin):
             }
         }
         return Write(Verb.PATCH, kinds.KOORD_RESERVATION, "", own.name, body, subresource="status")
+
+
+def _is_looked_at(cycle: Cycle) -> bool:
+    """Whether a plugin looks at pods on nodes otherwise than row by row."""
+    pod = cycle.pod
+    return any(plugin.concerns(pod) and plugin.looks_at_pods(cycle) for plugin in _askers(cycle.profile))
+
+
+@lru_cache(maxsize=16)
+def _askers(profile: Profile) -> tuple[Plugin, ...]:
+    """The plugins of a profile that may be asked about every pod while nodes are searched for."""
+    found = {
+        plugin.name: plugin
+        for point in _SEARCH
+        for plugin in profile.at(point)
+        if plugin.scope is Scope.CLUSTER or overrides(plugin, "scope_for")
+    }
+    return tuple(found.values())
 
 
 def _places(nodes: Nodes, rows: Collection[int]) -> Iterator[tuple[int, int]]:

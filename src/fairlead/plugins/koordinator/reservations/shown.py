@@ -41,7 +41,7 @@ def rows_for_pod(cycle: Cycle) -> Collection[int] | None:
         return ()
     if note.pre is not None:
         return None if note.pre.taken is not None else note.pre.rows.keys()
-    return None if note.assumed is not None else note.rows.keys() | note.chosen.keys()
+    return None if note.assumed is not None else note.rows.keys()
 
 
 def taken_over_on(cycle: Cycle, row: int) -> Sequence[Pod]:
@@ -63,4 +63,6 @@ def is_taken_off(cycle: Cycle) -> bool:
 def chosen_on(cycle: Cycle, row: int) -> ReservationState | None:
     """The reservation that the pod would use on a row."""
     note = _note(cycle)
-    return note.chosen.get(row) if note is not None else None
+    if note is None or note.wish.ignores or row not in note.rows:
+        return None
+    return note.kind.judge(note.rows[row]).chosen
