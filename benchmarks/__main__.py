@@ -6,7 +6,9 @@ its work.
 
 from __future__ import annotations
 
+import cProfile
 import json
+import pstats
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -27,6 +29,7 @@ from benchmarks import (
     plugins,
     questions,
     scheduling,
+    virtual_life,
     volcano,
     what_if,
     whole,
@@ -49,6 +52,9 @@ BENCHES: list[tuple[tuple[str, ...], Bench]] = [
     (("ClaimInVain/100Nodes",), claims.bench_backtracking),
     (("VirtualRuntime/PodLife",), scheduling.bench_virtual_runtime),
     (("VirtualRuntime/IdleHour",), scheduling.bench_idle_hour),
+    (("VirtualLife/1000Nodes",), virtual_life.bench_life),
+    (("VirtualLife/openb-x10",), virtual_life.bench_openb),
+    (("VirtualLife/memory",), virtual_life.bench_memory),
     (("GangOf1000/5000Nodes",), gangs.bench_large_gang),
     (("GangInOneRack/5000Nodes",), gangs.bench_rack),
     (("GangInNoRack/5000Nodes",), gangs.bench_no_rack),
@@ -77,8 +83,9 @@ BENCHES: list[tuple[tuple[str, ...], Bench]] = [
 @click.command("benchmarks")
 @click.option("--only", metavar="NAME", help="Only rows whose name contains this.")
 @click.option("--list", "listing", is_flag=True, help="Name all rows and measure none.")
+@click.option("--profile", type=int, metavar="N", help="Show the N functions of each row that take most time.")
 @click.option("--output", type=click.Path(path_type=Path), default=RESULTS, show_default=True)
-def main(only: str | None, listing: bool, output: Path) -> None:
+def main(only: str | None, listing: bool, profile: int | None, output: Path) -> None:
     """Measure fairlead against the numbers it holds itself to."""
     chosen = [(names, bench) for names, bench in BENCHES if only is None or any(_matches(only, n) for n in names)]
     if not chosen:
@@ -86,7 +93,7 @@ def main(only: str | None, listing: bool, output: Path) -> None:
     if listing:
         click.echo("\n".join(name for names, _ in chosen for name in names if only is None or _matches(only, name)))
         return
-    rows = _measure(chosen)
+    rows = _measure(chosen, profile)
     rows = [row for row in rows if only is None or _matches(only, row.name)]
     console = Console()
     console.print(_table(rows))
@@ -101,16 +108,24 @@ def _matches(wanted: str, name: str) -> bool:
     return wanted.lower() in name.lower()
 
 
-def _measure(chosen: list[tuple[tuple[str, ...], Bench]]) -> list[Row]:
+def _measure(chosen: list[tuple[tuple[str, ...], Bench]], profile: int | None) -> list[Row]:
     rows: list[Row] = []
     console = Console(stderr=True)
     for number, (names, bench) in enumerate(chosen, 1):
         collect_rarely()  # as in the processes that schedule
         began = time.perf_counter()
         with console.status(f"{number} of {len(chosen)}: {', '.join(names)}"):
-            rows += bench()
+            rows += bench() if profile is None else _profiled(bench, profile)
         if sys.stderr.isatty():
             console.print(f"{number} of {len(chosen)}: {', '.join(names)}: {time.perf_counter() - began:.1f} s")
+    return rows
+
+
+def _profiled(bench: Bench, count: int) -> list[Row]:
+    """The rows of a bench, which take longer while somebody looks; what took the time is shown."""
+    profile = cProfile.Profile()
+    rows = profile.runcall(lambda: list(bench()))
+    pstats.Stats(profile, stream=sys.stderr).sort_stats("tottime").print_stats(count)
     return rows
 
 

@@ -10,7 +10,7 @@ import pytest
 from fairlead.lab import load
 from fairlead.lab.play.run import RunKey, play
 from fairlead.lab.report.metrics import metrics, paired, summary
-from fairlead.lab.report.page import write_report
+from fairlead.lab.report.page import _with_interval, write_report
 from fairlead.lab.report.svg import ticks
 from fairlead.lab.scenario.records import (
     ArrivalSpec,
@@ -65,3 +65,7 @@ def test_intervals_are_students_and_differences_are_paired() -> None:
 def test_ticks_are_round_numbers() -> None:
     assert ticks(0, 97) == [0, 20, 40, 60, 80]
     assert ticks(0, 0.95)[1] == pytest.approx(0.2)
+
+
+def test_a_single_run_is_shown_without_an_interval() -> None:
+    assert (_with_interval(1.5, float("inf")), _with_interval(1.5, 0.25)) == ("1.5", "1.5 ± 0.25")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 from html import escape
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,13 +93,18 @@ def _differences(frame: pd.DataFrame) -> str:
     return _table(frame, "difference")
 
 
+def _with_interval(value: float, interval: float) -> str:
+    """One run has no interval."""
+    return f"{value:.4g} ± {interval:.2g}" if isfinite(interval) else f"{value:.4g}"
+
+
 def _table(frame: pd.DataFrame, value: str) -> str:
     """One line for each measure and load, one column for each policy."""
     policies = list(dict.fromkeys(frame["policy"]))
     lines = ["<tr><th>measure</th>" + "".join(f"<th>{escape(one)}</th>" for one in policies) + "</tr>"]
     many = frame["load"].nunique() > 1
     for (measure, load_name), each in frame.groupby(["measure", "load"], sort=True):
-        of = {one.policy: f"{getattr(one, value):.4g} ± {one.interval:.2g}" for one in each.itertuples()}
+        of = {one.policy: _with_interval(getattr(one, value), one.interval) for one in each.itertuples()}
         title = f"{measure}, {load_name}" if many else measure
         cells = "".join(f"<td>{of.get(one, '')}</td>" for one in policies)
         lines.append(f"<tr><td>{escape(title)}</td>{cells}</tr>")

@@ -1,0 +1,120 @@
+"""The laboratory's whole path on virtual time: pods are created, admitted, bound, started, ended and deleted.
+
+Store, admission, fan-out, scheduler, controllers, simulated kubelets and the recorder of an experiment take part;
+Events are not kept in experiments. Seconds are of this process's CPU: a simulation waits for nobody.
+
+`python -m benchmarks --only VirtualLife --profile 40` shows what stands in the way.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.row import Row
+from fairlead.lab.play.run import LabRun
+from fairlead.lab.scenario.reading import read_scenario
+from fairlead.lab.scenario.records import (
+    ArrivalSpec,
+    ClusterSpec,
+    JobClassSpec,
+    LabScenario,
+    LoadSpec,
+    MeasureSpec,
+    PolicySpec,
+    ShapeSpec,
+    constant,
+)
+
+NODES, PODS, BURST = 1_000, 20_000, 100
+SOAK_PODS, SOAK_MARK = 1_000_000, 100_000
+COPIES = 10
+OPENB = Path(__file__).parents[1] / "examples/openb.yaml"
+MEGABYTE = 1e6
+
+
+class _Rows:
+    """Counts the rows of a run, and forgets them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, table: str, *row: Any) -> None:
+        self.count += 1
+
+
+def life(pods: int, *, nodes: int = NODES, burst: int = BURST) -> LabScenario:
+    """Bursts of equal pods, one a second, that run for ten seconds each."""
+    shape = ShapeSpec(count=nodes, resources={"cpu": "32", "memory": "128Gi", "pods": "110"})
+    jobs = JobClassSpec(
+        arrivals=ArrivalSpec(gap=constant(1), count=pods, burst=burst),
+        resources={"cpu": "100m", "memory": "128Mi"},
+        duration=constant(10),
+    )
+    return LabScenario(
+        cluster=ClusterSpec(nodes=[shape]), loads=[LoadSpec(jobs=[jobs])], measure=MeasureSpec(decisions=False)
+    )
+
+
+def run_of(scenario: LabScenario, policy: PolicySpec, load: LoadSpec) -> LabRun:
+    """A run that has its nodes and has not begun."""
+    return LabRun(scenario, policy, load, 1, _Rows(), base=OPENB.parent)
+
+
+def bench_life() -> Iterable[Row]:
+    scenario = life(PODS)
+    run = run_of(scenario, scenario.policies[0], scenario.loads[0])
+    seconds = _played(run)
+    note = f"the laboratory's whole path, bursts of {BURST}; {seconds / PODS * 1e6:,.0f} µs CPU a pod"
+    yield Row("VirtualLife/1000Nodes", PODS / seconds, "pods/s", 3_000, nodes=NODES, pods=PODS, note=note)
+
+
+def bench_openb() -> Iterable[Row]:
+    """Alibaba's GPU trace ten times over, its departures included."""
+    scenario = read_scenario(OPENB)
+    load, trace = scenario.loads[0], scenario.cluster.trace
+    assert trace is not None
+    assert load.trace is not None
+    burst = load.trace.burst * COPIES
+    load = replace(load, trace=replace(load.trace, copies=COPIES, burst=burst))
+    scenario = replace(scenario, cluster=replace(scenario.cluster, trace=replace(trace, copies=COPIES)))
+    run = run_of(scenario, scenario.policies[0], load)
+    pods, nodes = len(run.jobs), len(run.cluster.list("nodes"))
+    seconds = _played(run)
+    note = f"openb, ten copies, policy {scenario.policies[0].name}; {seconds / pods * 1e6:,.0f} µs CPU a pod"
+    yield Row("VirtualLife/openb-x10", seconds, "s", 41, nodes=nodes, pods=pods, note=note, higher_is_better=False)
+
+
+def bench_memory(pods: int = SOAK_PODS, mark: int = SOAK_MARK) -> Iterable[Row]:
+    """How much the process grows between its first hundred thousand pods and its last."""
+    scenario = life(pods)
+    run = run_of(scenario, scenario.policies[0], scenario.loads[0])
+    run.begin()
+    early = 0.0
+    while not run.recorder.is_done:
+        run.next_event()
+        if not early and pods - run.recorder.unended >= mark:
+            early = _resident()
+    late = _resident()
+    note = f"{early:,.0f} MB after {mark:,} pods, {late:,.0f} MB after {pods:,}"
+    yield Row("VirtualLife/memory", late - early, "MB", 50, nodes=NODES, pods=pods, note=note, higher_is_better=False)
+
+
+def _played(run: LabRun) -> float:
+    """Play a run to its end; the seconds of CPU that it took."""
+    began = time.process_time()
+    run.play()
+    seconds = time.process_time() - began
+    if run.recorder.unended:
+        raise AssertionError(f"{run.recorder.unended} of {len(run.jobs)} jobs have not ended")
+    return seconds
+
+
+def _resident() -> float:
+    """Megabytes that this process holds now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / MEGABYTE
