@@ -58,9 +58,11 @@ def profile_from(
     extenders: tuple[Extender, ...] = (),
     gates: Gates = DEFAULT_GATES,
     compatible: bool = False,
+    quirks: KoordinatorQuirks | None = None,
 ) -> Profile:
+    """`quirks` are the slips of Koordinator that are kept; None is all if the profile is compatible, else none."""
     listed = {name for entries in config.points.values() for name, _ in entries}
-    quirks = _koordinator_quirks(listed, gates, compatible=compatible)
+    quirks = quirks or _koordinator_quirks(listed, gates, compatible=compatible)
     made = {name: registry.create(name, _args(config, name, gates, quirks)) for name in sorted(listed)}
     points: dict[str, tuple[Plugin, ...]] = {}
     for point, method in METHOD_OF_POINT.items():

@@ -22,4 +22,5 @@ def watches_of(profiles: Sequence[Profile]) -> tuple[Watch, ...]:
     every_pod = rounds or any(kinds.POD in plugin.kinds_read for plugin in plugins)
     more = {kind for plugin in plugins for kind in plugin.kinds_read}
     pods = Watch(kinds.POD) if every_pod else LIVING_PODS
-    return (pods, Watch(kinds.NODE), *indexed_watches(rounds=rounds, more=more))
+    parts = dict.fromkeys(watch for plugin in plugins for watch in plugin.objects_read)
+    return (pods, Watch(kinds.NODE), *indexed_watches(rounds=rounds, more=more), *parts)

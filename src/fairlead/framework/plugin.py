@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from fairlead.framework.gang import GangCase, GangDomain, GangRescued, GangRules, Proposal, TrialFollower
     from fairlead.framework.refusals import Refusals
     from fairlead.model.events import ClusterEvent
-    from fairlead.model.flow import Doc, Reply, Write
+    from fairlead.model.flow import Doc, Reply, Watch, Write
     from fairlead.model.kinds import Kind
     from fairlead.model.pod import Pod
     from fairlead.model.reasons import Reject, Status
@@ -164,6 +164,9 @@ class Plugin:
 
     kinds_read: tuple[Kind, ...] = ()
     """Kinds that it reads and that a scheduler is not told of otherwise."""
+
+    objects_read: tuple[Watch, ...] = ()
+    """What else it reads, where that is only a part of a kind."""
 
     gang_rules: GangRules | None = None
     """How the profile schedules groups as wholes; set by one plugin of the profile. None: members are scheduled

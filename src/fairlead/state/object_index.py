@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.model import (
     budgets,
+    config_maps,
     device_claims,
     devices,
     group,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 COMPILERS: Mapping[Kind, Callable[[Doc], Any]] = {
     kinds.NAMESPACE: namespaces.compile_namespace,
+    kinds.CONFIG_MAP: config_maps.compile_config_map,
     kinds.PERSISTENT_VOLUME: storage.compile_volume,
     kinds.PERSISTENT_VOLUME_CLAIM: storage.compile_claim,
     kinds.STORAGE_CLASS: storage.compile_storage_class,
@@ -81,7 +83,7 @@ OPTIONAL = frozenset(
 )
 """Kinds that a server may not have, or that a scheduler of single pods may not be allowed to read. Without workloads
 only the default spreading is missing, without priority classes only those of groups."""
-WATCHED = tuple(kind for kind in COMPILERS if kind not in kinds.KOORDINATOR)
+WATCHED = tuple(kind for kind in COMPILERS if kind not in (*kinds.KOORDINATOR, kinds.CONFIG_MAP))
 """Kinds that every scheduler is told of; of others it is told if a plugin reads them."""
 READ_BY_ROUNDS = frozenset({kinds.VC_QUEUE, kinds.VC_NUMATOPOLOGY, kinds.VC_NODE_SHARD, kinds.RESOURCE_QUOTA})
 """Kinds that only profiles in Volcano's manner read."""

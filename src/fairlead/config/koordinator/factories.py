@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairlead.config.plugin_args import Args, KoordinatorArgs
+from fairlead.config.yaml_text import read_yaml
 from fairlead.errors import ConfigError
 from fairlead.model.durations import parse_duration
 from fairlead.model.koordinator.gangs import ONCE_SATISFIED, ONLY_WAITING, WAITING_AND_RUNNING
 from fairlead.model.koordinator.quirks import KOORDINATOR_FIXED, KoordinatorQuirks
 from fairlead.plugins.koordinator.devices.plugin import DeviceSettings, DeviceSharePlugin
+from fairlead.plugins.koordinator.devices.templates import TemplateRules
 from fairlead.plugins.koordinator.gangs.plugin import Coscheduling, GangSettings
 from fairlead.plugins.koordinator.load.plugin import LoadAwareScheduling
 from fairlead.plugins.koordinator.load.settings import AggregatedUsage, LoadSettings, Thresholds
@@ -129,7 +131,21 @@ def device_share(args: Args) -> DeviceSharePlugin:
             swaps_free_and_total=quirks.gpu_score_swaps_free_and_total,
             ascending_partitions=quirks.gpu_partitions_ascend,
             unchecked_beside_numa=quirks.devices_unchecked_beside_numa,
+            templates=_templates(fields.get("gpuSharedResourceTemplatesConfig") or {}),
+            unshared_models=frozenset(
+                (one.get("vendor") or "", one.get("model") or "") for one in fields.get("gpuShareUnsupportedModels", ())
+            ),
         )
+    )
+
+
+def _templates(fields: Mapping[str, Any]) -> TemplateRules:
+    default = TemplateRules()
+    return TemplateRules(
+        fields.get("configMapNamespace") or default.namespace,
+        fields.get("configMapName") or default.name,
+        tuple(fields.get("matchedResources") or default.matched),
+        read_yaml,
     )
 
 
@@ -146,6 +162,7 @@ def elastic_quota(args: Args) -> ElasticQuotaPlugin:
         several_trees="MultiQuotaTree" in gates,
         no_default="DisableDefaultQuota" in gates,
         ignores_terminating="ElasticQuotaImmediateIgnoreTerminatingPod" in gates,
+        hears_late=quirks.quota_learns_of_pods_late,
     )
     revoke = RevokeRules(_duration(fields, "delayEvictTime", 120.0), _duration(fields, "revokePodInterval", 1.0))
     return ElasticQuotaPlugin(

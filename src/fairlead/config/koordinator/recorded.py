@@ -8,6 +8,7 @@ from fairlead.config.assemble import profile_from
 from fairlead.config.gates import DEFAULT_GATES
 from fairlead.config.kube import kube_config_from
 from fairlead.config.registry import PluginRegistry
+from fairlead.model.koordinator.quirks import KOORDINATOR_RECORDED
 
 if TYPE_CHECKING:
     from fairlead.framework.profile import Profile
@@ -19,4 +20,4 @@ def recorded_koordinator(document: Doc, gates: frozenset[str]) -> Profile:
     registry = PluginRegistry()
     on = DEFAULT_GATES | gates
     config = kube_config_from(document, capabilities=registry.capabilities, gates=on)
-    return profile_from(config.profiles[0], registry, gates=on, compatible=True)
+    return profile_from(config.profiles[0], registry, gates=on, compatible=True, quirks=KOORDINATOR_RECORDED)

@@ -31,6 +31,11 @@ _AGGREGATED = ConfigStruct(
         "scoreAggregationType": STRING, "scoreAggregatedDuration": DURATION,
     },
 )  # fmt: skip
+_TEMPLATES = ConfigStruct(
+    "v1.GPUSharedResourceTemplatesConfig",
+    {"configMapNamespace": STRING, "configMapName": STRING, "matchedResources": Listed(STRING)},
+)
+_MODEL = ConfigStruct("v1.GPUShareUnsupportedModel", {"vendor": STRING, "model": STRING})
 _PRE_ALLOCATION = ConfigStruct(
     "v1.PreAllocationConfig",
     {
@@ -68,7 +73,7 @@ _FIELDS: Mapping[str, Mapping[str, Shape]] = {
     },
     "DeviceShare": {
         "allocator": STRING, "scoringStrategy": _STRATEGY, "disableDeviceNUMATopologyAlignment": BOOL,
-        "gpuSharedResourceTemplatesConfig": ANYTHING,
+        "gpuSharedResourceTemplatesConfig": _TEMPLATES, "gpuShareUnsupportedModels": Listed(_MODEL),
     },
     "NodeResourcesFitPlus": {"resources": ANYTHING},
     "ScarceResourceAvoidance": {"resources": Listed(STRING)},

@@ -8,7 +8,7 @@ Invariant: `KOORDINATOR_FIXED` has every field False and `KOORDINATOR_ORIGINAL` 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from fairlead.model.quirks import quirk
 
@@ -50,6 +50,13 @@ class KoordinatorQuirks:
         "a pod for which its quota finds no victims is told so of each node by its name, which makes as many reasons as"
         " there are nodes",
         "one reason with the number of nodes: `No victims found for preemptor pod POD`",
+    )
+    quota_learns_of_pods_late: bool = quirk(
+        QUOTAS,
+        "the quota plugin learns of pods in a thread of its own, and a pod that is tried before that is refused by a"
+        " runtime that does not hold its request yet; kept, that is so for a pod that is tried at the moment at which"
+        " it comes (the recordings are free of it: their pods were held back until all had seen them)",
+        "a quota counts a pod before the pod is tried",
     )
     gang_keeps_nominations: bool = quirk(
         GANGS,
@@ -121,3 +128,5 @@ class KoordinatorQuirks:
 
 KOORDINATOR_FIXED = KoordinatorQuirks()
 KOORDINATOR_ORIGINAL = KoordinatorQuirks(**{field.name: True for field in fields(KoordinatorQuirks)})
+KOORDINATOR_RECORDED = replace(KOORDINATOR_ORIGINAL, quota_learns_of_pods_late=False)
+"""What recordings show: their pods were held back until the quota plugin had seen them."""

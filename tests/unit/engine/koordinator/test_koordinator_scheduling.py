@@ -58,6 +58,24 @@ def test_a_pod_beyond_its_quota_waits_until_a_pod_of_it_goes() -> None:
     assert "c" in scenario.placed()
 
 
+@pytest.mark.parametrize("compatible", [False, True])
+def test_only_the_original_tries_a_pod_before_its_quota_counts_it(compatible: bool) -> None:
+    scenario = KoordScenario(nodes=1, compatible=compatible)
+    scenario.tell(elastic_quota("team", least={"cpu": "0"}, most={"cpu": "4"}))
+    scenario.settle()
+    scenario.run(after=5)
+    scenario.settle()
+    scenario.tell(koord_pod("a", quota="team"))
+    scenario.settle()
+    assert ("a" in scenario.placed()) is not compatible
+    if compatible:
+        assert "Insufficient quotas, quotaName: team, runtime: cpu:0" in scenario.message("a")
+    for _ in range(4):
+        scenario.run(after=3)
+        scenario.settle()
+    assert "a" in scenario.placed(), "what its quota shows changes, and it is tried again"
+
+
 # ---- gangs ----
 
 

@@ -7,7 +7,7 @@ may be allocated jointly, the secondary ones on the PCIe switches of the primary
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fairlead.model.koordinator.cards import GPU
@@ -325,4 +325,4 @@ def _filled(device: GivenDevice, total: int) -> GivenDevice:
         amounts[RATIO] = int(amounts[MEMORY] / total * 100)
     elif MEMORY not in amounts:
         amounts[MEMORY] = amounts.get(RATIO, 0) * total // 100
-    return GivenDevice(device.minor, amounts, device.function)
+    return replace(device, amounts=amounts)

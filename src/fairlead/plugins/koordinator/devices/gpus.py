@@ -1,4 +1,5 @@
-"""GPUs: by partition where the node has a table of them, else by topology, else by score.
+"""GPUs: by partition where the node has a table of them, else by topology, else by score; shares by template where the
+model has some.
 
 Partitions are groups of GPUs that work well together; of those that are free, the one is chosen that leaves the most
 others whole. The topology is a tree of node, NUMA nodes and PCIe switches; a choice deeper in the tree is better, then
@@ -8,7 +9,7 @@ one in scopes that are used already.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from fairlead.model.reasons import Code, Status, unresolvable, unschedulable
 from fairlead.plugins.koordinator.devices.choice import fits
 from fairlead.plugins.koordinator.devices.request import SCOPES
 from fairlead.plugins.koordinator.devices.rows import GivenDevice
+from fairlead.plugins.koordinator.devices.templates import template_for
 
 if TYPE_CHECKING:
     from fairlead.model.koordinator.cards import SharedDevice
@@ -39,11 +41,17 @@ def choose_gpus(choice: DeviceChoice, view: DeviceView, limits: Limits, count: i
     """The GPUs that a pod gets out of those in question."""
     wish = choice.request.gpu
     assert wish is not None
+    template = "" if wish.templates is None else template_for(choice.model, wish.templates)
+    if isinstance(template, Status):
+        return template
     used = _mask(minor for minor in choice.holdings.amounts.get(GPU, {}) if minor not in view.total) | _mask(view.used)
     some = _by_partition(choice, wish, view, used)
     if some:
         return some
-    return _by_topology(choice, wish, view, used, limits, count)
+    found = _by_topology(choice, wish, view, used, limits, count)
+    if isinstance(found, Status) or not template:
+        return found
+    return tuple(replace(device, template=template) for device in found)
 
 
 def _mask(minors: Iterator[int] | Mapping[int, object]) -> int:

@@ -16,7 +16,8 @@ import numpy as np
 from fairlead.framework.plugin import Interest, Plugin
 from fairlead.model import kinds
 from fairlead.model.events import KOORD_DEVICE, POD, ActionType, ClusterEvent
-from fairlead.model.reasons import SKIP, Code, Reason, Reject, Status
+from fairlead.model.koordinator.cards import MODEL, VENDOR
+from fairlead.model.reasons import SKIP, Code, Reason, Reject, Status, unresolvable
 from fairlead.plugins.koordinator.devices.choice import DeviceChoice, DeviceScorer, Limits, with_memory
 from fairlead.plugins.koordinator.devices.classes import NO_DEVICES
 from fairlead.plugins.koordinator.devices.judgements import Judgements
@@ -31,6 +32,7 @@ from fairlead.plugins.koordinator.devices.request import (
     wish_key,
 )
 from fairlead.plugins.koordinator.devices.rows import ALLOCATED, DeviceHoldings, DeviceRows, allocation_text
+from fairlead.plugins.koordinator.devices.templates import TemplateBook, TemplateRules
 from fairlead.plugins.koordinator.numa.providers import provide_hints, settled_rows
 from fairlead.plugins.koordinator.reservations.shown import (
     chosen_on,
@@ -61,7 +63,7 @@ _WEIGHTS = {RATIO: 1, MEMORY: 1, "koordinator.sh/rdma": 1, "koordinator.sh/fpga"
 
 @dataclass(frozen=True, slots=True)
 class DeviceSettings:
-    """`most` prefers devices that are used already. The last three are slips of the original (KoordinatorQuirks)."""
+    """`most` prefers devices that are used already. Three are slips of the original (KoordinatorQuirks)."""
 
     weights: Mapping[str, int] = field(default_factory=lambda: _WEIGHTS)
     most: bool = False
@@ -69,6 +71,9 @@ class DeviceSettings:
     swaps_free_and_total: bool = False
     ascending_partitions: bool = False
     unchecked_beside_numa: bool = False
+    templates: TemplateRules = field(default_factory=TemplateRules)
+    unshared_models: frozenset[tuple[str, str]] = frozenset()
+    """Vendors and models of GPUs that cannot be shared."""
 
 
 @dataclass(slots=True)
@@ -92,6 +97,8 @@ class DeviceSharePlugin(Plugin):
         self._scorer = DeviceScorer(settings.weights, settings.most)
         self._rows: tuple[Cluster, DeviceRows] | None = None
         self._judgements: Judgements
+        self._templates = TemplateBook(settings.templates)
+        self.objects_read = (settings.templates.watch,)
         self.types_reversed = False
         """Whether types of devices are looked at in the opposite order. In the original the order is random, and with
         it which type a node is refused for that lacks two; replays try both."""
@@ -119,6 +126,13 @@ class DeviceSharePlugin(Plugin):
         request = device_request(cycle.pod)
         if isinstance(request, Status):
             return request
+        if request.gpu is not None and request.gpu.shared:
+            templates = self._templates.candidates(cycle.cluster, request.gpu.each)
+            if isinstance(templates, Status):
+                return templates
+            if templates is not None:
+                request = replace(request, gpu=replace(request.gpu, templates=templates))
+                key = (key, tuple(sorted(templates.items())))
         if self.types_reversed:
             request = replace(request, amounts=dict(reversed(list(request.amounts.items()))))
         cycle.notes[self.name] = DeviceNote(request, (key, self.types_reversed))
@@ -178,6 +192,9 @@ class DeviceSharePlugin(Plugin):
             said = self._choice(classes.listed[codes[at]], note, scored=False).choose(self._limits(cycle, row))
             if isinstance(said, Status):
                 refused.setdefault((said.code, said.reasons), nodes.none())[at] = True
+        for said, mask in self._unshared(note, nodes):
+            refused = {key: others if key[0] is Code.ERROR else others & ~mask for key, others in refused.items()}
+            refused[said.code, said.reasons] = mask if without is None else mask & ~without
         for (code, reasons), mask in refused.items():
             for reason in reasons:
                 error, final = code is Code.ERROR, code is Code.UNRESOLVABLE
@@ -190,6 +207,15 @@ class DeviceSharePlugin(Plugin):
             return None
         without: NDArray[np.bool_] = nodes.label(ISOLATION) != nodes.table.label(ISOLATION).code(wanted)
         return without
+
+    def _unshared(self, note: DeviceNote, nodes: Nodes) -> Iterable[tuple[Status, NDArray[np.bool_]]]:
+        """The nodes whose GPUs cannot be shared, if the pod wants to share one."""
+        if note.request.gpu is None or not note.request.gpu.shared:
+            return
+        for vendor, model in sorted(self._settings.unshared_models):
+            mask = nodes.label(VENDOR) == nodes.table.label(VENDOR).code(vendor)
+            mask &= nodes.label(MODEL) == nodes.table.label(MODEL).code(model)
+            yield unresolvable(f'model "{model}" of vendor "{vendor}" does not support GPU Share'), mask
 
     def _rows_apart(self, cycle: Cycle, nodes: Nodes, codes: NDArray[np.int32]) -> dict[int, int]:
         """Rows by their place in a selection that a class does not tell enough about: they have devices, and

@@ -65,6 +65,8 @@ class GpuWish:
     restricted: bool = False
     bandwidth: int | None = None
     scope: str = ""
+    templates: Mapping[str, tuple[str, ...]] | None = None
+    """By vendor and model of GPUs the templates that have what is asked; None if shares are not given by template."""
 
     @property
     def level(self) -> int:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairlead.model import kinds
 from fairlead.model.koordinator.cards import VirtualFunction
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fairlead.state.reservations import ReservationState
 
 ALLOCATED = "scheduling.koordinator.sh/device-allocated"
+_TEMPLATE = "gpuSharedResourceTemplate"
 
 Amounts = Mapping[str, int]
 Held = dict[str, dict[int, dict[str, int]]]
@@ -35,11 +36,13 @@ Held = dict[str, dict[int, dict[str, int]]]
 
 @dataclass(frozen=True, slots=True)
 class GivenDevice:
-    """A device that a pod is given, as much of it as `amounts`, and the virtual function that goes with it."""
+    """A device that a pod is given, as much of it as `amounts`, the virtual function that goes with it, and the
+    template by which it is shared."""
 
     minor: int
     amounts: Amounts
     function: VirtualFunction | None = None
+    template: str = ""
 
 
 Given = Mapping[str, tuple[GivenDevice, ...]]
@@ -190,7 +193,7 @@ class DeviceRows:
 
 def _less(device: GivenDevice, used: Amounts) -> GivenDevice:
     left = {name: max(0, amount - used.get(name, 0)) for name, amount in device.amounts.items()}
-    return GivenDevice(device.minor, left, device.function)
+    return GivenDevice(device.minor, left, device.function, device.template)
 
 
 def held_devices(pod: Pod) -> Given | None:
@@ -216,8 +219,9 @@ def _device(written: Mapping[str, object]) -> GivenDevice:
     minor = written.get("minor") or 0
     assert isinstance(minor, int)
     return GivenDevice(
-        minor, {name: to_units(name, read_quantity(amount)) for name, amount in amounts.items()}, function
-    )
+        minor, {name: to_units(name, read_quantity(amount)) for name, amount in amounts.items()}, function,
+        str(extension.get(_TEMPLATE) or ""),
+    )  # fmt: skip
 
 
 def allocation_text(given: Given, devices: NodeDevices) -> str:
@@ -229,8 +233,8 @@ def allocation_text(given: Given, devices: NodeDevices) -> str:
     return json.dumps(document, separators=(",", ":"))
 
 
-def _written(part: GivenDevice, identity: str) -> dict[str, object]:
-    entry: dict[str, object] = {"minor": part.minor, "resources": {n: _text(n, a) for n, a in part.amounts.items()}}
+def _written(part: GivenDevice, identity: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {"minor": part.minor, "resources": {n: _text(n, a) for n, a in part.amounts.items()}}
     if identity:
         entry["id"] = identity
     if part.function is not None:
@@ -238,6 +242,8 @@ def _written(part: GivenDevice, identity: str) -> dict[str, object]:
         if part.function.minor:
             function["minor"] = part.function.minor
         entry["extension"] = {"vfs": [function]}
+    if part.template:
+        entry["extension"] = {**entry.get("extension", {}), _TEMPLATE: part.template}
     return entry
 
 

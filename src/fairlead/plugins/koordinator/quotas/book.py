@@ -31,12 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BookRules:
-    """`several_trees`, `no_default` and `ignores_terminating` are feature gates of the original."""
+    """`several_trees`, `no_default` and `ignores_terminating` are feature gates of the original, `hears_late` is a slip
+    of it (KoordinatorQuirks.quota_learns_of_pods_late)."""
 
     tree: TreeRules
     several_trees: bool = False
     no_default: bool = False
     ignores_terminating: bool = False
+    hears_late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,9 @@ class QuotaBook:
         self._listing = 0
         self._version = self._static_mark = self._pod_mark = -1
         self._counted: dict[str, Counted] = {}
+        self.unheard: set[str] = set()
+        """Pods without a place that are not counted yet, if pods are heard of late, by uid."""
+        self.heard_at = float("-inf")
         self._members: dict[tuple[str, str], dict[str, None]] = {}
         """The uids of the pods that are counted in a quota and have a place, by tree and quota."""
         self.trees: dict[str, LendingTree] = {}
@@ -125,9 +130,18 @@ class QuotaBook:
             self._set_totals()
         changed = cluster.pod_log.since(self._pod_mark) if self._pod_mark >= 0 else None
         self._pod_mark = cluster.pod_log.mark
-        self._count(cluster.pods if changed is None else changed)
+        self._count(cluster.pods if changed is None else changed, late=self._rules.hears_late and changed is not None)
         if changed is None:
             self._count([uid for uid in self._counted if uid not in cluster.pods])
+
+    def hear(self, now: float) -> None:
+        """Count the pods that came before this moment."""
+        if self.unheard and now > self.heard_at:
+            heard, self.unheard = sorted(self.unheard), set()
+            self._count(heard)
+            for uid in heard:  # those who keep the objects of quotas look again
+                self._cluster.pod_log.touch(uid)
+        self.heard_at = max(now, self.heard_at)
 
     def _rebuild(self, quotas: dict[str, ElasticQuota]) -> None:
         self._quotas = quotas
@@ -155,9 +169,14 @@ class QuotaBook:
                 total = {name: amount - quota.total.get(name, 0) for name, amount in {**quota.total, **total}.items()}
         self.trees[""].set_total(total)
 
-    def _count(self, uids: Iterable[str]) -> None:
+    def _count(self, uids: Iterable[str], *, late: bool = False) -> None:
         for uid in dict.fromkeys(uids):
-            self._recount(uid, self._cluster.pods.get(uid))
+            pod_state = self._cluster.pods.get(uid)
+            if late and uid not in self._counted and pod_state is not None and pod_state.place is PodPlace.PENDING:
+                self.unheard.add(uid)
+            else:
+                self.unheard.discard(uid)
+                self._recount(uid, pod_state)
 
     def _recount(self, uid: str, pod_state: PodState | None) -> None:
         old = self._counted.get(uid)

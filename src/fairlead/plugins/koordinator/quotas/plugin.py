@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from fairlead.plugins.koordinator.quotas.accounts import LendingTree, QuotaAccountState
     from fairlead.state.cluster import Cluster
 
+_HEARS_AFTER = 1.0
+"""So many seconds later a pod counts that came when nothing else happens (KoordinatorQuirks)."""
+
 
 @dataclass(frozen=True, slots=True)
 class QuotaSettings:
@@ -77,6 +80,10 @@ class ElasticQuotaPlugin(Plugin):
         self._book[1].catch_up()
         return self._book[1]
 
+    def _hear(self, cluster: Cluster, now: float) -> None:
+        if self._settings.book.hears_late and self._book is not None and self._book[0] is cluster:
+            self._book[1].hear(now)
+
     def refresh_leaves(self, cluster: Cluster) -> None:
         """Work out the runtime of every leaf, which is done now and then whether or not pods come."""
         for tree in self.book(cluster).trees.values():
@@ -84,6 +91,7 @@ class ElasticQuotaPlugin(Plugin):
                 list(tree.refresh(leaf.name))
 
     def tend(self, cluster: Cluster, now: float) -> Iterable[Write]:
+        self._hear(cluster, now)
         if self._keeper is None or self._keeper[0] is not cluster:
             guarantees = self._settings.book.tree.guarantees
             keeper = QuotaKeeper(cluster, self.book, self.refresh_leaves, guarantees=guarantees)
@@ -96,10 +104,13 @@ class ElasticQuotaPlugin(Plugin):
 
     def tends_at(self) -> float | None:
         keepers = (self._keeper[1] if self._keeper is not None else None, self._revoker)
-        times = (keeper.wake_at() for keeper in keepers if keeper is not None)
+        times = [keeper.wake_at() for keeper in keepers if keeper is not None]
+        if self._book is not None and self._book[1].unheard:
+            times.append(self._book[1].heard_at + _HEARS_AFTER)
         return min((at for at in times if at is not None), default=None)
 
     def prepare(self, cycle: Cycle) -> Status | None:
+        self._hear(cycle.cluster, cycle.now)
         book, pod = self.book(cycle.cluster), cycle.pod
         tree_name, name = book.quota_of(pod)
         self.refreshed = {}

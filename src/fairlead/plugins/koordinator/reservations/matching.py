@@ -99,6 +99,13 @@ def matches(
     if reservation.unschedulable and not is_tolerated(_UNSCHEDULABLE, wish.tolerations):
         counts.unschedulable += 1
         return False
+    return _is_wanted(asked, wish, reservation, node, counts)
+
+
+def _is_wanted(
+    asked: Mapping[str, int], wish: ReservationWish, reservation: KoordReservation, node: Node, counts: MatchCounts
+) -> bool:
+    """Whether a reservation has the taints, labels and amounts that a pod accepts."""
     taint = _first_untolerated(reservation, wish) if wish.required else None
     if taint is not None:
         counts.tainted[f"{{{taint.key}: {taint.value}}}"] += 1
@@ -121,21 +128,12 @@ def may_be_taken_over(
     if by_owners and not reservation.matches(pod):
         return False
     counts.owned += 1
-    if wish.name and reservation.name != wish.name:
-        counts.name_unmatched += 1
-        return False
     if not wish.name:
-        taint = _first_untolerated(reservation, wish) if wish.required else None
-        if taint is not None:
-            counts.tainted[f"{{{taint.key}: {taint.value}}}"] += 1
-            return False
-        if wish.required and not _has_affinity(wish, reservation, node):
-            counts.affinity_unmatched += 1
-            return False
-    if not _is_exact(asked, wish.exact, reservation.held):
-        counts.not_exact += 1
-        return False
-    return True
+        return _is_wanted(asked, wish, reservation, node, counts)
+    before = counts.name_matched
+    matched = _matches_by_name(asked, wish, reservation, counts)
+    counts.name_matched = before  # the original does not count it here
+    return matched
 
 
 def _matches_by_name(
