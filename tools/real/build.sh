@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Builds the pinned real control plane, Helm and Volcano once and prints the directory that holds them.
+# Builds the pinned real control plane, Helm, Volcano and Koordinator's scheduler once and prints the directory that holds them.
 # What ends in -next is of the Kubernetes after the one that everything else is held to (tools/real/next).
 #
 #   tools/real/build.sh                  the parts that `make test-kube` needs
 #   tools/real/build.sh kubectl etcd     only these
-#   tools/real/build.sh koord-scheduler  Koordinator's scheduler, which no test needs yet; the tests need only the
-#                                        definitions of its kinds (koordinator-definitions), which come with its sources
+#   tools/real/build.sh koordinator-definitions  what Koordinator's kinds are, which comes with its sources
 #
 # Binaries are kept outside the checkout, in ${XDG_CACHE_HOME:-~/.cache}/fairlead/real/parts/MODULE-PINS, where PINS is
 # a hash of that module's go.mod and go.sum. A second run costs nothing, and a new pin builds anew what it pins and
@@ -17,7 +16,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/fairlead/real"
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(kubectl etcd kube-apiserver kube-scheduler kube-controller-manager kube-apiserver-next kube-scheduler-next helm vc-scheduler vc-controller-manager vcctl koordinator-definitions)
+[ ${#parts[@]} -gt 0 ] || parts=(kubectl etcd kube-apiserver kube-scheduler kube-controller-manager kube-apiserver-next kube-scheduler-next helm vc-scheduler vc-controller-manager vcctl koord-scheduler koordinator-definitions)
 
 # What a module pins: the version of the one thing it is there for.
 pinned() { awk -v module="$2" '$1 == module || $2 == module {print $1 == module ? $2 : $3; exit}' "$here/$1/go.mod"; }

@@ -40,12 +40,10 @@ class KnownSpecs:
                     self._specs.clear()
                 self._specs[encoding] = decoded.doc["spec"]
             return decoded
-        rest = private_copy({key: value for key, value in body.items() if key != "spec"})
-        check(rest)
-        around, unknown = schema.decode(POD, rest)
-        doc = {key: spec if key == "spec" else around[key] for key in body if key == "spec" or key in around}
-        for key, value in around.items():
-            doc.setdefault(key, value)
+        around = private_copy({key: {} if key == "spec" else value for key, value in body.items()})
+        check(around)
+        doc, unknown = schema.decode(POD, around)
+        doc["spec"] = spec  # in the place of the empty one
         return schema.Decoded(doc, unknown)
 
 

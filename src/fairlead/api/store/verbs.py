@@ -241,8 +241,7 @@ class Verbs:
             patched = apply_patch(write.kind, shown, write.body, write.patch_type)
             part = status_part(write, patched)
             doc = self._decoded(write, patched if part is None else part, warnings)
-            if part is not None:
-                doc = with_the_rest(doc, patched)
+            doc = doc if part is None else with_the_rest(doc, patched)
         self._place(write, metadata_of(doc))
         return self._replaced(write, before, doc)
 
@@ -303,8 +302,7 @@ class Verbs:
         old = self._store.shown(kinds.POD, before)
         pod = bound(old, body, now=self._clock(), view=self._store)
         if self._room is not None:
-            node = pod["spec"]["nodeName"]
-            self._room.check(old, node, self._store.get(kinds.NODE, "", node))
+            self._room.check(old, node := pod["spec"]["nodeName"], self._store.get(kinds.NODE, "", node))
         pod = self._owners.of_changed(write, pod, old, None, None)
         return VerbOutcome(kinds.POD, before, pod, _created_status, dry_run=_dry_run(write))
 

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 NEVER = float("inf")
 
 
+def _job_of(pod: Pod) -> str:
+    """The job of a pod. Bare pods of a job have no label for it, so that they are equal, but its name in theirs."""
+    return pod.labels.get(JOB_LABEL) or pod.name.rpartition("-")[0]
+
+
 class JobOrder(Plugin):
     """QueueSort by a number that each job has; equal ones in the order of arrival, and strangers first."""
 
@@ -36,7 +41,7 @@ class JobOrder(Plugin):
         self._keys = {job.name: key(job) for job in jobs}
 
     def queue_key(self, pod: Pod, since: float) -> tuple[float, ...]:
-        return (self._keys.get(pod.labels.get(JOB_LABEL, ""), -1.0), since)
+        return (self._keys.get(_job_of(pod), -1.0), since)
 
 
 class Backfill(Plugin):
@@ -56,7 +61,7 @@ class Backfill(Plugin):
         return (Interest(ClusterEvent(ASSIGNED_POD, ActionType.ADD | ActionType.DELETE)),)
 
     def prepare(self, cycle: Cycle) -> Status | None:
-        own = cycle.pod.labels.get(JOB_LABEL, "")
+        own = _job_of(cycle.pod)
         if own not in self._jobs:
             return None
         waiting, running = self._pods_of_jobs(cycle.cluster)
@@ -71,17 +76,17 @@ class Backfill(Plugin):
         return unschedulable(f"job {first} has a reservation, which this pod would delay")
 
     def reserve(self, cycle: Cycle, row: int) -> None:
-        self._started.setdefault(cycle.pod.labels.get(JOB_LABEL, ""), cycle.now)
+        self._started.setdefault(_job_of(cycle.pod), cycle.now)
 
     def unreserve(self, cycle: Cycle, row: int) -> None:
-        self._started.pop(cycle.pod.labels.get(JOB_LABEL, ""), None)
+        self._started.pop(_job_of(cycle.pod), None)
 
     def _pods_of_jobs(self, cluster: Cluster) -> tuple[dict[str, int], dict[str, int]]:
         """How many pods of each job wait, and how many have a node."""
         waiting: dict[str, int] = {}
         running: dict[str, int] = {}
         for state in cluster.pods.values():
-            name = state.pod.labels.get(JOB_LABEL, "")
+            name = _job_of(state.pod)
             if name in self._jobs:
                 counts = waiting if state.row < 0 else running
                 counts[name] = counts.get(name, 0) + 1
