@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 FIRST_REPEAT, LAST_REPEAT = 1.0, 60.0
 """Seconds until a deletion that failed is repeated: at first, and at most."""
+_FEW = 64
 WHOLE_CLUSTER = "cluster"
 """The place that events name for the victims of a gang, which may be on any node."""
 
@@ -76,6 +77,8 @@ class Evictions:
         """Deletions without an answer, by the victim's uid: who else wants its room waits for the same one."""
         self._deleted: set[str] = set()
         """Victims whose deletion the API has agreed to, while the watch does not show it yet."""
+        self._swept_at = _FEW
+        """How many victims and claimants there must be before those that are done with are forgotten."""
         self._sent_away: dict[Write, float] = {}
         """Deletions for nobody's sake, with the pause after which each is repeated if it fails."""
         self._again: list[tuple[float, Write]] = []
@@ -126,11 +129,8 @@ class Evictions:
 
     def _begin(self, claimant: Claimant, node: str, victims: Sequence[Pod], now: float) -> list[Write]:
         self.victims.append(len(victims))
-        if self._deleted:
-            pods = self._cluster.pods
-            self._deleted = {uid for uid in self._deleted if uid in pods and not pods[uid].seen.terminating}
-            known = self._cluster.victims_of.items()
-            self._cluster.victims_of = {key: of for key, of in known if any(uid in pods for uid in of[1])}
+        if len(self._deleted) + len(self._cluster.victims_of) >= self._swept_at:
+            self._sweep()
         self._cluster.victims_of[claimant.key] = (node, frozenset(victim.uid for victim in victims))
         going = [victim for victim in victims if not self._is_leaving(victim)]
         if not going:
@@ -141,6 +141,14 @@ class Evictions:
         for victim in going[:-1]:
             writes += self._evict(eviction, victim, now)
         return writes + (self._go_on(eviction, now) if not eviction.awaited else [])
+
+    def _sweep(self) -> None:
+        """Forget victims that are gone or seen to go. It is done whenever their number has doubled: looking at all of
+        them for each preemption would cost more the more there are."""
+        cluster, pods = self._cluster, self._cluster.pods
+        self._deleted = {uid for uid in self._deleted if uid in pods and not pods[uid].seen.terminating}
+        cluster.victims_of = {key: of for key, of in cluster.victims_of.items() if any(uid in pods for uid in of[1])}
+        self._swept_at = 2 * (len(self._deleted) + len(cluster.victims_of)) + _FEW
 
     def hear(self, replies: Sequence[Reply], now: float) -> list[Write]:
         writes: list[Write] = []
