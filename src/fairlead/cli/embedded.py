@@ -232,9 +232,12 @@ class EmbeddedCluster:
     def _add_devices(self) -> None:
         """A class for each kind of device, and slices of them for the simulated nodes, unless they are there already. A
         node whose shape gives it devices of a driver has those."""
+        of_fleet = list(self.options.fleet.devices())
+        if not of_fleet and not self.options.devices:
+            return  # nodes are not decoded for nothing
         simulated = [node["metadata"]["name"] for node in self.store.list(kinds.NODE) if is_simulated(node)]
         present = set(simulated)
-        given = [(node, devices) for node, devices in self.options.fleet.devices() if node in present]
+        given = [(node, devices) for node, devices in of_fleet if node in present]
         given += [(node, devices) for devices in self.options.devices for node in simulated]
         kinds_of_device = [*self.options.devices, *(devices for _, devices in given)]
         wanted = [(kinds.DEVICE_CLASS, devices.device_class()) for devices in kinds_of_device]

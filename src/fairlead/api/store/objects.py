@@ -48,9 +48,13 @@ class Record:
     @property
     def raw(self) -> bytes:
         """The bytes. Another thread may take the document away meanwhile; it makes the bytes first."""
-        if self._raw is None and (doc := self.decoded) is not None:
-            self._raw = encode(doc)
-        return cast("bytes", self._raw)
+        raw = self._raw
+        if raw is None:
+            if (doc := self.decoded) is not None:
+                self._raw = encode(doc)
+            raw = self._raw
+            assert raw is not None, "a record has its bytes or its document"
+        return raw
 
     def forget_document(self) -> None:
         """Keep the bytes alone."""

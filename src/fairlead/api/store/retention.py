@@ -45,7 +45,7 @@ class Retention:
             self._notice_pod(key, record)
 
     def _notice_pod(self, key: Key, record: Record | None) -> None:
-        if record is not None and (record.decoded or _SUCCEEDED in record.raw or _FAILED in record.raw):
+        if record is not None and (record.decoded or _SUCCEEDED in (raw := record.raw) or _FAILED in raw):
             doc = record.doc
             if (doc.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
                 self._ended[key] = doc["metadata"]["creationTimestamp"]
