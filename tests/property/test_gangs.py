@@ -253,6 +253,7 @@ _NODE_LOST = [("start", "c"), ("lose", "n0"), ("single", 0, 1)]
 @example([("start", "b"), ("api", 4), ("start", "a"), ("lose", "n0"), ("watch",)])
 @example([*_NODE_LOST, ("api", 3), ("watch",), ("wait", 1.0)])
 @example([("node", "n1"), *_NODE_LOST, ("api", 5), ("watch",), ("wait", 34.9)])
+@example([("start", "b"), ("permit", "wait"), ("kill",), ("delete", "b-0"), ("lose", "n0"), ("start", "a")])
 @settings(max_examples=150)
 def test_no_gang_starts_before_it_can_be_whole_whatever_happens(sequence: list[tuple[Any, ...]]) -> None:
     world = SchedulerAndApi()

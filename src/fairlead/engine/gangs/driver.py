@@ -85,6 +85,8 @@ class GangDriver:
         self._evaluators: Mapping[str, Evaluator] = {}
         self._incomplete: dict[str, float] = {}
         """By key, since when a gang has started members and lacks others, or holds places for some."""
+        self._in_permit: dict[str, None] = {}
+        """Keys of the gangs that have members which wait in Permit until enough of them are permitted."""
         self.domains_tried = 0
         """The number of trials in a rack, a zone or a HyperNode."""
         self._writes: list[Write] = []
@@ -165,6 +167,8 @@ class GangDriver:
             self._backlog.in_flight.begin(own)
             self._binding_driver.begin(own, member.cycle, Committed(member.placed, permission))
         self._starting = False
+        if held_back:
+            self._in_permit[gang.key] = None
         self._put_back(entry, [member for member in result.members if member.placed is None])
 
     def _waits(self, gang: Gang, placed: Sequence[MemberResult], rules: GangRules) -> tuple[tuple[str, float], ...]:
@@ -187,6 +191,7 @@ class GangDriver:
         if gang.scheduled - len(waiting) - bool(waits) >= gang.minimum:
             return permission
         timeout = self._timeout(gang, rules)
+        self._in_permit[gang.key] = None
         for other in waiting:
             other.waiting_for.setdefault(rules.plugin, (self._now + timeout, timeout))
         return Permission(waits=(*waits, (rules.plugin, timeout)))
@@ -202,6 +207,7 @@ class GangDriver:
             return
         undecided = sum(1 for b in waiting if len(b.waiting_for) > 1)
         if gang.scheduled - undecided >= gang.minimum:
+            self._in_permit.pop(gang.key, None)
             for other in waiting:
                 other.allow(rules.plugin)
             for other in waiting:
@@ -219,7 +225,19 @@ class GangDriver:
         if gang is not None and rules is not None and not gang.is_whole:
             self._reject_waiting(gang, rules)
 
+    def _refuse_those_in_permit(self) -> None:
+        """Refuse the members that wait for others in Permit if their gang is not whole any more. A bound member that
+        goes has no binding whose end would tell."""
+        for key in list(self._in_permit):
+            gang = self._cluster.gangs.get(key)
+            rules = self._rules(gang) if gang is not None else None
+            if gang is None or rules is None:
+                del self._in_permit[key]
+            elif not gang.is_whole:
+                self._reject_waiting(gang, rules)
+
     def _reject_waiting(self, gang: Gang, rules: GangRules) -> None:
+        self._in_permit.pop(gang.key, None)
         for uid in list(gang.members):
             other = self._bindings.get(uid)
             if other is not None and rules.plugin in other.waiting_for and other.reject(rules.plugin, NOT_WHOLE):
@@ -335,6 +353,7 @@ class GangDriver:
     def look_after(self, now: float) -> list[Write]:
         """Look after incomplete gangs: give up those that cannot be whole, and those whose timeout is over."""
         self._now, self._writes = now, []
+        self._refuse_those_in_permit()
         for key, since in list(self._incomplete.items()):
             gang = self._cluster.gangs.get(key)
             rules = self._rules(gang) if gang is not None else None

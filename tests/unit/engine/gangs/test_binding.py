@@ -6,12 +6,13 @@ from typing import Any
 
 from fairlead.engine.cycle.binding import BindingStage
 from fairlead.errors import Conflict
+from fairlead.framework.plugin import Wait
 from fairlead.framework.profile import profile_of
 from fairlead.model.flow import Happened, Reply, Verb
 from fairlead.plugins.gang import GangScheduling
 from fairlead.state.cluster import PodPlace
 from tests.support.documents import deleting, group, member, members, node, pod
-from tests.support.scheduling import SchedulerScenario, confirm, default_plugins, gang_scenario
+from tests.support.scheduling import SchedulerScenario, ScriptedPlugin, confirm, default_plugins, gang_scenario
 
 
 def _refuse_bind_of(stage: SchedulerScenario, name: str) -> None:
@@ -87,6 +88,19 @@ def test_a_gang_found_half_bound_comes_before_everything_else() -> None:
         {**docs[0], "spec": {**docs[0]["spec"], "nodeName": "n0"}}, group("g", 2), node("n0"), node("n1"),
     )  # fmt: skip
     assert list(stage.binds()) == ["g-1"]
+
+
+def test_members_that_wait_for_permission_give_up_when_a_bound_member_goes() -> None:
+    permit = ScriptedPlugin("Permit")
+    permit.permitted = Wait(30.0)
+    stage = gang_scenario(permit, nodes=2)
+    bound = member("g-0", "g", on="n0")
+    stage.tell(group("g", 3), bound, *members("g", 3)[1:])
+    waiting = [stage.cluster.pods[f"uid-g-{number}"] for number in (1, 2)]
+    assert {pod_state.place for pod_state in waiting} == {PodPlace.ASSUMED}
+    stage.gone(bound)
+    assert {pod_state.place for pod_state in waiting} == {PodPlace.PENDING}
+    assert not stage.scheduler.bindings
 
 
 def test_time_runs_out_and_it_is_reported() -> None:
