@@ -24,17 +24,17 @@ FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 def load(journal: Journal, registry: Registry, catalog: Catalog, put: Callable[[Kind, Key, Record], None]) -> int:
     """Hand everything that the journal holds to `put`; returns the version to go on from."""
-    by_resource = {f"{kind.group}/{kind.version}/{kind.plural}": kind for kind in registry}
+    by_resource = {f"{kind.group}/{kind.version}/{kind.plural}": (kind, kind.storage) for kind in registry}
     defined: list[tuple[str, Record]] = []  # a definition may come after its objects
-    for row in journal.load():
-        kind = by_resource.get(row.resource)
-        record = Record(row.namespace, row.name, row.version, row.raw)
-        if kind is None:
-            defined.append((row.resource, record))
+    for number, resource, namespace, name, raw in journal.load():
+        record = Record(namespace, name, number, raw)
+        if resource not in by_resource:
+            defined.append((resource, record))
             continue
-        if kind.stored_as is not None:  # it was kept in another version once
-            record = _with_document(record, convert(record.doc, kind, kind.storage))
-        put(kind.storage, record.key, record)
+        kind, storage = by_resource[resource]
+        if kind is not storage:  # it was kept in another version once
+            record = _with_document(record, convert(record.doc, kind, storage))
+        put(storage, (namespace, name), record)
     for resource, record in defined:
         group, _, plural = resource.split("/")
         stored = catalog.stored_kind(f"{plural}.{group}")

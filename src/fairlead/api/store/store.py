@@ -33,7 +33,7 @@ from fairlead.api.store.storeapi import StoreApi
 from fairlead.api.store.verbs import VerbOutcome, Verbs
 from fairlead.errors import Gone, NotFound
 from fairlead.model.flow import Doc, Verb, Watch, Write
-from fairlead.model.kinds import Kind, Registry
+from fairlead.model.kinds import EVENT, POD, Kind, Registry
 from fairlead.model.quirks import FIXED, Quirks
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class Store:
             clock=clock, decoded=self._decoded, journal=journal, room=room,
         )  # fmt: skip
         if journal is not None:
+            self._started = self._clock()
             self._commits.version = load(journal, self.registry, catalog, self._loaded)
         self._history.begin(self._commits.version)
         self._verbs = Verbs(self, clock=clock, rng=rng, all_webhooks=all_webhooks, quirks=quirks, room=room)
@@ -298,7 +299,8 @@ class Store:
 
     def _loaded(self, kind: Kind, key: Key, record: Record) -> None:
         self._commits.put(kind, key, record)
-        self._retention.notice(kind, key, record, self._clock())
+        if kind is POD or kind is EVENT:  # nothing else has a time to live
+            self._retention.notice(kind, key, record, self._started)
 
     def _moved(self, old: Kind, new: Kind | None) -> None:
         """Objects of a kind that was defined anew go on as objects of the new one."""
