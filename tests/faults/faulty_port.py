@@ -10,7 +10,7 @@ Only writes of schedulers are hit: kubelets and controllers are not what is bein
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -194,11 +194,13 @@ class FaultyWorld(Harness):
         assert not self.scheduler.guard.audit.found, list(self.scheduler.backlog.complaints)
         assert not self.overcommitted()
 
-    def room(self) -> dict[str, int]:
-        """Milli-CPU that each node has left, counted from the Store's pods."""
+    def room(self, without: Collection[str] = ()) -> dict[str, int]:
+        """Milli-CPU that each node has left, counted from the Store's pods, or from all of them but some."""
         room = {doc["metadata"]["name"]: _milli(doc["status"]["allocatable"]["cpu"]) for doc in self.list(kinds.NODE)}
         for doc in self.list(kinds.POD):
-            if (node := doc["spec"].get("nodeName")) in room and not has_ended(doc):
+            if doc["metadata"]["name"] in without or has_ended(doc):
+                continue
+            if (node := doc["spec"].get("nodeName")) in room:
                 for container in doc["spec"]["containers"]:
                     room[node] -= _milli(container.get("resources", {}).get("requests", {}).get("cpu", "0"))
         return room
