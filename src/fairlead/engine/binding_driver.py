@@ -166,8 +166,7 @@ class BindingDriver:
         keeps = binding.keeps_nomination or (not rejected and self._backlog.nominator.has_promised(binding.pod.uid))
         self._fail(binding.entry, replace(failure, nominated=None) if keeps else failure)
         if freed is not None and rejected:
-            together = binding.together | {binding.pod.uid}
-            self._backlog.move(ASSIGNED_POD_DELETE, freed, None, now, only=lambda pod: pod.uid not in together)
+            self._backlog.move(ASSIGNED_POD_DELETE, freed, None, now, only=_missed(binding, keeps=keeps))
 
     def _leave_to_next_round(self, binding: Binding) -> None:
         """A placement by a round that did not come to be: the pod waits for the next round."""
@@ -179,3 +178,13 @@ class BindingDriver:
             self._output.condition(pod_state.seen, reason="SchedulerError", message=message)
         self._notice_rounds()  # the patch may say nothing new, and then no change wakes the next round
         self._output.decided(binding.entry, binding.pod, "error", message=message)
+
+
+def _missed(binding: Binding, *, keeps: bool) -> Callable[[Entry], bool]:
+    """Who may have missed the place that a refused pod gives back: every other pod. If a group gives the place back,
+    only those whose last attempt found it taken or promised: two groups that each find half of their room would
+    otherwise wake each other for ever."""
+    together, gives_up_promise = binding.together, bool(binding.cycle.pod.nominated_node) and not keeps
+    since = binding.entry.cycle if together and not gives_up_promise else -1
+    own = together | {binding.pod.uid}
+    return lambda entry: entry.pod.uid not in own and entry.cycle > since

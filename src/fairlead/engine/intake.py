@@ -27,6 +27,7 @@ from fairlead.state.object_index import GROUP_KINDS
 
 if TYPE_CHECKING:
     from fairlead.engine.queue.backlog import Backlog
+    from fairlead.engine.queue.entry import Entry
     from fairlead.model.flow import Change, Happened
     from fairlead.model.group import PodGroup
     from fairlead.state.cluster import AppliedChange, Cluster
@@ -141,7 +142,8 @@ class Intake:
                 self._backlog.move(ASSIGNED_POD_DELETE, left or new, None, now)
             return
         self._backlog.update(old, new, now)
-        if old.nominated_node and old.nominated_node != new.nominated_node:
+        changed = old.nominated_node and old.nominated_node != new.nominated_node
+        if changed and not self._backlog.nominator.had_place(old):
             self._promise_given_up(old, now)
 
     def _pod_deleted(self, pod: Pod, was: PodPlace | None, now: float) -> None:
@@ -164,8 +166,8 @@ class Intake:
         Members of its own gang did not: the attempt that failed for all of them would be repeated at once."""
         gang = gang_id(pod)
 
-        def waited(other: Pod) -> bool:
-            return other.priority <= pod.priority and not (gang and gang_id(other) == gang)
+        def waited(other: Entry) -> bool:
+            return other.pod.priority <= pod.priority and not (gang and gang_id(other.pod) == gang)
 
         self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now, only=waited)
 

@@ -59,7 +59,7 @@ class StepOutput:
         if failure.nominated is None:
             self._nominator.observe(pod)
         else:
-            self._nominator.nominate(pod, failure.nominated)
+            self._nominator.nominate(pod, failure.nominated, place=failure.told)
         self.event(pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=failure.message)
         said = (failure.reason, failure.message)
         self.condition(pod, reason=said[0], message=said[1], nominated=failure.nominated, told=failure.told)

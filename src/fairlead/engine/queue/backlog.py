@@ -242,6 +242,7 @@ class Backlog:
         entry.place = QueueName.IN_FLIGHT
         self.in_flight.begin(entry)
         self.cycle += 1
+        entry.cycle = self.cycle
         return True
 
     def done(self, uid: str) -> None:
@@ -282,10 +283,10 @@ class Backlog:
         new: object,
         now: float,
         *,
-        only: Callable[[Pod], bool] | None = None,
+        only: Callable[[Entry], bool] | None = None,
     ) -> int:
         """Wake the parked entries that an event may help; returns how many left the unschedulable queue. `only`
-        restricts it to some pods."""
+        restricts it to some entries."""
         if not self._queues.parked and not self.in_flight:
             return 0
         if event.is_wildcard:
@@ -298,7 +299,7 @@ class Backlog:
             if self._queues.parked.gates_any(plugins):
                 self._gate_watch.note(Note(event, old, new, only), now)
         if only is not None:
-            candidates = [entry for entry in candidates if only(entry.pod)]
+            candidates = [entry for entry in candidates if only(entry)]
         return self._move(candidates, event, old, new, now=now)
 
     def _move(self, entries: Iterable[Entry], event: ClusterEvent, old: object, new: object, *, now: float) -> int:

@@ -39,6 +39,8 @@ class Entry:
     serial: int = 0
     """The order of arrival, which decides between equals."""
     attempts: int = 0
+    cycle: int = 0
+    """The number of its last attempt, counted over all entries."""
     unschedulable_count: int = 0
     error_count: int = 0
     """Consecutive attempts that failed with an error, so that no plugin is to blame."""

@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from fairlead.engine.queue.parked import Parked
     from fairlead.engine.queue.requeue import Requeuing
     from fairlead.model.events import ClusterEvent
-    from fairlead.model.pod import Pod
 
 
 class Note(NamedTuple):
     event: ClusterEvent
     old: object
     new: object
-    only: Callable[[Pod], bool] | None
+    only: Callable[[Entry], bool] | None
 
 
 class GateWatch:
@@ -52,7 +51,7 @@ class GateWatch:
             if gates.is_shut(entry):
                 continue
             for note, plugins in zip(notes, listeners, strict=True):
-                if entry.gated_by not in plugins or (note.only is not None and not note.only(entry.pod)):
+                if entry.gated_by not in plugins or (note.only is not None and not note.only(entry)):
                     continue
                 strategy = requeuing.judge(entry, note.event, note.old, note.new)
                 if strategy is not Requeue.SKIP:

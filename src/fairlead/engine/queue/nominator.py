@@ -30,11 +30,13 @@ class Promise:
 @dataclass(slots=True, eq=False)
 class NominationTold:
     """What this scheduler has decided about a pod's nomination: its last decision (the empty string is none), all nodes
-    that it has ever told the pod, and whether the watch has shown the last decision."""
+    that it has ever told the pod, whether the watch has shown the last decision, and the node that the pod was told
+    while it had a place there, which it gave back."""
 
     latest: str = ""
     nodes: set[str] = field(default_factory=set)
     shown: bool = False
+    place: str = ""
 
 
 class Nominator:
@@ -63,15 +65,16 @@ class Nominator:
         """Names of the nodes that pods are nominated to."""
         return self._nodes.keys()
 
-    def nominate(self, pod: Pod, node_name: str) -> None:
+    def nominate(self, pod: Pod, node_name: str, *, place: str = "") -> None:
         """Nominate a pod to a node, instead of an earlier one; the empty string clears the nomination. A pod that is
-        gone or has a node is not nominated."""
+        gone or has a node is not nominated. `place` is the node that the pod was told while it waited there for
+        permission, which was refused: a status that names it comes too late."""
         told = self._told.get(pod.uid)
-        if told is None and (node_name or pod.nominated_node):
+        if told is None and (node_name or pod.nominated_node or place):
             told = self._told[pod.uid] = NominationTold(nodes={pod.nominated_node})
         if told is not None:
-            told.latest, told.shown = node_name, False
-            told.nodes.add(node_name)
+            told.latest, told.shown, told.place = node_name, False, place
+            told.nodes.update((node_name, place) if place else (node_name,))
         self._promise(pod, node_name)
 
     def observe(self, pod: Pod) -> None:
@@ -117,6 +120,12 @@ class Nominator:
         place since."""
         told = self._told.get(uid)
         return told is not None and bool(told.latest)
+
+    def had_place(self, pod: Pod) -> bool:
+        """Whether the node in a pod's status was no promise but a place that it had and gave back. Its room is free
+        since then, and whoever missed it has been woken."""
+        told = self._told.get(pod.uid)
+        return told is not None and bool(told.place) and told.place == pod.nominated_node
 
     def as_nominated(self, pod: Pod) -> Pod:
         """The pod with the node that it is nominated to here in its status."""

@@ -132,6 +132,24 @@ def test_a_gang_is_tried_again_when_there_is_room() -> None:
     assert len(scenario.placed()) == 5
 
 
+def test_gangs_that_find_half_of_their_room_do_not_wake_each_other() -> None:
+    scenario = KoordScenario(nodes=2)
+    scenario.tell(koord_pod("first", cpu="3"))
+    scenario.settle()
+    for name in ("a", "b", "c"):
+        scenario.tell(koord_group(name, least=2), *(koord_pod(f"{name}{i}", gang=name, cpu="3") for i in range(2)))
+    scenario.settle()
+    before = scenario.backlog.cycle
+    assert before <= 1 + 2 * (1 + 2 + 3), "only a new PodGroup is a reason to try those before it again"
+    scenario.settle()
+    scenario.run()
+    assert scenario.backlog.cycle == before, "nothing has happened"
+    scenario.gone(scenario.doc("pods", "first", "default"))
+    scenario.settle()
+    assert len(scenario.placed()) == 2
+    assert scenario.backlog.cycle <= before + 2 * 3, "each gang was tried once"
+
+
 def test_the_pod_group_may_come_last() -> None:
     scenario = KoordScenario(nodes=1)
     scenario.tell(*(koord_pod(f"p{i}", gang="g") for i in range(3)))

@@ -189,7 +189,7 @@ def test_a_wildcard_event_for_one_pod_leaves_the_others() -> None:
 def test_a_move_can_be_restricted_to_some_pods() -> None:
     room = QueueScenario()
     low, high = room.park("a", "Fit", priority=1), room.park("b", "Fit", priority=5)
-    assert room.backlog.move(NODE_ADD, None, None, T0 + 60, only=lambda pod: pod.priority <= 1) == 1
+    assert room.backlog.move(NODE_ADD, None, None, T0 + 60, only=lambda entry: entry.pod.priority <= 1) == 1
     assert (room.queue(low), room.queue(high)) == ("active", "unschedulable")
 
 

@@ -58,6 +58,6 @@ def test_the_restriction_and_the_hints_of_a_move_see_only_pods_that_blame_a_list
         room.park(f"fit-{number}", "Fit")
     room.park("spread", "Spread")
     asked: list[str] = []
-    room.backlog.move(POD_GONE, None, None, T0 + 60, only=lambda pod: asked.append(pod.name) is None)
+    room.backlog.move(POD_GONE, None, None, T0 + 60, only=lambda entry: asked.append(entry.pod.name) is None)
     assert asked == seen == ["spread"]
     assert room.backlog.move(NODE_ADD, None, None, T0 + 60) == 5

@@ -53,6 +53,19 @@ def test_a_nomination_that_was_cleared_here_does_not_come_back_with_an_old_statu
     assert nominator.node_of(first.uid) == ""
 
 
+def test_a_status_that_names_a_place_which_the_pod_gave_back_promises_nothing() -> None:
+    room = QueueScenario()
+    nominator = room.backlog.nominator
+    first = room.add("a")
+    nominator.nominate(first, "", place="node-1")
+    late = room.pod("a", uid=first.uid, nominated="node-1")
+    nominator.observe(late)
+    assert nominator.node_of(first.uid) == ""
+    assert nominator.had_place(late)
+    nominator.nominate(first, "node-1")
+    assert not nominator.had_place(late)
+
+
 def test_what_somebody_else_decides_after_our_decision_was_shown_counts() -> None:
     room = QueueScenario()
     nominator = room.backlog.nominator
