@@ -35,6 +35,16 @@ def asked(plugin: Plugin, point: str, cycle: Cycle, *args: Any) -> Any:
         raise PluginError(plugin.name, point, error) from error
 
 
+def unmeasured(plugin: Plugin, method: str, cycle: Cycle) -> None:
+    """Call a method that is none of the original's extension points, so that no metric speaks of it."""
+    try:
+        getattr(plugin, method)(cycle)
+    except FairleadError:
+        raise
+    except Exception as error:
+        raise PluginError(plugin.name, method, error) from error
+
+
 def refusals_by(plugin: Plugin, cycle: Cycle, nodes: Nodes, codes: VerdictCodes) -> NDArray[np.int32] | None:
     """Call a plugin's filter over a selection of rows; its refusals as codes, None if it refuses no row."""
     try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fairlead.errors import FairleadError
-from fairlead.framework.calls import asked, check_range, passing, refusals_by
+from fairlead.framework.calls import asked, check_range, passing, refusals_by, unmeasured
 from fairlead.framework.plugin import Scope, takes_part
 from fairlead.framework.points import Preparation, Prepared, merge_prepared, prescore_error, unless_skipped
 from fairlead.framework.results.cache import ResultCache
@@ -81,7 +81,7 @@ class Evaluator:
         results = cycle.results
         assert results is not None
         for plugin in results.plan.touching:
-            asked(plugin, "touch_stale", cycle)
+            unmeasured(plugin, "touch_stale", cycle)
         before = results.rows_judged + results.shared.rows_judged
         results.catch_up(cycle)
         self.rows_judged += results.rows_judged + results.shared.rows_judged - before
