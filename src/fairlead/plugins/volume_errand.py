@@ -112,6 +112,9 @@ class BindVolumes:
         _check_reach(cluster, volume, node, "failed to translate pv to csi: ")
         if volume.claim is None or not volume.claim.uid:
             raise _Broken(f'ClaimRef got reset for pv "{volume_name}"')
+        if now.fully_bound and now.volume_name != volume_name:
+            # kube-scheduler goes on. The claim was given the volume of an earlier attempt, which another node may hold.
+            raise _Broken(f'claim "{claim.key}" was bound to pv "{now.volume_name}" meanwhile')
         return now.fully_bound
 
     def _is_provisioned(self, cluster: Cluster, node: Node, claim: Claim) -> bool:
