@@ -106,6 +106,17 @@ class KoordScenario(SchedulerScenario):
         self.docs[key] = new
         return Change(Happened.MODIFIED, write.kind, self._versioned(new))
 
+    def play_out(self) -> None:
+        """Settle, and again after each of three backoffs."""
+        for _ in range(3):
+            self.settle()
+            self.run(after=15)
+        self.settle()
+
+    def pods_left(self) -> set[str]:
+        """The names of the pods that are not deleted."""
+        return {key[2] for key in self.docs if key[0] == "pods"}
+
     def doc(self, plural: str, name: str, namespace: str = "") -> Doc:
         return self.docs[plural, namespace, name]
 

@@ -29,6 +29,7 @@ safe. What a plugin may add for speed alone is in framework/results/cached_plugi
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -129,15 +130,15 @@ class Errand(Protocol):
     def wake_at(self) -> float | None: ...
 
 
-class ReplyErrand:
+class ReplyErrand(ABC):
     """An Errand that knows when a change of the cluster cannot take it further: it is not asked then. With thousands
     of bindings under way, all of them would be asked at every change."""
 
     __slots__ = ()
 
+    @abstractmethod
     def waits_for_replies(self) -> bool:
         """Whether `progress` without a reply, before `wake_at`, would do nothing and return None."""
-        raise NotImplementedError
 
 
 class Plugin:

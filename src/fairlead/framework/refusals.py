@@ -48,6 +48,11 @@ class Refusals:
             hopeful |= self.codes == UNJUDGED
         return hopeful
 
+    def is_final(self, row: int) -> bool:
+        """Whether a row was refused for a reason that no eviction can change."""
+        code = int(self.codes[row])
+        return code > FEASIBLE and self.evaluator.codes.verdict(code).final
+
 
 def trial_statement(trial: Cycle) -> Statement:
     """A Statement that tells plugins of its placements (`added`, `removed`). `trial` is a copy of the cycle, so that

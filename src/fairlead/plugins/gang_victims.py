@@ -14,7 +14,7 @@ from fairlead.framework.gang import Considered, GangRescued, Unit
 from fairlead.model import kinds
 from fairlead.model.pod import NATIVE_GROUP_API
 from fairlead.model.reasons import SUCCESS, Status, unresolvable, unschedulable
-from fairlead.plugins.victims import budgets_of, split_by_budget
+from fairlead.plugins.victims import NEVER_PREEMPTS, budgets_of, split_by_budget
 from fairlead.state.statement import Statement
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _NAMED = 100
 def rescue_gang(case: GangCase) -> GangRescued:
     """The victims of a gang, or why evictions do not help."""
     if any(pod.shape.preemption_policy == "Never" for pod in case.pods):
-        return GangRescued(unschedulable("not eligible due to preemptionPolicy=Never."))
+        return GangRescued(unschedulable(NEVER_PREEMPTS))
     priority = gang_priority(case.gang, case.pods, case.cluster)
     units = _units(case.cluster, case.gang)
     potential = [unit for unit in units if unit.priority < priority]

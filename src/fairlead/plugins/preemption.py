@@ -18,13 +18,12 @@ import numpy as np
 from fairlead.errors import ExtenderError
 from fairlead.framework.extender import Victims, note_answers
 from fairlead.framework.plugin import Hint, Interest, Plugin, Rescued
-from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.events import POD, ActionType, ClusterEvent
 from fairlead.model.koordinator.reservations import is_reserve_pod
 from fairlead.model.reasons import SUCCESS, Status, failed, fit_message, unresolvable, unschedulable
 from fairlead.plugins.gang_victims import rescue_gang
 from fairlead.plugins.victim_cache import MayGo, VictimSearch, search_victims
-from fairlead.plugins.victims import VictimNode
+from fairlead.plugins.victims import NEVER_PREEMPTS, NOT_HELPFUL, VictimNode
 from fairlead.state.gangs import gang_key
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
 
-_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 _OFFSET = 1 << 31
 """Added to each priority before summing, as in the original, because priorities may be negative."""
 _PATIENCE = 3
@@ -122,9 +120,9 @@ class DefaultPreemption(Plugin):
             if rules.rescues_whole:
                 return "not eligible due to workload aware preemption enabled"
         if pod.shape.preemption_policy == "Never":
-            return "not eligible due to preemptionPolicy=Never."
+            return NEVER_PREEMPTS
         row = cycle.cluster.table.row_of.get(pod.nominated_node) if pod.nominated_node else None
-        if row is not None and not self._is_final(refusals, row):
+        if row is not None and not refusals.is_final(row):
             leaving = any(
                 other.priority < pod.priority and other.terminating and other.disruption_target
                 for other in cycle.cluster.table.pods[row]
@@ -139,14 +137,10 @@ class DefaultPreemption(Plugin):
         cluster = cycle.cluster
         node = cycle.pod.nominated_node or cluster.victims_of.get(cycle.pod.uid, ("", ()))[0]
         row = cluster.table.row_of.get(node) if node else None
-        if row is None or self._is_final(refusals, row):
+        if row is None or refusals.is_final(row):
             return False
         leaving = {uid for where, victims in cluster.victims_of.values() if where == node for uid in victims}
         return any(other.uid in leaving for other in cluster.table.pods[row])
-
-    def _is_final(self, refusals: Refusals, row: int) -> bool:
-        code = int(refusals.codes[row])
-        return code > FEASIBLE and refusals.evaluator.codes.verdict(code).final
 
     # ---- candidates ----
 
@@ -172,7 +166,7 @@ class DefaultPreemption(Plugin):
             for reason in verdict.reasons:
                 histogram[reason] += count
         if rest:
-            histogram[_NOT_HELPFUL] += rest
+            histogram[NOT_HELPFUL] += rest
         return Rescued(unschedulable(f"preemption: {fit_message(total, histogram)}"), nominated="")
 
     def _best(self, cycle: Cycle, search: VictimSearch) -> Sequence[VictimNode]:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from fairlead.state.cluster import Cluster
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+NEVER_PREEMPTS = "not eligible due to preemptionPolicy=Never."
 
 
 @record(frozen=True, slots=True)

@@ -39,24 +39,13 @@ def gang(scenario: KoordScenario, count: int, cpu: int, **more: object) -> None:
     scenario.tell(*(koord_pod(f"g{at}", gang="g", cpu=str(cpu), priority=100, **more) for at in range(count)))
 
 
-def play(scenario: KoordScenario) -> None:
-    for _ in range(3):
-        scenario.settle()
-        scenario.run(after=15)
-    scenario.settle()
-
-
-def left(scenario: KoordScenario) -> set[str]:
-    return {key[2] for key in scenario.docs if key[0] == "pods"}
-
-
 def test_room_is_made_for_all_members_at_once() -> None:
     scenario = preempting(4, 4)
     for on in ("n0", "n1"):
         running(scenario, f"low-{on}", on, 3)
     gang(scenario, 2, 3)
-    play(scenario)
-    assert left(scenario) == {"g0", "g1"}
+    scenario.play_out()
+    assert scenario.pods_left() == {"g0", "g1"}
     assert set(scenario.placed().values()) == {"n0", "n1"}
     assert not scenario.backlog.complaints
 
@@ -66,8 +55,8 @@ def test_nobody_is_evicted_if_one_member_finds_no_room() -> None:
     for on in ("n0", "n1"):
         running(scenario, f"low-{on}", on, 3)
     gang(scenario, 3, 3)
-    play(scenario)
-    assert {"low-n0", "low-n1"} <= left(scenario)
+    scenario.play_out()
+    assert {"low-n0", "low-n1"} <= scenario.pods_left()
     assert "g0" not in scenario.placed()
     first = next(name for name in ("g0", "g1", "g2") if "gets rejected" not in scenario.message(name))
     assert "2 Insufficient cpu. preemption: 0/2 nodes are available: 2 Insufficient cpu." in scenario.message(first)
@@ -82,8 +71,8 @@ def test_a_member_that_waits_keeps_its_place_and_counts() -> None:
     scenario = preempting(4, 4)
     running(scenario, "low", "n1", 3)
     gang(scenario, 2, 3)
-    play(scenario)
-    assert left(scenario) == {"g0", "g1"}
+    scenario.play_out()
+    assert scenario.pods_left() == {"g0", "g1"}
     assert set(scenario.placed().values()) == {"n0", "n1"}
 
 
@@ -92,8 +81,8 @@ def test_the_most_important_stay_as_long_as_the_job_fits_beside_them() -> None:
     for name, priority in (("a", 1), ("b", 4), ("c", 2), ("d", 3)):
         running(scenario, name, "n0", 1, priority)
     gang(scenario, 1, 3)
-    play(scenario)
-    assert left(scenario) == {"g0", "b", "d"}
+    scenario.play_out()
+    assert scenario.pods_left() == {"g0", "b", "d"}
 
 
 def test_the_node_with_the_cheapest_victims_is_taken_where_a_job_counts_once() -> None:
@@ -105,8 +94,8 @@ def test_the_node_with_the_cheapest_victims_is_taken_where_a_job_counts_once() -
         running(scenario, name, "n1", 1, 2, {JOB: "job"})  # n1 costs the rank 2 once
     running(scenario, "one", "n1", 1, 1)  # and the rank 1
     gang(scenario, 1, 4)
-    play(scenario)
-    assert left(scenario) == {"g0", "zero", "two-a", "two-b"}
+    scenario.play_out()
+    assert scenario.pods_left() == {"g0", "zero", "two-a", "two-b"}
 
 
 @pytest.mark.parametrize(
@@ -117,8 +106,8 @@ def test_pods_that_say_so_are_not_evicted(key: str, value: str) -> None:
     scenario = preempting(4)
     running(scenario, "low", "n0", 3, labels={key: value})
     gang(scenario, 1, 3)
-    play(scenario)
-    assert "low" in left(scenario)
+    scenario.play_out()
+    assert "low" in scenario.pods_left()
     assert "1 Insufficient cpu. preemption: 0/1 nodes are available: 1 no potential victims." in scenario.message("g0")
 
 
@@ -126,8 +115,8 @@ def test_a_job_that_never_preempts_says_so() -> None:
     scenario = preempting(4)
     running(scenario, "low", "n0", 3)
     gang(scenario, 1, 3, preemptionPolicy="Never")
-    play(scenario)
-    assert "low" in left(scenario)
+    scenario.play_out()
+    assert "low" in scenario.pods_left()
     assert scenario.message("g0").startswith(
         "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never."
     )
@@ -138,8 +127,8 @@ def test_without_the_argument_a_gang_evicts_nobody() -> None:
     scenario.tell(node("n0", cpu=4))
     running(scenario, "low", "n0", 3)
     gang(scenario, 1, 3)
-    play(scenario)
-    assert "low" in left(scenario)
+    scenario.play_out()
+    assert "low" in scenario.pods_left()
 
 
 @pytest.mark.parametrize("compatible", [False, True])
@@ -151,6 +140,6 @@ def test_only_the_original_evicts_for_members_as_if_each_were_alone(compatible: 
     running(scenario, "high", "n1", 5, 9999)
     scenario.tell(koord_group("g", least=4))
     scenario.tell(*(koord_pod(f"g{at}", gang="g", cpu="3", priority=9500) for at in range(4)))
-    play(scenario)
-    assert ("b" in left(scenario)) is not compatible
+    scenario.play_out()
+    assert ("b" in scenario.pods_left()) is not compatible
     assert not any(name.startswith("g") for name in scenario.placed())

@@ -22,17 +22,6 @@ def preempting(*, enabled: bool = True, compatible: bool = False) -> KoordScenar
     return scenario
 
 
-def play(scenario: KoordScenario) -> None:
-    for _ in range(3):
-        scenario.settle()
-        scenario.run(after=15)
-    scenario.settle()
-
-
-def left(scenario: KoordScenario) -> set[str]:
-    return {key[2] for key in scenario.docs if key[0] == "pods"}
-
-
 def reserved(name: str, cpu: int, **spec: Any) -> Any:
     return koord_reservation(name, request={"cpu": str(cpu)}, owners={"app": "web"}, **spec)
 
@@ -50,8 +39,8 @@ def test_a_reservation_evicts_as_few_pods_as_help_and_is_available_then() -> Non
     for name, priority in (("a", 1), ("b", 3), ("c", 2)):
         scenario.tell(koord_pod(name, cpu="1", priority=priority, nodeName="n0"))
     scenario.tell(reserved("r", 2))
-    play(scenario)
-    assert left(scenario) == {"b", "c"}
+    scenario.play_out()
+    assert scenario.pods_left() == {"b", "c"}
     assert (status(scenario)["phase"], status(scenario)["nodeName"]) == ("Available", "n0")
     assert not scenario.backlog.complaints
 
@@ -60,8 +49,8 @@ def test_a_reservation_evicts_as_few_pods_as_help_and_is_available_then() -> Non
 def test_without_the_argument_a_reservation_evicts_nobody(compatible: bool) -> None:
     scenario = preempting(enabled=False, compatible=compatible)
     scenario.tell(koord_pod("low", cpu="3", nodeName="n0"), reserved("r", 2))
-    play(scenario)
-    assert left(scenario) == {"low"}
+    scenario.play_out()
+    assert scenario.pods_left() == {"low"}
     assert said(scenario) == '0/1 nodes are available: 1 Insufficient cpu. preemption: pod "uid-r" not found'
 
 
@@ -69,7 +58,7 @@ def test_the_room_is_kept_for_the_reservation_while_its_victims_leave() -> None:
     scenario = preempting()
     scenario.tell(koord_pod("low", cpu="3", nodeName="n0"), reserved("r", 3))
     scenario.tell(koord_pod("late", cpu="2", priority=10))
-    play(scenario)
+    scenario.play_out()
     assert status(scenario)["phase"] == "Available"
     assert "late" not in scenario.placed()
 
@@ -83,8 +72,8 @@ def test_pods_that_are_marked_and_reservations_are_not_evicted() -> None:
     scenario.settle()
     assert status(scenario, "low")["phase"] == "Available"
     scenario.tell(reserved("r", 3))
-    play(scenario)
-    assert left(scenario) == {"kept"}
+    scenario.play_out()
+    assert scenario.pods_left() == {"kept"}
     assert status(scenario, "low")["phase"] == "Available"
     assert said(scenario) == '0/1 nodes are available: 1 Insufficient cpu. preemption: pod "uid-r" not found'
 
@@ -95,8 +84,8 @@ def test_a_reservation_evicts_only_pods_of_lower_priority_than_its_own() -> None
     reservation = reserved("r", 2)
     reservation["spec"]["template"]["spec"]["priority"] = 100
     scenario.tell(reservation)
-    play(scenario)
-    assert left(scenario) == {"high"}
+    scenario.play_out()
+    assert scenario.pods_left() == {"high"}
 
 
 def test_a_reservation_that_never_preempts_evicts_nobody() -> None:
@@ -105,8 +94,8 @@ def test_a_reservation_that_never_preempts_evicts_nobody() -> None:
     reservation = reserved("r", 2)
     reservation["spec"]["template"]["spec"]["preemptionPolicy"] = "Never"
     scenario.tell(reservation)
-    play(scenario)
-    assert left(scenario) == {"low"}
+    scenario.play_out()
+    assert scenario.pods_left() == {"low"}
 
 
 def test_pods_preempt_too_and_spare_those_that_are_marked_if_others_do() -> None:
@@ -114,8 +103,8 @@ def test_pods_preempt_too_and_spare_those_that_are_marked_if_others_do() -> None
     scenario.tell(koord_pod("kept", cpu="2", nodeName="n0", labels={SCHEDULING + "disable-preemptible": "true"}))
     scenario.tell(koord_pod("low", cpu="2", priority=5, nodeName="n0"))
     scenario.tell(koord_pod("high", cpu="2", priority=100))
-    play(scenario)
-    assert left(scenario) == {"kept", "high"}
+    scenario.play_out()
+    assert scenario.pods_left() == {"kept", "high"}
     assert scenario.placed()["high"] == "n0"
 
 
@@ -126,6 +115,6 @@ def test_only_the_original_evicts_pods_of_other_quotas_for_a_pod_that_its_quota_
     scenario.tell(elastic_quota("other", least={"cpu": "1"}, most={"cpu": "4"}))
     scenario.tell(koord_pod("low", cpu="4", quota="other", nodeName="n0"))
     scenario.tell(koord_pod("high", cpu="2", priority=100, quota="team"))
-    play(scenario)
-    assert ("low" in left(scenario)) is not compatible
+    scenario.play_out()
+    assert ("low" in scenario.pods_left()) is not compatible
     assert "high" not in scenario.placed()

@@ -17,6 +17,7 @@ from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.koordinator.quotas import PREEMPTIBLE_LABEL
 from fairlead.model.koordinator.reservations import is_reserve_pod
 from fairlead.model.reasons import fit_message
+from fairlead.plugins.victims import NEVER_PREEMPTS, NOT_HELPFUL
 
 if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
 
 DISABLED_LABEL = "scheduling.koordinator.sh/disable-preemptible"
 JOB_LABEL = "scheduling.koordinator.sh/questioned-object-key"
-NEVER = "not eligible due to preemptionPolicy=Never."
 STILL_THERE = "not eligible due to terminating pod on the nominated node."
-_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 _NO_VICTIMS = "no potential victims"
 
 
@@ -63,20 +62,16 @@ class JobVictims:
     def ineligible(self) -> str:
         """Why the job may not evict anybody now; empty if it may."""
         if self._cycle.pod.shape.preemption_policy == "Never":
-            return NEVER
+            return NEVER_PREEMPTS
         table = self._cycle.cluster.table
         for pod in self._pods:
             row = table.row_of.get(pod.nominated_node) if pod.nominated_node else None
-            if row is None or (pod.uid == self._cycle.pod.uid and self._is_final(row)):
+            if row is None or (pod.uid == self._cycle.pod.uid and self._refusals.is_final(row)):
                 continue
             if any(other.terminating and other.disruption_target and is_evictable(other, pod)
                    for other in table.pods[row]):  # fmt: skip
                 return STILL_THERE
         return ""
-
-    def _is_final(self, row: int) -> bool:
-        code = int(self._refusals.codes[row])
-        return code > FEASIBLE and self._refusals.evaluator.codes.verdict(code).final
 
     def search(self) -> JobRoom | str:
         """Room for all pods of the job, or why there is none."""
@@ -158,7 +153,7 @@ class JobVictims:
         total = len(self._cycle.cluster.table)
         if not potential and rows:  # nodes where no eviction could help are not spoken of then
             return fit_message(total, {_NO_VICTIMS: len(rows)})
-        histogram: dict[str, int] = {_NOT_HELPFUL: total - len(rows)} if total > len(rows) else {}
+        histogram: dict[str, int] = {NOT_HELPFUL: total - len(rows)} if total > len(rows) else {}
         for row in rows:
             reasons = codes.verdict(refused[row]).reasons if row in refused else (_NO_VICTIMS,)
             for reason in reasons if row in potential else (_NO_VICTIMS,):

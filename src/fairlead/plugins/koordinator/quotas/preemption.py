@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.framework.plugin import Rescued
-from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model.koordinator.quotas import DEFAULT
 from fairlead.model.reasons import SUCCESS, fit_message, unschedulable
 from fairlead.plugins.koordinator.quotas.book import is_fixed, request_of
 from fairlead.plugins.preemption import best_candidates
-from fairlead.plugins.victims import VictimNode, budgets_of, select_among
+from fairlead.plugins.victims import NEVER_PREEMPTS, NOT_HELPFUL, VictimNode, budgets_of, select_among
 
 if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from fairlead.model.pod import Pod
     from fairlead.plugins.koordinator.quotas.accounts import QuotaAccountState
     from fairlead.plugins.koordinator.quotas.book import QuotaBook
-
-_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
 
 class QuotaVictims:
@@ -60,7 +57,7 @@ class QuotaVictims:
     def _no_victims(self) -> str:
         table, hopeful = self._cycle.cluster.table, self._refusals.where_room_could_help()
         rows = [row for row, _ in table.alive_rows() if hopeful[row]]
-        histogram = {_NOT_HELPFUL: len(table) - len(rows)} if len(table) > len(rows) else {}
+        histogram = {NOT_HELPFUL: len(table) - len(rows)} if len(table) > len(rows) else {}
         whose = f"for preemptor pod {self._cycle.pod.name}"
         if self._names_nodes:
             histogram |= {f"No victims found on node {table.name(row)} {whose}": 1 for row in rows}
@@ -71,19 +68,15 @@ class QuotaVictims:
     def _ineligible(self) -> str:
         pod, table = self._cycle.pod, self._cycle.cluster.table
         if pod.shape.preemption_policy == "Never":
-            return "not eligible due to preemptionPolicy=Never."
+            return NEVER_PREEMPTS
         row = table.row_of.get(pod.nominated_node) if pod.nominated_node else None
-        if row is None or self._is_final(row):
+        if row is None or self._refusals.is_final(row):
             return ""
         own = self._book.quota_of(pod)
         for other in table.pods[row]:
             if other.terminating and other.priority < pod.priority and self._book.quota_of(other) == own:
                 return "not eligible due to a terminating pod on the nominated node."
         return ""
-
-    def _is_final(self, row: int) -> bool:
-        code = int(self._refusals.codes[row])
-        return code > FEASIBLE and self._refusals.evaluator.codes.verdict(code).final
 
     def _candidates(self) -> list[VictimNode]:
         cycle = self._cycle
