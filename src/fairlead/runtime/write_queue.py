@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
 _Key = tuple["Kind", str, str]
 
-MOST_EVENTS = 1000
-"""Events that may wait. More than that tell nobody anything, and client-go drops them too."""
+MOST_EVENTS = 5000
+"""Events that may wait, some 15 MB of them. A burst of pods is bound faster than its events are written, and
+`kubectl describe` shall show each pod's; what an API that stays slow cannot take is dropped, as client-go does."""
 _SLOW_FACTOR, _SLOW_SECONDS = 5.0, 0.1
 """An answer is slow when it takes this many times as long as the quickest lately, and this much longer."""
 
