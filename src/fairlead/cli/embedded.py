@@ -36,7 +36,7 @@ from fairlead.model import kinds
 from fairlead.model.attendance import Attendance
 from fairlead.model.flow import Verb, Write
 from fairlead.model.quirks import Quirks
-from fairlead.runtime.collecting import collect_rarely, spare_what_lives
+from fairlead.runtime.collecting import loading
 from fairlead.runtime.live import Clock
 from fairlead.runtime.telemetry import Telemetry
 from fairlead.sim.asking import answerer
@@ -97,15 +97,14 @@ class EmbeddedCluster:
 
     async def start(self, on_node: Callable[[int], None]) -> None:
         """Returns when the cluster is ready and its kubeconfig written. `on_node` hears how many nodes there are."""
-        collect_rarely()
-        credentials = self._open_store()
-        self._join_controllers()
-        await self._listen(credentials)
-        await self._add_nodes(on_node)
-        self._run_controllers()
-        await self._until_ready(credentials)
-        self._write_kubeconfig(credentials)
-        spare_what_lives()
+        with loading():
+            credentials = self._open_store()
+            self._join_controllers()
+            await self._listen(credentials)
+            await self._add_nodes(on_node)
+            self._run_controllers()
+            await self._until_ready(credentials)
+            self._write_kubeconfig(credentials)
 
     async def stop(self) -> None:
         await self._opened.aclose()

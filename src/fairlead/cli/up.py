@@ -25,6 +25,7 @@ from fairlead.cli.volcano_flags import volcano_options, volcano_setup
 from fairlead.config.gates import OWN_GATES
 from fairlead.controllers.housekeeping import choose_controllers
 from fairlead.errors import ConfigError, FairleadError
+from fairlead.runtime.collecting import loading
 
 if TYPE_CHECKING:
     from fairlead.api.store.snapshot import Snapshot
@@ -130,16 +131,23 @@ def up_command(**flags: Any) -> None:
     fleet = _fleet(flags)
     kubeconfig = _kubeconfig_file(flags)
 
-    # NumPy, aiohttp and the rest, only once the options are known to be good.
+    with loading():
+        options = _options(flags, fleet, kubeconfig, volcano)
+    asyncio.run(_up(options))
+
+
+def _options(
+    flags: Mapping[str, Any], fleet: Fleet, kubeconfig: KubeconfigFile, volcano: VolcanoSetup | None
+) -> UpOptions:  # fmt: skip
+    """NumPy, aiohttp and the rest are imported here, once the options are known to be good."""
     from fairlead.cli.embedded import UpOptions
 
-    options = UpOptions(
+    return UpOptions(
         fleet=fleet, kubeconfig=kubeconfig, assembly=_assembly(flags, volcano),
         snapshot=None if flags["snapshot"] is None else _read(flags["snapshot"]),
         descheduler=_descheduler(flags["descheduler"]),
         **{name: flags[name] for name in ("bind", "port", "data", "fsync", "controllers", "devices", "check_bindings")},
     )  # fmt: skip
-    asyncio.run(_up(options))
 
 
 def _check(flags: Mapping[str, Any], volcano: VolcanoSetup | None) -> None:

@@ -13,11 +13,11 @@ another member's watch of the same kind also sees what the other one asked for, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairlead.controllers.workqueue import Reconciler, Trouble
-from fairlead.model.flow import Change, Happened, Reply, Watch, Write
+from fairlead.model.flow import Change, Reply, Watch, Write
 from fairlead.model.kinds import POD
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ class ControllerGroup:
                 if known != watch:
                     watches[watch.kind] = Watch(watch.kind)
         self.watches: Sequence[Watch] = list(watches.values())
-        self._see_all_pods = [one for one in self._interested.get(POD, ()) if not one.only_owned_pods]
+        self._see_pods = [one.see for one in self._interested.get(POD, ())]
+        self._see_all_pods = [one.see for one in self._interested.get(POD, ()) if not one.only_owned_pods]
         self._owned_pods: set[str] = set()
 
     def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
@@ -52,26 +53,32 @@ class ControllerGroup:
         for member in self.members:
             writes += member.hear(now, told.get(member, ()))
         for change in changes:
-            kind = change.kind
-            for member in self._interested[kind] if kind is not POD else self._concerned(change):
-                member.see(change)
+            if change.kind is POD:
+                for see in self._concerned(change):
+                    see(change)
+            else:
+                for member in self._interested[change.kind]:
+                    member.see(change)
         for member in self.members:
             if acts := member.act(now):
                 self._writers.update(dict.fromkeys(acts, member))
                 writes += acts
         return writes
 
-    def _concerned(self, change: Change) -> Sequence[Member]:
-        """The members that are to see a change of a pod."""
+    def _concerned(self, change: Change) -> Sequence[Callable[[Change], None]]:
+        """How the members that are to see a change of a pod see it."""
         metadata = change.doc.get("metadata") or {}
         uid: str = metadata.get("uid") or ""
-        if metadata.get("ownerReferences") and change.happened is not Happened.DELETED:
-            self._owned_pods.add(uid)
+        if metadata.get("ownerReferences"):
+            if change.gone:
+                self._owned_pods.discard(uid)
+            else:
+                self._owned_pods.add(uid)
         elif uid not in self._owned_pods:
             return self._see_all_pods
         else:
             self._owned_pods.discard(uid)
-        return self._interested[POD]
+        return self._see_pods
 
     def wake_at(self) -> float | None:
         return min((due for member in self.members if (due := member.wake_at()) is not None), default=None)

@@ -27,11 +27,6 @@ class FreshView:
         self._told: dict[_Place, Doc] = {}
         self._deleted: dict[_Place, str] = {}  # -> uid
 
-    @property
-    def keeps_anything(self) -> bool:
-        """Whether the watch has yet to tell something that a reply told."""
-        return bool(self._told or self._deleted)
-
     def get(self, kind: Kind, namespace: str, name: str) -> Doc | None:
         seen = self._view.get(kind, namespace, name)
         if not self._told and not self._deleted:

@@ -210,10 +210,10 @@ class Reconciler(Generic[K]):
     def see(self, change: Change) -> None:
         """Take a change in. One that cannot be read is recorded, and costs nothing but itself."""
         try:
-            if self.view.keeps_anything:
-                self.view.seen(change.kind, change.doc, gone=change.happened is Happened.DELETED)
-            if (self._ahead or self._gone_by_reply or self._under_way) and self._is_stale(change):
-                return
+            if self._ahead or self._gone_by_reply or self._under_way:  # the view keeps nothing without one of them
+                self.view.seen(change.kind, change.doc, gone=change.gone)
+                if self._is_stale(change):
+                    return
             self.observe(change)
         except Exception as error:
             self._record(_where(change), self.now, f"{type(error).__name__}: {error}")

@@ -175,4 +175,5 @@ class _Told(Sequence["Change"]):
 
     def _change(self, telling: _Telling) -> Change:
         _, type_, kind, record = telling
-        return Change(_HAPPENED[type_], kind, self._store.shown(kind, record, keep=False))
+        doc = record.doc if kind.stored_as is None else self._store.shown(kind, record, keep=False)
+        return Change(_HAPPENED[type_], kind, doc)

@@ -54,6 +54,17 @@ def test_a_member_for_owned_pods_is_shown_those_that_have_or_had_an_owner() -> N
     assert [line for line in diary if "sees" in line] == ["jobs sees owned", "jobs sees owned"]
 
 
+def test_a_member_for_owned_pods_hears_of_the_end_of_one_that_it_knows_from_a_reply_alone() -> None:
+    world, diary = Documents(), []  # type: ignore[var-annotated]
+    member = Member(world, "jobs", Watch(POD), diary=diary)
+    member.only_owned_pods = True
+    committee = ControllerGroup("both", [member])
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "quiet", "uid": "u"}}
+    world.put(POD, pod("brief").owned_by(owner).doc())
+    committee.step(0, [world.remove(POD, "default", "brief")], [])
+    assert [line for line in diary if "sees" in line] == ["jobs sees brief"]
+
+
 def test_each_reply_reaches_the_member_that_wrote() -> None:
     world, diary = Documents(), []  # type: ignore[var-annotated]
     first, second = (Member(world, name, Watch(POD), diary=diary) for name in ("first", "second"))

@@ -159,8 +159,12 @@ class Subscription:
 
     def drain(self, limit: int | None = None) -> list[tuple[EventType, Record, int]]:
         """Everything queued (or the first `limit`): type, the record to show, and the version it happened at."""
-        count = len(self._queue) if limit is None else min(limit, len(self._queue))
-        return [self._queue.popleft() for _ in range(count)]
+        queue = self._queue
+        if limit is not None and limit < len(queue):
+            return [queue.popleft() for _ in range(limit)]
+        drained = list(queue)
+        queue.clear()
+        return drained
 
 
 class Feed:

@@ -16,7 +16,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from fairlead.errors import JournalError, StorageFull
 
@@ -37,14 +37,8 @@ CREATE TABLE IF NOT EXISTS objects (version INTEGER PRIMARY KEY, resource TEXT N
 """
 
 
-class Row(NamedTuple):
-    """One object as it was kept; `resource` is `group/version/plural`."""
-
-    version: int
-    resource: str
-    namespace: str
-    name: str
-    raw: bytes
+Row: TypeAlias = tuple[int, str, str, str, bytes]
+"""One object as it was kept: version, resource (`group/version/plural`), namespace, name, and its JSON."""
 
 
 class Journal:
@@ -84,7 +78,7 @@ class Journal:
 
     def load(self) -> Iterator[Row]:
         """All objects, oldest version first."""
-        return map(Row._make, self._database.execute("SELECT version, resource, namespace, name, raw FROM objects"))
+        return self._database.execute("SELECT version, resource, namespace, name, raw FROM objects")
 
     @property
     def resource_version(self) -> int:

@@ -50,7 +50,10 @@ class ObjectTable:
     def put(self, kind: Kind, key: Key, record: Record | None) -> None:
         """Keep a record under a stored kind, or (None) drop the one that is there."""
         namespace, name = key
-        records = self._by_kind.setdefault(kind, {}).setdefault(namespace, {})
+        try:
+            records = self._by_kind[kind][namespace]
+        except KeyError:
+            records = self._by_kind.setdefault(kind, {}).setdefault(namespace, {})
         if record is not None:
             records[name] = record
             return

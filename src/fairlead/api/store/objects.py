@@ -73,7 +73,7 @@ class Record:
     @property
     def doc(self) -> Doc:
         """The document; decoded anew unless somebody recently did. Never to be modified."""
-        return self.decoded or cast("Doc", orjson.loads(self.raw))
+        return self.decoded or cast("Doc", orjson.loads(self._raw or self.raw))
 
 
 _OURS = 2

@@ -42,15 +42,12 @@ class Retention:
             if record is not None:
                 self._events[key] = now + self._limits.event_seconds
         elif kind is kinds.POD:
-            self._notice_pod(key, record)
-
-    def _notice_pod(self, key: Key, record: Record | None) -> None:
-        if record is not None and (record.decoded or _SUCCEEDED in (raw := record.raw) or _FAILED in raw):
-            doc = record.doc
-            if (doc.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
-                self._ended[key] = doc["metadata"]["creationTimestamp"]
-                return
-        self._ended.pop(key, None)
+            if record is not None and (record.decoded or _SUCCEEDED in (raw := record.raw) or _FAILED in raw):
+                doc = record.doc
+                if (doc.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+                    self._ended[key] = doc["metadata"]["creationTimestamp"]
+                    return
+            self._ended.pop(key, None)
 
     def due(self, now: float) -> Iterator[tuple[Kind, Key]]:
         """What has outlived its time, oldest first."""

@@ -188,6 +188,12 @@ class Selection:
         """Whether all objects of a stored kind belong to it, in the version that is stored."""
         return self.everything and not self.namespace and self.kind is kind
 
+    def chosen(self, records: list[Record]) -> list[Record]:
+        """Those that belong to it. No record is asked if all do, as those of most watches of a controller."""
+        if self.everything and not self.namespace:
+            return records
+        return [record for record in records if self.matches(record)]
+
     def matches(self, record: Record) -> bool:
         if self.namespace and record.namespace != self.namespace:
             return False
@@ -196,9 +202,9 @@ class Selection:
         if (doc := record.decoded) is not None:
             return self._matches_document(doc, self._fields)
         # Decoding is what costs, so the bytes are asked first: those of a running pod hardly ever say "Failed".
-        undecided = []
+        raw, undecided = record.raw, []
         for term in self._fields:
-            if term.mark in record.raw:
+            if term.mark in raw:
                 undecided.append(term)
             elif term.equal:
                 return False

@@ -28,10 +28,10 @@ def load(journal: Journal, registry: Registry, catalog: Catalog, put: Callable[[
     defined: list[tuple[str, Record]] = []  # a definition may come after its objects
     for number, resource, namespace, name, raw in journal.load():
         record = Record(namespace, name, number, raw)
-        if resource not in by_resource:
+        if (kinds_of := by_resource.get(resource)) is None:
             defined.append((resource, record))
             continue
-        kind, storage = by_resource[resource]
+        kind, storage = kinds_of
         if kind is not storage:  # it was kept in another version once
             record = _with_document(record, convert(record.doc, kind, storage))
         put(storage, (namespace, name), record)

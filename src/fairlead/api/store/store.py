@@ -158,7 +158,7 @@ class Store:
             version, records = present, self._table.records(kind, selection.namespace)
         if request.after:
             records = [record for record in records if record.path >= request.after]
-        records = [record for record in records if selection.matches(record)]
+        records = selection.chosen(records)
         return chunk(records, request, version, counted=selection.everything)
 
     def _records_at(self, kind: Kind, request: PageRequest) -> Records:
@@ -190,8 +190,8 @@ class Store:
         if version and not send_initial_events:
             subscription.replay(self._since(selection, version))
         else:
-            records = self._table.records(kind, selection.namespace)
-            subscription.replay(("ADDED", each, each.version) for each in records if selection.matches(each))
+            records = selection.chosen(self._table.records(kind, selection.namespace))
+            subscription.replay([("ADDED", record, record.version) for record in records])
         self._history.follow(kind.storage, subscription)
         return subscription
 
@@ -211,9 +211,8 @@ class Store:
         ]
         feed = Feed(selections, self.shown)
         for selection in selections:
-            for record in self._table.records(selection.kind, selection.namespace):
-                if selection.matches(record):
-                    feed.put("ADDED", selection.kind, record)
+            for record in selection.chosen(self._table.records(selection.kind, selection.namespace)):
+                feed.put("ADDED", selection.kind, record)
             self._history.follow(selection.kind.storage, feed)
         return feed
 
@@ -252,7 +251,7 @@ class Store:
     def delete_collection(self, kind: Kind, query: Query, options: Doc | None) -> Records:
         """Delete everything that the selectors choose; what they chose."""
         selection = Selection(kind, query)
-        chosen = [record for record in self._table.records(kind, selection.namespace) if selection.matches(record)]
+        chosen = selection.chosen(self._table.records(kind, selection.namespace))
         with self.batch():
             for record in chosen:
                 self._delete(kind, record.key, options)

@@ -90,6 +90,7 @@ class VolcanoJobs(Reconciler[Key]):
         Watch(VC_JOB), Watch(POD), Watch(VC_POD_GROUP), Watch(VC_COMMAND), Watch(VC_QUEUE), Watch(PRIORITY_CLASS),
         Watch(PERSISTENT_VOLUME_CLAIM),
     )  # fmt: skip
+    only_owned_pods = True
 
     def __init__(
         self,

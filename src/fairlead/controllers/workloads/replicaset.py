@@ -86,13 +86,17 @@ class ReplicaSets(Reconciler[Key]):
         for fact in self._pods.observe(change):
             if fact is not None and fact.owner in self._keys:
                 self.queue.add(self._keys[fact.owner])
-        key = namespaced_name(change.doc)
-        strays = self._strays.setdefault(key[0], {})
-        strays.pop(key, None)
-        labels = change.doc["metadata"].get("labels")
-        if labels and not change.gone and controller_of(change.doc) is None:
-            strays[key] = labels
-            for owner, selector in self._selectors.get(key[0], {}).items():
+        key, metadata = namespaced_name(change.doc), change.doc["metadata"]
+        strays = self._strays.get(key[0])
+        if strays is None:
+            strays = self._strays[key[0]] = {}
+        labels = metadata.get("labels")
+        if change.gone or not labels or ("ownerReferences" in metadata and controller_of(change.doc) is not None):
+            strays.pop(key, None)
+            return
+        strays[key] = labels
+        if selectors := self._selectors.get(key[0]):
+            for owner, selector in selectors.items():
                 if selector.matches(labels):
                     self.queue.add(owner)
 

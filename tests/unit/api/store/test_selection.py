@@ -50,3 +50,17 @@ def test_a_document_is_not_decoded_for_a_value_that_is_nowhere_in_it() -> None:
     record = Record("", "x", 1, b'{"status":{"phase":"Running"}, this is no JSON')
     assert Selection(POD, Query(field_selector="status.phase!=Succeeded,status.phase!=Failed")).matches(record)
     assert not Selection(POD, Query(field_selector="spec.nodeName=node-1")).matches(record)
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        (Query(), ["a", "b", "c"]), (Query(namespace="one"), ["a", "c"]),
+        (Query(field_selector="status.phase=Running"), ["a", "b"]),
+        (Query(namespace="one", field_selector="status.phase=Running"), ["a"]),
+    ],
+)  # fmt: skip
+def test_records_are_chosen_by_namespace_and_fields(query: Query, names: list[str]) -> None:
+    docs = [("one", "a", _RUNNING), ("two", "b", _RUNNING), ("one", "c", _PENDING)]
+    records = [Record(namespace, name, 1, encode(doc)) for namespace, name, doc in docs]
+    assert [record.name for record in Selection(POD, query).chosen(records)] == names
