@@ -132,6 +132,20 @@ def test_events_have_slots_of_their_own_and_are_dropped_when_very_many_wait() ->
     run_virtually(play())
 
 
+def test_most_events_wait_while_binds_wait_for_a_slot() -> None:
+    async def play() -> None:
+        api = Api(1.0)
+        writing = AnsweredWriter(api)
+        writing.writer.submit([write for at in range(96) for write in (bind(f"b{at}"), event(f"e{at}"))])
+        await asyncio.sleep(0.5)
+        assert (api.at_once[WriteClass.BIND], api.at_once[WriteClass.EVENT]) == (48, 3)
+        await asyncio.sleep(1.0)  # the second 48 binds are on their way and none waits
+        assert (api.at_once[WriteClass.BIND], api.at_once[WriteClass.EVENT]) == (48, 12)
+        await writing.all_answered(192)
+
+    run_virtually(play())
+
+
 def test_of_statuses_that_wait_only_the_newest_is_sent_and_all_are_answered() -> None:
     async def play() -> None:
         api = Api(1.0)

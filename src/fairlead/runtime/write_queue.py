@@ -176,6 +176,8 @@ class WriteQueue:
     def _drop_statuses(self, lane: _Lane) -> list[Reply]:
         """The pod has a node now: that it had none need not be said any more."""
         dropped = [queued for queued in lane.waiting if _is_pod_status(queued.write)]
+        if not dropped:
+            return []
         for queued in dropped:
             lane.waiting.remove(queued)
             self._waiting[queued.rank] -= 1
@@ -208,6 +210,8 @@ class WriteQueue:
     def has_next(self, *, events: bool = False, beside: int = 0) -> bool:
         """Whether `take` would return something, after it had been called `beside` times already."""
         for rank in _RANKS[events]:
+            if not self._ready[rank]:
+                continue
             free = int(self._limit(rank)) - self._on_the_way[rank]
             beside -= min(len(self._ready[rank]), max(0, free))
             if beside < 0 and self._clear_stale(rank):
@@ -227,7 +231,12 @@ class WriteQueue:
         return None
 
     def _limit(self, rank: WriteClass) -> float:
-        return self.statuses.value if rank is WriteClass.STATUS else self._slots[rank]
+        """Requests of a class that may be on their way. While binds wait for a slot the API has enough to do, so most
+        events wait until they are through."""
+        if rank is WriteClass.STATUS:
+            return self.statuses.value
+        slots = self._slots[rank]
+        return max(1, slots // 4) if rank is WriteClass.EVENT and self._ready[WriteClass.BIND] else slots
 
     def _clear_stale(self, rank: WriteClass) -> bool:
         """Whether a lane is ready in this class; lanes that were lined up elsewhere since are skipped."""

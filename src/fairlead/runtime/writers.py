@@ -14,9 +14,9 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fairlead.errors import ApiError, InternalError, NotSent
 from fairlead.model.flow import Doc, Reply, Write
@@ -90,14 +90,16 @@ class ConcurrentWriter:
         self._rules = rules
         self._queue = WriteQueue(in_flight)
         self._workers: set[asyncio.Task[None]] = set()
-        self._tokens = {False: 0, True: 0}
-        """Workers that wait for the limit on requests a second, of events and of everything else."""
+        self._choosing = {False: 0, True: 0}
+        """Workers that have nothing to send yet, of everything else and of events: they have just been started or wait
+        for the limit on requests a second."""
 
     def submit(self, writes: Sequence[Write]) -> None:
         unsent = self._queue.submit(writes, _now())
         if unsent:
             self._deliver(unsent)
-        self._send_more()
+        self._start_workers(events=False)
+        self._start_workers(events=True)
 
     def figures(self) -> WriteFigures:
         return self._queue.figures(_now())
@@ -117,31 +119,33 @@ class ConcurrentWriter:
         for worker in self._workers:
             worker.cancel()
 
-    def _send_more(self) -> None:
-        for events in (False, True):
-            throttle = self._rules.throttle(events=events)
-            while self._queue.has_next(events=events, beside=self._tokens[events]):
-                if throttle is not None:
-                    self._tokens[events] += 1
-                    self._start(self._send_with_token(throttle, events=events))
-                elif (queued := self._take(events=events)) is not None:
-                    self._start(self._send(queued))
+    def _start_workers(self, *, events: bool) -> None:
+        """As many as there are writes that could be sent now. A worker sends one write after another and ends when none
+        is left for it, so that a write seldom costs a task of its own."""
+        while self._queue.has_next(events=events, beside=self._choosing[events]):
+            self._choosing[events] += 1
+            worker = asyncio.get_running_loop().create_task(self._work(events=events))
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        worker = asyncio.get_running_loop().create_task(work)
-        self._workers.add(worker)
-        worker.add_done_callback(self._workers.discard)
-
-    async def _send_with_token(self, throttle: Throttle, *, events: bool) -> None:
+    async def _work(self, *, events: bool) -> None:
         """What to send is decided when the limit allows it, so that the most urgent goes however long others waited."""
-        try:
-            if delay := throttle.take(_now()):
-                await asyncio.sleep(delay)
-        finally:
-            self._tokens[events] -= 1
-        queued = self._take(events=events)
-        if queued is not None:
-            await self._send(queued)
+        throttle, clock = self._rules.throttle(events=events), asyncio.get_running_loop().time
+        while True:
+            try:
+                if throttle is not None and (delay := throttle.take(clock())):
+                    await asyncio.sleep(delay)
+            finally:
+                self._choosing[events] -= 1
+            queued = self._take(events=events)
+            if not events:  # they may have waited until no bind waits
+                self._start_workers(events=True)
+            if queued is not None:
+                await self._send(queued, clock)
+            if not self._queue.has_next(events=events, beside=self._choosing[events]):
+                return
+            self._choosing[events] += 1
+            self._start_workers(events=events)
 
     def _take(self, *, events: bool) -> Queued | None:
         """The next to send. Patches that have become true meanwhile are answered without a request."""
@@ -153,19 +157,18 @@ class ConcurrentWriter:
             self._deliver(queued.replies(doc, None))
         return None
 
-    async def _send(self, queued: Queued) -> None:
-        began = _now()
+    async def _send(self, queued: Queued, clock: Callable[[], float]) -> None:
+        began = clock()
         if self._rules.may_write():
             reply = await _performed(self._api, queued.write)
         else:
             reply = Reply(queued.write, None, NotSent("this process does not lead (any more)"))
-        ended = _now()
+        ended = clock()
         if reply.error is None:
             self._known.answered(queued.write, reply.doc)
         self._queue.done(queued, ended, ended - began, reply.error)
         self._rules.answered(reply)
         self._deliver(queued.replies(reply.doc, reply.error))
-        self._send_more()
 
 
 def _now() -> float:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -21,8 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import orjson
+from yarl import URL
 
 from fairlead import __version__
+from fairlead.api.client.deadlines import Deadlines
 from fairlead.api.client.lines import Lines, LineTooLong
 from fairlead.api.client.retry import RetryDelays, Throttle
 from fairlead.api.client.sockets import PoolSockets
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 _METHODS = {Verb.CREATE: "POST", Verb.UPDATE: "PUT", Verb.PATCH: "PATCH", Verb.DELETE: "DELETE"}
 _ASK_AGAIN = frozenset({429, 500, 502, 503, 504})
 _EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9/._~:-]*")
 _FRESH_FOR = 60.0
 """Seconds for which an Authorization header is used before its source is asked again."""
 
@@ -78,6 +82,8 @@ class KubeApi:
         self.responses: Counter[tuple[str, str]] = Counter()
         """By (code, method), retries included; the code of no answer is `<error>`, as client-go counts it."""
         self._asking = aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.read)
+        self._writing = aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect)
+        self._deadlines = Deadlines(timeouts.read)
         self._watching = aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.idle)
         self._backoff = backoff
         self._attempts = attempts
@@ -86,6 +92,7 @@ class KubeApi:
         self._rng = rng or random.Random()
         self._session: aiohttp.ClientSession | None = None
         self._sockets = PoolSockets()
+        self._server: URL | None = None
         self._authorization = ""
         self._authorized_at = float("-inf")
         self._authorizing = asyncio.Lock()
@@ -179,7 +186,8 @@ class KubeApi:
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytes:
         try:
-            return await response.read()
+            whole = response.method == "GET" or response.content.is_eof()
+            return await (response.read() if whole else self._deadlines.within(response.read()))
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._unreachable(error) from error
 
@@ -231,17 +239,29 @@ class KubeApi:
         headers = {**await self._authorize(), **(headers or {})}
         if method != "GET" and not self._may_write():
             raise NotSent("this process does not lead (any more)")
-        return await self._pool().request(
+        answer = self._pool().request(
             method,
-            self.connection.server + path,
+            self._url(path),
             params=params or None,
             headers=headers,
             data=body,
-            timeout=self._watching if watch else self._asking,
+            timeout=self._watching if watch else self._asking if method == "GET" else self._writing,
             proxy=self.connection.proxy or None,
             server_hostname=self.connection.server_name or None,
             allow_redirects=False,
         )
+        return await (answer if method == "GET" else self._deadlines.within(answer))
+
+    def _url(self, path: str) -> URL:
+        """The path on the server. Most paths need no quoting: the server's address is then parsed only once."""
+        try:
+            if not _PLAIN_PATH.fullmatch(path):
+                return URL(self.connection.server + path)
+            if self._server is None:
+                self._server = URL(self.connection.server)
+        except ValueError as error:
+            raise aiohttp.InvalidUrlClientError(self.connection.server, str(error)) from error
+        return self._server.with_path(self._server.raw_path.rstrip("/") + path, encoded=True)
 
     def _pool(self) -> aiohttp.ClientSession:
         if self._session is None or self._session.closed:
@@ -348,16 +368,11 @@ def _status(body: bytes) -> dict[str, Any]:
 
 
 def _guarded(may_write: Callable[[], bool]) -> type[aiohttp.ClientRequest]:
-    """Requests that ask twice more whether a write may go: when its connection is there, which may have taken a while,
-    and at the very last moment. aiohttp writes headers and body in a task of their own, so all writes that are under
-    way would otherwise go out when a process that was stopped in between wakes up."""
+    """Requests that ask once more, at the very last moment, whether a write may go. Its connection may have taken a
+    while, and aiohttp writes headers and body in a task of their own, so all writes that are under way would otherwise
+    go out when a process that was stopped in between wakes up."""
 
     class GuardedRequest(aiohttp.ClientRequest):
-        async def send(self, conn: Wire) -> aiohttp.ClientResponse:
-            if self.method != "GET" and not may_write():
-                raise NotSent("this process does not lead (any more)")
-            return await super().send(conn)
-
         async def write_bytes(
             self, writer: AbstractStreamWriter, conn: Wire, content_length: int | None = None
         ) -> None:
