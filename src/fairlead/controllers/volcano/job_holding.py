@@ -26,9 +26,9 @@ TO_BE_LET_IN = 2.0
 QUIET = 1.0
 """Seconds for which numbers must stand before they are written."""
 LONGEST_HELD = 5.0
-"""Seconds after which numbers are written whatever happens."""
+"""Seconds after which a status is written whatever happens."""
 MOST_PATIENT = 10.0
-"""Seconds after which the first status is written whatever happens."""
+"""Seconds for which a new Job waits to be let in where the API is slow."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,6 @@ class _Held:
     state: JobState
     since: float
     due: float
-    latest: float
 
 
 class HeldStatuses:
@@ -51,19 +50,18 @@ class HeldStatuses:
             return False
         held = self._held.get(key)
         if held is None:
-            first, longest = (QUIET, LONGEST_HELD) if phase_of(job) else (TO_BE_LET_IN, MOST_PATIENT)
-            self._held[key] = _Held(state, now, now + first, now + longest)
+            self._held[key] = _Held(state, now, now + (QUIET if phase_of(job) else TO_BE_LET_IN))
             return True
         if held.state != state:
-            held.state, held.due = state, min(now + QUIET, held.latest)
+            held.state, held.due = state, min(now + QUIET, held.since + LONGEST_HELD)
         return self.due_state(key, now, busy=busy) is None
 
     def group_is_there(self, key: Key, now: float) -> None:
         """The PodGroup of a new Job was made: from now on the scheduler can let it in. That takes two writes more, its
         own and one that makes a pod, so a Job whose group took long to be made waits as long once more."""
         if (held := self._held.get(key)) is not None:
-            held.latest = now + MOST_PATIENT
-            held.due = min(now + max(TO_BE_LET_IN, now - held.since), held.latest)
+            patience = min(max(TO_BE_LET_IN, now - held.since), MOST_PATIENT)
+            held.since, held.due = now, now + patience
 
     def due_state(self, key: Key, now: float, *, busy: bool) -> JobState | None:
         """What the status is to say now, if it was held back for long enough; it is not held any more then."""
@@ -71,7 +69,7 @@ class HeldStatuses:
         if held is None:
             return None
         if busy and now >= held.due:
-            held.due = min(now + QUIET, held.latest)
+            held.due = min(now + QUIET, held.since + LONGEST_HELD)
         return None if now < held.due else self._held.pop(key).state
 
     def due(self, key: Key) -> float | None:

@@ -85,11 +85,3 @@ def test_a_status_waits_for_other_writes_but_not_for_ever() -> None:
     ]  # fmt: skip
     assert held.holds(10.0, running=2)
     assert held.statuses.due_state(KEY, 11.0, busy=False) is not None
-
-
-def test_a_new_job_waits_for_other_writes_ten_seconds_at_most() -> None:
-    held = Held(NEW)
-    assert held.holds(0.0, phase="Pending")
-    held.statuses.group_is_there(KEY, 1.0)
-    assert all(held.holds(at, phase="Pending", busy=True) for at in (3.0, 6.0, 10.9))
-    assert not held.holds(11.0, phase="Pending", busy=True)
