@@ -27,8 +27,6 @@ QUIET = 1.0
 """Seconds for which numbers must stand before they are written."""
 LONGEST_HELD = 5.0
 """Seconds after which a status is written whatever happens."""
-MOST_PATIENT = 10.0
-"""Seconds for which a new Job waits to be let in where the API is slow."""
 
 
 @dataclass(slots=True)
@@ -57,11 +55,9 @@ class HeldStatuses:
         return self.due_state(key, now, busy=busy) is None
 
     def group_is_there(self, key: Key, now: float) -> None:
-        """The PodGroup of a new Job was made: from now on the scheduler can let it in. That takes two writes more, its
-        own and one that makes a pod, so a Job whose group took long to be made waits as long once more."""
+        """The PodGroup of a new Job was made: from now on the scheduler can let it in."""
         if (held := self._held.get(key)) is not None:
-            patience = min(max(TO_BE_LET_IN, now - held.since), MOST_PATIENT)
-            held.since, held.due = now, now + patience
+            held.since, held.due = now, now + TO_BE_LET_IN
 
     def due_state(self, key: Key, now: float, *, busy: bool) -> JobState | None:
         """What the status is to say now, if it was held back for long enough; it is not held any more then."""
