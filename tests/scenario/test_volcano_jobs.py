@@ -12,7 +12,6 @@ from fairlead.config.volcano_presets import PRESETS
 from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS, choose_controllers, housekeepers
 from fairlead.controllers.nodes.kubelet import PodScript
 from fairlead.controllers.volcano.jobs import VolcanoJobs
-from fairlead.controllers.volcano.phases import phase_of
 from fairlead.controllers.volcano_choice import choose_volcano_controllers
 from fairlead.errors import ConfigError
 from fairlead.model import kinds
@@ -43,7 +42,7 @@ def world(run_time: float = 5.0, **options: Any) -> VolcanoHarness:
 
 def phase(cluster: VolcanoHarness, name: str) -> str:
     found = cluster.get(kinds.VC_JOB, name)
-    return "" if found is None else phase_of(found)
+    return "" if found is None else found["status"]["state"]["phase"]
 
 
 def command(cluster: VolcanoHarness, name: str, action: str) -> None:

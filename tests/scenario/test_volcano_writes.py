@@ -73,14 +73,14 @@ def test_a_pod_of_one_job_costs_its_creation_its_bind_and_its_event() -> None:
     for_pods = {name: writes.pop(name) for name in ("create Pod", "Pod binding", "Event Scheduled of a Pod")}
     assert set(for_pods.values()) == {PODS}, for_pods
     assert writes == {
-        "create PodGroup": 1, "patch PodGroup": 3, "Event Scheduled of a PodGroup": 1, "patch Job status": 2,
+        "create PodGroup": 1, "patch PodGroup": 3, "Event Scheduled of a PodGroup": 1, "patch Job status": 3,
         "patch Queue status": 2,
     }  # fmt: skip
 
 
-def test_a_job_of_one_pod_costs_ten_writes() -> None:
-    """Two statuses of the Job (Pending with its pods counted, Running) and three of its PodGroup (Inqueue, Running, the
-    number that runs), with what makes and binds the pod and one Event for each of them."""
+def test_a_job_of_one_pod_costs_ten_to_eleven_writes() -> None:
+    """Two statuses of the Job (Pending, Running; a third if its pod is pending for more than a second) and three of its
+    PodGroup (Inqueue, Running, the number that runs), with what makes and binds the pod and an Event for each."""
     writes = counted([a_job(f"job-{index}", 1, 0.5 + index % 5) for index in range(PODS)])
     assert writes.pop("patch Queue status") <= PODS // 10
     once = {
@@ -90,6 +90,6 @@ def test_a_job_of_one_pod_costs_ten_writes() -> None:
         )
     }  # fmt: skip
     assert set(once.values()) == {PODS}, once
-    assert writes.pop("patch Job status") <= 2 * PODS
+    assert writes.pop("patch Job status") <= 2.5 * PODS
     assert writes.pop("patch PodGroup") <= 3 * PODS
     assert not writes, "nothing else is written"

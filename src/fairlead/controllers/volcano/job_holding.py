@@ -1,11 +1,8 @@
-"""HeldStatuses: statuses of Volcano Jobs that are not written yet, because they will say something else in a moment.
+"""HeldStatuses: statuses of Volcano Jobs that tell nothing new but numbers of pods, and are written when these stand.
 
-    the first status of a Job     waits until the scheduler has let the PodGroup in: then it has pods to count
-    nothing but numbers of pods   wait until they stand, while pods start or end one after the other
-
-Both would otherwise be a write for each Job or for each pod that somebody replaces at once. Phases, conditions, retries
-and notes are never held back. A status waits no longer than some seconds, and while the controller has other writes
-under way it waits for these: pods and groups that are to be made come first.
+While pods are made, start or end one after the other each would otherwise cost a write that the next one replaces at
+once. Phases, conditions, retries and notes are never held back, and they take the numbers along. Numbers wait for a few
+seconds at most, and while the controller has other writes under way they wait for these: pods come first.
 """
 
 from __future__ import annotations
@@ -14,19 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.controllers.volcano.job_status import controlled_of
-from fairlead.controllers.volcano.phases import PENDING, JobState, PodCounts, phase_of
+from fairlead.controllers.volcano.phases import JobState, phase_of
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
 
 Key = tuple[str, str]
 
-TO_BE_LET_IN = 2.0
-"""Seconds for which a new Job waits to be let in before its status says that it waits."""
 QUIET = 1.0
 """Seconds for which numbers must stand before they are written."""
 LONGEST_HELD = 5.0
-"""Seconds after which a status is written whatever happens."""
+"""Seconds after which they are written whatever happens."""
 
 
 @dataclass(slots=True)
@@ -43,21 +38,16 @@ class HeldStatuses:
     def holds(self, key: Key, job: Doc, state: JobState, controlled: dict[str, str], now: float, *, busy: bool) -> bool:
         """Whether a status that differs from the Job's is to be written later; `busy` says whether the controller has
         writes under way."""
-        if not _is_passing(job, state, controlled):
+        if not _only_counts(job, state, controlled):
             self.forget(key)
             return False
         held = self._held.get(key)
         if held is None:
-            self._held[key] = _Held(state, now, now + (QUIET if phase_of(job) else TO_BE_LET_IN))
+            self._held[key] = _Held(state, now, now + QUIET)
             return True
         if held.state != state:
             held.state, held.due = state, min(now + QUIET, held.since + LONGEST_HELD)
         return self.due_state(key, now, busy=busy) is None
-
-    def group_is_there(self, key: Key, now: float) -> None:
-        """The PodGroup of a new Job was made: from now on the scheduler can let it in."""
-        if (held := self._held.get(key)) is not None:
-            held.since, held.due = now, now + TO_BE_LET_IN
 
     def due_state(self, key: Key, now: float, *, busy: bool) -> JobState | None:
         """What the status is to say now, if it was held back for long enough; it is not held any more then."""
@@ -77,12 +67,10 @@ class HeldStatuses:
         self._held.pop(key, None)
 
 
-def _is_passing(job: Doc, state: JobState, controlled: dict[str, str]) -> bool:
-    """Whether a status is the first one of a Job that has no pods yet, or tells nothing but numbers of pods."""
-    if controlled != controlled_of(job):
+def _only_counts(job: Doc, state: JobState, controlled: dict[str, str]) -> bool:
+    """Whether a status tells nothing but other numbers of pods than the Job's."""
+    if not phase_of(job) or controlled != controlled_of(job):
         return False
-    if not phase_of(job):
-        return state.phase == PENDING and state.counts == PodCounts()
     known = JobState.of(job)
     known.counts = state.counts
     return known == state

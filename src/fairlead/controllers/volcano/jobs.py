@@ -280,8 +280,6 @@ class VolcanoJobs(Reconciler[Key]):
     def welcomed(self, key: Key, reply: Reply, now: float) -> Iterable[Write]:
         if key in self._seen:
             self._beside.replied(self._seen[key][0], reply)
-        if reply.write.kind is VC_POD_GROUP:
-            self._held.group_is_there(key, now)
         if reply.write.kind is not VC_COMMAND or not self._quirks.commands_deleted_first:
             return
         command = self._commands.pop(key, None)

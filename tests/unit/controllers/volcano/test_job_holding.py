@@ -58,19 +58,8 @@ def test_what_is_not_a_number_is_written_at_once_with_the_numbers(said: dict[str
     assert held.statuses.due(KEY) is None
 
 
-def test_a_new_job_waits_two_seconds_from_the_creation_of_its_group() -> None:
-    held = Held(NEW)
-    assert held.holds(0.0, phase="Pending")
-    held.statuses.group_is_there(KEY, 3.0)
-    assert held.holds(4.9, phase="Pending")
-    assert not held.holds(5.0, phase="Pending")
-
-
-def test_the_first_status_of_a_job_that_has_pods_is_written_at_once() -> None:
-    held = Held(NEW)
-    assert held.holds(0.0, phase="Pending")
-    assert not held.holds(0.5, phase="Pending", running=1)
-    assert Held(NEW).holds(0.0, phase="Pending")
+def test_the_first_status_of_a_job_is_written_at_once() -> None:
+    assert not Held(NEW).holds(0.0, phase="Pending")
     assert not Held(NEW).holds(0.0, phase="Completed")
 
 
