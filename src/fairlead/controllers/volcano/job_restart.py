@@ -18,6 +18,7 @@ from fairlead.controllers.volcano.job_pods import POD_EVICTED, TASK_COMPLETED, J
 from fairlead.controllers.volcano.phases import (
     KEEP_FINISHED,
     PENDING,
+    RESTART_PARTITION,
     RESTART_POD,
     RESTART_TASK,
     RESTARTING,
@@ -25,6 +26,7 @@ from fairlead.controllers.volcano.phases import (
     JobState,
     Move,
     MoveKind,
+    is_last_try,
     phase_of,
 )
 from fairlead.controllers.writes import namespaced_name
@@ -46,7 +48,20 @@ def commands_noted(controlled: Mapping[str, str]) -> list[str]:
 # ---- kills ----
 
 
-def is_target(pod: JobPod, action: str, request: JobRequest) -> bool:
+def doomed_pods(
+    job: Doc, pods: Iterable[JobPod], move: Move, work: JobWork, state: JobState
+) -> list[JobPod] | None:  # fmt: skip
+    """The pods that a kill deletes; None if it is about a partition that does not exist."""
+    alive = [pod for pod in pods if not pod.deleting]
+    if move.operation is MoveKind.KILL:
+        keep = KEEP_FINISHED if is_last_try(job["spec"], state) else move.keep
+        return [pod for pod in alive if pod.phase not in keep]
+    if work.action == RESTART_PARTITION and not any(request.partition for request in work.requests):
+        return None
+    return [pod for pod in alive if any(_is_target(pod, work.action, request) for request in work.requests)]
+
+
+def _is_target(pod: JobPod, action: str, request: JobRequest) -> bool:
     if action == RESTART_TASK:
         return pod.task == request.task
     if action == RESTART_POD:
@@ -75,7 +90,7 @@ def unfinished_kill(job: Doc, pods: Iterable[JobPod]) -> list[JobPod]:
         return [pod for pod in alive if pod.version < state.version and pod.phase not in keep]
     targets = [_target(text) for text in note.split(",")]
     old = [pod for pod in alive if pod.retries < state.retries]
-    return [pod for pod in old if any(is_target(pod, action, request) for action, request in targets)]
+    return [pod for pod in old if any(_is_target(pod, action, request) for action, request in targets)]
 
 
 def _target(text: str) -> tuple[str, JobRequest]:

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Self
 
 from fairlead.controllers.volcano.job_commands import is_for_job, request_of
 from fairlead.controllers.volcano.job_groups import JobGroups, find_group, pending_text
+from fairlead.controllers.volcano.job_holding import HeldStatuses
 from fairlead.controllers.volcano.job_plugins.catalogue import BUILT_IN
 from fairlead.controllers.volcano.job_plugins.job_plugin import JobPlugin, PluginMeans
 from fairlead.controllers.volcano.job_pod_builder import build_pod, waiting_tasks, wanted_names
 from fairlead.controllers.volcano.job_pods import (
     UNKNOWN_EVENT,
-    JobPod,
     JobPods,
     JobRequest,
     dismissal,
@@ -33,8 +33,8 @@ from fairlead.controllers.volcano.job_restart import (
     COMMAND_NOTE,
     KILL_NOTE,
     commands_noted,
+    doomed_pods,
     first_requests,
-    is_target,
     note_kill,
     unfinished_kill,
 )
@@ -42,9 +42,7 @@ from fairlead.controllers.volcano.job_status import controlled_of, killed_status
 from fairlead.controllers.volcano.job_surroundings import JobSurroundings
 from fairlead.controllers.volcano.job_volumes import ClaimIsMissing, with_claim_names
 from fairlead.controllers.volcano.phases import (
-    KEEP_FINISHED,
     PENDING,
-    RESTART_PARTITION,
     SYNC_JOB,
     JobState,
     Move,
@@ -115,6 +113,7 @@ class VolcanoJobs(Reconciler[Key]):
         self._refused_pods: dict[Key, str] = {}  # why pods were refused, to be told
         self._second_pass: set[Key] = set()
         self._after_status: dict[Key, list[Write]] = {}  # what a kill does once its status is written
+        self._held = HeldStatuses()
         self._commands: dict[Key, Doc] = {}
         self._told_pending: dict[Key, str] = {}
 
@@ -166,6 +165,7 @@ class VolcanoJobs(Reconciler[Key]):
         for memory in (self._foreign, self._current, self._told_pending, self._after_status):
             memory.pop(key, None)
         del self._seen[key]
+        self._held.forget(key)
         self._requests.forget(key)
         self._second_pass.discard(key)
 
@@ -218,7 +218,7 @@ class VolcanoJobs(Reconciler[Key]):
         if why := self._refused_pods.pop(key, ""):
             told += self._tell(job, "FailedCreate", f"Error creating pods: {why}", warning=True)
         try:
-            return told + ([] if work is None else self._carry_out(key, job, work, now))
+            return told + (self._late_status(key, job, now) if work is None else self._carry_out(key, job, work, now))
         except Exception:
             if work is not None:
                 self._requests.try_later(key, work, now)  # a plugin may raise, and the work must not be lost with it
@@ -228,11 +228,11 @@ class VolcanoJobs(Reconciler[Key]):
 
     def _wait_for_more(self, key: Key) -> None:
         """See to it that what is left is visited, too."""
-        due = self._requests.next_due(key)
-        if due is not None and due < 0:
-            self.queue.add(key)
-        elif due is not None:
-            self.queue.add_at(key, due)
+        for due in (self._requests.next_due(key), self._held.due(key)):
+            if due is not None and due < 0:
+                self.queue.add(key)
+            elif due is not None:
+                self.queue.add_at(key, due)
 
     def _carry_out(self, key: Key, job: Doc, work: JobWork, now: float) -> list[Write]:
         self._current[key] = work
@@ -369,11 +369,22 @@ class VolcanoJobs(Reconciler[Key]):
                 controlled[COMMAND_NOTE] = ",".join([*known, uid])
                 self.queue.add((namespace, _COMMAND_KEY + name))
 
-    def _status(self, job: Doc, state: JobState, controlled: dict[str, str], now: float) -> list[Write]:
-        write = synced_status(job, state, controlled, now, self._quirks)
-        if write is not None and self._rests(job, state):
-            self._seen[namespaced_name(job)] = (job["metadata"]["uid"], job["spec"], state.phase)
+    def _status(
+        self, job: Doc, state: JobState, controlled: dict[str, str], now: float, *, late: bool = False
+    ) -> list[Write]:
+        write, key = synced_status(job, state, controlled, now, self._quirks), namespaced_name(job)
+        if write is None:
+            self._held.forget(key)
+        elif not late and self._held.holds(key, job, state, controlled, now, busy=bool(self._under_way)):
+            return []
+        elif self._rests(job, state):
+            self._seen[key] = (job["metadata"]["uid"], job["spec"], state.phase)
         return [] if write is None else [write]
+
+    def _late_status(self, key: Key, job: Doc, now: float) -> list[Write]:
+        """The status that a sync left for later, if its time has come. Nothing else is done: no sync was asked for."""
+        state = self._held.due_state(key, now, busy=bool(self._under_way))
+        return [] if state is None else self._status(job, state, controlled_of(job), now, late=True)
 
     def _rests(self, job: Doc, state: JobState) -> bool:
         """Whether the sync that a new phase calls for would find nothing to do. That is so for a Job on its way to
@@ -424,9 +435,10 @@ class VolcanoJobs(Reconciler[Key]):
     def _kill(self, key: Key, job: Doc, move: Move, work: JobWork, now: float) -> list[Write]:
         state, controlled = JobState.of(job), controlled_of(job)
         pods = list(self._pods.of(key).values())
-        doomed = self._doomed(job, pods, move, work, state)
+        doomed = doomed_pods(job, pods, move, work, state)
         if doomed is None:
             return []
+        self._held.forget(key)
         targeted, counts = move.operation is MoveKind.KILL_TARGET, PodCounts()
         if not targeted and (doomed or self._quirks.version_rises_with_every_kill):
             state.version += 1
@@ -455,18 +467,6 @@ class VolcanoJobs(Reconciler[Key]):
         self._after_status[key] = [*marks, *writes]
         self.queue.add(key)
         return [status]
-
-    def _doomed(
-        self, job: Doc, pods: list[JobPod], move: Move, work: JobWork, state: JobState
-    ) -> list[JobPod] | None:  # fmt: skip
-        """The pods that a kill deletes; None if it is about a partition that does not exist."""
-        alive = [pod for pod in pods if not pod.deleting]
-        if move.operation is MoveKind.KILL:
-            keep = KEEP_FINISHED if is_last_try(job["spec"], state) else move.keep
-            return [pod for pod in alive if pod.phase not in keep]
-        if work.action == RESTART_PARTITION and not any(request.partition for request in work.requests):
-            return None
-        return [pod for pod in alive if any(is_target(pod, work.action, request) for request in work.requests)]
 
     # What failed
 

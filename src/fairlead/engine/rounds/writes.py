@@ -56,7 +56,7 @@ class RoundWriter:
         return writes
 
     def _group(self, round: Round, report: GroupReport) -> list[Write]:
-        if self.told.is_counting(report, round.now):
+        if self.told.is_binding(report, round.now) or self.told.is_counting(report, round.now):
             return []
         job, changed = report.job, report.changed and self._is_new_status(report)
         group = job.group
@@ -121,7 +121,7 @@ class RoundWriter:
                 listed = {resource: format_quantity(amount, resource) for resource, amount in units.items()}
                 gone = {resource: None for resource in known or () if resource not in units}
                 said = listed | gone
-                if self.told.is_new(kinds.VC_QUEUE, "", name, version=queue.resource_version, said=said):
+                if self.told.is_new_sum(name, version=queue.resource_version, said=said, now=round.now):
                     yield _status(kinds.VC_QUEUE, "", name, {"allocated": said})
 
     def raised(self, pods: Iterable[Pod], reason: str, now: float) -> list[Write]:

@@ -5,8 +5,9 @@ than the next round; without a memory that round would find the old status and w
 Event for each. What is remembered of a status holds for one version of the object: when the watch shows another
 version, what that one says counts, and a write that failed is forgotten.
 
-A status that is still on the move is held back for some seconds. A gang whose pods are being created, and a group whose
-pods start one after the other, would otherwise be written once a round with the numbers of that moment.
+A status that is still on the move is held back for some seconds. A gang whose pods are being created, a group whose
+binds are on their way, a group whose pods start one after the other, and a queue whose jobs are placed would otherwise
+be written once a round with the state of that moment.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.engine.rounds.closing import said_of
+from fairlead.model.kinds import VC_QUEUE
+from fairlead.model.tasks import TaskStatus
 
 if TYPE_CHECKING:
     from fairlead.engine.rounds.closing import GroupReport
@@ -24,10 +27,12 @@ if TYPE_CHECKING:
 _TOLD_AGAIN_AFTER = 30 * 60.0
 """Seconds after which an Event is told again although it says the same; the API server forgets Events in an hour."""
 _QUIET = 2.0
-"""Seconds for which numbers must stand before they are written."""
+"""Seconds for which numbers must stand before they are written, and between two writes of a queue's sums."""
 _LONGEST_HELD = 30.0
 """Seconds after which numbers are written although they still change."""
 _FEW = 1024
+_ALLOCATED, _BINDING = TaskStatus.ALLOCATED, TaskStatus.BINDING
+"""Asked for too often to be looked up on the Enum."""
 
 _Key = tuple[str, ...]
 
@@ -45,6 +50,7 @@ class WrittenStatuses:
         self._statuses: dict[_Key, tuple[str, object]] = {}
         self._events: dict[_Key, tuple[str, float]] = {}
         self._moving: dict[str, _Moving] = {}
+        self._summed: dict[str, float] = {}  # queue -> when its sums were written
         self.holding = False
         """Whether the last round held something back, so that another one has to come."""
 
@@ -58,6 +64,17 @@ class WrittenStatuses:
         self._statuses[key] = entry
         return True
 
+    def is_new_sum(self, queue: str, *, version: str, said: object, now: float) -> bool:
+        """Whether the sums of a queue are to be written now: they are new, and the last ones were not written a moment
+        ago."""
+        if self._statuses.get((VC_QUEUE.kind, "", queue)) == (version, said):
+            return False
+        if now - self._summed.get(queue, float("-inf")) < _QUIET:
+            self.holding = True
+            return False
+        self._summed[queue] = now
+        return self.is_new(VC_QUEUE, "", queue, version=version, said=said)
+
     def failed(self, write: Write) -> None:
         """The API refused a status, or it was never sent: the next round may write it again."""
         self._statuses.pop((write.kind.kind, write.namespace, write.name), None)
@@ -69,6 +86,13 @@ class WrittenStatuses:
         and of them."""
         job = report.job
         return len(job.tasks) < job.min_available and self._moves(report, ("pods", len(job.tasks)), now)
+
+    def is_binding(self, report: GroupReport, now: float) -> bool:
+        """Whether binds are on their way that make a group Running: its phase and its conditions are one write then."""
+        job = report.job
+        on_the_way = job.counts.of(_ALLOCATED) + job.counts.of(_BINDING)
+        starts = report.phase == "Inqueue" and on_the_way > 0 and job.scheduled + on_the_way >= job.min_available
+        return report.changed and starts and self._moves(report, ("binding",), now)
 
     def is_counting(self, report: GroupReport, now: float) -> bool:
         """Whether nothing but the numbers of a group's pods differs from its status, and they still change."""

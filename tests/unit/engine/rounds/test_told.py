@@ -104,6 +104,30 @@ def test_numbers_of_running_pods_are_written_when_they_stand() -> None:
     assert rounds.told(*members, running=2) == ["PodGroup status", "Event Scheduled"]
 
 
-def test_a_group_whose_pods_are_being_bound_gets_no_warning() -> None:
+def test_a_group_whose_pods_are_being_bound_waits_for_its_phase_and_gets_no_warning() -> None:
+    """It is Running a moment later, which is one status; one whose binds take long says what it waits for."""
     rounds = Rounds()
+    for _ in range(2):
+        assert rounds.told(*gang("job", 2, at_least=2, cpu="1")) == []
+        assert rounds.writer.told.holding
     assert rounds.told(*gang("job", 2, at_least=2, cpu="1")) == ["PodGroup status"]
+    assert not rounds.writer.told.holding
+
+
+def test_a_group_that_was_bound_at_once_is_written_once_with_phase_and_conditions() -> None:
+    rounds, members = Rounds(), gang("job", 2, at_least=2, cpu="1")
+    assert rounds.told(*members) == []
+    status, event = rounds.writes(*members, n=1)
+    assert (status.body["status"]["phase"], status.body["status"]["running"]) == ("Running", 1)
+    assert [condition["type"] for condition in status.body["status"]["conditions"]] == ["Scheduled"]
+    assert event.body["reason"] == "Scheduled"
+
+
+def test_the_sums_of_a_queue_are_written_at_once_and_then_every_two_seconds() -> None:
+    told = Rounds().writer.told
+    said = [told.is_new_sum("q", version="1", said=number, now=number / 2) for number in range(8)]
+    assert said == [True, False, False, False, True, False, False, False]
+    assert told.holding, "a round has to come for the last of them"
+    told.holding = False
+    assert not told.is_new_sum("q", version="1", said=4, now=9.0), "this was written"
+    assert not told.holding
