@@ -114,10 +114,8 @@ def with_nodes_of_tree(view: DocView, pod: Doc) -> Doc:
     affinity = spec.get("affinity") or {}
     of_nodes = affinity.get("nodeAffinity") or {}
     wish = of_nodes.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    terms = [
-        {**term, "matchExpressions": [*(term.get("matchExpressions") or ()), *required]}
-        for term in wish.get("nodeSelectorTerms") or ({},)
-    ]
+    given: list[Doc] = wish.get("nodeSelectorTerms") or [{}]
+    terms = [{**term, "matchExpressions": [*(term.get("matchExpressions") or ()), *required]} for term in given]
     of_nodes = {**of_nodes, "requiredDuringSchedulingIgnoredDuringExecution": {**wish, "nodeSelectorTerms": terms}}
     return {**pod, "spec": {**spec, "affinity": {**affinity, "nodeAffinity": of_nodes}}}
 
