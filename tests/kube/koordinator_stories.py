@@ -282,6 +282,17 @@ async def a_reservation_holds_cpus(cluster: Cluster) -> list[Seen]:
     return [first, then, inside, await cluster.settled()]
 
 
+async def a_node_keeps_something_for_itself(cluster: Cluster) -> list[Seen]:
+    """An annotation takes CPUs off what a node can allocate; pods fit again when it goes."""
+    key = "node.koordinator.sh/reservation"
+    kept = {key: json.dumps({"resources": {"cpu": "6"}, "applyPolicy": "Default"})}
+    await cluster.lab.patch(k.NODE, "n0", {"metadata": {"annotations": kept}})
+    await cluster.make(pod("large", cpu="4", on="n0"), pod("small", cpu="2", on="n0"))
+    first = await cluster.settled()
+    await cluster.lab.patch(k.NODE, "n0", {"metadata": {"annotations": {key: None}}})
+    return [first, await cluster.settled()]
+
+
 async def cards_are_shared(cluster: Cluster) -> list[Seen]:
     await cluster.make(pod("whole", devices=WHOLE, on="n1"))
     await cluster.settled()
@@ -307,5 +318,5 @@ STORIES: tuple[Story, ...] = (
     a_quota_is_used_up, a_parent_quota_limits_both_children, what_was_lent_is_taken_back, a_gang_waits_for_room,
     members_are_missing, a_gang_preempts_for_all_its_members, a_reservation_keeps_room_for_its_owner,
     a_restricted_reservation_gives_no_more_than_it_has, a_reservation_holds_devices, a_reservation_holds_cpus,
-    cards_are_shared, a_reservation_takes_over_a_running_pod,
+    cards_are_shared, a_reservation_takes_over_a_running_pod, a_node_keeps_something_for_itself,
 )  # fmt: skip

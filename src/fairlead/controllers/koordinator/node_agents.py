@@ -24,8 +24,10 @@ from fairlead.model.documents import read_units
 from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import KOORD_DEVICE, KOORD_NODE_METRIC, KOORD_NODE_TOPOLOGY, NODE, POD
 from fairlead.model.koordinator.bands import BATCH_CPU, BATCH_MEMORY, MID_CPU, MID_MEMORY, PROD, band_by, class_by
+from fairlead.model.koordinator.node_reservation import reserved_amounts
 from fairlead.model.koordinator.overcommit import (
     DEFAULT_STRATEGY,
+    RESOURCES,
     NodeLoad,
     PodLoad,
     batch_resources,
@@ -127,10 +129,11 @@ class NodeAgents(Reconciler[str]):
         """Write what the node gives of its own names, if that moved or was last written too long ago."""
         name, status = node["metadata"]["name"], node["status"]
         given = read_units(status.get("allocatable"), "status.allocatable")
+        capacity = read_units(status.get("capacity"), "status.capacity")
         load = NodeLoad(
-            capacity=read_units(status.get("capacity"), "status.capacity"),
+            capacity=capacity,
             system=system,
-            reserved={},
+            reserved=_reserved(node, capacity, given),
             used=total([system, *(pod.used for pod in pods)]),
             prod_reclaimable=_reclaimable(pods),
             pods=tuple(pod.load for pod in pods),
@@ -175,6 +178,14 @@ def _load(pod: Doc) -> PodLoad:
     band = band_by(labels, spec.get("priority"), quality_of_service(spec))
     said = _said(pod)
     return PodLoad(band, class_by(labels), request, asked if said is None else said)
+
+
+def _reserved(node: Doc, capacity: Mapping[str, int], allocatable: Mapping[str, int]) -> dict[str, int]:
+    """What the kubelet or an annotation keeps of a node, whichever is more."""
+    annotated = reserved_amounts(node["metadata"].get("annotations") or {})
+    return {
+        name: max(0, capacity.get(name, 0) - allocatable.get(name, 0), annotated.get(name, 0)) for name in RESOURCES
+    }
 
 
 def _reclaimable(pods: Iterable[_PodUse]) -> dict[str, int]:

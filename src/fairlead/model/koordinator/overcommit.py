@@ -79,7 +79,7 @@ def batch_resources(load: NodeLoad, strategy: ColocationStrategy = DEFAULT_STRAT
         policy = strategy.policy[name]
         left = capacity - margin - (reserved if policy == REQUEST else system)
         left -= sum(_counted(pod, name, policy) for pod in higher)
-        if policy == USAGE:
+        if policy != REQUEST:
             left -= load.vanished.get(name, 0)
         threshold = strategy.batch_threshold[name]
         if threshold is not None:
