@@ -105,7 +105,9 @@ def with_nodes_of_tree(view: DocView, pod: Doc) -> Doc:
     """A new pod that may run only on the nodes of its quota's tree, if a profile says which these are. A selector that
     says nothing selects all nodes and adds nothing; the original then writes a term that no node matches."""
     profiles = list(view.list(k.KOORD_QUOTA_PROFILE))
-    tree = _tree_of(view, pod) if profiles else ""
+    if not profiles:
+        return pod
+    tree = _tree_of(view, pod)
     selected = next((one for one in profiles if tree and labels_of(one).get(TREE) == tree), None)
     required = _requirements((selected or {}).get("spec") or {})
     if not required:
