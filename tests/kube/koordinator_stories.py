@@ -1,8 +1,8 @@
 """Stories about Koordinator's objects: what a user does on a small cluster, step by step, and what shows of it.
 
-Two nodes of eight CPUs; n1 has two GPUs. What is compared is on which node each pod runs or what it was told, the
-devices and the reservation that it was given, and the phases of reservations. Stories leave nothing to chance: where
-both nodes would do, the story names one.
+Two nodes of eight CPUs; n1 has two GPUs, n0 says how its CPUs are laid out. What is compared is on which node each pod
+runs or what it was told, the devices, CPUs and the reservation that it was given, and the phases of reservations.
+Stories leave nothing to chance: where both nodes would do, the story names one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from fairlead.api.port import Query
+from fairlead.controllers.koordinator.node_topologies import node_topology
 from fairlead.model import kinds as k
 from fairlead.model.kinds import Kind
 from tests.kube.audited import Lab
@@ -44,6 +45,9 @@ class Cluster:
                 node["status"]["allocatable"] = node["status"]["capacity"] = {**node["status"]["capacity"], **cards}
             await self.lab.make(k.NODE, node)
         await self.lab.make(k.KOORD_DEVICE, for_server(gpu_devices("n1", count=2)))
+        topology = node_topology(node_document("n0", cpu="8"))
+        assert topology is not None
+        await self.lab.make(k.KOORD_NODE_TOPOLOGY, topology)
         for name, value in (("high", 1000), ("low", 10)):
             await self.lab.make(k.PRIORITY_CLASS, {"metadata": {"name": name}, "value": value})
 
@@ -75,6 +79,13 @@ class Cluster:
             since = since + 0.5 if now == last else 0.0
             last = now
         return last
+
+    async def gone(self, *names: str) -> None:
+        """Until some pods are gone, or patience ends: what has a delay and a period takes longer than to settle."""
+        ends = PATIENCE
+        while ends > 0 and set(names) & set(await self._look()):
+            await asyncio.sleep(0.5)
+            ends -= 0.5
 
     async def _look(self) -> Seen:
         pods = (await self.lab.api.list(k.POD, Query(namespace="default"))).items
@@ -129,6 +140,8 @@ def holding(name: str, request: Mapping[str, str], on: str, **spec: Any) -> dict
 
 
 GUEST = {"app": "guest"}
+OWN_CPUS = {"koordinator.sh/qosClass": "LSR", "koordinator.sh/priority-class": "koord-prod"}
+"""Labels of pods that are bound to CPUs."""
 
 
 def _of_pod(doc: dict[str, Any]) -> Any:
@@ -136,8 +149,9 @@ def _of_pod(doc: dict[str, Any]) -> Any:
     given = annotations.get(SCHEDULING + "device-allocated")
     minors = {kind: sorted(one["minor"] for one in of) for kind, of in json.loads(given).items()} if given else {}
     room = annotations.get(SCHEDULING + "reservation-allocated")
+    bound = json.loads(annotations.get(SCHEDULING + "resource-status") or "{}").get("cpuset", "")
     if node := doc["spec"].get("nodeName"):
-        return node, minors, json.loads(room)["name"] if room else ""
+        return node, minors, bound, json.loads(room)["name"] if room else ""
     conditions = (doc.get("status") or {}).get("conditions") or ()
     return next((one.get("message", "") for one in conditions if one["type"] == "PodScheduled"), "")
 
@@ -184,6 +198,7 @@ async def what_was_lent_is_taken_back(cluster: Cluster) -> list[Seen]:
     await cluster.make(*(pod(f"g{at}", cpu="2", quota="guest", on="n0", priorityClassName="low") for at in (1, 2)))
     first = await cluster.settled()
     await cluster.make(pod("o0", cpu="4", quota="owner", on="n1"))
+    await cluster.gone("g1", "g2")
     return [first, await cluster.settled()]
 
 
@@ -249,6 +264,35 @@ async def a_reservation_holds_devices(cluster: Cluster) -> list[Seen]:
     return [first, then, await cluster.settled()]
 
 
+async def a_reservation_holds_cpus(cluster: Cluster) -> list[Seen]:
+    """CPUs that a reservation holds are given to nobody but its owners, and are the reservation's again when those go:
+    what shows are the CPUs that pods are bound to."""
+    room = holding("room", {"cpu": "4"}, "n0", allocateOnce=False, allocatePolicy="Restricted")
+    room["spec"]["template"]["metadata"]["labels"] = OWN_CPUS
+    await cluster.make(room)
+    first = await cluster.settled()
+    await cluster.make(pod("stranger", cpu="4", on="n0", labels=OWN_CPUS))
+    then = await cluster.settled()
+    await cluster.make(pod("guest", cpu="2", on="n0", labels={**GUEST, **OWN_CPUS}))
+    inside = await cluster.settled()
+    await cluster.lab.delete(k.POD, "guest")
+    await cluster.make(pod("late", cpu="2", on="n0", labels=OWN_CPUS))
+    await cluster.settled()
+    await cluster.make(pod("heir", cpu="4", on="n0", labels={**GUEST, **OWN_CPUS}))
+    return [first, then, inside, await cluster.settled()]
+
+
+async def a_node_keeps_something_for_itself(cluster: Cluster) -> list[Seen]:
+    """An annotation takes CPUs off what a node can allocate; pods fit again when it goes."""
+    key = "node.koordinator.sh/reservation"
+    kept = {key: json.dumps({"resources": {"cpu": "6"}, "applyPolicy": "Default"})}
+    await cluster.lab.patch(k.NODE, "n0", {"metadata": {"annotations": kept}})
+    await cluster.make(pod("large", cpu="4", on="n0"), pod("small", cpu="2", on="n0"))
+    first = await cluster.settled()
+    await cluster.lab.patch(k.NODE, "n0", {"metadata": {"annotations": {key: None}}})
+    return [first, await cluster.settled()]
+
+
 async def cards_are_shared(cluster: Cluster) -> list[Seen]:
     await cluster.make(pod("whole", devices=WHOLE, on="n1"))
     await cluster.settled()
@@ -273,6 +317,6 @@ async def a_reservation_takes_over_a_running_pod(cluster: Cluster) -> list[Seen]
 STORIES: tuple[Story, ...] = (
     a_quota_is_used_up, a_parent_quota_limits_both_children, what_was_lent_is_taken_back, a_gang_waits_for_room,
     members_are_missing, a_gang_preempts_for_all_its_members, a_reservation_keeps_room_for_its_owner,
-    a_restricted_reservation_gives_no_more_than_it_has, a_reservation_holds_devices, cards_are_shared,
-    a_reservation_takes_over_a_running_pod,
+    a_restricted_reservation_gives_no_more_than_it_has, a_reservation_holds_devices, a_reservation_holds_cpus,
+    cards_are_shared, a_reservation_takes_over_a_running_pod, a_node_keeps_something_for_itself,
 )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 
 from fairlead.model.documents import EMPTY, compiler, created_at, read_units
 from fairlead.model.events import ActionType
+from fairlead.model.koordinator.node_reservation import less_reserved
 from fairlead.model.quantity import counted
 from fairlead.model.taints import Taint, parse_taints
 
@@ -20,8 +21,9 @@ __all__ = ["Node", "Taint", "compile_node", "node_changes", "zone_key"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """`allocatable` holds all resources, `pods` included. `images` are (names, size in bytes). `features` are the
-    declared ones as listed. `taints_added` are the times of the taints, good only for telling that they changed."""
+    """`allocatable` holds all resources, `pods` included, without what Koordinator keeps of the node. `images` are
+    (names, size in bytes). `features` are the declared ones as listed. `taints_added` are the times of the taints, good
+    only for telling that they changed."""
 
     name: str
     uid: str
@@ -51,12 +53,14 @@ def compile_node(document: Mapping[str, Any]) -> Node:
     """The node of a document; raises ModelError if the document cannot be used."""
     metadata, spec, status = document["metadata"], document.get("spec") or {}, document.get("status") or {}
     labels, taints = metadata.get("labels") or EMPTY, spec.get("taints")
+    annotations = metadata.get("annotations") or EMPTY
+    allocatable = counted(read_units(status.get("allocatable"), "status.allocatable"))
     return Node(
         name=metadata["name"],
         uid=metadata.get("uid") or "",
         labels=labels,
-        annotations=metadata.get("annotations") or EMPTY,
-        allocatable=counted(read_units(status.get("allocatable"), "status.allocatable")),
+        annotations=annotations,
+        allocatable=less_reserved(allocatable, annotations) if annotations else allocatable,
         taints=parse_taints(taints),
         taints_added=tuple(taint.get("timeAdded") or "" for taint in taints or ()),
         unschedulable=bool(spec.get("unschedulable")),

@@ -15,6 +15,7 @@ from fairlead.api.admission import builtin, volcano
 from fairlead.api.admission.koordinator.pods import QuotaOfPods
 from fairlead.api.admission.koordinator.pods import admit_pod as admit_koordinator_pod
 from fairlead.api.admission.koordinator.profiles import with_profiles
+from fairlead.api.admission.koordinator.quota_pods import with_nodes_of_tree
 from fairlead.api.admission.label_keys import bake_label_keys
 from fairlead.api.admission.limits import check_pod_limits, limited
 from fairlead.api.admission.metadata import check_metadata
@@ -57,7 +58,7 @@ class PodAdmission:
 
     def create(self, doc: Doc) -> Doc:
         """A new pod as Koordinator's profiles and the limit ranges of its namespace want it; most have none."""
-        doc = with_profiles(self._view, doc)
+        doc = with_nodes_of_tree(self._view, with_profiles(self._view, doc))
         if not any(self._view.list(k.LIMIT_RANGE, doc["metadata"].get("namespace") or "")):
             return self._create(doc)
         created = self._create(limited(self._view, {**doc, "spec": default_pod_spec(doc.get("spec") or {})}))

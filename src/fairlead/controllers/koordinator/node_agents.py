@@ -5,7 +5,8 @@ uses what its annotation says (`fairlead.io/usage: cpu=500m,memory=1Gi`), else w
 the same annotation of the node says, else nothing. A node with GPUs (nvidia.com/gpu) has a Device object, with two GPUs
 to a PCIe switch and the switches spread over two NUMA nodes, and the amounts by which GPUs are shared. The CPUs of a
 node are in its NodeResourceTopology (node_topologies.py). From the metrics follow batch and mid resources
-(model/koordinator/overcommit.py), which are written to the node's status.
+(model/koordinator/overcommit.py), which are written to the node's status; the ConfigMap slo-controller-config says how
+much is lent (model/koordinator/colocation.py).
 
 Real nodes are left alone: Koordinator's own agent and manager write for them. Nobody runs this controller unless a
 scheduler has a plugin of Koordinator's.
@@ -22,10 +23,13 @@ from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import create, namespaced_name, patch_status
 from fairlead.model.documents import read_units
 from fairlead.model.flow import Change, Doc, DocView, Watch, Write
-from fairlead.model.kinds import KOORD_DEVICE, KOORD_NODE_METRIC, KOORD_NODE_TOPOLOGY, NODE, POD
+from fairlead.model.kinds import CONFIG_MAP, KOORD_DEVICE, KOORD_NODE_METRIC, KOORD_NODE_TOPOLOGY, NODE, POD
 from fairlead.model.koordinator.bands import BATCH_CPU, BATCH_MEMORY, MID_CPU, MID_MEMORY, PROD, band_by, class_by
+from fairlead.model.koordinator.colocation import CONFIG_KEY, CONFIG_NAME, CONFIG_NAMESPACE, normalised, strategy_of
+from fairlead.model.koordinator.node_reservation import reserved_amounts
 from fairlead.model.koordinator.overcommit import (
-    DEFAULT_STRATEGY,
+    RESOURCES,
+    ColocationStrategy,
     NodeLoad,
     PodLoad,
     batch_resources,
@@ -127,23 +131,44 @@ class NodeAgents(Reconciler[str]):
         """Write what the node gives of its own names, if that moved or was last written too long ago."""
         name, status = node["metadata"]["name"], node["status"]
         given = read_units(status.get("allocatable"), "status.allocatable")
+        capacity = read_units(status.get("capacity"), "status.capacity")
         load = NodeLoad(
-            capacity=read_units(status.get("capacity"), "status.capacity"),
+            capacity=capacity,
             system=system,
-            reserved={},
+            reserved=_reserved(node, capacity, given),
             used=total([system, *(pod.used for pod in pods)]),
             prod_reclaimable=_reclaimable(pods),
             pods=tuple(pod.load for pod in pods),
             vanished={},
         )
-        wanted = {**batch_resources(load), **mid_resources(load), **_gpu_amounts(node)}
-        old = {resource: given[resource] for resource in wanted if resource in given}
-        late = now - self._written.get(name, float("-inf")) >= DEFAULT_STRATEGY.update_after
-        if old == wanted or not (late or differs(old, wanted)):
+        strategy = self._strategy(node)
+        if strategy is None:
+            return
+        wanted = {**_lent(node, load, strategy), **_gpu_amounts(node)}
+        old = {resource: given[resource] for resource in (*_OWN, *wanted) if resource in given}
+        gone = old.keys() - wanted.keys()
+        late = now - self._written.get(name, float("-inf")) >= strategy.update_after
+        if old == wanted or not (late or gone or differs(old, wanted, strategy)):
             return
         self._written[name] = now
-        spelt = {resource: _spelt(resource, amount) for resource, amount in wanted.items()}
+        spelt: Doc = {resource: _spelt(resource, amount) for resource, amount in wanted.items()}
+        spelt |= dict.fromkeys(sorted(gone))
         yield patch_status(NODE, node, {"capacity": spelt, "allocatable": spelt})
+
+    def _strategy(self, node: Doc) -> ColocationStrategy | None:
+        """How much of a node is lent; None, and nothing is written, if the configuration cannot be used."""
+        config = self.view.get(CONFIG_MAP, CONFIG_NAMESPACE, CONFIG_NAME)
+        text = None if config is None else (config.get("data") or {}).get(CONFIG_KEY) or ""
+        metadata = node["metadata"]
+        return strategy_of(text, metadata.get("labels") or {}, metadata.get("annotations") or {})
+
+
+def _lent(node: Doc, load: NodeLoad, strategy: ColocationStrategy) -> dict[str, int]:
+    """Batch and mid resources, none if the strategy is not enabled."""
+    if not strategy.enabled:
+        return {}
+    batch, notes = batch_resources(load, strategy), node["metadata"].get("annotations") or {}
+    return {**batch, BATCH_CPU: normalised(batch[BATCH_CPU], notes), **mid_resources(load, strategy)}
 
 
 def _spelt(resource: str, amount: int) -> str:
@@ -175,6 +200,14 @@ def _load(pod: Doc) -> PodLoad:
     band = band_by(labels, spec.get("priority"), quality_of_service(spec))
     said = _said(pod)
     return PodLoad(band, class_by(labels), request, asked if said is None else said)
+
+
+def _reserved(node: Doc, capacity: Mapping[str, int], allocatable: Mapping[str, int]) -> dict[str, int]:
+    """What the kubelet or an annotation keeps of a node, whichever is more."""
+    annotated = reserved_amounts(node["metadata"].get("annotations") or {})
+    return {
+        name: max(0, capacity.get(name, 0) - allocatable.get(name, 0), annotated.get(name, 0)) for name in RESOURCES
+    }
 
 
 def _reclaimable(pods: Iterable[_PodUse]) -> dict[str, int]:

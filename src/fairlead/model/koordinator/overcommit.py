@@ -23,7 +23,8 @@ Amounts = Mapping[str, int]
 @dataclass(frozen=True, slots=True)
 class ColocationStrategy:
     """Koordinator's defaults. `policy` of cpu is usage or maxUsageRequest, of memory also request; the thresholds of
-    batch resources bound nothing while they are None."""
+    batch resources bound nothing while they are None. `mid_static_percent` gives mid resources as a share of the
+    capacity, whatever is used. Nothing is given of a node whose strategy is not enabled."""
 
     reclaim_percent: Amounts
     policy: Mapping[str, str]
@@ -33,6 +34,8 @@ class ColocationStrategy:
     degrade_after: float = 15 * 60.0
     update_after: float = 300.0
     update_difference: float = 0.1
+    mid_static_percent: Amounts | None = None
+    enabled: bool = True
 
 
 DEFAULT_STRATEGY = ColocationStrategy(
@@ -79,7 +82,7 @@ def batch_resources(load: NodeLoad, strategy: ColocationStrategy = DEFAULT_STRAT
         policy = strategy.policy[name]
         left = capacity - margin - (reserved if policy == REQUEST else system)
         left -= sum(_counted(pod, name, policy) for pod in higher)
-        if policy == USAGE:
+        if policy != REQUEST:
             left -= load.vanished.get(name, 0)
         threshold = strategy.batch_threshold[name]
         if threshold is not None:
@@ -109,6 +112,8 @@ def mid_resources(load: NodeLoad, strategy: ColocationStrategy = DEFAULT_STRATEG
         unused = capacity - load.used.get(name, 0)
         reclaimable = max(0, min(load.prod_reclaimable.get(name, 0), unused))
         reclaimable += unallocated * strategy.mid_unallocated_percent // 100
+        if strategy.mid_static_percent is not None:
+            reclaimable = capacity * strategy.mid_static_percent[name] // 100
         found[own] = min(reclaimable, capacity * strategy.mid_threshold[name] // 100)
     return found
 

@@ -60,6 +60,7 @@ def strategy(**changes: Any) -> ColocationStrategy:
         (of(vanished={"cpu": 7000}), DEFAULT_STRATEGY, 48_000),
         (of(prod(20_000, 5000)), strategy(policy={"cpu": "maxUsageRequest", "memory": "usage"}), 35_000),
         (of(prod(20_000, None)), strategy(policy={"cpu": "maxUsageRequest", "memory": "usage"}), 35_000),
+        (of(vanished={"cpu": 7000}), strategy(policy={"cpu": "maxUsageRequest", "memory": "usage"}), 48_000),
         (of(), strategy(batch_threshold={"cpu": 30, "memory": None}), 30_000),
         (of(), strategy(reclaim_percent={"cpu": 100, "memory": 65}), 95_000),
     ],
@@ -119,6 +120,14 @@ def test_batch_resources_are_written_to_the_node(cluster: Harness) -> None:
     assert given[BATCH_CPU] == "1300"
     assert given["cpu"] == "8"
     assert given["kubernetes.io/mid-cpu"] == "3k"
+
+
+def test_batch_resources_leave_what_the_node_keeps_for_itself(cluster: Harness) -> None:
+    kept = json.dumps({"resources": {"cpu": "1"}, "applyPolicy": "ReservedCPUsOnly"})
+    cluster.patch("node", "n1", {"metadata": {"annotations": {"node.koordinator.sh/reservation": kept}}})
+    cluster.run(61)
+    # a core in place of the half that the system uses
+    assert allocatable(cluster, "n1")[BATCH_CPU] == "800"
 
 
 def test_reports_come_every_minute_and_stop_when_the_node_falls_silent(cluster: Harness) -> None:

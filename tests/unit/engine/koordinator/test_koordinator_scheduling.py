@@ -420,6 +420,15 @@ def test_pods_of_a_quota_go_as_soon_as_the_delay_allows() -> None:
     assert scenario.placed().keys() == {"a0", "b0"}
 
 
+def test_a_quota_shows_no_use_of_pods_that_went_while_no_scheduler_ran() -> None:
+    scenario = KoordScenario(nodes=1)
+    scenario.tell({**elastic_quota("a", least={"cpu": "2"}, most={"cpu": "4"}), "status": {"used": {"cpu": "3"}}})
+    for _ in range(2):
+        scenario.run(after=2)
+        scenario.settle()
+    assert not scenario.doc("elasticquotas", "a", "default")["status"]["used"]
+
+
 def test_pods_may_be_seen_before_the_reservation_that_they_use() -> None:
     """Lists of pods and of reservations come in any order when a scheduler starts."""
     owner = koord_pod("a", cpu="2", labels={"app": "web"}, nodeName="n0")

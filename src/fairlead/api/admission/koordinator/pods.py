@@ -2,6 +2,7 @@
 
     always      the mark of reserve pods; batch resources without BE; BE of no band or prod, LSR of any but prod;
                 LSR and LSE without whole cores; a pod of a quota that is a parent
+    when new    a pod beyond what its quota's annotation admits
     on update   a changed class of service, band, sub-priority, or preemptibility
 
 A pod that carries no label of Koordinator's and asks for nothing of its names is looked at in no detail.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairlead.api.admission.koordinator.quota_pods import check_limits
 from fairlead.api.admission.koordinator.quotas import all_quotas, is_parent, labels_of, namespaces_of, notes_of
 from fairlead.api.admission.problems import ValidationProblems
 from fairlead.api.admission.volcano_denial import Denied, all_of
@@ -45,28 +47,28 @@ class QuotaOfPods:
     """Finds the quota of a pod. It remembers in which namespace a quota was, because pods name quotas alone."""
 
     def __init__(self, view: DocView) -> None:
-        self._view = view
+        self.view = view
         self._homes: dict[str, str] = {}
 
     def of(self, pod: Doc) -> Doc | None:
         name = labels_of(pod).get(NAME_LABEL)
         if name:
             return self._named(name)
-        if not any(self._view.list(k.KOORD_ELASTIC_QUOTA)):
+        if not any(self.view.list(k.KOORD_ELASTIC_QUOTA)):
             return None
         home = pod["metadata"].get("namespace") or ""
-        own = self._view.get(k.KOORD_ELASTIC_QUOTA, home, home)
+        own = self.view.get(k.KOORD_ELASTIC_QUOTA, home, home)
         if own is not None:
             return own
-        listed = sorted(all_quotas(self._view).items())
+        listed = sorted(all_quotas(self.view).items())
         return next((quota for _, quota in listed if home in namespaces_of(quota)), None)
 
     def _named(self, name: str) -> Doc | None:
         if name in self._homes:
-            found = self._view.get(k.KOORD_ELASTIC_QUOTA, self._homes[name], name)
+            found = self.view.get(k.KOORD_ELASTIC_QUOTA, self._homes[name], name)
             if found is not None:
                 return found
-        known = all_quotas(self._view)
+        known = all_quotas(self.view)
         self._homes = {one: quota["metadata"].get("namespace") or "" for one, quota in known.items()}
         return known.get(name)
 
@@ -82,6 +84,8 @@ def admit_pod(quotas: QuotaOfPods, new: Doc, old: Doc | None = None) -> None:
     if quota is not None and quota["metadata"]["name"] != DEFAULT and is_parent(quota):
         names = f"quota:{quota['metadata']['name']}, pod:{new['metadata']['name']}"
         raise _denied(f"pod can not be linked to a parentQuotaGroup,{names}")
+    if quota is not None and old is None:
+        check_limits(quotas.view, quota, new)
 
 
 def _denied(why: str) -> Denied:

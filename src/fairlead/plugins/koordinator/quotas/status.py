@@ -84,9 +84,12 @@ class QuotaKeeper:
                 wanted[key] = getattr(account, field)
         wanted = {key: dict(amounts) for key, amounts in wanted.items()}
         if self._sent.is_due(f"{quota.namespace}/{quota.name}", _plain(wanted), _plain(quota.shown), now):
+            # A merge leaves what it does not name: what nobody uses any more, and nobody has used since the start, is
+            # taken out by name.
+            gone: Doc = dict.fromkeys(quota.shown.get("used") or ())
             body: Doc = {
                 "metadata": {"annotations": {PREFIX + key: _text(wanted[key]) for key in wanted if key != "used"}},
-                "status": {"used": _quantities(wanted["used"])},
+                "status": {"used": {**gone, **_quantities(wanted["used"])}},
             }
             yield Write(Verb.PATCH, kinds.KOORD_ELASTIC_QUOTA, quota.namespace, quota.name, body)
 
