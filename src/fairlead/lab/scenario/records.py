@@ -100,7 +100,8 @@ class ArrivalSpec:
 class JobClassSpec:
     """Jobs of one kind. Each has `pods` equal pods of `resources`, which run for `duration`; a `gang` starts whole or
     not at all. `queues` gives each of these queues its own stream of arrivals; a queue with a `count` is all of its
-    queues. `made_as` is what is made: bare pods, a Job of `batch/v1`, or a Job of Volcano's; the controllers of the last two replace pods that are lost."""
+    queues. `made_as` is what is made: bare pods, a Job of `batch/v1`, or a Job of Volcano's; the controllers of the
+    last two replace pods that are lost."""
 
     name: str = "job"
     arrivals: ArrivalSpec = field(default_factory=ArrivalSpec)
