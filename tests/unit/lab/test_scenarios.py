@@ -16,9 +16,22 @@ from fairlead.lab import load
 from fairlead.lab.play.experiment import Experiment
 from fairlead.lab.play.run import RunKey, play
 from fairlead.lab.results.tables import TABLES
+from fairlead.lab.scenario.fleet import queue_object
 from fairlead.lab.scenario.jobs import jobs_of
+from fairlead.lab.scenario.queues import each_queue
 from fairlead.lab.scenario.reading import check_scenario, read_scenario
-from fairlead.lab.scenario.records import ClusterSpec, JobTraceSpec, LabScenario, LoadSpec, ShapeSpec
+from fairlead.lab.scenario.records import (
+    ArrivalSpec,
+    ClusterSpec,
+    JobClassSpec,
+    JobTraceSpec,
+    LabScenario,
+    LoadSpec,
+    PolicySpec,
+    QueueSpec,
+    ShapeSpec,
+    constant,
+)
 
 SCENARIO = """\
 name: small
@@ -128,6 +141,7 @@ def test_a_truncated_table_is_refused_by_name(scenario: Path, tmp_path: Path) ->
         ("pods: 4", "pods: {normal: 4}", r"normal is no law"),
         ("{cpu: 2}", "{cpu: much}", r'"much" is not a quantity'),
         ("queue: b", "queue: c", r'no queue "c"'),
+        ("{name: a}", "{name: a, count: -1}", r"is not a number of queues"),
         ("seeds: [1]", "seeds: 3", r"is not a list"),
         ("name: volcano,", "name: kube,", r'"kube" is given twice'),
         ("seeds: [1]", "seeds: [1, 2", r"yaml"),
@@ -164,6 +178,22 @@ def test_a_scenario_made_in_python_is_checked_too() -> None:
         check_scenario(LabScenario(loads=(LoadSpec(),)))
     with pytest.raises(ConfigError, match="neither jobs nor a trace"):
         check_scenario(LabScenario(cluster=ClusterSpec(nodes=(ShapeSpec(),)), loads=(LoadSpec(),)))
+
+
+def test_a_queue_with_a_count_is_so_many_queues_and_jobs_name_them_together(tmp_path: Path) -> None:
+    queues = (QueueSpec("top"), QueueSpec("q", count=3, parent="top", dequeue_strategy="fifo"), QueueSpec("one"))
+    jobs = JobClassSpec("job", ArrivalSpec(gap=constant(1), count=2), duration=constant(5), queues=("q", "one"))
+    scenario = LabScenario(
+        cluster=ClusterSpec(nodes=(ShapeSpec(),), queues=queues), loads=(LoadSpec("load", (jobs,)),),
+        policies=(PolicySpec("rounds", volcano="default"),),
+    )  # fmt: skip
+    check_scenario(scenario)
+    play(scenario, RunKey("rounds", "load", 1), tmp_path / "run")
+    results = load(tmp_path / "run")
+    assert results.queues["queue"].tolist() == ["top", "q-0", "q-1", "q-2", "one"]
+    assert sorted(results.jobs["queue"]) == ["one", "one", "q-0", "q-0", "q-1", "q-1", "q-2", "q-2"]
+    (made,) = (queue_object(one) for one in each_queue(queues) if one.name == "q-2")
+    assert (made["spec"]["parent"], made["spec"]["dequeueStrategy"]) == ("top", "fifo")
 
 
 def test_the_commands_play_and_say_where_the_results_are(scenario: Path, tmp_path: Path) -> None:
