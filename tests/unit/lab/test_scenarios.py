@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,6 +117,48 @@ def test_results_of_a_changed_scenario_are_not_mixed(scenario: Path, tmp_path: P
     scenario.write_text(SCENARIO.replace("30s", "40s"))
     with pytest.raises(ConfigError, match="another scenario"):
         Experiment(scenario, tmp_path / "out")
+
+
+def test_results_of_a_changed_policy_file_are_not_mixed(scenario: Path, tmp_path: Path) -> None:
+    scenario.write_text(SCENARIO.replace("volcano: default", "volcano: own.conf"))
+    conf = scenario.parent / "own.conf"
+    conf.write_text('actions: "enqueue, allocate"\ntiers: [{plugins: [{name: gang}]}]\n')
+    next(Experiment(scenario, tmp_path / "out").play())
+    conf.write_text('actions: "allocate"\ntiers: [{plugins: [{name: gang}]}]\n')
+    with pytest.raises(ConfigError, match="another scenario"):
+        Experiment(scenario, tmp_path / "out")
+
+
+KILLED_IN_ITS_SECOND_RUN = """
+import os, signal, sys
+from pathlib import Path
+from fairlead.lab.play.experiment import Experiment
+from fairlead.lab.results.writing import RunWriter
+
+finish = RunWriter.finish
+
+def finish_or_die(self, about):
+    if list(Path(sys.argv[2]).glob("*/run.json")):
+        os.kill(os.getpid(), signal.SIGKILL)
+    finish(self, about)
+
+RunWriter.finish = finish_or_die
+list(Experiment(Path(sys.argv[1]), Path(sys.argv[2])).play())
+"""
+
+
+def test_an_experiment_that_is_killed_goes_on_and_gives_the_same_bytes(scenario: Path, tmp_path: Path) -> None:
+    """What a killed process leaves of a run is no result, and the run is played again."""
+    out = tmp_path / "killed"
+    killed = subprocess.run([sys.executable, "-c", KILLED_IN_ITS_SECOND_RUN, scenario, out], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = out.glob(".*+*")
+    assert (left / "jobs.parquet").is_file()
+    assert len(load(out).runs) == len(Experiment(scenario, out).missing()) == 1
+    list(Experiment(scenario, out).play())
+    list(Experiment(scenario, tmp_path / "whole").play())
+    assert contents(out) == contents(tmp_path / "whole")
+    assert not left.exists()
 
 
 def test_a_run_that_fails_leaves_nothing(scenario: Path, tmp_path: Path) -> None:
