@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from fairlead.model.amounts import Amounts
@@ -411,6 +412,8 @@ class Job(_Gang):
 
     def elastic(self) -> Amounts:
         """GetElasticResources: what it has beyond its minimum, per dimension."""
+        if self.allocated.nothing:
+            return Amounts()
         least = self.minimum()
         made = Amounts(max(0.0, self.allocated.cpu - least.cpu), max(0.0, self.allocated.memory - least.memory))
         for name, amount in self.allocated.scalars.items():
@@ -450,12 +453,8 @@ class Job(_Gang):
 
     def fit_error(self) -> str:
         """FitError: how many tasks are in which status, and what is behind the pending ones."""
-        head = "pod group is ready" if self.is_ready else "pod group is not ready"
-        statuses = [f"{n} {status.label}" for status in TaskStatus if (n := self.counts.of(status))]
-        text = f"{head}, {', '.join(sorted([*statuses, f'{self.min_available} minAvailable']))}"
-        pending = Counter(pending_reason(task) for task in self.in_status(TaskStatus.PENDING))
-        if pending:
-            text += f"; {TaskStatus.PENDING.label}: {', '.join(sorted(f'{n} {why}' for why, n in pending.items()))}"
+        hopeful = sum(_was_allocated(task) for task in self.in_status(_PENDING))
+        text = _how_it_stands(self.is_ready, self.min_available, tuple(self.counts.by_status), hopeful)
         for uid, errors in self.fit_errors.items():
             text += f". Origin reason is {self.tasks[uid].name}: {errors.message}"
             break
@@ -465,7 +464,19 @@ class Job(_Gang):
 _NONE = TaskCounts()
 
 
-def pending_reason(task: Task) -> str:
+def _was_allocated(task: Task) -> bool:
     """Whether a pending task could have been placed, had its job been."""
-    allocated = task.last is not None and task.last.status is TaskStatus.ALLOCATED
-    return "Schedulable" if allocated else "Unschedulable"
+    return task.last is not None and task.last.status is TaskStatus.ALLOCATED
+
+
+@lru_cache(maxsize=1024)
+def _how_it_stands(ready: bool, least: int, by_status: tuple[int, ...], hopeful: int) -> str:
+    """The head of FitError. A backlog of equal jobs has few different ones, and every round says them again."""
+    head = "pod group is ready" if ready else "pod group is not ready"
+    statuses = [f"{n} {status.label}" for status in TaskStatus if (n := by_status[status])]
+    text = f"{head}, {', '.join(sorted([*statuses, f'{least} minAvailable']))}"
+    waiting = by_status[_PENDING]
+    if not waiting:
+        return text
+    reasons = ((hopeful, "Schedulable"), (waiting - hopeful, "Unschedulable"))
+    return f"{text}; {_PENDING.label}: {', '.join(sorted(f'{n} {why}' for n, why in reasons if n))}"

@@ -130,6 +130,11 @@ class Amounts:
             and all(amount < EPSILON for name, amount in self.scalars.items() if name != PODS)
         )
 
+    @property
+    def nothing(self) -> bool:
+        """Whether adding it changes nothing: no amount, and no scalar is named."""
+        return not (self.cpu or self.memory or self.scalars)
+
     def __eq__(self, other: object) -> bool:
         """Exactly equal, names included; `equal` is the tolerant one."""
         if not isinstance(other, Amounts):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -9,9 +10,10 @@ import pytest
 
 from fairlead.lab import load
 from fairlead.lab.play.run import RunKey, play
+from fairlead.lab.report.figures import figures_of
 from fairlead.lab.report.metrics import metrics, paired, summary
-from fairlead.lab.report.page import _with_interval, write_report
-from fairlead.lab.report.svg import ticks
+from fairlead.lab.report.page import _differences, _with_interval, write_report
+from fairlead.lab.report.svg import bounds, ticks
 from fairlead.lab.scenario.records import (
     ArrivalSpec,
     ClusterSpec,
@@ -19,6 +21,7 @@ from fairlead.lab.scenario.records import (
     LabScenario,
     LoadSpec,
     MeasureSpec,
+    PolicySpec,
     QueueSpec,
     ShapeSpec,
     constant,
@@ -42,7 +45,7 @@ def test_two_rounds_of_two_jobs_are_measured_and_drawn(tmp_path: Path) -> None:
     assert found["goodput"] == 1
     assert found["fairness, Jain"] == 1
     page = write_report(tmp_path / "runs", tmp_path / "report").read_text()
-    assert page.count("<svg") == 5
+    assert page.count('role="img"') == 5
     assert "src=" not in page
     assert "prefers-color-scheme: dark" in page
     for name in ("utilisation-cpu", "pending", "queues-default", "waits", "gantt-default"):
@@ -68,4 +71,43 @@ def test_ticks_are_round_numbers() -> None:
 
 
 def test_a_single_run_is_shown_without_an_interval() -> None:
-    assert (_with_interval(1.5, float("inf")), _with_interval(1.5, 0.25)) == ("1.5", "1.5 ± 0.25")
+    assert (_with_interval(1.5, float("inf")), _with_interval(1.5, 0.25)) == ("1.500", "1.500 ± 0.250")
+
+
+def test_numbers_have_no_exponents_and_as_many_places_as_their_intervals() -> None:
+    assert _with_interval(11_492.3, 13.4) == "11,492 ± 13"
+    assert _with_interval(0.041731, 8.2e-5) == "0.04173 ± 0.00008"
+    assert _with_interval(1.0, 2.5e-15) == "1.000 ± 0"
+    assert _with_interval(0.0, 0.0) == "0 ± 0"
+
+
+def test_differences_that_are_none_are_left_out_and_certain_ones_are_bold() -> None:
+    rows = [("same", "b", 0.0, 0.0), ("certain", "b", 2.0, 0.5), ("unclear", "b", 0.25, 0.5)]
+    frame = pd.DataFrame(
+        [(measure, "l", policy, value, interval, 3) for measure, policy, value, interval in rows],
+        columns=["measure", "load", "policy", "difference", "interval", "seeds"],
+    )
+    table = _differences(frame)
+    assert "<td><b>2.000 ± 0.500</b></td>" in table
+    assert "<td>0.2500 ± 0.5000</td>" in table
+    assert "same" not in table
+
+
+def test_an_axis_begins_at_zero_unless_all_values_are_far_from_it() -> None:
+    assert bounds(0.1, 0.97) == (0.0, 1.0)
+    assert bounds(0.106, 0.129) == (pytest.approx(0.105), pytest.approx(0.13))
+    assert bounds(0.0, 0.0) == (0.0, 1.0)
+
+
+def test_gantt_charts_of_all_policies_show_the_same_nodes_and_pods_beside_each_other(tmp_path: Path) -> None:
+    small = replace(scenario().loads[0].jobs[0], resources={"cpu": "2"}, queue="")
+    policies = (PolicySpec("kube"), PolicySpec("first", ties="first"))
+    two = replace(scenario(), loads=(LoadSpec("four", (small,)),), policies=policies)
+    for policy in policies:
+        play(two, RunKey(policy.name, "four", 1), tmp_path / policy.name)
+    figures = {one.name: one for one in figures_of(load(tmp_path))}
+    assert figures["gantt-kube"].rows == figures["gantt-first"].rows == ["node-0", "node-1"]
+    assert sorted((bar.row, bar.lane) for bar in figures["gantt-kube"].bars) == [
+        ("node-0", 0), ("node-0", 1), ("node-1", 0), ("node-1", 1),
+    ]  # fmt: skip
+    assert not [name for name in figures if name.startswith("queues-")]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,9 +19,22 @@ from fairlead.lab import load
 from fairlead.lab.play.experiment import Experiment
 from fairlead.lab.play.run import RunKey, play
 from fairlead.lab.results.tables import TABLES
+from fairlead.lab.scenario.fleet import queue_object
 from fairlead.lab.scenario.jobs import jobs_of
+from fairlead.lab.scenario.queues import each_queue
 from fairlead.lab.scenario.reading import check_scenario, read_scenario
-from fairlead.lab.scenario.records import ClusterSpec, JobTraceSpec, LabScenario, LoadSpec, ShapeSpec
+from fairlead.lab.scenario.records import (
+    ArrivalSpec,
+    ClusterSpec,
+    JobClassSpec,
+    JobTraceSpec,
+    LabScenario,
+    LoadSpec,
+    PolicySpec,
+    QueueSpec,
+    ShapeSpec,
+    constant,
+)
 
 SCENARIO = """\
 name: small
@@ -103,6 +119,48 @@ def test_results_of_a_changed_scenario_are_not_mixed(scenario: Path, tmp_path: P
         Experiment(scenario, tmp_path / "out")
 
 
+def test_results_of_a_changed_policy_file_are_not_mixed(scenario: Path, tmp_path: Path) -> None:
+    scenario.write_text(SCENARIO.replace("volcano: default", "volcano: own.conf"))
+    conf = scenario.parent / "own.conf"
+    conf.write_text('actions: "enqueue, allocate"\ntiers: [{plugins: [{name: gang}]}]\n')
+    next(Experiment(scenario, tmp_path / "out").play())
+    conf.write_text('actions: "allocate"\ntiers: [{plugins: [{name: gang}]}]\n')
+    with pytest.raises(ConfigError, match="another scenario"):
+        Experiment(scenario, tmp_path / "out")
+
+
+KILLED_IN_ITS_SECOND_RUN = """
+import os, signal, sys
+from pathlib import Path
+from fairlead.lab.play.experiment import Experiment
+from fairlead.lab.results.writing import RunWriter
+
+finish = RunWriter.finish
+
+def finish_or_die(self, about):
+    if list(Path(sys.argv[2]).glob("*/run.json")):
+        os.kill(os.getpid(), signal.SIGKILL)
+    finish(self, about)
+
+RunWriter.finish = finish_or_die
+list(Experiment(Path(sys.argv[1]), Path(sys.argv[2])).play())
+"""
+
+
+def test_an_experiment_that_is_killed_goes_on_and_gives_the_same_bytes(scenario: Path, tmp_path: Path) -> None:
+    """What a killed process leaves of a run is no result, and the run is played again."""
+    out = tmp_path / "killed"
+    killed = subprocess.run([sys.executable, "-c", KILLED_IN_ITS_SECOND_RUN, scenario, out], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = out.glob(".*+*")
+    assert (left / "jobs.parquet").is_file()
+    assert len(load(out).runs) == len(Experiment(scenario, out).missing()) == 1
+    list(Experiment(scenario, out).play())
+    list(Experiment(scenario, tmp_path / "whole").play())
+    assert contents(out) == contents(tmp_path / "whole")
+    assert not left.exists()
+
+
 def test_a_run_that_fails_leaves_nothing(scenario: Path, tmp_path: Path) -> None:
     scenario.write_text(SCENARIO.replace("name: kube", "name: kube\n  config: nowhere.yaml"))
     with pytest.raises(ConfigError, match=r"policy kube: .*nowhere\.yaml"):
@@ -128,6 +186,7 @@ def test_a_truncated_table_is_refused_by_name(scenario: Path, tmp_path: Path) ->
         ("pods: 4", "pods: {normal: 4}", r"normal is no law"),
         ("{cpu: 2}", "{cpu: much}", r'"much" is not a quantity'),
         ("queue: b", "queue: c", r'no queue "c"'),
+        ("{name: a}", "{name: a, count: -1}", r"is not a number of queues"),
         ("seeds: [1]", "seeds: 3", r"is not a list"),
         ("name: volcano,", "name: kube,", r'"kube" is given twice'),
         ("seeds: [1]", "seeds: [1, 2", r"yaml"),
@@ -164,6 +223,22 @@ def test_a_scenario_made_in_python_is_checked_too() -> None:
         check_scenario(LabScenario(loads=(LoadSpec(),)))
     with pytest.raises(ConfigError, match="neither jobs nor a trace"):
         check_scenario(LabScenario(cluster=ClusterSpec(nodes=(ShapeSpec(),)), loads=(LoadSpec(),)))
+
+
+def test_a_queue_with_a_count_is_so_many_queues_and_jobs_name_them_together(tmp_path: Path) -> None:
+    queues = (QueueSpec("top"), QueueSpec("q", count=3, parent="top", dequeue_strategy="fifo"), QueueSpec("one"))
+    jobs = JobClassSpec("job", ArrivalSpec(gap=constant(1), count=2), duration=constant(5), queues=("q", "one"))
+    scenario = LabScenario(
+        cluster=ClusterSpec(nodes=(ShapeSpec(),), queues=queues), loads=(LoadSpec("load", (jobs,)),),
+        policies=(PolicySpec("rounds", volcano="default"),),
+    )  # fmt: skip
+    check_scenario(scenario)
+    play(scenario, RunKey("rounds", "load", 1), tmp_path / "run")
+    results = load(tmp_path / "run")
+    assert results.queues["queue"].tolist() == ["top", "q-0", "q-1", "q-2", "one"]
+    assert sorted(results.jobs["queue"]) == ["one", "one", "q-0", "q-0", "q-1", "q-1", "q-2", "q-2"]
+    (made,) = (queue_object(one) for one in each_queue(queues) if one.name == "q-2")
+    assert (made["spec"]["parent"], made["spec"]["dequeueStrategy"]) == ("top", "fifo")
 
 
 def test_the_commands_play_and_say_where_the_results_are(scenario: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from fairlead.engine.cycle.attempt import Committed, attempt
 from fairlead.engine.cycle.placement import Search
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
+from fairlead.framework.plugin import Hint
 from fairlead.lab.fragmentation.policies import POLICY_NAMES, SCARCITY, policy_profile
 from fairlead.lab.fragmentation.run import FirstOfEquals
 from fairlead.lab.fragmentation.trace import TraceNode, TracePod, arrivals
@@ -20,6 +21,7 @@ from fairlead.model.flow import Change, Happened
 from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.gpu_share.fgd import FgdScore
 from fairlead.plugins.gpu_share.fragmentation import FragmentationMeasure, TypicalPod, typical_pods
+from fairlead.plugins.gpu_share.share import after_pod_with_gpus
 from fairlead.state.cluster import Cluster
 from fairlead.state.gpu_shares import COUNT, INDEX, MILLI, MODEL, NO_GPU, GpuRequest, gpu_shares_of
 from fairlead.state.nodes import Nodes
@@ -95,6 +97,18 @@ def test_gpus_of_a_pod_that_goes_are_free_again() -> None:
     world.node_of(TWO)
     world.cluster.apply(Change(Happened.DELETED, kinds.POD, TracePod("p", 1000, 1, TWO).document(1)))
     assert world.free() == [1000] * 4
+
+
+def test_a_pod_that_goes_wakes_those_that_wait_for_gpus_only_if_it_had_some() -> None:
+    cluster = GpuCluster(node("a"))
+    waiting, with_gpus, without = (
+        cluster.add(kinds.POD, TracePod("p", 1000, 1, gpu).document(number))
+        for number, gpu in enumerate((TWO, HALF, NO_GPU))
+    )
+    assert after_pod_with_gpus(waiting, with_gpus, None) is Hint.QUEUE
+    assert after_pod_with_gpus(waiting, without, None) is Hint.SKIP
+    assert after_pod_with_gpus(waiting, with_gpus, with_gpus) is Hint.SKIP
+    assert after_pod_with_gpus(waiting, waiting, waiting) is Hint.QUEUE
 
 
 def test_a_node_of_another_model_is_refused() -> None:

@@ -133,9 +133,13 @@ def _report_pod(round: Round, task: Task, of_job: str) -> PodReport:
 
 def _allocated_by_queue(round: Round) -> dict[str, Amounts]:
     allocated = {name: Amounts() for name in round.queues}
+    lines: dict[str, list[str]] = {}
     for job in round.jobs.values():
-        for name in _line(round, job.queue):
-            allocated[name].add(job.allocated)
+        if not job.allocated.nothing:
+            if job.queue not in lines:
+                lines[job.queue] = list(_line(round, job.queue))
+            for name in lines[job.queue]:
+                allocated[name].add(job.allocated)
     return allocated
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -97,7 +98,7 @@ class Experiment:
     def _fingerprint(self) -> str:
         """What the results depend on beside the code: the scenario file and the files that it names."""
         digest = hashlib.sha256(read_text(self.file).encode())
-        for file in files_of(self.scenario):
+        for file in files_of(self.scenario, self.file.parent):
             digest.update(file.read_bytes())
         return digest.hexdigest()
 
@@ -117,14 +118,22 @@ class Experiment:
     def _write_mark(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
         mark = {"scenario": self.scenario.name, "fingerprint": self._fingerprint()}
-        (self.directory / MARK).write_text(json.dumps(mark) + "\n", encoding="utf-8")
+        draft = self.directory / f".{MARK}.{os.getpid()}"
+        draft.write_text(json.dumps(mark) + "\n", encoding="utf-8")
+        draft.replace(self.directory / MARK)
 
 
-def files_of(scenario: LabScenario) -> list[Path]:
-    """The data files that a scenario names."""
+def files_of(scenario: LabScenario, base: Path) -> list[Path]:
+    """The files that a scenario names: traces, a snapshot, and configurations and plugins of its policies, whose paths
+    are taken from `base`. One that is not there is left out; the run that needs it says so."""
     traces = [scenario.cluster.trace, *(load.trace for load in scenario.loads)]
     named = [trace.file for trace in traces if trace is not None]
-    return named + ([scenario.cluster.snapshot] if scenario.cluster.snapshot is not None else [])
+    named += [scenario.cluster.snapshot] if scenario.cluster.snapshot is not None else []
+    for policy in scenario.policies:
+        plugins = [one.rpartition(":")[0] for one in policy.plugins if isinstance(one, str)]
+        config = [policy.config] if isinstance(policy.config, str) else []
+        named += [base / one for one in (*config, policy.volcano, *plugins) if one]
+    return [file for file in named if file.is_file()]
 
 
 def play_one(file: Path, key: RunKey, directory: Path) -> RunKey:

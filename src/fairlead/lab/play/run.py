@@ -35,6 +35,7 @@ from fairlead.lab.scenario.fleet import (
 )
 from fairlead.lab.scenario.jobs import LabJob, jobs_of
 from fairlead.lab.scenario.policies import assembly_of, scheduler_name_of
+from fairlead.lab.scenario.queues import each_queue
 from fairlead.model import kinds
 from fairlead.model.flow import Doc, PatchType, Verb, Write
 from fairlead.runtime.virtual import Latencies, Latency
@@ -97,7 +98,7 @@ class LabRun:
         self._policy = policy
         self._writer = writer
         self._rng = Random(f"{seed}/run")
-        self.jobs = self._with_start_delays(jobs_of(load, seed))
+        self.jobs = self._with_start_delays(jobs_of(load, seed, scenario.cluster.queues))
         assembly = assembly_of(policy, self.jobs, seed=seed, base=base)
         self.cluster = self._cluster(assembly, seed)
         self.scheduler = self.cluster.runtime.controllers[self._scheduler_at]
@@ -143,7 +144,7 @@ class LabRun:
     def _first_objects(self) -> Sequence[Doc]:
         spec = self._scenario.cluster
         nodes = nodes_of(spec, now=START)
-        queues = [queue_object(one) for one in spec.queues] if self._policy.volcano else []
+        queues = [queue_object(one) for one in each_queue(spec.queues)] if self._policy.volcano else []
         with self.cluster.store.batch():
             self.cluster.apply(*nodes, *device_slices(spec), *hyper_nodes(spec, nodes), *priority_classes(self.jobs))
         self.cluster.settle()
@@ -160,13 +161,13 @@ class LabRun:
         return dict(zip(MEASURED, totals, strict=True))
 
     def _write_queues(self) -> None:
-        queues = self._scenario.cluster.queues
-        leaves = [one for one in queues if one.name not in {other.parent for other in queues}]
-        weights = sum(one.weight for one in leaves) or 1
+        queues = each_queue(self._scenario.cluster.queues)
+        parents = {one.parent for one in queues}
+        weights = sum(one.weight for one in queues if one.name not in parents) or 1
         for one in queues:
             given = amounts_of(one.deserved)
             deserved = (
-                given[at] or (self._capacity[name] * one.weight / weights if one in leaves else None)
+                given[at] or (None if one.name in parents else self._capacity[name] * one.weight / weights)
                 for at, name in enumerate(MEASURED)
             )
             self._writer.add(

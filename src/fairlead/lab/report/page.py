@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import csv
 from html import escape
-from math import isfinite
+from math import floor, isfinite, log10
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairlead.lab.report.figures import LabFigure, figures_of
 from fairlead.lab.report.metrics import metrics, paired, summary
-from fairlead.lab.report.svg import COLOURS, groups_of, svg
+from fairlead.lab.report.svg import COLOURS, DASHES, groups_of, lanes_of, line_style, svg
 from fairlead.lab.results.loading import load
 
 if TYPE_CHECKING:
@@ -30,8 +30,10 @@ body { background: var(--page); color: var(--text); font: 15px/1.5 system-ui, sa
 h2 { font-size: 1.05rem; margin: 2.2rem 0 .3rem; }
 svg { width: 100%; height: auto; } svg text { fill: var(--faint); font-size: 12px; } svg text.small { font-size: 10px; }
 .grid { stroke: var(--grid); } .line { fill: none; stroke-width: 1.8; } .band { opacity: .18; stroke: none; }
+.d1 { stroke-dasharray: 9 5; } .d2 { stroke-dasharray: 3 3; } .d3 { stroke-dasharray: 12 4 3 4; }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.1rem; color: var(--faint); font-size: .85rem; }
 .legend i { display: inline-block; width: .8rem; height: .8rem; border-radius: 2px; margin-right: .35rem; }
+.legend svg { width: 2rem; height: .7rem; margin-right: .35rem; } .note { color: var(--faint); font-size: .86rem; }
 table { border-collapse: collapse; width: 100%; font-size: .86rem; display: block; overflow-x: auto; }
 td, th { text-align: right; padding: .18rem .6rem; border-bottom: 1px solid var(--grid); white-space: nowrap; }
 td:first-child, th:first-child { text-align: left; }
@@ -50,14 +52,17 @@ def write_report(directory: str | Path, out: str | Path) -> Path:
         _write_csv(figure, out / f"{figure.name}.csv")
         _write_png(figure, out / f"{figure.name}.png")
     measured.to_csv(out / "metrics.csv", index=False)
-    name, runs = str(results.runs["scenario"].iloc[0]), len(results.runs)
-    parts = [f"<h1>{escape(name)}</h1><p>{runs} runs, {results.runs['policy'].nunique()} policies.</p>"]
+    name = str(results.runs["scenario"].iloc[0])
+    parts = [f"<h1>{escape(name)}</h1><p>{_size(results.runs)}</p>"]
     parts += [
         "<h2>Policies side by side, mean ± half of the 95 % interval over seeds</h2>",
         _summary(summary(measured)),
     ]
     if results.runs["policy"].nunique() > 1:
         parts += [f"<h2>Paired differences to {escape(baseline)}</h2>", _differences(paired(measured, baseline))]
+        parts += [
+            '<p class="note">Bold: the interval does not contain 0. Measures without a difference are left out.</p>'
+        ]
     parts += [f"<h2>{escape(one.title)}</h2>{svg(one)}{_legend(one)}" for one in figures]
     file = out / "report.html"
     file.write_text(_page(name, "\n".join(parts)), encoding="utf-8")
@@ -77,12 +82,25 @@ def _page(title: str, body: str) -> str:
     return f'<!doctype html><html lang="en"><head>{head}<style>{style}</style></head><body>{body}</body></html>\n'
 
 
+def _size(runs: pd.DataFrame) -> str:
+    counted = ((runs[column].nunique(), one, more) for column, one, more in _COUNTED)
+    return f"{len(runs)} runs: {', '.join(f'{n} {one if n == 1 else more}' for n, one, more in counted)}."
+
+
+_COUNTED = (("policy", "policy", "policies"), ("load", "load", "loads"), ("seed", "seed", "seeds"))
+
+
 def _legend(figure: LabFigure) -> str:
     entries = (
-        f'<span><i class="c{at % COLOURS}"></i>{escape(label or "(none)")}</span>'
-        for at, label in enumerate(groups_of(figure))
+        f"<span>{_swatch(figure, at)}{escape(one or '(none)')}</span>" for at, one in enumerate(groups_of(figure))
     )
     return f'<div class="legend">{"".join(entries)}</div>'
+
+
+def _swatch(figure: LabFigure, number: int) -> str:
+    if figure.bars:
+        return f'<i class="c{number % COLOURS}"></i>'
+    return f'<svg viewBox="0 0 32 11"><line class="line {line_style(number)}" x1="0" x2="32" y1="6" y2="6"/></svg>'
 
 
 def _summary(frame: pd.DataFrame) -> str:
@@ -90,21 +108,33 @@ def _summary(frame: pd.DataFrame) -> str:
 
 
 def _differences(frame: pd.DataFrame) -> str:
-    return _table(frame, "difference")
+    some = frame.groupby(["measure", "load"])["difference"].transform(lambda each: (each != 0).any())
+    frame = frame[some]
+    return _table(frame, "difference", marked=frame["difference"].abs() > frame["interval"])
 
 
 def _with_interval(value: float, interval: float) -> str:
-    """One run has no interval."""
-    return f"{value:.4g} ± {interval:.2g}" if isfinite(interval) else f"{value:.4g}"
+    """A number with four digits, and its interval with as many places. One run has no interval."""
+    leading = abs(value) or (interval if isfinite(interval) else 0.0)
+    places = min(6, max(0, 3 - floor(log10(leading)))) if leading else 0
+    text = f"{value:,.{places}f}"
+    if not isfinite(interval):
+        return text
+    rounded = f"{interval:,.{places}f}"
+    return f"{text} ± {rounded if float(rounded.replace(',', '')) else '0'}"
 
 
-def _table(frame: pd.DataFrame, value: str) -> str:
-    """One line for each measure and load, one column for each policy."""
+def _table(frame: pd.DataFrame, value: str, marked: pd.Series[bool] | None = None) -> str:
+    """One line for each measure and load, one column for each policy. Marked values are bold."""
     policies = list(dict.fromkeys(frame["policy"]))
+    bold = set() if marked is None else set(frame.index[marked])
     lines = ["<tr><th>measure</th>" + "".join(f"<th>{escape(one)}</th>" for one in policies) + "</tr>"]
     many = frame["load"].nunique() > 1
     for (measure, load_name), each in frame.groupby(["measure", "load"], sort=True):
-        of = {one.policy: _with_interval(getattr(one, value), one.interval) for one in each.itertuples()}
+        of = {}
+        for one in each.itertuples():
+            text = _with_interval(getattr(one, value), one.interval)
+            of[one.policy] = f"<b>{text}</b>" if one.Index in bold else text
         title = f"{measure}, {load_name}" if many else measure
         cells = "".join(f"<td>{of.get(one, '')}</td>" for one in policies)
         lines.append(f"<tr><td>{escape(title)}</td>{cells}</tr>")
@@ -130,22 +160,38 @@ def _write_csv(figure: LabFigure, file: Path) -> None:
 def _write_png(figure: LabFigure, file: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
     picture = Figure(figsize=(8, 4.2 if not figure.bars else 6), layout="constrained")
     FigureCanvasAgg(picture)
     axes = picture.add_subplot()
     for at, line in enumerate(figure.lines):
-        axes.plot(line.x, line.y, label=line.label, color=_LIGHT[at % COLOURS])
+        axes.plot(line.x, line.y, label=line.label, color=_LIGHT[at % COLOURS], linestyle=_LINE_STYLES[at % DASHES])
         if line.low:
-            axes.fill_between(line.x, line.low, line.high, alpha=0.18, color=_LIGHT[at % COLOURS])
-    groups = groups_of(figure)
-    rows = sorted({bar.row for bar in figure.bars}, reverse=True)
-    for bar in figure.bars:
-        axes.barh(rows.index(bar.row), bar.end - bar.start, left=bar.start, height=0.7,
-                  color=_LIGHT[groups.index(bar.group) % COLOURS])  # fmt: skip
-    if rows:
-        axes.set_yticks(range(len(rows)), rows, fontsize=6)
+            axes.fill_between(line.x, line.low, line.high, alpha=0.18, color=_LIGHT[at % COLOURS], linewidth=0)
+    if figure.bars:
+        _draw_bars(figure, axes)
     axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
-    if figure.lines:
-        axes.legend()
+    labels = [one or "(none)" for one in groups_of(figure)]
+    handles = [Patch(color=_LIGHT[at % COLOURS]) for at in range(len(labels))] if figure.bars else axes.lines
+    picture.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     picture.savefig(file, dpi=120, metadata={"Software": None})
+
+
+_LINE_STYLES: tuple[Any, ...] = ("-", (0, (6, 3)), (0, (2, 2)), (0, (8, 3, 2, 3)))
+
+
+def _draw_bars(figure: LabFigure, axes: Any) -> None:
+    """Rows of equal height, divided into the lanes that each has; one call for each group, as bars are many."""
+    rows, lanes = list(figure.rows)[::-1], lanes_of(figure)
+    for at, group in enumerate(figure.groups):
+        bars = [bar for bar in figure.bars if bar.group == group]
+        heights = [0.8 / lanes[bar.row] for bar in bars]
+        tops = [rows.index(bar.row) + 0.4 - bar.lane * height for bar, height in zip(bars, heights, strict=True)]
+        axes.barh(
+            [top - height / 2 for top, height in zip(tops, heights, strict=True)],
+            [bar.end - bar.start for bar in bars], left=[bar.start for bar in bars],
+            height=[0.85 * one for one in heights], color=_LIGHT[at % COLOURS],
+        )  # fmt: skip
+    axes.set_yticks(range(len(rows)), rows, fontsize=7)
+    axes.set_xlim(left=0)

@@ -2,5 +2,5 @@
 
 Reading order: `records.py` has the fields, the same in YAML and in Python; `decoding.py` turns a document into them;
 `reading.py` reads a file; `drawing.py` draws from distributions; `jobs.py` and `traces.py` make the jobs of a load;
-`fleet.py` makes the nodes and `policies.py` the schedulers.
+`queues.py` counts out queues, `fleet.py` makes the nodes and `policies.py` the schedulers.
 """

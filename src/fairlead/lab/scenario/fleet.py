@@ -80,6 +80,8 @@ def queue_object(queue: QueueSpec) -> Doc:
     for name in ("deserved", "capability"):
         if amounts := getattr(queue, name):
             spec[name] = dict(amounts)
+    if queue.dequeue_strategy != "traverse":
+        spec["dequeueStrategy"] = queue.dequeue_strategy
     if queue.parent:
         spec["parent"] = queue.parent
     if queue.guarantee:

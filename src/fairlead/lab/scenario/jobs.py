@@ -8,15 +8,16 @@ Invariant: jobs are sorted by arrival; names are unique.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
 
 from fairlead.lab.scenario.drawing import draw, drawn_or
+from fairlead.lab.scenario.queues import names_of_queues
 
 if TYPE_CHECKING:
-    from fairlead.lab.scenario.records import ArrivalSpec, JobClassSpec, LoadSpec
+    from fairlead.lab.scenario.records import ArrivalSpec, JobClassSpec, LoadSpec, QueueSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,11 @@ class LabJob:
     node_selector: Mapping[str, str] = field(default_factory=dict)
 
 
-def jobs_of(load: LoadSpec, seed: int) -> list[LabJob]:
-    """All jobs of a load, in the order of their arrival. Raises ConfigError if its trace cannot be used."""
-    jobs = [job for one in load.jobs for job in _jobs_of_class(one, seed)]
+def jobs_of(load: LoadSpec, seed: int, queues: Sequence[QueueSpec] = ()) -> list[LabJob]:
+    """All jobs of a load, in the order of their arrival. `queues` are the cluster's. Raises ConfigError if its trace
+    cannot be used."""
+    names = names_of_queues(queues)
+    jobs = [job for one in load.jobs for job in _jobs_of_class(one, seed, names)]
     if load.trace is not None:
         from fairlead.lab.scenario.traces import jobs_of_trace
 
@@ -52,8 +55,8 @@ def jobs_of(load: LoadSpec, seed: int) -> list[LabJob]:
     return sorted(jobs, key=lambda job: (job.arrival, job.name))
 
 
-def _jobs_of_class(spec: JobClassSpec, seed: int) -> Iterator[LabJob]:
-    for queue in spec.queues or (spec.queue,):
+def _jobs_of_class(spec: JobClassSpec, seed: int, names: Mapping[str, Sequence[str]]) -> Iterator[LabJob]:
+    for queue in [name for one in spec.queues for name in names.get(one, (one,))] or (spec.queue,):
         rng = Random(f"{seed}/{spec.name}/{queue}")
         prefix = f"{spec.name}-{queue}" if spec.queues else spec.name
         for number, arrival in enumerate(_arrivals(spec.arrivals, rng)):

@@ -13,6 +13,7 @@ from fairlead.config.problems import CheckStage, ConfigProblems
 from fairlead.config.problems import Path as FieldPath
 from fairlead.config.source import document_source, note_duplicates, parse_source
 from fairlead.lab.scenario.decoding import ScenarioDecoder
+from fairlead.lab.scenario.queues import each_queue, names_of_queues
 from fairlead.lab.scenario.records import JobClassSpec, LabScenario, LoadSpec
 from fairlead.model.quantity import parse_quantity
 
@@ -58,6 +59,9 @@ def _check(scenario: LabScenario, problems: ConfigProblems) -> None:
     if scenario.measure.every <= 0:
         note(("measure", "every"), "is no time", "for example 60s")
     _check_names(("cluster", "queues"), [one.name for one in cluster.queues], note)
+    for number, queue in enumerate(cluster.queues):
+        if queue.count < 0:
+            note(("cluster", "queues", number, "count"), "is not a number of queues", "1 or more")
     for number, shape in enumerate(cluster.nodes):
         _check_resources(shape.resources, ("cluster", "nodes", number, "resources"), note)
         if shape.count < 1:
@@ -66,7 +70,7 @@ def _check(scenario: LabScenario, problems: ConfigProblems) -> None:
         note(("cluster", "trace", "file"), f"{cluster.trace.file} is not there")
     if cluster.snapshot is not None and not cluster.snapshot.is_file():
         note(("cluster", "snapshot"), f"{cluster.snapshot} is not there")
-    queues = {one.name for one in cluster.queues}
+    queues = set(names_of_queues(cluster.queues)) | {one.name for one in each_queue(cluster.queues)}
     for number, load in enumerate(scenario.loads):
         _check_load(load, ("loads", number), queues, note)
 

@@ -56,14 +56,17 @@ class NodeTraceSpec:
 @dataclass(frozen=True, slots=True)
 class QueueSpec:
     """A queue. In Volcano's manner it is a Queue; elsewhere it is a name by which results are grouped. `weight` gives
-    the share that it deserves, unless `deserved` does."""
+    the share that it deserves, unless `deserved` does. With a `count` it is so many equal queues, called `name-0`,
+    `name-1` and so on. `dequeue_strategy` says whether jobs may overtake one of their queue that cannot be placed."""
 
     name: str = ""
+    count: int = 0
     weight: int = 1
     parent: str = ""
     deserved: Mapping[str, str] = field(default_factory=dict)
     capability: Mapping[str, str] = field(default_factory=dict)
     guarantee: Mapping[str, str] = field(default_factory=dict)
+    dequeue_strategy: Literal["traverse", "fifo"] = "traverse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +99,9 @@ class ArrivalSpec:
 @dataclass(frozen=True, slots=True)
 class JobClassSpec:
     """Jobs of one kind. Each has `pods` equal pods of `resources`, which run for `duration`; a `gang` starts whole or
-    not at all. `queues` gives each of these queues its own stream of arrivals. `made_as` is what is made: bare pods,
-    a Job of `batch/v1`, or a Job of Volcano's; the controllers of the last two replace pods that are lost."""
+    not at all. `queues` gives each of these queues its own stream of arrivals; a queue with a `count` is all of its
+    queues. `made_as` is what is made: bare pods, a Job of `batch/v1`, or a Job of Volcano's; the controllers of the
+    last two replace pods that are lost."""
 
     name: str = "job"
     arrivals: ArrivalSpec = field(default_factory=ArrivalSpec)

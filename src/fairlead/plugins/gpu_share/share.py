@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from fairlead.framework.plugin import Scope
+from fairlead.framework.plugin import Hint, Interest, Scope
 from fairlead.framework.results.cached_plugin import CachedPlugin
+from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
+from fairlead.model.pod import Pod
 from fairlead.model.reasons import Code, Reason, Reject, Status
 from fairlead.plugins.binder import DefaultBinder
 from fairlead.state.gpu_shares import INDEX, WHOLE, GpuRequest, GpuShares, gpu_request, gpu_request_error, gpu_shares_of
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairlead.framework.cycle import Cycle
-    from fairlead.model.pod import Pod
     from fairlead.state.nodes import Nodes
 
 GpuChoice: TypeAlias = "Callable[[Cycle, GpuShares, int, GpuRequest], int]"
@@ -59,6 +60,13 @@ def gpu_cache_key(pod: Pod) -> Hashable:
     return (*pod.shape.request.items(), gpu_request(pod.annotations))
 
 
+def after_pod_with_gpus(pod: Pod, old: object, new: object) -> Hint:
+    """A pod that goes helps if it had GPUs; a change helps if it is one of the waiting pod itself."""
+    if isinstance(new, Pod):
+        return Hint.QUEUE if new.uid == pod.uid else Hint.SKIP
+    return Hint.QUEUE if isinstance(old, Pod) and gpu_request(old.annotations).count else Hint.SKIP
+
+
 class GpuShare(CachedPlugin):
     name = "Open-Gpu-Share"
     scope = Scope.ROW
@@ -70,6 +78,11 @@ class GpuShare(CachedPlugin):
 
     def cache_key(self, pod: Pod) -> Hashable:
         return gpu_request(pod.annotations)
+
+    def events(self) -> Sequence[Interest]:
+        nodes = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE | ActionType.UPDATE_NODE_LABEL
+        pods = ActionType.DELETE | ActionType.UPDATE
+        return Interest(ClusterEvent(POD, pods), after_pod_with_gpus), Interest(ClusterEvent(NODE, nodes))
 
     def prepare(self, cycle: Cycle) -> Status | None:
         error = gpu_request_error(cycle.pod.annotations)

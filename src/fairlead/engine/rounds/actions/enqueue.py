@@ -5,7 +5,7 @@ One group per turn of a queue, queues in their own live order, so that queues ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.framework.goheap import Heap
@@ -18,7 +18,8 @@ NAME = "enqueue"
 
 def execute(round: Round) -> Iterator[None]:
     tiers = round.tiers
-    queues: Heap[QueueState] = Heap(tiers.queue_first)
+    order = _KnownOrder(tiers.queue_first)
+    queues: Heap[QueueState] = Heap(order.first)
     waiting: dict[str, Heap[Job]] = {}
     for job in round.choices.walk("jobs", list(round.jobs.values())):
         if job.queue not in waiting:
@@ -34,6 +35,26 @@ def execute(round: Round) -> Iterator[None]:
         job = jobs.pop()
         if job.min_resources is None or tiers.job_enqueueable(job):
             tiers.job_enqueued(job)
+            order.forget()
             job.phase = "Inqueue"
         queues.push(queue)
         yield
+
+
+class _KnownOrder:
+    """The order of queues, asked once for each pair until a group is let in. A group that is not changes nothing, and a
+    backlog has thousands of those."""
+
+    def __init__(self, first: Callable[[QueueState, QueueState], bool]) -> None:
+        self._first = first
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def first(self, left: QueueState, right: QueueState) -> bool:
+        key = (left.name, right.name)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._first(left, right)
+        return known
+
+    def forget(self) -> None:
+        self._known.clear()

@@ -201,8 +201,9 @@ class Capacity(TierPlugin):
             return Vote.REJECT
         if job.min_resources is None and not self._devices.asks_for_some(job):
             return Vote.PERMIT
+        least = job.minimum()
         for one in self._line(account):
-            lacking = one.lacks(job.minimum()) or ([] if self._devices.lets_in(job, [one]) else [TOO_MANY_DEVICES])
+            lacking = one.lacks(least) or ([] if self._devices.lets_in(job, [one]) else [TOO_MANY_DEVICES])
             if lacking:
                 self._round.note(job, sentence(*INSUFFICIENT, lacking))
                 return Vote.REJECT

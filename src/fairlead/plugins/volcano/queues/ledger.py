@@ -65,7 +65,7 @@ def flat_accounts(round: Round) -> dict[str, QuotaAccount]:
         if account is None:
             account = accounts[job.queue] = QuotaAccount(round.queues[job.queue].queue)
             account.set_limit(left)
-        _count(account, job)
+        _count([account], job)
     return accounts
 
 
@@ -73,16 +73,17 @@ def tree_of(round: Round) -> QuotaTree:
     """Accounts of all queues, as the tree that their parents make."""
     tree = QuotaTree([queue.queue for queue in round.queues.values()])
     for job in round.jobs.values():
-        for account in tree.accounts_for_work(job.queue):
-            _count(account, job)
+        _count(tree.accounts_for_work(job.queue), job)
     tree.set_limits(round.total)
     return tree
 
 
-def _count(account: QuotaAccount, job: Job) -> None:
+def _count(accounts: Iterable[QuotaAccount], job: Job) -> None:
     """Add a job as it is when the round opens."""
     pending = total_of(task.request for task in job.in_status(_PENDING))
-    account.count(job.allocated, pending, elastic=job.elastic(), held=held(job))
+    elastic, kept = job.elastic(), held(job)
+    for account in accounts:
+        account.count(job.allocated, pending, elastic=elastic, held=kept)
 
 
 class Endings:
