@@ -126,6 +126,11 @@ class VolcanoJobs(Reconciler[Key]):
 
     # What changed
 
+    @property
+    def sees_plain_pods(self) -> bool:
+        """Pods of Jobs have owners."""
+        return False
+
     def observe(self, change: Change) -> None:
         doc, gone = change.doc, change.gone
         if change.kind is POD:
