@@ -160,10 +160,9 @@ class Verbs:
 
     def _charged(self, kind: Kind, doc: Doc, old: Doc | None = None) -> tuple[VerbOutcome, ...]:
         """The quotas of the object's namespace, with what it uses added."""
-        return tuple(
-            VerbOutcome(kinds.RESOURCE_QUOTA, self._store.existing(kinds.RESOURCE_QUOTA, *_key(quota)), quota, _itself)
-            for quota in charged(self._store, kind, doc, old)
-        )
+        quotas, find = kinds.RESOURCE_QUOTA, self._store.existing
+        named = ((each["metadata"], each) for each in charged(self._store, kind, doc, old))
+        return tuple(VerbOutcome(quotas, find(quotas, m["namespace"], m["name"]), q, _itself) for m, q in named)
 
     def _place(self, write: Write, metadata: dict[str, Any]) -> None:
         """Settle namespace and name between the URL and the object."""
@@ -391,10 +390,6 @@ class Verbs:
 
 def _itself(doc: Doc) -> Doc:
     return doc
-
-
-def _key(doc: Doc) -> tuple[str, str]:
-    return doc["metadata"]["namespace"], doc["metadata"]["name"]
 
 
 def _created_status(_: Doc) -> Doc:
