@@ -86,6 +86,7 @@ class VolcanoJobs(Reconciler[Key]):
     """Keys are Jobs, and Commands as (namespace, `command/` + name)."""
 
     name = "volcano-job-controller"
+    only_owned_pods = True
     watches: Sequence[Watch] = (
         Watch(VC_JOB), Watch(POD), Watch(VC_POD_GROUP), Watch(VC_COMMAND), Watch(VC_QUEUE), Watch(PRIORITY_CLASS),
         Watch(PERSISTENT_VOLUME_CLAIM),
@@ -125,11 +126,6 @@ class VolcanoJobs(Reconciler[Key]):
         return cls(context.view, announce=context.announce, means=means, plugins=plugins, most_tries=most)
 
     # What changed
-
-    @property
-    def sees_plain_pods(self) -> bool:
-        """Pods of Jobs have owners."""
-        return False
 
     def observe(self, change: Change) -> None:
         doc, gone = change.doc, change.gone
