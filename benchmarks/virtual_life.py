@@ -29,9 +29,10 @@ from fairlead.lab.scenario.records import (
     ShapeSpec,
     constant,
 )
+from fairlead.model import kinds
 
 NODES, PODS, BURST = 1_000, 20_000, 100
-SOAK_PODS, SOAK_MARK = 1_000_000, 100_000
+SOAK_PODS, SOAK_MARK = 1_000_000, 200_000
 COPIES = 10
 OPENB = Path(__file__).parents[1] / "examples/openb.yaml"
 MEGABYTE = 1e6
@@ -74,7 +75,9 @@ def bench_life() -> Iterable[Row]:
 
 
 def bench_openb() -> Iterable[Row]:
-    """Alibaba's GPU trace ten times over, its departures included."""
+    """Alibaba's GPU trace ten times over, until the scenario stops: every pod is offered once, and placed or refused;
+    those that end by then leave. A pod that is refused is withdrawn, as in the simulator of the paper: kube-scheduler's
+    queue would try it again at every departure. Many pods of the trace run for days, and have not ended."""
     scenario = read_scenario(OPENB)
     load, trace = scenario.loads[0], scenario.cluster.trace
     assert trace is not None
@@ -84,13 +87,23 @@ def bench_openb() -> Iterable[Row]:
     scenario = replace(scenario, cluster=replace(scenario.cluster, trace=replace(trace, copies=COPIES)))
     run = run_of(scenario, scenario.policies[0], load)
     pods, nodes = len(run.jobs), len(run.cluster.list("nodes"))
-    seconds = _played(run)
-    note = f"openb, ten copies, policy {scenario.policies[0].name}; {seconds / pods * 1e6:,.0f} µs CPU a pod"
+    began, refused = time.process_time(), 0
+    run.begin()
+    while run.next_event():
+        for name in run.recorder.waiting():
+            run.cluster.delete(kinds.POD, name)
+            refused += 1
+    seconds = time.process_time() - began
+    running, stop = run.recorder.running, scenario.stop.at
+    if run.recorder.unended != running or running > sum(job.arrival + (job.duration or 0) > stop for job in run.jobs):
+        raise AssertionError(f"{run.recorder.unended} jobs have not ended, {running} pods run")
+    placed = f"{pods - refused:,} pods placed, {refused:,} refused, {pods - refused - running:,} have ended"
+    note = f"openb, ten copies, policy {scenario.policies[0].name}: {placed}; {seconds / pods * 1e6:,.0f} µs CPU a pod"
     yield Row("VirtualLife/openb-x10", seconds, "s", 41, nodes=nodes, pods=pods, note=note, higher_is_better=False)
 
 
 def bench_memory(pods: int = SOAK_PODS, mark: int = SOAK_MARK) -> Iterable[Row]:
-    """How much the process grows between its first hundred thousand pods and its last."""
+    """How much the process grows between its first two hundred thousand pods and its last."""
     scenario = life(pods)
     run = run_of(scenario, scenario.policies[0], scenario.loads[0])
     run.begin()

@@ -37,6 +37,11 @@ class CoschedulingGroups(Reconciler[Key]):
         super().__init__(view, announce=announce)
         self._pods: dict[Key, dict[str, str]] = {}  # group -> pod -> its phase
 
+    @property
+    def sees_plain_pods(self) -> bool:
+        """What has no labels names no group."""
+        return False
+
     def observe(self, change: Change) -> None:
         if change.kind is POD:
             self._observe_pod(change)

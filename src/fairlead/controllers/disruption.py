@@ -70,6 +70,11 @@ class Disruptions(Reconciler[Key]):
     def from_context(cls, context: ControllerContext) -> Disruptions:
         return cls(context.view, registry=context.registry, announce=context.announce)
 
+    @property
+    def sees_plain_pods(self) -> bool:
+        """Whether there is any budget: an empty selector means all pods."""
+        return bool(self._selectors)
+
     def observe(self, change: Change) -> None:
         namespace, name = namespaced_name(change.doc)
         if change.kind is POD_DISRUPTION_BUDGET:

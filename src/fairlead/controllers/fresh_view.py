@@ -44,7 +44,7 @@ class FreshView:
         """A reply brought this document. An embedded Store has it already, and then nothing is kept."""
         place = _place(kind, doc)
         seen = self._view.get(*place)
-        if seen is None or _version(seen) < _version(doc):
+        if seen is not doc and (seen is None or _version(seen) < _version(doc)):
             self._told[place] = doc
 
     def deleted(self, kind: Kind, doc: Doc) -> None:

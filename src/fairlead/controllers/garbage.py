@@ -50,6 +50,11 @@ class GarbageCollector(Reconciler[str]):
     def from_context(cls, context: ControllerContext) -> GarbageCollector:
         return cls(context.view, registry=context.registry)
 
+    @property
+    def sees_plain_pods(self) -> bool:
+        """Pods may be owners, as long as anything has one."""
+        return bool(self._dependents or self._alive)
+
     def observe(self, change: Change) -> None:
         metadata = change.doc["metadata"]
         uid = metadata["uid"]

@@ -44,6 +44,11 @@ class ResourceClaims(Reconciler[ClaimKey]):
 
     # ---- what happens ----
 
+    @property
+    def sees_plain_pods(self) -> bool:
+        """Whether any claim is in use: by a pod without claims of its own, too."""
+        return bool(self._used)
+
     def observe(self, change: Change) -> None:
         if change.kind is POD:
             self._observe_pod(change)

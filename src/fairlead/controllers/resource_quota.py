@@ -37,6 +37,11 @@ class ResourceQuotaController(Reconciler[Key]):
     def from_context(cls, context: ControllerContext) -> ResourceQuotaController:
         return cls(context.view, registry=context.registry)
 
+    @property
+    def sees_plain_pods(self) -> bool:
+        """Whether any quota counts them."""
+        return bool(self._quotas)
+
     def observe(self, change: Change) -> None:
         namespace, name = namespaced_name(change.doc)
         if change.kind is RESOURCE_QUOTA:

@@ -160,6 +160,12 @@ class Reconciler(Generic[K]):
 
     # What a controller fills in
 
+    @property
+    def sees_plain_pods(self) -> bool:
+        """Whether this controller does anything just now about pods without owner, labels, finalizers, volumes and
+        claims that the default scheduler places. Nothing but a change of another object may turn it on."""
+        return True
+
     def observe(self, change: Change) -> None:
         """Remember what matters of a change and name the keys it concerns. Must not fail on odd documents."""
         raise NotImplementedError

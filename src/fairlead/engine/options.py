@@ -20,5 +20,7 @@ class Options:
     """Pods are not placed while so many binds have no answer."""
     evictions_in: tuple[str, str] | None = None
     """Namespace and name of the ConfigMap in which evictions are written down; None for none."""
+    announces: bool = True
+    """Whether Events are written; those that are not are counted by their reasons."""
     first_of_equals: bool = False
     """Of equally good nodes the first of the table is taken, instead of any: packing policies leave less idle so."""

@@ -87,7 +87,7 @@ class Scheduler:
         """Whoever wants times measured brings a clock."""
         self.bindings = BindingsUnderWay()
         self.guard = Guard(self.cluster, self.bindings, self.backlog.complaints)
-        self._recorder = EventRecorder(self.options.instance)
+        self._recorder = EventRecorder(self.options.instance, announces=self.options.announces)
         self.evictions = Evictions(self.cluster, self.backlog, self._recorder, self.bindings)
         self.output = StepOutput(self._recorder, self.explanations, self.decisions, self.backlog.nominator)
         self.binding_driver = BindingDriver(

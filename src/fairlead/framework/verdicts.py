@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from fairlead.model.reasons import Reject
 
 FEASIBLE = 0
+_FEW_REASONS = 8
+"""Combinations of so many reasons are few enough to be counted, each by itself."""
 
 
 class VerdictCodes:
@@ -112,9 +114,15 @@ class VerdictCodes:
             elif reject.reason.final:
                 final |= reject.rows
         keys = bits * 2 + final
-        distinct, inverse = np.unique(keys, return_inverse=True)
-        codes = [self._code_of_bits(plugin, rejects, int(key)) for key in distinct]
-        return np.array(codes, dtype=np.int32)[inverse]
+        if len(rejects) > _FEW_REASONS:
+            distinct, inverse = np.unique(keys, return_inverse=True)
+            codes = [self._code_of_bits(plugin, rejects, int(key)) for key in distinct]
+            return np.array(codes, dtype=np.int32)[inverse]
+        counts = np.bincount(keys)  # of small numbers, this is much less work than sorting them
+        by_key = np.zeros(len(counts), dtype=np.int32)
+        for key in np.flatnonzero(counts).tolist():
+            by_key[key] = self._code_of_bits(plugin, rejects, key)
+        return by_key[keys]
 
     def _code_of_bits(self, plugin: str, rejects: list[Reject], key: int) -> int:
         if key < 2:

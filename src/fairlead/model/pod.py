@@ -159,6 +159,7 @@ def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
         annotations = {key: value for key, value in annotations.items() if key != _LAST_APPLIED} or EMPTY
     group = (group.get("podGroupName") or "") if group else ""
     shape = shapes.of(document)
+    preempted, scheduled, scheduled_since, initialized_since = _read(conditions) if conditions else _NO_CONDITIONS
     return Pod(
         uid=uid or "",
         namespace=namespace,
@@ -179,14 +180,14 @@ def _compile(document: Mapping[str, Any], shapes: Shapes) -> Pod:
         first_owner=intern(owners[0]["name"]) if owners else "",
         group=group,
         group_ref=_group_ref(namespace, group, labels, annotations, owners) if group or labels or annotations else None,
-        disruption_target=_is_preempted(conditions) if conditions else False,
-        scheduled_condition=_scheduled(conditions) if conditions else None,
-        scheduled_since=_true_since(conditions, "PodScheduled") if conditions else None,
+        disruption_target=preempted,
+        scheduled_condition=scheduled,
+        scheduled_since=scheduled_since,
         claim_statuses=b"" if _CLAIM_STATUSES.isdisjoint(status) else _claim_statuses(status),
         resource_version=version or "",
         generation=generation or 0,
         resource_claims=claim_entries(spec) if shape.claims else (),
-        initialized_since=_true_since(conditions, "Initialized") if conditions else None,
+        initialized_since=initialized_since,
     )
 
 
@@ -238,29 +239,36 @@ def owned_group_name(labels: Mapping[str, str], owner: Owner | None) -> str:
     return f"{owner.kind.lower()}-{owner.name}" if owner is not None else ""
 
 
-def _is_preempted(conditions: list[Mapping[str, Any]]) -> bool:
-    """Whether the scheduler has already chosen the pod as a victim."""
-    return any(
-        condition.get("type") == "DisruptionTarget"
-        and condition.get("status") == "True"
-        and condition.get("reason") == "PreemptionByScheduler"
-        for condition in conditions
-    )
+_Conditions = tuple[bool, tuple[str, str, str] | None, float | None, float | None]
+_NO_CONDITIONS: _Conditions = (False, None, None, None)
 
 
-def _scheduled(conditions: list[Mapping[str, Any]]) -> tuple[str, str, str] | None:
+def _read(conditions: list[Mapping[str, Any]]) -> _Conditions:
+    """Whether the scheduler has already chosen the pod as a victim, what its first PodScheduled says, and since when
+    it is scheduled and initialized. Conditions are read once: every change of a pod brings them."""
+    preempted, scheduled, scheduled_since, initialized_since = _NO_CONDITIONS
+    since_known = initialized_known = False
     for condition in conditions:
-        if condition.get("type") == "PodScheduled":
-            return condition.get("status") or "", condition.get("reason") or "", condition.get("message") or ""
-    return None
+        kind = condition.get("type")
+        if kind == "PodScheduled":
+            status = condition.get("status")
+            if scheduled is None:
+                scheduled = status or "", condition.get("reason") or "", condition.get("message") or ""
+            if status == "True" and not since_known:
+                since_known, scheduled_since = True, _since(condition)
+        elif kind == "Initialized":
+            if condition.get("status") == "True" and not initialized_known:
+                initialized_known, initialized_since = True, _since(condition)
+        elif kind == "DisruptionTarget":
+            preempted = preempted or (
+                condition.get("status") == "True" and condition.get("reason") == "PreemptionByScheduler"
+            )
+    return preempted, scheduled, scheduled_since, initialized_since
 
 
-def _true_since(conditions: list[Mapping[str, Any]], kind: str) -> float | None:
-    for condition in conditions:
-        if condition.get("type") == kind and condition.get("status") == "True":
-            since = condition.get("lastTransitionTime")
-            return seconds_of(since) if since else None
-    return None
+def _since(condition: Mapping[str, Any]) -> float | None:
+    since = condition.get("lastTransitionTime")
+    return seconds_of(since) if since else None
 
 
 def _claim_statuses(status: Mapping[str, Any]) -> bytes:

@@ -41,6 +41,8 @@ _SPEC_FIELDS = (
 )  # fmt: skip
 _CONTAINER_FIELDS = ("name", "image", "resources", "ports", "restartPolicyRules")
 _SELDOM = frozenset({"initContainers", "affinity", "volumes"})
+_SAME = 1024
+"""So many lists of containers are kept to be recognised."""
 _AMOUNTS = ("request", "fit_request", "score_request", "exact_request")
 
 
@@ -117,6 +119,8 @@ class Shapes:
         self._young: dict[bytes, PodShape] = {}
         self._old: dict[bytes, PodShape] = {}
         self._shared: dict[bytes, Mapping[str, str]] = {}
+        self._same: dict[int, tuple[Any, list[Any], PodShape]] = {}
+        """By the identity of a list of containers: the list, the other relevant fields, and their shape."""
         self._by_meaning: WeakValueDictionary[Hashable, PodShape] = WeakValueDictionary()
 
     def __len__(self) -> int:
@@ -124,6 +128,22 @@ class Shapes:
 
     def of(self, document: Mapping[str, Any]) -> PodShape:
         """The shape of a pod's document."""
+        spec, status = document["spec"], document.get("status")
+        containers = spec.get("containers")
+        if not containers or not _SELDOM.isdisjoint(spec) or (status and not SAYS_RESOURCES.isdisjoint(status)):
+            return self._by_encoding(document)
+        # An embedded Store shares lists between versions of a pod, and between pods of one template.
+        plain = [*map(spec.get, _SPEC_FIELDS), bool(spec.get("resourceClaims"))]
+        same = self._same.get(id(containers))
+        if same is not None and same[0] is containers and same[1] == plain:
+            return same[2]
+        shape = self._by_encoding(document)
+        if len(self._same) >= min(_SAME, self._limit):
+            self._same.clear()
+        self._same[id(containers)] = containers, plain, shape
+        return shape
+
+    def _by_encoding(self, document: Mapping[str, Any]) -> PodShape:
         encoding = marshal.dumps(_relevant(document), 2)
         return self._young.get(encoding) or self._remember(encoding, document)
 
@@ -144,6 +164,7 @@ class Shapes:
             shape = self._by_meaning.setdefault(_meaning(shape), shape)
         if len(self._young) >= self._limit:
             self._old, self._young = self._young, {}
+            self._same.clear()
         self._young[encoding] = shape
         return shape
 

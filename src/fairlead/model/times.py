@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 
+@lru_cache(maxsize=256)
 def timestamp(seconds: float) -> str:
-    """A moment as a Time. Fractions are cut off."""
+    """A moment as a Time. Fractions are cut off. All documents of one step have the same."""
     return _timestamp(int(seconds // 1))
 
 

@@ -31,4 +31,4 @@ class DefaultBinder(Plugin):
             "metadata": metadata,
             "target": {"apiVersion": "v1", "kind": "Node", "name": cycle.cluster.table.name(row)},
         }
-        return Write(Verb.CREATE, kinds.POD, pod.namespace, pod.name, body, subresource="binding")
+        return Write(Verb.CREATE, kinds.POD, pod.namespace, pod.name, body, subresource="binding", conforms=True)

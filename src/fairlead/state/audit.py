@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 64
 EVERY = 1.0
 """Seconds between two looks: 5,000 rows are a pass of eighty seconds."""
+_PENDING = PodPlace.PENDING
+"""Asked for every pod of a row, too often to be looked up on the Enum."""
 
 
 class Audit:
@@ -61,19 +63,19 @@ class Audit:
     def _row(self, row: int) -> str:
         table, pods = self._cluster.table, self._cluster.pods
         here = table.pods[row]
+        sums: dict[str, int] = {}
         for pod in here:
             pod_state = pods.get(pod.uid)
-            if pod_state is None or pod_state.row != row or pod_state.place is PodPlace.PENDING:
+            if pod_state is None or pod_state.row != row or pod_state.place is _PENDING:
                 return f"row {row} ({table.name(row)}) lists {pod.key}, which is not there"
+            for resource, amount in pod.shape.request.items():
+                sums[resource] = sums.get(resource, 0) + amount
         if table.pod_count[row] != len(here):
             return f"row {row} ({table.name(row)}) counts {table.pod_count[row]} pods and has {len(here)}"
-        sums: Counter[str] = Counter()
-        for pod in here:
-            sums.update(pod.shape.request)
         for resource, column in table.requested.items():
-            claimed = table.claimed.get(resource)
-            if column[row] != sums.get(resource, 0) + (0 if claimed is None else claimed[row]):
-                return f"row {row} ({table.name(row)}) counts {column[row]} of {resource}, its pods {sums[resource]}"
+            claimed, counted, own = table.claimed.get(resource), column.item(row), sums.get(resource, 0)
+            if counted != own + (0 if claimed is None else claimed.item(row)):
+                return f"row {row} ({table.name(row)}) counts {counted} of {resource}, its pods {own}"
         return ""
 
     def _whole(self) -> str:

@@ -7,7 +7,7 @@ from fairlead.controllers.housekeeping import housekeepers
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import create
 from fairlead.errors import InternalError
-from fairlead.model.flow import Change, Watch, Write
+from fairlead.model.flow import Change, Happened, Watch, Write
 from fairlead.model.kinds import CONFIG_MAP, NODE, POD
 from fairlead.testing.builders import pod
 from tests.support.controllers import Documents, created, refused
@@ -63,6 +63,39 @@ def test_a_member_for_owned_pods_hears_of_the_end_of_one_that_it_knows_from_a_re
     world.put(POD, pod("brief").owned_by(owner).doc())
     committee.step(0, [world.remove(POD, "default", "brief")], [])
     assert [line for line in diary if "sees" in line] == ["jobs sees brief"]
+
+
+class Choosy(Member):
+    """Sees plain pods from the first node on."""
+
+    wants = False
+
+    @property
+    def sees_plain_pods(self) -> bool:
+        return self.wants
+
+    def observe(self, change: Change) -> None:
+        super().observe(change)
+        self.wants = self.wants or change.kind is NODE
+
+
+def test_a_member_is_shown_plain_pods_only_while_it_says_so_and_all_others_always() -> None:
+    world, diary = Documents(), []  # type: ignore[var-annotated]
+    committee = ControllerGroup("one", [Choosy(world, "choosy", Watch(POD), Watch(NODE), diary=diary)])
+    scheduled = {"schedulerName": "default-scheduler"}
+    lone = pod("plain").doc()
+    lone = {**lone, "spec": {**lone["spec"], **scheduled}, "metadata": {"name": "plain", "uid": "p"}}
+    labelled = {**lone, "metadata": {"name": "labelled", "uid": "l", "labels": {"app": "a"}}}
+    unlabelled = {**lone, "metadata": {"name": "labelled", "uid": "l"}}
+    with_claims = {**lone, "metadata": {"name": "claims", "uid": "c"}, "spec": {**lone["spec"], "resourceClaims": [{}]}}
+    elsewhere = {**lone, "metadata": {"name": "elsewhere", "uid": "e"}, "spec": {"schedulerName": "volcano"}}
+    first = [lone, labelled, unlabelled, unlabelled, with_claims, elsewhere]
+    committee.step(0, [Change(Happened.MODIFIED, POD, doc) for doc in first], [])
+    node = {"metadata": {"name": "node", "uid": "n"}}
+    committee.step(1, [Change(Happened.ADDED, NODE, node), Change(Happened.MODIFIED, POD, lone)], [])
+    assert [line.removeprefix("choosy sees ") for line in diary if "sees" in line] == [
+        "labelled", "labelled", "claims", "elsewhere", "node", "plain",
+    ]  # fmt: skip
 
 
 def test_each_reply_reaches_the_member_that_wrote() -> None:

@@ -252,3 +252,13 @@ def test_the_gpus_of_a_pod_are_written_with_its_binding() -> None:
 
 def test_the_model_of_a_node_is_its_label() -> None:
     assert node("a", model="T4").document()["metadata"]["labels"] == {MODEL: "T4"}
+
+
+def test_pods_that_differ_in_annotations_of_others_are_judged_together() -> None:
+    cluster = GpuCluster(TraceNode("a", 64_000, 1, 2, "T4"))
+    cluster.place(HALF, annotations={"fairlead.io/run-time": "1s"})
+    first = cluster.last_cycle.results
+    cluster.place(HALF, annotations={"fairlead.io/run-time": "2s"})
+    assert cluster.last_cycle.results is first
+    cluster.place(TWO)
+    assert cluster.last_cycle.results is not first

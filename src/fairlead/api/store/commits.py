@@ -75,6 +75,8 @@ class Commits:
         record = None if after is None else self._record(after, version)
         event = Event(outcome.kind, version, before=before, after=record, at=self._clock(), last=outcome.last)
         self.version = version
+        if outcome.last is not None and record is None:
+            self._decoded.keep(event.gone, event.gone.doc)  # as any document: no bytes unless somebody asks
         self.put(outcome.kind, event.key, record)
         assert self._staged is not None
         self._staged.append(event)

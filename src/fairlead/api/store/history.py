@@ -67,11 +67,9 @@ class Event:
         return self._change
 
     def forget_documents(self) -> None:
-        """Keep no more than bytes, for those who come later."""
+        """Keep no more than the records, for those who come later."""
         self._change = None
-        if self._says_farewell and self._gone is not None:
-            self._gone.forget_document()
-        else:
+        if not self._says_farewell:
             self._gone = None  # made anew of `before` when somebody asks
 
     def seen_by(self, selection: Selection) -> tuple[EventType, Record] | None:

@@ -31,6 +31,8 @@ def _path(*names: str, default: str = "") -> Extract:
         value: Any = doc
         for name in names:
             value = value.get(name) if isinstance(value, dict) else None
+        if type(value) is str:
+            return value
         return default if value is None else _as_text(value)
 
     return extract
@@ -172,7 +174,7 @@ def parse_field_selector(kind: Kind, selector: str) -> tuple[FieldTerm, ...]:
 class Selection:
     """A compiled question: does this record belong to the list or watch?"""
 
-    __slots__ = ("_fields", "_labels", "everything", "kind", "namespace")
+    __slots__ = ("_excluded", "_fields", "_labels", "everything", "kind", "namespace")
 
     def __init__(self, kind: Kind, query: Query = EVERYTHING) -> None:
         self.kind = kind
@@ -183,6 +185,10 @@ class Selection:
         except ValueError as error:
             raise BadRequest(str(error)) from error
         self.everything = self._labels is None and not self._fields
+        extractors = {term.extract for term in self._fields}
+        excluded = None if len(extractors) != 1 or any(term.equal for term in self._fields) else extractors.pop()
+        self._excluded = None if excluded is None else (excluded, frozenset(term.value for term in self._fields))
+        """Of a selector that only leaves out values of one field (pods that have ended): that field and the values."""
 
     def is_whole(self, kind: Kind) -> bool:
         """Whether all objects of a stored kind belong to it, in the version that is stored."""
@@ -200,6 +206,8 @@ class Selection:
         if self.everything:
             return True
         if (doc := record.decoded) is not None:
+            if self._excluded is not None and self._labels is None:
+                return self._excluded[0](doc) not in self._excluded[1]
             return self._matches_document(doc, self._fields)
         # Decoding is what costs, so the bytes are asked first: those of a running pod hardly ever say "Failed".
         raw, undecided = record.raw, []

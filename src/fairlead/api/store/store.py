@@ -115,6 +115,8 @@ class Store:
 
     def list(self, kind: Kind, namespace: str = "") -> Iterable[Doc]:
         records = self._table.records(kind, namespace)
+        if not records:
+            return []
         if kind.stored_as is None:
             return [record.doc for record in records]
         return [self.shown(kind, record, keep=False) for record in records]

@@ -43,7 +43,7 @@ from fairlead.api.store.objects import (
     wrong_uid,
 )
 from fairlead.api.store.owners import Configuration, Owners
-from fairlead.api.store.patch import apply_patch, status_part, with_status_set, with_the_rest
+from fairlead.api.store.patch import apply_patch, pod_status_set, status_part, with_status_set, with_the_rest
 from fairlead.api.store.subresources import SCALE, bound, scale_of, scaled
 from fairlead.errors import BadRequest, Forbidden, Invalid, MethodNotAllowed, NotFound
 from fairlead.model import kinds
@@ -160,10 +160,9 @@ class Verbs:
 
     def _charged(self, kind: Kind, doc: Doc, old: Doc | None = None) -> tuple[VerbOutcome, ...]:
         """The quotas of the object's namespace, with what it uses added."""
-        return tuple(
-            VerbOutcome(kinds.RESOURCE_QUOTA, self._store.existing(kinds.RESOURCE_QUOTA, *_key(quota)), quota, _itself)
-            for quota in charged(self._store, kind, doc, old)
-        )
+        quotas, find = kinds.RESOURCE_QUOTA, self._store.existing
+        named = ((each["metadata"], each) for each in charged(self._store, kind, doc, old))
+        return tuple(VerbOutcome(quotas, find(quotas, m["namespace"], m["name"]), q, _itself) for m, q in named)
 
     def _place(self, write: Write, metadata: dict[str, Any]) -> None:
         """Settle namespace and name between the URL and the object."""
@@ -236,6 +235,8 @@ class Verbs:
     def _patch(self, write: Write, warnings: list[str] | None) -> VerbOutcome:
         before = self._store.existing(write.kind, write.namespace, write.name)
         shown = self._store.shown(write.kind, before)
+        if write.conforms and (after := pod_status_set(write, shown)) is not None:
+            return VerbOutcome(kinds.POD, before, after, _itself, dry_run=_dry_run(write))
         doc = with_status_set(write, shown) if warnings is None else None
         if doc is None:
             patched = apply_patch(write.kind, shown, write.body, write.patch_type)
@@ -295,7 +296,7 @@ class Verbs:
     def _bind(self, write: Write) -> VerbOutcome:
         if write.verb is not Verb.CREATE or write.kind is not kinds.POD:
             raise _not_here()
-        body = private_copy(write.body)
+        body = write.body if write.conforms else private_copy(write.body)
         if metadata_of(body).get("name") != write.name:
             raise BadRequest("name in URL does not match name in Binding object")
         before = self._store.existing(kinds.POD, write.namespace, write.name)
@@ -389,10 +390,6 @@ class Verbs:
 
 def _itself(doc: Doc) -> Doc:
     return doc
-
-
-def _key(doc: Doc) -> tuple[str, str]:
-    return doc["metadata"]["namespace"], doc["metadata"]["name"]
 
 
 def _created_status(_: Doc) -> Doc:

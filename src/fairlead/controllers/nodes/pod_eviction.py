@@ -112,12 +112,12 @@ class PodEviction(Reconciler[Key]):
         return node
 
     def _observe_pod(self, change: Change) -> None:
-        key, doc = namespaced_name(change.doc), change.doc
+        doc, gone = change.doc, change.gone
+        key, name = namespaced_name(doc), (doc.get("spec") or {}).get("nodeName")
         old = self._pods.pop(key, None)
-        name = (doc.get("spec") or {}).get("nodeName")
-        if old is not None and (change.gone or old.node != name):
+        if old is not None and (gone or old.node != name):
             self._nodes[old.node].pods.pop(key, None)
-        if change.gone or not name:
+        if gone or not name:
             return
         status = doc.get("status") or {}
         pod = _Pod(

@@ -95,9 +95,13 @@ def is_declared_unready(pod: Doc) -> bool:
     conditions = (pod.get("status") or {}).get("conditions")
     if not conditions:
         return False
-    status = {one["type"]: one["status"] for one in conditions}
-    is_gated = bool(pod["spec"].get("readinessGates"))
-    return status.get("ContainersReady") == "True" and status.get("Ready") == "False" and not is_gated
+    ready = containers = ""
+    for one in conditions:
+        if one["type"] == "Ready":
+            ready = one["status"]
+        elif one["type"] == "ContainersReady":
+            containers = one["status"]
+    return containers == "True" and ready == "False" and not pod["spec"].get("readinessGates")
 
 
 def restarts(pod: Doc) -> int:
@@ -162,17 +166,23 @@ def _terminated(status: Doc, now: float, exit_code: int) -> Doc:
 
 def _conditions(pod: Doc, now: float, *, ready: bool, reason: str = "") -> list[Doc]:
     known = {one["type"]: one for one in (pod.get("status") or {}).get("conditions") or ()}
-    gates = (gate["conditionType"] for gate in pod["spec"].get("readinessGates") or ())
-    gated = any((known.get(gate) or {}).get("status") != "True" for gate in gates)
+    gates = pod["spec"].get("readinessGates")
+    gated = bool(gates) and any((known.get(gate["conditionType"]) or {}).get("status") != "True" for gate in gates)
     ended = reason in ("PodCompleted", "PodFailed")
-    told = {
-        "PodReadyToStartContainers": (not ended, ""),
-        "Initialized": (True, "PodCompleted" if reason == "PodCompleted" else ""),
-        "Ready": (ready and not gated, reason or ("ReadinessGatesNotReady" if gated else "")),
-        "ContainersReady": (ready, reason),
-    }
-    ours = [_condition(known.get(type_), type_, now, *told[type_]) for type_ in _OURS]
-    return ours + [_without_nulls(one) for type_, one in known.items() if type_ not in _OURS]
+    completed = "PodCompleted" if reason == "PodCompleted" else ""
+    since, get = timestamp(now), known.get
+    conditions = [
+        _condition(get("PodReadyToStartContainers"), "PodReadyToStartContainers", since, not ended, ""),
+        _condition(get("Initialized"), "Initialized", since, True, completed),
+        _condition(
+            get("Ready"), "Ready", since, ready and not gated, reason or ("ReadinessGatesNotReady" if gated else "")
+        ),
+        _condition(get("ContainersReady"), "ContainersReady", since, ready, reason),
+    ]
+    for type_, one in known.items():
+        if type_ not in _OURS:
+            conditions.append(_without_nulls(one) if None in one.values() else one)
+    return conditions
 
 
 def _without_nulls(condition: Doc) -> Doc:
@@ -180,10 +190,11 @@ def _without_nulls(condition: Doc) -> Doc:
     return {name: value for name, value in condition.items() if value is not None}
 
 
-def _condition(known: Doc | None, type_: str, now: float, holds: bool, reason: str) -> Doc:
+def _condition(known: Doc | None, type_: str, since: str, holds: bool, reason: str) -> Doc:
     status = "True" if holds else "False"
-    since = timestamp(now)
     if known is not None and known.get("status") == status:
         since = known.get("lastTransitionTime") or since
     new = {"type": type_, "status": status, "lastTransitionTime": since}
-    return {**new, "reason": reason} if reason else new
+    if reason:
+        new["reason"] = reason
+    return new

@@ -18,6 +18,11 @@ class EphemeralVolumes(Reconciler[Key]):
     component = "ephemeral_volume"
     watches: Sequence[Watch] = (Watch(POD), Watch(PERSISTENT_VOLUME_CLAIM))
 
+    @property
+    def sees_plain_pods(self) -> bool:
+        """They have no volumes."""
+        return False
+
     def observe(self, change: Change) -> None:
         if change.kind is POD:
             if not change.gone and any(_ephemeral(change.doc)):

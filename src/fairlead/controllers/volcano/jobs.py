@@ -84,11 +84,11 @@ class VolcanoJobs(Reconciler[Key]):
     """Keys are Jobs, and Commands as (namespace, `command/` + name)."""
 
     name = "volcano-job-controller"
+    only_owned_pods = True
     watches: Sequence[Watch] = (
         Watch(VC_JOB), Watch(POD), Watch(VC_POD_GROUP), Watch(VC_COMMAND), Watch(VC_QUEUE), Watch(PRIORITY_CLASS),
         Watch(PERSISTENT_VOLUME_CLAIM),
     )  # fmt: skip
-    only_owned_pods = True
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ from fairlead.controllers.writes import controller_of, create, delete, namespace
 from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import BUILT_IN, NAMESPACE, POD, REPLICA_SET, STATEFUL_SET, VC_POD_GROUP, Kind
 from fairlead.model.quota import spelled, usage_of
+from fairlead.model.shape import DEFAULT_SCHEDULER
 
 Key = tuple[str, str]
 
@@ -51,6 +52,11 @@ class PodGroups(Reconciler[Key]):
     def from_context(cls, context: ControllerContext) -> PodGroups:
         inherits = context.volcano.inherits_annotations
         return cls(context.view, scheduler_names=context.volcano_schedulers, inherits=inherits)
+
+    @property
+    def sees_plain_pods(self) -> bool:
+        """Whether the default scheduler is in Volcano's manner."""
+        return DEFAULT_SCHEDULER in self._names
 
     def observe(self, change: Change) -> None:
         doc, gone = change.doc, change.gone

@@ -79,6 +79,11 @@ class ShardingController(Reconciler[str]):
 
     # What changed
 
+    @property
+    def sees_plain_pods(self) -> bool:
+        """Whether use of nodes is counted."""
+        return self._pods is not None
+
     def observe(self, change: Change) -> None:
         gone = change.gone
         if change.kind is CONFIG_MAP:

@@ -50,6 +50,11 @@ class ReplicaSets(Reconciler[Key]):
         self._siblings: dict[str, dict[str, None]] = {}  # and back
         self._failures: dict[Key, str] = {}
 
+    @property
+    def sees_plain_pods(self) -> bool:
+        """What has no labels is nobody's to adopt."""
+        return False
+
     def observe(self, change: Change) -> None:
         if change.kind is self.kind:
             self._observe_owner(change)

@@ -42,8 +42,11 @@ class Series:
 
 
 class EventRecorder:
-    def __init__(self, instance: str) -> None:
+    def __init__(self, instance: str, *, announces: bool = True) -> None:
+        """Who does not announce writes no Event, and counts in `unwritten` what it would have said, by reasons."""
         self._instance = instance
+        self._announces = announces
+        self.unwritten: dict[str, int] = {}
         self._series: dict[Key, Series] = {}
         self._next_sweep = 0.0
         self._serial = 0
@@ -61,6 +64,9 @@ class EventRecorder:
         related: Pod | PodGroup | None = None,
     ) -> list[Write]:
         """The writes of an event about a pod or a group; `kind` is Normal or Warning."""
+        if not self._announces:
+            self.unwritten[reason] = self.unwritten.get(reason, 0) + 1
+            return []
         self._sweep(now)
         key = (kind, action, reason, controller, pod.uid, pod.resource_version, related.uid if related else "")
         series = self._series.get(key)

@@ -110,6 +110,10 @@ class RunRecorder:
         first = next(iter(self.pending), None)
         return 0.0 if first is None else self._now() - self._pods[first].created
 
+    def waiting(self) -> list[str]:
+        """The names of pods without a node, the oldest first."""
+        return [self._pods[uid].name for uid in self.pending]
+
     def arrived(self, job: LabJob) -> None:
         """Count a job, before its pods are created."""
         del self._coming[job.name]

@@ -98,6 +98,7 @@ class LabRun:
         self._policy = policy
         self._writer = writer
         self._rng = Random(f"{seed}/run")
+        self._told = START, 0.0  # the clock's time and the run's
         self.jobs = self._with_start_delays(jobs_of(load, seed, scenario.cluster.queues))
         assembly = assembly_of(policy, self.jobs, seed=seed, base=base)
         self.cluster = self._cluster(assembly, seed)
@@ -112,8 +113,11 @@ class LabRun:
         self._silent: dict[str, list[float]] = defaultdict(list)
 
     def time(self) -> float:
-        """Seconds since the start of the run."""
-        return round(self.cluster.now - START, 6)
+        """Seconds since the start of the run. It is asked for every change, and stands still for many."""
+        now = self.cluster.now
+        if now != self._told[0]:
+            self._told = now, round(now - START, 6)
+        return self._told[1]
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -217,14 +221,15 @@ class LabRun:
             return
 
     def _arrive(self, jobs: Sequence[LabJob]) -> None:
-        name, rounds = scheduler_name_of(self._policy), bool(self._policy.volcano)
+        scheduler, rounds = scheduler_name_of(self._policy), bool(self._policy.volcano)
         store = self.cluster.store
         with store.batch():
             for job in jobs:
                 self.recorder.arrived(job)
                 queue = job.queue if rounds else ""
-                for kind, doc in objects_of(job, scheduler_name=name, rounds=rounds, queue=queue):
-                    store.perform(Write(Verb.CREATE, kind, NAMESPACE, doc["metadata"]["name"], body=doc))
+                for kind, doc in objects_of(job, scheduler_name=scheduler, rounds=rounds, queue=queue):
+                    name, conforms = doc["metadata"]["name"], kind is kinds.POD
+                    store.perform(Write(Verb.CREATE, kind, NAMESPACE, name, body=doc, conforms=conforms))
         self._next_arrivals()
 
     def _sample(self) -> None:

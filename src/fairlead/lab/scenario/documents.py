@@ -7,8 +7,11 @@ are the annotations that simulated kubelets read.
 
 from __future__ import annotations
 
+import marshal
 from typing import TYPE_CHECKING, Any
 
+from fairlead.api.store.objects import private_copy
+from fairlead.api.store.schema import decode
 from fairlead.controllers.nodes.pod_script import EXIT_CODE, RUN_TIME, START_DELAY
 from fairlead.controllers.volcano.podgroups import GROUP_ANNOTATION
 from fairlead.lab.scenario.fleet import priority_name
@@ -31,8 +34,8 @@ def job_of(pod: Doc) -> str:
 
 
 def objects_of(job: LabJob, *, scheduler_name: str, rounds: bool, queue: str = "") -> list[tuple[kinds.Kind, Doc]]:
-    """The objects of a job, in the order in which they are created. `rounds` says that the scheduler is in Volcano's
-    manner, in which every pod has a group; elsewhere only gangs have one."""
+    """The objects of a job, in the order in which they are created; pods conform (see Write). `rounds` says that the
+    scheduler is in Volcano's manner, in which every pod has a group; elsewhere only gangs have one."""
     template = _template(job, scheduler_name)
     if job.made_as == "job":
         return [(kinds.JOB, _batch_job(job, template))]
@@ -42,7 +45,9 @@ def objects_of(job: LabJob, *, scheduler_name: str, rounds: bool, queue: str = "
     if rounds or job.minimum > 1:
         made.append((kinds.VC_POD_GROUP, _group(job, queue)))
         template["metadata"]["annotations"][GROUP_ANNOTATION] = job.name
-    return made + [(kinds.POD, _pod(job, template, number)) for number in range(job.pods)]
+    metadata = {field: texts for field, texts in template["metadata"].items() if texts}
+    spec = _conforming(template["spec"])
+    return made + [(kinds.POD, _pod(job, metadata, spec, number)) for number in range(job.pods)]
 
 
 def _template(job: LabJob, scheduler_name: str) -> Doc:
@@ -66,11 +71,27 @@ def _template(job: LabJob, scheduler_name: str) -> Doc:
     return {"metadata": metadata, "spec": spec}
 
 
-def _pod(job: LabJob, template: Doc, number: int) -> Doc:
-    metadata = {**template["metadata"], "name": f"{job.name}-{number}", "namespace": NAMESPACE}
+def _pod(job: LabJob, metadata: Doc, spec: Doc, number: int) -> Doc:
+    metadata = {**metadata, "name": f"{job.name}-{number}", "namespace": NAMESPACE}
     if number in job.failing:
-        metadata["annotations"] = {**metadata["annotations"], EXIT_CODE: "1"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), EXIT_CODE: "1"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+_KNOWN_SPECS = 2048
+_known_specs: dict[bytes, Doc] = {}
+
+
+def _conforming(spec: Doc) -> Doc:
+    """A pod's spec as a server would keep it, the same object for equal specs: decoding it once is enough."""
+    encoding = marshal.dumps(spec, 2)
+    known = _known_specs.get(encoding)
+    if known is None:
+        if len(_known_specs) >= _KNOWN_SPECS:
+            _known_specs.clear()
+        body = private_copy({"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": spec})
+        known = _known_specs[encoding] = decode(kinds.POD, body).doc["spec"]
+    return known
 
 
 def _group(job: LabJob, queue: str) -> Doc:

@@ -39,7 +39,7 @@ def assembly_of(policy: PolicySpec, jobs: Sequence[LabJob], *, seed: int, base: 
         if isinstance(config, str):
             config = base / config
         plugins = [one for entry in policy.plugins for one in _plugins(entry, jobs, base)]
-        options = Options(seed=seed, first_of_equals=policy.ties == "first")
+        options = Options(seed=seed, announces=False, first_of_equals=policy.ties == "first")
         return SchedulerAssembly(
             kube_config(config), volcano=_volcano(policy, base), plugins=plugins, options=options, gates=OWN_GATES
         )

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairlead.framework.plugin import Scope
 from fairlead.framework.results.cached_plugin import CachedPlugin
-from fairlead.plugins.gpu_share.share import gpu_cache_key
+from fairlead.plugins.gpu_share.share import gpu_cache_key, gpu_words
 from fairlead.state.gpu_shares import WHOLE, gpu_request, gpu_shares_of
 
 if TYPE_CHECKING:
@@ -33,10 +33,13 @@ class GpuScore(CachedPlugin):
     """A score by what is free on the row: cpu, GPUs and the pods there."""
 
     scope = Scope.ROW
-    reads = frozenset({"spec", "annotations"})
+    reads = frozenset({"spec"})
 
     def cache_key(self, pod: Pod) -> Hashable:
         return gpu_cache_key(pod)
+
+    def also_reads(self, pod: Pod) -> Hashable:
+        return gpu_words(pod)
 
 
 class BestFitScore(GpuScore):

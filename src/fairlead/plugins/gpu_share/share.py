@@ -18,7 +18,18 @@ from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.model.pod import Pod
 from fairlead.model.reasons import Code, Reason, Reject, Status
 from fairlead.plugins.binder import DefaultBinder
-from fairlead.state.gpu_shares import INDEX, WHOLE, GpuRequest, GpuShares, gpu_request, gpu_request_error, gpu_shares_of
+from fairlead.state.gpu_shares import (
+    COUNT,
+    INDEX,
+    MILLI,
+    MODEL,
+    WHOLE,
+    GpuRequest,
+    GpuShares,
+    gpu_request,
+    gpu_request_error,
+    gpu_shares_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +39,7 @@ if TYPE_CHECKING:
 
 GpuChoice: TypeAlias = "Callable[[Cycle, GpuShares, int, GpuRequest], int]"
 """Which GPU of a row a pod shares; one of them fits."""
+_WORDS = (COUNT, MILLI, MODEL)
 
 
 def fullest(cycle: Cycle, shares: GpuShares, row: int, request: GpuRequest) -> int:
@@ -55,6 +67,11 @@ def fitting_rows(shares: GpuShares, nodes: Nodes, request: GpuRequest) -> NDArra
     return enough & shares.allowed(request)[shares.model[nodes.positions()]]
 
 
+def gpu_words(pod: Pod) -> Hashable:
+    """The annotations that these plugins read of a pod. Others, such as a run time, differ from pod to pod."""
+    return tuple(map(pod.annotations.get, _WORDS))
+
+
 def gpu_cache_key(pod: Pod) -> Hashable:
     """What the answers of these plugins depend on of a pod."""
     return (*pod.shape.request.items(), gpu_request(pod.annotations))
@@ -70,7 +87,7 @@ def after_pod_with_gpus(pod: Pod, old: object, new: object) -> Hint:
 class GpuShare(CachedPlugin):
     name = "Open-Gpu-Share"
     scope = Scope.ROW
-    reads = frozenset({"annotations"})
+    reads = frozenset()
     _REASON = Reason(name, "node(s) didn't have enough free GPU")
 
     def __init__(self, choice: GpuChoice = fullest) -> None:
@@ -83,6 +100,9 @@ class GpuShare(CachedPlugin):
         nodes = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE | ActionType.UPDATE_NODE_LABEL
         pods = ActionType.DELETE | ActionType.UPDATE
         return Interest(ClusterEvent(POD, pods), after_pod_with_gpus), Interest(ClusterEvent(NODE, nodes))
+
+    def also_reads(self, pod: Pod) -> Hashable:
+        return gpu_words(pod)
 
     def prepare(self, cycle: Cycle) -> Status | None:
         error = gpu_request_error(cycle.pod.annotations)

@@ -23,3 +23,9 @@ def test_that_a_pod_was_scheduled_is_not_remembered() -> None:
     recorder = EventRecorder("host")
     verbs = [told(recorder, "Normal", "Scheduled", now)[0].verb for now in (1.0, 2.0)]
     assert verbs == [Verb.CREATE, Verb.CREATE]
+
+
+def test_who_does_not_announce_counts_what_it_would_have_said() -> None:
+    recorder = EventRecorder("host", announces=False)
+    assert [told(recorder, "Normal", "Scheduled", now) for now in (1.0, 2.0)] == [[], []]
+    assert recorder.unwritten == {"Scheduled": 2}
