@@ -99,8 +99,8 @@ def _extent(shares: GpuShares) -> tuple[GpuShares, int, int]:
 
 def _as_one_before(free: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which GPUs of each row have as much free as another before them."""
-    same: NDArray[np.bool_] = (free[:, :, None] == free[:, None, :]) & _BEFORE
-    return same.any(axis=2)
+    same: NDArray[np.bool_] = np.logical_and(free[:, :, None] == free[:, None, :], _BEFORE).any(axis=2)
+    return same
 
 
 _BEFORE = np.tri(MOST_GPUS, k=-1, dtype=np.bool_)
