@@ -2,9 +2,9 @@
 
 A job's level is what it gets, in steps a second, divided by what an equal mix of all types would give it, times its
 GPUs. A linear program makes the lowest level as high as possible. Many shares do that when a job cannot use more; of
-those a second program takes the ones with the highest sum of levels, so that no GPU idles while a job could use it.
+those it takes the ones with the highest mean level, so that no GPU idles while a job could use it.
 
-Jobs with the same speeds and GPUs get the same shares, so that the programs have a row for each class of jobs and not
+Jobs with the same speeds and GPUs get the same shares, so that the program has a row for each class of jobs and not
 for each job. Nothing is lost by it: the mean of any shares that are best is as good for each of them.
 """
 
@@ -21,9 +21,8 @@ from fairlead.lab.sharing.rounds import SharePolicy, Shares, SharingJob
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_SLACK = 1e-7
-"""By how much of it the second program may lower the lowest level: programs are solved to such a precision."""
-
+_MEAN = 1e-3
+"""How much the mean level counts beside the lowest: so little that no lowest level is given up for a higher mean."""
 
 JobClass: TypeAlias = "tuple[tuple[float, ...], int]"
 """The speeds of a job and its GPUs."""
@@ -33,10 +32,7 @@ class MaxMinBySpeed(SharePolicy):
     def shares(self, jobs: Sequence[SharingJob], now: float) -> Shares:
         counts = Counter((job.speeds, job.gpus) for job in jobs)
         levels, numbers = self._levels(tuple(counts)), np.array(list(counts.values()), dtype=np.float64)
-        limits, bounds = self._limits(counts)
-        lowest, _ = _solved(levels, numbers, limits, bounds, None)
-        _, shares = _solved(levels, numbers, limits, bounds, lowest * (1 - _SLACK))
-        by_type = shares.reshape(len(counts), len(self.capacity)).clip(0.0, 1.0)
+        by_type = _solved(levels, numbers / len(jobs), *self._limits(counts)).clip(0.0, 1.0)
         by_class = {one: tuple(row) for one, row in zip(counts, by_type.tolist(), strict=True)}
         return {job.id: by_class[job.speeds, job.gpus] for job in jobs}
 
@@ -59,23 +55,15 @@ class MaxMinBySpeed(SharePolicy):
 
 
 def _solved(
-    levels: NDArray[np.float64],
-    numbers: NDArray[np.float64],
-    limits: NDArray[np.float64],
-    bounds: NDArray[np.float64],
-    least: float | None,
-) -> tuple[float, NDArray[np.float64]]:
-    """The lowest level and the shares: of those with the highest lowest level, or, given a lowest level, of those with
-    the highest sum over all jobs, of which there are so many in each class."""
+    levels: NDArray[np.float64], parts: NDArray[np.float64], limits: NDArray[np.float64], bounds: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The shares by class and type; `parts` are the classes' parts of all jobs."""
     from scipy.optimize import linprog
 
     classes, types = levels.shape
     own = -np.kron(np.eye(classes), np.ones(types)) * levels.reshape(-1)
-    if least is None:
-        goal = np.concatenate([np.zeros(classes * types), [-1.0]])
-        rows = np.vstack([np.hstack([limits, np.zeros((len(limits), 1))]), np.hstack([own, np.ones((classes, 1))])])
-        found = linprog(goal, rows, np.concatenate([bounds, np.zeros(classes)]), method="highs")
-        return float(found.x[-1]), found.x[:-1]
-    goal = -(levels * numbers[:, None]).reshape(-1)
-    found = linprog(goal, np.vstack([limits, own]), np.concatenate([bounds, np.full(classes, -least)]), method="highs")
-    return least, found.x
+    goal = np.concatenate([-_MEAN * (levels * parts[:, None]).reshape(-1), [-1.0]])
+    rows = np.vstack([np.hstack([limits, np.zeros((len(limits), 1))]), np.hstack([own, np.ones((classes, 1))])])
+    found = linprog(goal, rows, np.concatenate([bounds, np.zeros(classes)]), method="highs")
+    shares: NDArray[np.float64] = found.x[:-1].reshape(classes, types)
+    return shares
