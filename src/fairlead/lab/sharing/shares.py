@@ -23,7 +23,8 @@ _PRECISION = 1e-4
 
 
 class FirstComeShares(SharePolicy):
-    """Jobs get their GPUs in the order of arrival and keep them to the end; nobody overtakes."""
+    """Jobs get their GPUs in the order of arrival; nobody overtakes. They keep them to the end, but with an eye to
+    speeds all choose again when a job has come or ended, so that the oldest move to the types that suit them best."""
 
     def __init__(self, capacity: Sequence[int], *, by_speed: bool = False) -> None:
         super().__init__(capacity)
@@ -31,7 +32,8 @@ class FirstComeShares(SharePolicy):
         self._types: dict[int, int] = {}
 
     def shares(self, jobs: Sequence[SharingJob], now: float) -> Shares:
-        self._types = {job.id: self._types[job.id] for job in jobs if job.id in self._types}
+        kept = () if self._by_speed else jobs
+        self._types = {job.id: self._types[job.id] for job in kept if job.id in self._types}
         free = list(self.capacity)
         for job in jobs:
             if job.id in self._types:
