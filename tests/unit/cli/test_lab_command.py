@@ -84,3 +84,38 @@ def test_findings_compare_runs_that_differ_in_one_thing(directory: Path) -> None
     result = CliRunner().invoke(cli, ["lab", "findings", "--workers", "1", str(directory)])
     assert result.exit_code == 0
     assert result.output.splitlines()[-1] == "1 of 1 hold"
+
+
+def test_findings_compare_architectures_that_have_the_same_slow_scheduler(directory: Path) -> None:
+    """A Service job makes the next Batch job wait where one scheduler has both."""
+    with gzip.open(directory / "jobs_one.csv.gz", "wt") as file:
+        file.write("job,workload,submitted,tasks,duration,cpus,mem\n0,Batch,10,1,5,0.5,0.5\n1,Service,9,1,5,0.5,0.5\n")
+    setups = {arch: {"setup": {**SETUP, "arch": arch, "sj": 5}, "runs": {}} for arch in ("monolithic", "omega")}
+    (directory / "results.json").write_text(json.dumps({"experiments": setups}))
+    result = CliRunner().invoke(cli, ["lab", "findings", "--workers", "1", str(directory)])
+    lines = result.output.splitlines()
+    assert lines[0] == "holds  one, 1 machines, Service thinks 5 s: Batch waits least with shared state (s)"
+    assert [line.split()[0] for line in lines[1:3]] == ["4", "0"]
+
+
+@pytest.mark.parametrize(("paper", "code", "last"), [(0.2, 0, "the same order"), (0.9, 1, "another order")])
+def test_gavels_policies_are_shown_beside_the_paper(tmp_path: Path, paper: float, code: int, last: str) -> None:
+    """Every job takes 720 s on the first type and 360 s on the last, and finds its GPU free at once."""
+    (tmp_path / "throughputs.csv").write_text("job_type,gpus,v100,p100,k80\nslow,1,1,1,2\n")
+    lines = "".join(f"{number},{number},slow,1,720\n" for number in range(5001))
+    with gzip.open(tmp_path / "jobs_single_seed0.csv.gz", "wt") as file:
+        file.write(f"job,unit_arrival,job_type,gpus,steps\n{lines}")
+    hours = {"fifo": {"1.00": 0.4}, "fifo_perf": {"1.00": paper}}
+    (tmp_path / "published.json").write_text(json.dumps({"single": {"avg_jct_hours": hours}}))
+    result = CliRunner().invoke(cli, ["lab", "gavel", str(tmp_path), "--rate", "1.00"])
+    shown = [line.split() for line in result.output.splitlines()]
+    assert shown[1:3] == [["fifo", "0.20", "0.40"], ["fifo_perf", "0.10", f"{paper:.2f}"]]
+    assert (result.exit_code, result.output.splitlines()[-1]) == (code, last)
+
+
+def test_a_rate_that_the_paper_has_not_is_named(tmp_path: Path) -> None:
+    hours = {"fifo": {"1.00": 0.4, "2.00": 0.5}}
+    (tmp_path / "published.json").write_text(json.dumps({"single": {"avg_jct_hours": hours}}))
+    result = CliRunner().invoke(cli, ["lab", "gavel", str(tmp_path), "--rate", "3"])
+    assert result.exit_code == 1
+    assert "no rate 3 for single; there are 1.00, 2.00" in result.output

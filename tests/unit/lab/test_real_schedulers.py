@@ -80,7 +80,7 @@ def test_shards_keep_schedulers_out_of_each_others_way() -> None:
 
 @pytest.mark.parametrize("rule", ConflictRule)
 def test_a_gang_is_placed_whole_or_not_at_all(rule: ConflictRule) -> None:
-    experiment, metrics = play(4, rule=rule, gangs=True)
+    experiment, metrics = play(4, rule=rule, gangs=lambda job: True)
     assert all(job.unplaced in (0, job.spec.tasks) for job in experiment.simulation.jobs)
     assert (metrics["batch.tx_failed"] or 0) > 0
 

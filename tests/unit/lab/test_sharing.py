@@ -34,6 +34,14 @@ def test_only_the_policy_that_looks_at_speeds_takes_the_faster_type() -> None:
     assert run_rounds(SHARE_POLICIES["fifo_perf"]((1, 1)), job(), range(1)) == 360
 
 
+def test_by_speed_a_job_moves_to_a_faster_type_that_has_become_free() -> None:
+    def pair() -> list[SharingJob]:
+        return [SharingJob(0, 0.0, 720.0, (2.0, 1.0)), SharingJob(1, 0.0, 1080.0, (2.0, 1.0))]
+
+    assert run_rounds(SHARE_POLICIES["fifo"]((1, 1)), pair(), range(2)) == (360 + 1080) / 2
+    assert run_rounds(SHARE_POLICIES["fifo_perf"]((1, 1)), pair(), range(2)) == (360 + 720) / 2
+
+
 def test_a_job_that_fell_behind_gets_the_larger_share() -> None:
     late, early = SharingJob(0, 0.0, 1000.0, (1.0,)), SharingJob(1, 900.0, 1000.0, (1.0,))
     shares = FinishTimeShares((1,)).shares([late, early], 900.0)

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import click
 
+from fairlead.cli.lab.racing import omega_command
 from fairlead.cli.lab.scenarios import experiment_command, report_command, run_command, schema_command
 from fairlead.lab.fragmentation.paired import gains, paired_run
 from fairlead.lab.omega.orderings import findings
 from fairlead.lab.omega.setup import packed_or_not
 from fairlead.lab.reference.checks import CheckOptions, CheckResult, mean_and_interval, run_checks
 from fairlead.lab.reference.directories import checks_of, matches
+from fairlead.lab.reference.gavel import out_of_order, published_means
 from fairlead.lab.reference.omega import recorded_metrics, run_metrics, setups_of
 from fairlead.lab.reference.openb import FIRST_SEED
 from fairlead.lab.reference.shockwave import static_report
@@ -27,7 +29,7 @@ def lab_group() -> None:
     """Experiments: scenarios on virtual time, and recorded runs of other programs to be held to."""
 
 
-for command in (run_command, experiment_command, report_command, schema_command):
+for command in (run_command, experiment_command, report_command, schema_command, omega_command):
     lab_group.add_command(command)
 
 
@@ -132,6 +134,34 @@ def shockwave_command(directory: Path, jobs: int) -> None:
         figures = (f"{found.makespan:.0f}", f"{found.mean_seconds:.0f}", f"{found.worst_fairness:.2f}",
                    f"{100 * found.unfair:.1f}", f"{100 * found.utilisation:.1f}")  # fmt: skip
         click.echo(line.format(whose, policy, *figures))
+
+
+@lab_group.command("gavel")
+@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+@click.option(
+    "--jobs",
+    type=click.Choice(["single", "multi"]),
+    default="single",
+    show_default=True,
+    help="Of one GPU, or of up to 8.",
+)
+@click.option("--rate", default="2.00", show_default=True, metavar="N", help="Jobs an hour, as the paper writes it.")
+def gavel_command(directory: Path, jobs: str, rate: str) -> None:
+    """Play Gavel's jobs at one rate of arrivals with our policies, beside the paper's figures.
+
+    The exit code is 0 only if policies that are well apart in the paper are in the same order.
+    """
+    click.echo(f"{'policy':<24} {'ours h':>8} {'paper h':>8}")
+    means = []
+    for mean in published_means(directory, jobs, rate):
+        means.append(mean)
+        click.echo(f"{mean.policy:<24} {mean.ours:8.2f} {mean.published:8.2f}")
+    wrong = out_of_order(means)
+    for words in wrong:
+        click.echo(words)
+    click.echo("another order" if wrong else "the same order")
+    if wrong:
+        raise SystemExit(1)
 
 
 def _show(result: CheckResult) -> None:

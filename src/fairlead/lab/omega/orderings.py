@@ -39,7 +39,10 @@ class Finding:
 def findings(setups: Mapping[str, Mapping[str, Any]], metrics: Mapping[str, Metrics]) -> list[Finding]:
     """The findings that can be told from these runs."""
     runs = [(setups[name], metrics[name]) for name in setups if name in metrics]
-    return [*_conflict_modes(runs), *_slow_service(runs), *_locked(runs), *_single_path(runs), *_picky(runs)]
+    return [
+        *_conflict_modes(runs), *_slow_service(runs), *_architectures(runs), *_locked(runs), *_single_path(runs),
+        *_picky(runs),
+    ]  # fmt: skip
 
 
 Run = tuple[Mapping[str, Any], "Metrics"]
@@ -105,6 +108,30 @@ def _slow_service(runs: Sequence[Run]) -> Iterator[Finding]:
             f"shared state, {setup['conflict']}, {setup['tx']}, {setup['jobs']}: slow decisions for Service leave "
             "Batch alone (s)",
             max(value for _, value in figures) < 0.1,
+            figures,
+        )
+
+
+_NAMES = {"monolithic": "monolithic, multi-path", "mesos": "two-level", "omega": "shared state"}
+
+
+def _architectures(runs: Sequence[Run]) -> Iterator[Finding]:
+    """Runs of all architectures with the same jobs, machines and Service scheduler, which is slower than the one for
+    Batch; of shared state, those by fit and incremental."""
+    chosen = [
+        run
+        for run in runs
+        if float(run[0]["sj"]) > float(run[0]["bj"])
+        and int(run[0]["nbatch"]) == 1
+        and (run[0]["arch"] != "omega" or (run[0]["conflict"], run[0]["tx"]) == _MODES[0])
+    ]
+    for setup, family in _families(chosen, "arch", "bj", "conflict", "tx"):
+        if len({run[0]["arch"] for run in family}) < len(family) or family[-1][0]["arch"] != "omega":
+            continue
+        figures = _figures(family, lambda one: _NAMES[one["arch"]], "Batch.wait_first_mean")
+        yield Finding(
+            f"{setup['jobs']}, {setup['machines']} machines, {_thinks(setup)}: Batch waits least with shared state (s)",
+            figures[-1][1] == min(value for _, value in figures),
             figures,
         )
 

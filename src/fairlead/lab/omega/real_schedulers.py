@@ -132,7 +132,7 @@ class ProfileScheduler(OneJobAtATime):
             row = self._place(pod)
             if row < 0:
                 self._drop(document)
-                if self._experiment.gangs:
+                if self._experiment.is_gang(job.spec):
                     self._forget([pod for pod, _, _ in plan])
                     return []
                 break
@@ -179,7 +179,8 @@ class _NoNumbers:
 
 
 class ProfileExperiment:
-    """One run: `make_profile` gives each scheduler a profile of its own, and one for the checks at commit."""
+    """One run: `make_profile` gives each scheduler a profile of its own, and one for the checks at commit. `gangs` says
+    which jobs are placed whole or not at all."""
 
     def __init__(
         self,
@@ -189,20 +190,21 @@ class ProfileExperiment:
         *,
         nodes: Sequence[dict[str, Any]],
         new_pod: PodMaker = plain_pod,
-        gangs: bool = False,
+        gangs: Callable[[JobSpec], bool] = lambda job: False,
         sharded: bool = False,
         seed: int = 0,
     ) -> None:
         commit = replace(spec.commit, failures_raise_versions=False)
-        if gangs:
-            commit = OptimisticCommit(commit.rule, CommitMode.ALL_OR_NOTHING)
-        self.gangs = gangs
+        self.is_gang = gangs
         self.simulation = Simulation(replace(spec, commit=commit, cell=replace(spec.cell, machines=0)), jobs)
         self.common = CommonCluster(self.simulation.cell.cluster, nodes)
         self.simulation.cell.recount()
         self._new_pod = new_pod
         self._pods = 0
-        self._transaction = PodTransaction(self.common.cluster, Evaluator(make_profile()), commit, Random(seed))
+        evaluator, rng = Evaluator(make_profile()), Random(seed)
+        self._usual = PodTransaction(self.common.cluster, evaluator, commit, rng)
+        whole = OptimisticCommit(commit.rule, CommitMode.ALL_OR_NOTHING)
+        self._of_gangs = PodTransaction(self.common.cluster, evaluator, whole, rng)
         workloads: dict[str, list[Any]] = {}
         for workload, count in spec.schedulers.items():
             for number in range(count):
@@ -233,7 +235,8 @@ class ProfileExperiment:
             assert applied is not None
             documents[applied.new.uid] = document
             claims.append(PodClaim(applied.new, node))
-        result = self._transaction.commit(claims, seen)
+        transaction = self._of_gangs if self.is_gang(job.spec) else self._usual
+        result = transaction.commit(claims, seen)
         for claim in result.kept:
             self.common.bind(documents[claim.pod.uid], claim.node)
         kept = [documents[claim.pod.uid] for claim in result.kept]

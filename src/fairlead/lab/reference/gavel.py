@@ -7,7 +7,7 @@ order of the policies is compared, at loads where they are well apart.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -106,10 +106,44 @@ class GavelSmallRun:
         return [f"mean completion time is {mean:.0f} s, recorded {self.recorded:.0f} s"]
 
 
+@dataclass(frozen=True, slots=True)
+class PublishedMean:
+    """The mean completion time of a policy in hours: ours, and the paper's."""
+
+    policy: str
+    ours: float
+    published: float
+
+
+def published_means(directory: Path, kind: str, rate: str) -> Iterator[PublishedMean]:
+    """What our policies come to at one rate of arrivals on the paper's cluster, seed 0, each as soon as it has been
+    run; `kind` is `single` for jobs of one GPU, `multi` for those of up to eight."""
+    tables = _published(directory, kind)
+    rates = sorted({rate for table in tables.values() for rate in table}, key=float)
+    if rate not in rates:
+        raise ExperimentError(
+            f"{directory / 'published.json'}: no rate {rate} for {kind}; there are {', '.join(rates)}"
+        )
+    for policy, table in tables.items():
+        if rate in table:
+            jobs = read_sharing_jobs(directory, kind, 0, 3600 / float(rate), 6000)
+            mean = run_rounds(SHARE_POLICIES[policy](_PUBLISHED_CLUSTER), jobs, _PUBLISHED) / 3600
+            yield PublishedMean(policy, mean, table[rate])
+
+
+def out_of_order(means: Sequence[PublishedMean]) -> list[str]:
+    """Pairs of policies that are well apart in the paper and the other way round in ours."""
+    return [
+        f"{one.policy} {one.ours:.2f} h and {other.policy} {other.ours:.2f} h, "
+        f"published {one.published:.2f} h and {other.published:.2f} h"
+        for one, other in combinations(means, 2)
+        if not _same_order(one.published / other.published, one.ours / other.ours)
+    ]
+
+
 @dataclass(frozen=True)
 class GavelOrder:
-    """The order of the policies at one rate of arrivals on the paper's cluster, seed 0, with jobs of one GPU (`single`)
-    or of up to eight (`multi`)."""
+    """The order of the policies at one rate of arrivals."""
 
     directory: Path
     kind: str
@@ -120,22 +154,7 @@ class GavelOrder:
         return f"order/{self.kind}/{self.rate}"
 
     def differences(self) -> list[str]:
-        published = {
-            policy: table[self.rate]
-            for policy, table in _published(self.directory, self.kind).items()
-            if self.rate in table
-        }
-        ours = {policy: self._run(policy) for policy in published}
-        return [
-            f"{one} {ours[one]:.2f} h and {other} {ours[other]:.2f} h, "
-            f"published {published[one]:.2f} h and {published[other]:.2f} h"
-            for one, other in combinations(published, 2)
-            if not _same_order(published[one] / published[other], ours[one] / ours[other])
-        ]
-
-    def _run(self, policy: str) -> float:
-        jobs = read_sharing_jobs(self.directory, self.kind, 0, 3600 / float(self.rate), 6000)
-        return run_rounds(SHARE_POLICIES[policy](_PUBLISHED_CLUSTER), jobs, _PUBLISHED) / 3600
+        return out_of_order(list(published_means(self.directory, self.kind, self.rate)))
 
 
 def _same_order(published: float, ours: float) -> bool:

@@ -9,15 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from fairlead.lab.sharing.max_min import MaxMinBySpeed
 from fairlead.lab.sharing.rounds import SharePolicy, Shares, SharingJob
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _PRECISION = 1e-4
 
 
 class FirstComeShares(SharePolicy):
-    """Jobs get their GPUs in the order of arrival and keep them to the end; nobody overtakes."""
+    """Jobs get their GPUs in the order of arrival; nobody overtakes. They keep them to the end, but with an eye to
+    speeds all choose again when a job has come or ended, so that the oldest move to the types that suit them best."""
 
     def __init__(self, capacity: Sequence[int], *, by_speed: bool = False) -> None:
         super().__init__(capacity)
@@ -25,7 +32,8 @@ class FirstComeShares(SharePolicy):
         self._types: dict[int, int] = {}
 
     def shares(self, jobs: Sequence[SharingJob], now: float) -> Shares:
-        self._types = {job.id: self._types[job.id] for job in jobs if job.id in self._types}
+        kept = () if self._by_speed else jobs
+        self._types = {job.id: self._types[job.id] for job in kept if job.id in self._types}
         free = list(self.capacity)
         for job in jobs:
             if job.id in self._types:
@@ -74,33 +82,31 @@ class FinishTimeShares(BlindShares):
     with an equal share of the cluster all along; speeds are those of the first type."""
 
     def shares(self, jobs: Sequence[SharingJob], now: float) -> Shares:
+        seconds = np.array([job.left / job.speeds[0] for job in jobs])
+        equal = np.array([self.equal_share(job, len(jobs)) for job in jobs])
+        fair = np.array([job.fair_seconds for job in jobs]) + seconds / equal
+        waited = now - np.array([job.arrival for job in jobs])
+        gpus = np.array([job.gpus for job in jobs])
+
+        def for_bound(worst: float) -> NDArray[np.float64] | None:
+            """Shares with which no ratio is above a bound; None if there are none."""
+            left = worst * fair - waited
+            if (left < seconds).any():
+                return None
+            needed: NDArray[np.float64] = seconds / left
+            return None if needed @ gpus > self.gpus else needed
+
         low, high = 0.0, 1.0
-        while (found := self._for(jobs, now, high)) is None:
+        while (found := for_bound(high)) is None:
             low, high = high, 2 * high
         while high - low > _PRECISION * high:
             middle = (low + high) / 2
-            better = self._for(jobs, now, middle)
+            better = for_bound(middle)
             if better is None:
                 low = middle
             else:
                 high, found = middle, better
-        return found
-
-    def _for(self, jobs: Sequence[SharingJob], now: float, worst: float) -> Shares | None:
-        """Shares with which no ratio is above a bound; None if there are none."""
-        needed: dict[int, float] = {}
-        gpus = 0.0
-        for job in jobs:
-            seconds = job.left / job.speeds[0]
-            equal = self.equal_share(job, len(jobs))
-            left = worst * (job.fair_seconds + seconds / equal) - (now - job.arrival)
-            if left < seconds:
-                return None
-            needed[job.id] = seconds / left
-            gpus += needed[job.id] * job.gpus
-        if gpus > self.gpus:
-            return None
-        return {job.id: self.spread(job, needed[job.id]) for job in jobs}
+        return {job.id: self.spread(job, share) for job, share in zip(jobs, found.tolist(), strict=True)}
 
 
 SHARE_POLICIES: Mapping[str, Callable[[Sequence[int]], SharePolicy]] = {

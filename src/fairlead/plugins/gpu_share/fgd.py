@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairlead.plugins.gpu_share.fragmentation import FragmentationMeasure, TypicalPod
+from fairlead.plugins.gpu_share.fragmentation import FragmentationMeasure, GpuSums, TypicalPod
 from fairlead.plugins.gpu_share.packing import GpuScore
 from fairlead.plugins.gpu_share.share import fitting_rows
-from fairlead.state.gpu_shares import WHOLE, GpuRequest, GpuShares, gpu_request, gpu_shares_of
+from fairlead.state.gpu_shares import MOST_GPUS, GpuRequest, GpuShares, gpu_request, gpu_shares_of
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
@@ -23,21 +23,40 @@ if TYPE_CHECKING:
     from fairlead.framework.cycle import Cycle
 
 
+class _RowSums:
+    """The measure, and its sums of every row, which are computed again only where GPUs have changed since: most rows
+    are asked about for many kinds of pods before one of them is placed there."""
+
+    def __init__(self, typical: Sequence[TypicalPod], shares: GpuShares) -> None:
+        self.measure = FragmentationMeasure(typical, shares)
+        self.made_for = _extent(shares)
+        self._free = np.zeros_like(shares.free)
+        self._sums = self.measure.sums(self._free)
+
+    def of_rows(self, rows: NDArray[np.intp], free: NDArray[np.int64]) -> GpuSums:
+        """The sums of some rows, which have so much free on each GPU now."""
+        changed = (self._free[rows] != free).any(axis=1)
+        if changed.any():
+            where, now = rows[changed], free[changed]
+            fresh = self.measure.sums(now)
+            self._free[where], self._sums.small[where], self._sums.enough[where] = now, fresh.small, fresh.enough
+        return self._sums.of_rows(rows)
+
+
 class FgdScore(GpuScore):
     name = "FGDScore"
     scores_in_range = True
 
     def __init__(self, typical: Sequence[TypicalPod]) -> None:
         self._typical = tuple(typical)
-        self._measure: FragmentationMeasure | None = None
-        self._models = -1
+        self._row_sums: _RowSums | None = None
 
-    def measure(self, shares: GpuShares) -> FragmentationMeasure:
-        """The measure, made again when nodes of a new model have come."""
-        if self._measure is None or self._models != len(shares.models):
-            self._models = len(shares.models)
-            self._measure = FragmentationMeasure(self._typical, shares)
-        return self._measure
+    def _sums(self, shares: GpuShares) -> _RowSums:
+        """The sums that are kept; made again when nodes of a new model have come, or the table has grown."""
+        kept = self._row_sums
+        if kept is None or kept.made_for != _extent(shares):
+            kept = self._row_sums = _RowSums(self._typical, shares)
+        return kept
 
     def score(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.int64]:
         request, shares = gpu_request(cycle.pod.annotations), gpu_shares_of(cycle.cluster)
@@ -56,16 +75,35 @@ class FgdScore(GpuScore):
         self, cycle: Cycle, shares: GpuShares, rows: NDArray[np.intp], request: GpuRequest
     ) -> NDArray[np.int64]:
         """The score of each row, for each GPU that the pod may share there; in one column if it shares none. A GPU with
-        too little has -1."""
-        measure, free, model = self.measure(shares), shares.free[rows], shares.model[rows]
+        too little has -1, and so has one with as much free as another before it."""
+        kept, free, model = self._sums(shares), shares.free[rows], shares.model[rows]
+        measure, sums, idle = kept.measure, kept.of_rows(rows, free), free.sum(axis=1)
         cpu = Nodes(cycle.cluster.table, rows).free("cpu")
-        before = measure.of(free, cpu, model)[:, None]
+        before = measure.by_sums(sums, idle, cpu, model)
         left = cpu - cycle.pod.shape.request.get("cpu", 0)
-        if request.shared:
-            after = measure.after_sharing(free, left, model, request.milli)
-            return np.where(free >= request.milli, _as_score(before - after), -1)
-        taken = (free == WHOLE) & ((free == WHOLE).cumsum(axis=1) <= request.count)
-        return _as_score(before - measure.of(np.where(taken, 0, free), left, model)[:, None])
+        if not request.shared:
+            # Whole GPUs are too small for no class and large enough for each.
+            taken = GpuSums(sums.small, sums.enough - request.count)
+            return _as_score(before - measure.by_sums(taken, idle - request.total, left, model))[:, None]
+        row, gpu = np.nonzero((free >= request.milli) & ~_as_one_before(free))
+        shared = measure.after_sharing(sums.of_rows(row), free[row, gpu], request.milli)
+        after = measure.by_sums(shared, idle[row] - request.milli, left[row], model[row])
+        scores = np.full(free.shape, -1, dtype=np.int64)
+        scores[row, gpu] = _as_score(before[row] - after)
+        return scores
+
+
+def _extent(shares: GpuShares) -> tuple[GpuShares, int, int]:
+    return shares, len(shares.models), len(shares.free)
+
+
+def _as_one_before(free: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which GPUs of each row have as much free as another before them."""
+    same: NDArray[np.bool_] = np.logical_and(free[:, :, None] == free[:, None, :], _BEFORE).any(axis=2)
+    return same
+
+
+_BEFORE = np.tri(MOST_GPUS, k=-1, dtype=np.bool_)
 
 
 def _as_score(fall: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -48,6 +48,18 @@ def _by_frequency(entry: tuple[tuple[int, GpuRequest], int]) -> tuple[int, int, 
     return count, cpu, gpu.milli, gpu.count, "|".join(gpu.models)
 
 
+@dataclass(frozen=True, slots=True)
+class GpuSums:
+    """Of rows and classes of typical pods (a row of each for a node): the idle GPU that is too small for the class, in
+    thousandths, and how many GPUs are large enough for it."""
+
+    small: NDArray[np.int64]
+    enough: NDArray[np.int64]
+
+    def of_rows(self, rows: NDArray[np.intp]) -> GpuSums:
+        return GpuSums(self.small[rows], self.enough[rows])
+
+
 class FragmentationMeasure:
     """The measure for one set of typical pods, on nodes whose models have the codes of a GpuShares."""
 
@@ -60,22 +72,35 @@ class FragmentationMeasure:
         self._others = sum(pod.weight for pod in pods if not pod.gpu.count)
         self._allowed = np.array([shares.allowed(pod.gpu) for pod in with_gpu]).T.reshape(-1, len(with_gpu))
 
+    @property
+    def classes(self) -> int:
+        """How many typical pods want GPUs."""
+        return len(self._gpu)
+
     def of(self, free: NDArray[np.int64], cpu: NDArray[np.int64], model: NDArray[np.int64]) -> NDArray[np.float64]:
         """The fragmentation of rows with so much free on each GPU, so much free cpu, and GPUs of a model."""
-        small, enough = self._too_small(free), self._large_enough(free)
-        return self._weighed(small.sum(axis=1), enough.sum(axis=1), free.sum(axis=1), cpu, model)
+        return self.by_sums(self.sums(free), free.sum(axis=1), cpu, model)
 
-    def after_sharing(
-        self, free: NDArray[np.int64], cpu: NDArray[np.int64], model: NDArray[np.int64], milli: int
-    ) -> NDArray[np.float64]:
-        """For each row and GPU, the fragmentation of the row when so much of that GPU is taken; `cpu` is what is left
-        then. Where the GPU has not so much, the number means nothing."""
-        small, enough = self._too_small(free), self._large_enough(free)
+    def sums(self, free: NDArray[np.int64]) -> GpuSums:
+        """The sums of rows with so much free on each GPU."""
+        return GpuSums(self._too_small(free).sum(axis=1), self._large_enough(free).sum(axis=1))
+
+    def after_sharing(self, sums: GpuSums, free: NDArray[np.int64], milli: int) -> GpuSums:
+        """The sums of rows when so much is taken of one GPU that has `free`."""
         left = free - milli
-        smalls = small.sum(axis=1)[:, None, :] + (self._too_small(left) - small)
-        enoughs = enough.sum(axis=1)[:, None, :] + (self._large_enough(left) - enough)
-        idle = (free.sum(axis=1) - milli)[:, None]
-        return self._weighed(smalls, enoughs, idle, cpu[:, None], model[:, None])
+        return GpuSums(
+            sums.small + (self._too_small(left) - self._too_small(free)),
+            sums.enough + (self._large_enough(left) - self._large_enough(free)),
+        )
+
+    def by_sums(
+        self, sums: GpuSums, idle: NDArray[np.int64], cpu: NDArray[np.int64], model: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """The fragmentation of rows by their sums, idle GPU, free cpu and model. Each row's is added up in the same
+        order, however many rows there are: scores are rounded down, so equal rows must come out equal."""
+        hosts = (sums.enough >= self._count) & ((cpu[:, None] >= self._cpu) & self._allowed[model])
+        wasted: NDArray[np.float64] = (np.where(hosts, sums.small, idle[:, None]) * self._weight).sum(axis=1)
+        return wasted + self._others * idle
 
     def _too_small(self, free: NDArray[np.int64]) -> NDArray[np.int64]:
         spread = free[..., None]
@@ -84,15 +109,3 @@ class FragmentationMeasure:
 
     def _large_enough(self, free: NDArray[np.int64]) -> NDArray[np.int64]:
         return (free[..., None] >= self._gpu).astype(np.int64)
-
-    def _weighed(
-        self,
-        small: NDArray[np.int64],
-        enough: NDArray[np.int64],
-        idle: NDArray[np.int64],
-        cpu: NDArray[np.int64],
-        model: NDArray[np.int64],
-    ) -> NDArray[np.float64]:
-        hosts = (enough >= self._count) & ((cpu[..., None] >= self._cpu) & self._allowed[model])
-        wasted: NDArray[np.float64] = np.where(hosts, small, idle[..., None]) @ self._weight
-        return wasted + self._others * idle
