@@ -67,8 +67,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("fairlead.scheduler")
 
-IN_FLIGHT = 96
-"""Requests on their way at once, each on a connection: 48 binds, 24 statuses, 12 deletions, 12 events."""
+IN_FLIGHT = 112
+"""Requests on their way at once, each on a connection: 42 binds, 28 statuses, 28 events, 14 deletions."""
 
 
 def throttle_of(config: KubeConfig) -> Throttle | None:

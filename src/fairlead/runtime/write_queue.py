@@ -231,12 +231,13 @@ class WriteQueue:
         return None
 
     def _limit(self, rank: WriteClass) -> float:
-        """Requests of a class that may be on their way. While binds wait for a slot the API has enough to do, so most
-        events wait until they are through."""
+        """Requests of a class that may be on their way. While more binds wait than can be on their way, the API has
+        enough to do, so most events wait too."""
         if rank is WriteClass.STATUS:
             return self.statuses.value
-        slots = self._slots[rank]
-        return max(1, slots // 4) if rank is WriteClass.EVENT and self._ready[WriteClass.BIND] else slots
+        slots, binds = self._slots[rank], WriteClass.BIND
+        backlog = rank is WriteClass.EVENT and len(self._ready[binds]) > self._slots[binds]
+        return max(1, slots // 4) if backlog else slots
 
     def _clear_stale(self, rank: WriteClass) -> bool:
         """Whether a lane is ready in this class; lanes that were lined up elsewhere since are skipped."""
@@ -284,9 +285,8 @@ class WriteQueue:
 
 def _shares(in_flight: int) -> tuple[int, int, int, int]:
     """Slots for binds, evictions, statuses and events. Most are the binds': they are what is waited for."""
-    small = max(1, in_flight // 8)
-    statuses = max(1, in_flight // 4)
-    return max(1, in_flight - statuses - 2 * small), small, statuses, small
+    evictions, quarter = max(1, in_flight // 8), max(1, in_flight // 4)
+    return max(1, in_flight - evictions - 2 * quarter), evictions, quarter, quarter
 
 
 def _is_pod_status(write: Write) -> bool:
