@@ -207,16 +207,13 @@ class WriteQueue:
 
     # ---- out ----
 
-    def has_next(self, *, events: bool = False, beside: int = 0) -> bool:
-        """Whether `take` would return something, after it had been called `beside` times already."""
+    def sendable(self, *, events: bool) -> int:
+        """How many writes could be sent now, of events or of everything else: so many wait, and slots are free."""
+        count = 0
         for rank in _RANKS[events]:
-            if not self._ready[rank]:
-                continue
-            free = int(self._limit(rank)) - self._on_the_way[rank]
-            beside -= min(len(self._ready[rank]), max(0, free))
-            if beside < 0 and self._clear_stale(rank):
-                return True
-        return False
+            if ready := self._ready[rank]:
+                count += max(0, min(len(ready), int(self._limit(rank)) - self._on_the_way[rank]))
+        return count
 
     def take(self, *, events: bool = False) -> Queued | None:
         """The next to send, of events or of everything else; None if nothing waits or no slot is free."""

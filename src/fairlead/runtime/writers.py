@@ -122,7 +122,7 @@ class ConcurrentWriter:
     def _start_workers(self, *, events: bool) -> None:
         """As many as there are writes that could be sent now. A worker sends one write after another and ends when none
         is left for it, so that a write seldom costs a task of its own."""
-        while self._queue.has_next(events=events, beside=self._choosing[events]):
+        for _ in range(self._queue.sendable(events=events) - self._choosing[events]):
             self._choosing[events] += 1
             worker = asyncio.get_running_loop().create_task(self._work(events=events))
             self._workers.add(worker)
@@ -142,10 +142,11 @@ class ConcurrentWriter:
                 self._start_workers(events=True)
             if queued is not None:
                 await self._send(queued, clock)
-            if not self._queue.has_next(events=events, beside=self._choosing[events]):
+            if (others := self._queue.sendable(events=events) - self._choosing[events] - 1) < 0:
                 return
             self._choosing[events] += 1
-            self._start_workers(events=events)
+            if others:
+                self._start_workers(events=events)
 
     def _take(self, *, events: bool) -> Queued | None:
         """The next to send. Patches that have become true meanwhile are answered without a request."""
