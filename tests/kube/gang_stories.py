@@ -182,6 +182,7 @@ async def the_most_important_members_first(cluster: Cluster) -> list[Any]:
     """Members are placed by priority, whoever came first."""
     await cluster.members("ranked", 10)
     await cluster.members("ranked", 4, first=10, priorityClassName="high")
+    await cluster.look()  # pods and groups come by watches of their own: all members shall be known before the group
     await cluster.group("ranked", 4)
     seen = await cluster.look()
     pods = (await cluster.api.list(POD, Query(namespace="default"))).items
