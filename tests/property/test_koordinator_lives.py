@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from fairlead.controllers.koordinator.node_topologies import node_topology
 from fairlead.errors import Conflict
-from fairlead.model.flow import Doc, Happened
+from fairlead.model.flow import Doc
 from fairlead.model.koordinator.cpu_topology import parse_cpus
 from fairlead.model.quantity import read_quantity, to_units
 from tests.support.documents import asking
@@ -106,9 +106,7 @@ class Life:
             members = [koord_pod(f"{name}-{at}", gang=name, cpu="3", priority=20000) for at in range(number)]
             scenario.tell(*members)
         elif what == "delete":
-            pods = sorted(key for key in scenario.docs if key[0] == "pods")
-            if pods:
-                scenario.gone(scenario.docs[pods[number % len(pods)]])
+            scenario.delete_a_pod(number)
         elif what == "refuse":
             scenario.answer(Conflict("refused by the test"), to="binding")
         elif what == "refuse writes":
@@ -118,10 +116,7 @@ class Life:
             self._restart()
 
     def _restart(self) -> None:
-        docs = list(self.scenario.docs.values())
-        self.scenario = self._fresh()
-        first = [self.scenario.as_change(doc, Happened.ADDED) for doc in docs]
-        self.scenario.run(*first)
+        self.scenario = self._fresh().follow_on(self.scenario)
 
     def check(self) -> None:
         scenario = self.scenario

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.errors import Conflict
-from fairlead.model.flow import Happened
 from fairlead.model.koordinator.quotas import ROOT, ElasticQuota
 from fairlead.plugins.koordinator.quotas.accounts import LendingTree, TreeRules
 from tests.support.documents import node
@@ -121,17 +120,13 @@ class Life:
             fixed = {QUOTA + "preemptible": "false"}
             scenario.tell(koord_pod(name, quota=quota, cpu=str(number), priority=5, labels=fixed))
         elif what == "delete":
-            pods = sorted(key for key in scenario.docs if key[0] == "pods")
-            if pods:
-                scenario.gone(scenario.docs[pods[number % len(pods)]])
+            scenario.delete_a_pod(number)
         elif what == "refuse":
             scenario.answer(Conflict("refused by the test"), to="binding")
         elif what == "wait":
             scenario.run(after=5)
         else:
-            docs = list(scenario.docs.values())
-            self.scenario = self._fresh()
-            self.scenario.run(*[self.scenario.as_change(doc, Happened.ADDED) for doc in docs])
+            self.scenario = self._fresh().follow_on(scenario)
 
     def used(self) -> Counter[str]:
         """The cores that bound pods have of each quota."""

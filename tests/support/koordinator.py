@@ -67,6 +67,17 @@ class KoordScenario(SchedulerScenario):
             self.docs[key] = doc
         return Change(happened, kind, self._versioned(doc))
 
+    def delete_a_pod(self, number: int) -> None:
+        """Delete the pod at this place of their names, counted round; nothing if there is none."""
+        pods = sorted(key for key in self.docs if key[0] == "pods")
+        if pods:
+            self.gone(self.docs[pods[number % len(pods)]])
+
+    def follow_on(self, before: KoordScenario) -> KoordScenario:
+        """This scenario with a new scheduler that is shown what there was before it: a restart."""
+        self.run(*[self.as_change(doc, Happened.ADDED) for doc in list(before.docs.values())])
+        return self
+
     def settle(self, rounds: int = 20) -> None:
         """Perform the writes to pods and to Koordinator's objects, answer, and show what came of them, until nothing
         more is written."""

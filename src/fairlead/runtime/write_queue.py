@@ -1,9 +1,10 @@
 """WriteQueue: what waits to be sent to the API, most urgent first. Pure data: who sends and when is a writer's.
 
 Writes are of four classes. Each has slots of its own, so that none can keep another waiting: a bind never stands behind
-six hundred status patches, and events never behind anything. Two writes to one object keep their order. Of statuses
-only the newest is kept: a patch that was not sent yet takes in the next one for the same object, and a pod's bind makes
-a patch that is still waiting pointless, as in kube-scheduler's dispatcher of API calls.
+six hundred status patches. Only events give way, while more binds wait than can be on their way. Two writes to one
+object keep their order. Of statuses only the newest is kept: a patch that was not sent yet takes in the next one for
+the same object, and a pod's bind makes a patch that is still waiting pointless, as in kube-scheduler's dispatcher of
+API calls.
 
     submit ─▶ lane of the object ─▶ ready, by class ─▶ take ─▶ (on its way) ─▶ done ─▶ the lane's next
 

@@ -138,7 +138,7 @@ class ConcurrentWriter:
             finally:
                 self._choosing[events] -= 1
             queued = self._take(events=events)
-            if not events:  # they may have waited until no bind waits
+            if not events:  # fewer binds wait now, so that more events may go
                 self._start_workers(events=True)
             if queued is not None:
                 await self._send(queued, clock)

@@ -7,7 +7,7 @@ which the Store commits together with the object, so that two requests never use
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.api.admission.problems import forbidden
@@ -49,13 +49,7 @@ def _charge(view: DocView, quota: Doc, kind: Kind, doc: Doc, more: Usage) -> Doc
     used = _used(view, quota, limits)
     over = [resource for resource in sorted(asked) if used[resource] + asked[resource] > limits[resource].nanos]
     if over:
-        parts = (
-            ("requested", _listed(over, asked, limits)),
-            ("used", _listed(over, used, limits)),
-            ("limited", ",".join(f"{resource}={limits[resource]}" for resource in over)),
-        )
-        text = ", ".join(f"{label}: {listed}" for label, listed in parts)
-        raise forbidden(kind, name, f"exceeded quota: {quota['metadata']['name']}, {text}")
+        raise forbidden(kind, name, exceeded(quota["metadata"]["name"], over, asked, used, limits))
     total = {
         resource: spelled(resource, used[resource] + asked.get(resource, 0), limit)
         for resource, limit in limits.items()
@@ -87,8 +81,21 @@ def _kinds_behind(limits: Iterable[str]) -> list[Kind]:
     return always + [kind for kind in plain if kind.plural in names or f"count/{kind.resource}" in names]
 
 
-def _listed(over: list[str], amounts: Usage, limits: dict[str, Quantity]) -> str:
-    return ",".join(f"{resource}={spelled(resource, amounts[resource], limits[resource])}" for resource in over)
+def exceeded(
+    quota: str, over: Sequence[str], asked: Mapping[str, int], used: Mapping[str, int], limits: Mapping[str, Quantity]
+) -> str:
+    """Why a quota refuses, in Kubernetes' words: the resources that are `over`, what is asked, used and allowed of
+    them. What is not in `used` is not named as used."""
+    parts = (
+        ("requested", _listed(over, asked, limits)),
+        ("used", _listed(over, used, limits)),
+        ("limited", ",".join(f"{resource}={limits[resource]}" for resource in over)),
+    )
+    return f"exceeded quota: {quota}, " + ", ".join(f"{label}: {listed}" for label, listed in parts)
+
+
+def _listed(over: Sequence[str], amounts: Mapping[str, int], limits: Mapping[str, Quantity]) -> str:
+    return ",".join(f"{name}={spelled(name, amounts[name], limits[name])}" for name in over if name in amounts)
 
 
 def _check_named(quota: Doc, pod: Doc, limits: dict[str, Quantity]) -> None:

@@ -186,8 +186,9 @@ class KubeApi:
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytes:
         try:
-            whole = response.method == "GET" or response.content.is_eof()
-            return await (response.read() if whole else self._deadlines.within(response.read()))
+            if response.method != "GET" and not response.content.is_eof():
+                return await self._deadlines.within(response.read())
+            return await response.read()
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._unreachable(error) from error
 

@@ -160,9 +160,12 @@ class Verbs:
 
     def _charged(self, kind: Kind, doc: Doc, old: Doc | None = None) -> tuple[VerbOutcome, ...]:
         """The quotas of the object's namespace, with what it uses added."""
-        quotas, find = kinds.RESOURCE_QUOTA, self._store.existing
-        named = ((each["metadata"], each) for each in charged(self._store, kind, doc, old))
-        return tuple(VerbOutcome(quotas, find(quotas, m["namespace"], m["name"]), q, _itself) for m, q in named)
+        outcomes = []
+        for quota in charged(self._store, kind, doc, old):
+            where = quota["metadata"]["namespace"], quota["metadata"]["name"]
+            before = self._store.existing(kinds.RESOURCE_QUOTA, *where)
+            outcomes.append(VerbOutcome(kinds.RESOURCE_QUOTA, before, quota, _itself))
+        return tuple(outcomes)
 
     def _place(self, write: Write, metadata: dict[str, Any]) -> None:
         """Settle namespace and name between the URL and the object."""

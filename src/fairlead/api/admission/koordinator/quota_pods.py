@@ -17,13 +17,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fairlead.api.admission.koordinator.quotas import TREE, all_quotas, labels_of, namespaces_of, notes_of
+from fairlead.api.admission.quota import exceeded
 from fairlead.api.admission.volcano_denial import Denied
 from fairlead.api.store.quantities import NotAQuantity, canonical
 from fairlead.model import kinds as k
 from fairlead.model.koordinator.bands import BATCH_CPU, BATCH_MEMORY, MID_CPU, MID_MEMORY
 from fairlead.model.koordinator.quotas import BUILT_IN, NAME_LABEL, PREFIX
 from fairlead.model.quantity import read_quantity
-from fairlead.model.quota import has_ended, pod_amounts, spelled
+from fairlead.model.quota import has_ended, pod_amounts
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc, DocView
@@ -54,14 +55,8 @@ def check_limits(view: DocView, quota: Doc, pod: Doc) -> None:
         if name in limits and used.get(name, 0) + asked[name] > limits[name].nanos
     ]  # fmt: skip
     if over:
-        parts = (
-            ("requested", _listed(over, asked, limits)),
-            ("used", _listed(over, used, limits)),
-            ("limited", ",".join(f"{name}={limits[name]}" for name in over)),
-        )
-        text = ", ".join(f"{what}: {listed}" for what, listed in parts)
         whose = f"{quota['metadata'].get('namespace') or ''}/{quota['metadata']['name']}"
-        raise _denied(f"exceeded quota: {whose}, {text}")
+        raise _denied(exceeded(whose, over, asked, used, limits))
 
 
 def _denied(why: str) -> Denied:
@@ -75,11 +70,6 @@ def _limits(quota: Doc, most: Mapping[str, str]) -> dict[str, Quantity]:
         return {name: read_quantity(canonical(value)) for name, value in given.items()}
     except (ValueError, AttributeError, NotAQuantity) as error:
         raise _denied(str(error)) from None
-
-
-def _listed(names: list[str], amounts: Mapping[str, int], limits: Mapping[str, Quantity]) -> str:
-    """Only amounts that there are: a quota without pods uses nothing that could be named."""
-    return ",".join(f"{name}={spelled(name, amounts[name], limits[name])}" for name in names if name in amounts)
 
 
 def _requested(view: DocView, quota: Doc) -> dict[str, int]:
