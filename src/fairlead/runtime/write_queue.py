@@ -70,6 +70,7 @@ class Queued:
     rank: WriteClass
     since: float
     asked: list[Write]
+    lane: _Lane
 
     def replies(self, doc: Any, error: ApiError | None) -> list[Reply]:
         return [Reply(write, doc, error) for write in self.asked]
@@ -154,22 +155,24 @@ class WriteQueue:
         """Queue these. The answer are replies to writes that will never be sent."""
         unsent: list[Reply] = []
         for write in writes:
-            unsent += self._add(write, class_of(write), now)
+            if replies := self._add(write, class_of(write), now):
+                unsent += replies
         return unsent
 
-    def _add(self, write: Write, rank: WriteClass, now: float) -> list[Reply]:
+    def _add(self, write: Write, rank: WriteClass, now: float) -> Sequence[Reply]:
         if rank is WriteClass.EVENT and self._waiting[rank] >= MOST_EVENTS:
             return [Reply(write, None, NotSent(f"{MOST_EVENTS} events wait already"))]
         key = (write.kind.storage, write.namespace, write.name or f"?{id(write)}")
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = _Lane(key)
-        unsent: list[Reply] = []
+        unsent: Sequence[Reply] = ()
         if write.subresource == "binding":
-            unsent = self._drop_statuses(lane)
+            if lane.waiting:
+                unsent = self._drop_statuses(lane)
         elif rank is WriteClass.STATUS and self._merge(lane, write):
-            return []
-        lane.waiting.append(Queued(write, rank, now, [write]))
+            return ()
+        lane.waiting.append(Queued(write, rank, now, [write], lane))
         self._waiting[rank] += 1
         self._line_up(lane)
         return unsent
@@ -201,7 +204,7 @@ class WriteQueue:
     def _line_up(self, lane: _Lane) -> None:
         if lane.busy or not lane.waiting:
             return
-        rank = min(queued.rank for queued in lane.waiting)
+        rank = lane.waiting[0].rank if len(lane.waiting) == 1 else min(queued.rank for queued in lane.waiting)
         if not lane.lined_up or rank is not lane.rank:
             lane.rank, lane.lined_up = rank, True
             self._ready[rank].append(lane)
@@ -216,10 +219,14 @@ class WriteQueue:
                 count += max(0, min(len(ready), int(self._limit(rank)) - self._on_the_way[rank]))
         return count
 
+    @property
+    def events_wait(self) -> bool:
+        return bool(self._ready[WriteClass.EVENT])
+
     def take(self, *, events: bool = False) -> Queued | None:
         """The next to send, of events or of everything else; None if nothing waits or no slot is free."""
         for rank in _RANKS[events]:
-            if self._on_the_way[rank] < int(self._limit(rank)) and self._clear_stale(rank):
+            if self._ready[rank] and self._on_the_way[rank] < int(self._limit(rank)) and self._clear_stale(rank):
                 lane = self._ready[rank].popleft()
                 lane.current = queued = lane.waiting.popleft()
                 lane.lined_up = False
@@ -249,9 +256,8 @@ class WriteQueue:
 
     def done(self, queued: Queued, now: float, seconds: float, error: ApiError | None, *, sent: bool = True) -> None:
         """It was answered after so many seconds, or need not be `sent`. The next write to its object may go."""
-        write = queued.write
-        lane = self._lanes.get((write.kind.storage, write.namespace, write.name or f"?{id(write)}"))
-        if lane is None:
+        lane = queued.lane
+        if self._lanes.get(lane.key) is not lane:
             return  # given up meanwhile
         self._on_the_way[lane.rank] -= 1
         if lane.rank is WriteClass.STATUS and sent:

@@ -95,6 +95,8 @@ class ConcurrentWriter:
         for the limit on requests a second."""
 
     def submit(self, writes: Sequence[Write]) -> None:
+        if not writes:
+            return
         unsent = self._queue.submit(writes, _now())
         if unsent:
             self._deliver(unsent)
@@ -138,7 +140,7 @@ class ConcurrentWriter:
             finally:
                 self._choosing[events] -= 1
             queued = self._take(events=events)
-            if not events:  # fewer binds wait now, so that more events may go
+            if not events and self._queue.events_wait:  # fewer binds wait now, so that more events may go
                 self._start_workers(events=True)
             if queued is not None:
                 await self._send(queued, clock)
@@ -169,7 +171,8 @@ class ConcurrentWriter:
             self._known.answered(queued.write, reply.doc)
         self._queue.done(queued, ended, ended - began, reply.error)
         self._rules.answered(reply)
-        self._deliver(queued.replies(reply.doc, reply.error))
+        alone = len(queued.asked) == 1 and queued.asked[0] is queued.write
+        self._deliver((reply,) if alone else queued.replies(reply.doc, reply.error))
 
 
 def _now() -> float:
