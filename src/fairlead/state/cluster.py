@@ -328,18 +328,22 @@ class Cluster:
         self._occupy(pod_state, pod)
 
     def _counts_the_same(self, pod_state: PodState, pod: Pod) -> bool:
-        """Whether all sums and indexes would come out as they were. What volumes come to depends on their claims, and
-        a port that two pods share is free when the first of them goes, and taken when the other is seen again."""
+        """Whether all sums would come out as they were. What volumes come to depends on their claims, and a port that
+        two pods share is free when the first of them goes, and taken when the other is seen again."""
         old, shape = pod_state.pod, pod.shape
         return (
             old.shape is shape
             and not (shape.volumes or shape.host_ports)
-            and (old.labels is pod.labels or old.labels == pod.labels)
             and old.terminating == pod.terminating
             and self.table.row_of.get(pod.node_name) == pod_state.row
         )
 
     def _exchange(self, pod_state: PodState, pod: Pod) -> None:
+        """With a Binding the API server gives a pod the labels of its node's zone and region; indexes are told."""
+        if pod_state.pod.labels != pod.labels:
+            for index in self._indexes.values():
+                index.vacated(pod_state.pod, pod_state.row)
+                index.occupied(pod, pod_state.row)
         log = self.table.seen if reads_the_same(pod_state.pod, pod) else self.table.content
         pods = self.table.pods[pod_state.row]
         if pods[-1] is not pod_state.pod:

@@ -83,6 +83,7 @@ def reads_the_same(old: Pod, new: Pod) -> bool:
     is confirmed."""
     return (
         old.phase == new.phase
+        and (old.labels is new.labels or old.labels == new.labels)
         and old.start_time == new.start_time
         and (old.annotations is new.annotations or old.annotations == new.annotations)
         and old.owner == new.owner
