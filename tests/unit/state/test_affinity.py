@@ -53,6 +53,18 @@ def test_a_pod_that_begins_to_terminate_is_no_longer_live(street: PluginScenario
     assert counts(street, index, live=False) == {"n1": 1}
 
 
+def test_a_pod_whose_labels_change_is_found_under_the_new_ones_alone(street: PluginScenario) -> None:
+    index = affinity_index(street.cluster)
+    apis = PodSelection(frozenset({"default"}), selector_from_map({"app": "api"}))
+    street.put_on(plain_pod("p", WEB), "n1")
+    assert counts(street, index) == {"n1": 1}
+    street.put_on(plain_pod("p", {"app": "api"}), "n1")
+    assert counts(street, index) == {}
+    assert counts(street, index, apis) == {"n1": 1}
+    assert int(street.cluster.table.pod_count[0]) == 1
+    street.cluster.check()
+
+
 def test_columns_grow_with_the_table(street: PluginScenario) -> None:
     index = affinity_index(street.cluster)
     street.put_on(plain_pod("p", WEB), "n1")
