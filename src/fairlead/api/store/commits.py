@@ -73,7 +73,7 @@ class Commits:
             return outcome.reply(after if after is not None else self._decoded.doc(before))  # type: ignore[arg-type]
         version = self.version + 1
         record = None if after is None else self._record(after, version)
-        event = Event(outcome.kind, version, before=before, after=record, at=self._clock(), last=outcome.last)
+        event = Event(outcome.kind, version, before, record, self._clock(), outcome.last)
         self.version = version
         if outcome.last is not None and record is None:
             self._decoded.keep(event.gone, event.gone.doc)  # as any document: no bytes unless somebody asks
@@ -108,4 +108,4 @@ class Commits:
                 raise
         for event in staged:
             self._retention.notice(event.kind, event.key, event.after, event.at)
-            self._history.publish(event)
+        self._history.publish(staged)

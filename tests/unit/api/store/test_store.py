@@ -314,6 +314,31 @@ def test_a_feed_brings_what_is_there_and_then_every_change_in_order(world: Store
     assert feed.drain() == []
 
 
+def test_followers_hear_of_a_batch_in_its_order_when_it_is_done(world: StoreScenario) -> None:
+    woken: list[int] = []
+    feed = world.store.feed([Watch(POD, field_selector="status.phase!=Succeeded"), NODE])
+    feed.drain()
+    feed.wake = lambda: woken.append(len(feed))
+    watcher = world.store.subscribe(POD, Query(label_selector="app=web"))
+    with world.store.batch():
+        world.pod("p", labels={"app": "web"})
+        world.pod("q")
+        world.create(NODE, "n1")
+        world.bind("p")
+        world.patch(POD, "q", {"status": {"phase": "Succeeded"}}, subresource="status")
+        world.delete(POD, "p", gracePeriodSeconds=0)
+        assert not feed
+        assert not watcher
+    told = [(change.happened.value, change.doc["metadata"]["name"]) for change in feed.drain()]
+    assert told == [
+        ("ADDED", "p"), ("ADDED", "q"), ("ADDED", "n1"), ("MODIFIED", "p"), ("DELETED", "q"), ("DELETED", "p"),
+    ]  # fmt: skip
+    assert woken[-1] == len(told)
+    assert [(type_, record.name) for type_, record, _ in watcher.drain()] == [
+        ("ADDED", "p"), ("MODIFIED", "p"), ("DELETED", "p"),
+    ]  # fmt: skip
+
+
 def test_events_expire_and_history_is_forgotten(world: StoreScenario) -> None:
     version = str(world.store.resource_version)
     world.create(EVENT, "e", involvedObject={"kind": "Pod", "name": "p", "namespace": "default"})
