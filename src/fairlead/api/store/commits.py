@@ -50,6 +50,11 @@ class Commits:
         self._room = room
         self._staged: list[Event] | None = None
 
+    @property
+    def in_batch(self) -> bool:
+        """Whether a batch has begun that a write would be part of."""
+        return self._staged is not None
+
     def batch(self) -> AbstractContextManager[None]:
         """Writes inside are one transaction; a batch inside another one is part of it."""
         return _PART_OF_A_BATCH if self._staged is not None else self._whole_batch()
@@ -66,17 +71,17 @@ class Commits:
     def commit(self, outcome: VerbOutcome) -> Doc:
         """Put an outcome into memory under the next version; returns the answer. A write that changes nothing takes no
         version."""
-        before, after = outcome.before, outcome.after
-        if before is not None and after is not None and after == self._decoded.doc(before):
+        before, after, decoded = outcome.before, outcome.after, self._decoded
+        if before is not None and after is not None and after == (before.decoded or decoded.doc(before)):
             return outcome.reply(after)
         if outcome.dry_run:
-            return outcome.reply(after if after is not None else self._decoded.doc(before))  # type: ignore[arg-type]
+            return outcome.reply(after if after is not None else decoded.doc(before))  # type: ignore[arg-type]
         version = self.version + 1
         record = None if after is None else self._record(after, version)
         event = Event(outcome.kind, version, before, record, self._clock(), outcome.last)
         self.version = version
         if outcome.last is not None and record is None:
-            self._decoded.keep(event.gone, event.gone.doc)  # as any document: no bytes unless somebody asks
+            decoded.keep(event.gone, event.gone.doc)  # as any document: no bytes unless somebody asks
         self.put(outcome.kind, event.key, record)
         assert self._staged is not None
         self._staged.append(event)

@@ -8,7 +8,6 @@ deletion; what depends on a kind's fields is in admission.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -49,6 +48,7 @@ from fairlead.errors import BadRequest, Forbidden, Invalid, MethodNotAllowed, No
 from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Verb
 from fairlead.model.quirks import FIXED, Quirks
+from fairlead.model.records import record
 from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
@@ -67,10 +67,13 @@ SERVERS_OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePe
 """Metadata that an update cannot change: what is there stays."""
 DROPPED_ON_CREATE = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "generation")
 GENERATE_ATTEMPTS = 8
+_CREATE, _UPDATE, _PATCH, _DELETE = Verb
+_APPLY = PatchType.APPLY
+"""Asked for too often to be looked up on the Enum."""
 _OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PATCH: "PatchOptions"}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class VerbOutcome:
     """`before` becomes `after` (a document without a version yet, or None for gone); `reply` makes the answer of
     what was committed."""
@@ -105,23 +108,22 @@ class Verbs:
 
     def decide(self, write: Write, warnings: list[str] | None = None) -> VerbOutcome:
         """The outcome of any write. Unknown fields are named in `warnings`, if somebody wants to hear of them."""
-        if write.subresource and (
-            write.subresource not in SERVED_SUBRESOURCES or write.subresource not in write.kind.subresources
-        ):
+        verb, subresource = write.verb, write.subresource
+        if subresource and (subresource not in SERVED_SUBRESOURCES or subresource not in write.kind.subresources):
             raise not_found_path()
-        if write.verb is Verb.DELETE:
+        if verb is _DELETE:
             return self._delete(write)
-        if write.subresource == "binding":
+        if subresource == "binding":
             return self._bind(write)
-        if write.subresource in ("eviction", "token"):
+        if subresource in ("eviction", "token"):
             raise _not_here()
-        if write.verb is Verb.PATCH and write.patch_type is PatchType.APPLY:
+        if verb is _PATCH and write.patch_type is _APPLY:
             return self._apply(write, warnings)
-        if write.subresource == "scale":
+        if subresource == "scale":
             return self._scale(write)
-        if write.verb is Verb.CREATE:
+        if verb is _CREATE:
             return self._create(write, warnings)
-        return self._update(write, warnings) if write.verb is Verb.UPDATE else self._patch(write, warnings)
+        return self._update(write, warnings) if verb is _UPDATE else self._patch(write, warnings)
 
     # -- create -------------------------------------------------------------------------------------------------------
 
@@ -180,7 +182,7 @@ class Verbs:
             if not given:
                 raise BadRequest("an empty namespace may not be set during creation")
             metadata["namespace"] = given
-        if write.verb is not Verb.CREATE and not metadata.get("name"):
+        if write.verb is not _CREATE and not metadata.get("name"):
             raise BadRequest(
                 f"the name of the object ({write.name} based on URL) was undeterminable: name must be provided"
             )
@@ -297,7 +299,7 @@ class Verbs:
     # -- subresources -------------------------------------------------------------------------------------------------
 
     def _bind(self, write: Write) -> VerbOutcome:
-        if write.verb is not Verb.CREATE or write.kind is not kinds.POD:
+        if write.verb is not _CREATE or write.kind is not kinds.POD:
             raise _not_here()
         body = write.body if write.conforms else private_copy(write.body)
         if metadata_of(body).get("name") != write.name:
@@ -410,6 +412,8 @@ def not_found_path() -> NotFound:
 
 
 def _dry_run(write: Write) -> bool:
+    if not write.params:
+        return False
     value = write.params.get("dryRun")
     if value not in (None, "", "All"):
         raise unsupported_option(_OPTIONS[write.verb], "dryRun", f'["{value}"]', '"All"')
