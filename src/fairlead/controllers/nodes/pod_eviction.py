@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import condition, delete, namespaced_name, patch_status, with_condition
+from fairlead.controllers.writes import condition, delete, patch_status, with_condition
 from fairlead.model.flow import Change, Doc, DocView, Watch, Write
 from fairlead.model.kinds import NODE, POD
 from fairlead.model.times import seconds_of, timestamp
@@ -65,10 +65,10 @@ class PodEviction(Reconciler[Key]):
         self._homes: dict[Key, str] = {}  # pod -> node
 
     def observe(self, change: Change) -> None:
-        if change.kind is NODE:
+        if change.kind is POD:
+            self._observe_pod(change.doc, gone=change.gone)
+        elif change.kind is NODE:
             self._observe_node(change)
-        elif change.kind is POD:
-            self._observe_pod(change)
 
     def _observe_node(self, change: Change) -> None:
         node = self._node(change.doc["metadata"]["name"])
@@ -99,9 +99,10 @@ class PodEviction(Reconciler[Key]):
             node = self._nodes[name] = _Node(missing_since=self.now)
         return node
 
-    def _observe_pod(self, change: Change) -> None:
-        doc = change.doc
-        key, name = namespaced_name(doc), None if change.gone else (doc.get("spec") or {}).get("nodeName")
+    def _observe_pod(self, doc: Doc, *, gone: bool) -> None:
+        metadata = doc["metadata"]
+        key = metadata.get("namespace", ""), metadata["name"]
+        name = None if gone else (doc.get("spec") or {}).get("nodeName")
         home = self._homes.get(key)
         if home != name:
             if home is not None:
