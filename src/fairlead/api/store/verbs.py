@@ -32,13 +32,16 @@ from fairlead.api.store.objects import (
     generated_name,
     metadata_of,
     modified_meanwhile,
+    name_required,
     new_uid,
     not_found,
     private_copy,
+    qualified,
     status_details,
     success,
     unclassified,
     unsupported_option,
+    version_required,
     wrong_uid,
 )
 from fairlead.api.store.owners import Configuration, Owners
@@ -65,7 +68,9 @@ NEVER_UNCONDITIONAL = frozenset({
 """Kinds (besides custom ones) that may be updated only by who names the version that is replaced."""
 SERVERS_OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName")
 """Metadata that an update cannot change: what is there stays."""
-DROPPED_ON_CREATE = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "generation")
+_DROPPED_ON_CREATE = frozenset({
+    "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "generation",
+})  # fmt: skip
 GENERATE_ATTEMPTS = 8
 _CREATE, _UPDATE, _PATCH, _DELETE = Verb
 _APPLY = PatchType.APPLY
@@ -144,12 +149,13 @@ class Verbs:
     ) -> VerbOutcome:
         """Names and stamps a new object, admits it, and finds its name free."""
         kind = write.kind.storage
-        for field in DROPPED_ON_CREATE:
-            metadata.pop(field, None)
-        if not metadata.get("name") and metadata.get("generateName"):
-            metadata["name"] = self._free_name(kind, metadata)
+        if not _DROPPED_ON_CREATE.isdisjoint(metadata):
+            for field in _DROPPED_ON_CREATE:
+                metadata.pop(field, None)
         if not metadata.get("name"):
-            raise _name_required(kind)
+            if not metadata.get("generateName"):
+                raise name_required(kind)
+            metadata["name"] = self._free_name(kind, metadata)
         metadata["uid"] = new_uid(self._rng)
         metadata["creationTimestamp"] = timestamp(self._clock())
         sent, doc = doc, self._with_status(kind, self._admission.create(write.kind, doc))
@@ -234,7 +240,7 @@ class Verbs:
                 return self._created(write, doc, metadata)
             raise not_found(kind, write.name)
         if not metadata.get("resourceVersion") and (write.kind in NEVER_UNCONDITIONAL or schema.is_custom(kind)):
-            raise _version_required(kind, write.name)
+            raise version_required(kind, write.name)
         return self._replaced(write, before, doc)
 
     def _patch(self, write: Write, warnings: list[str] | None) -> VerbOutcome:
@@ -469,7 +475,7 @@ def _check_finalizers(kind: Kind, new: Doc, old: Doc) -> None:
         name = new["metadata"]["name"]
         cause = {"reason": "FieldValueForbidden", "message": f"Forbidden: {text}", "field": "metadata.finalizers"}
         raise Invalid(
-            f'{_qualified(kind)} "{name}" is invalid: metadata.finalizers: Forbidden: {text}',
+            f'{qualified(kind)} "{name}" is invalid: metadata.finalizers: Forbidden: {text}',
             details={
                 "name": name,
                 "kind": kind.kind,
@@ -477,28 +483,3 @@ def _check_finalizers(kind: Kind, new: Doc, old: Doc) -> None:
                 "causes": [cause],
             },
         )
-
-
-def _qualified(kind: Kind) -> str:
-    return f"{kind.kind}.{kind.group}" if kind.group else kind.kind
-
-
-def _name_required(kind: Kind) -> Invalid:
-    text = "Required value: name or generateName is required"
-    cause = {"reason": "FieldValueRequired", "message": text, "field": "metadata.name"}
-    group = {"group": kind.group} if kind.group else {}
-    return Invalid(
-        f'{_qualified(kind)} "" is invalid: metadata.name: {text}',
-        details={**group, "kind": kind.kind, "causes": [cause]},
-    )
-
-
-def _version_required(kind: Kind, name: str) -> Invalid:
-    text = "must be specified for an update"
-    cause = {
-        "reason": "FieldValueInvalid", "message": f"Invalid value: 0: {text}", "field": "metadata.resourceVersion",
-    }  # fmt: skip
-    return Invalid(
-        f'{kind.resource} "{name}" is invalid: metadata.resourceVersion: Invalid value: 0: {text}',
-        details=status_details(kind, name) | {"causes": [cause]},
-    )

@@ -314,6 +314,22 @@ def test_a_feed_brings_what_is_there_and_then_every_change_in_order(world: Store
     assert feed.drain() == []
 
 
+def test_lists_of_a_kind_without_namespaces_follow_every_change_and_are_left_alone_by_it(world: StoreScenario) -> None:
+    seen = []
+    for deed in (
+        lambda: world.create(NODE, "n2"), lambda: world.create(NODE, "n1"),
+        lambda: world.patch(NODE, "n2", {"metadata": {"labels": {"a": "b"}}}), lambda: world.delete(NODE, "n1"),
+    ):  # fmt: skip
+        deed()
+        seen.append(world.store.chunk(NODE, Query()).records)
+    names = [[(record.name, record.doc["metadata"].get("labels")) for record in records] for records in seen]
+    labels = {"a": "b"}
+    assert names == [
+        [("n2", None)], [("n1", None), ("n2", None)], [("n1", None), ("n2", labels)], [("n2", labels)],
+    ]  # fmt: skip
+    assert [doc["metadata"]["name"] for doc in world.store.list(NODE)] == ["n2"]
+
+
 def test_followers_hear_of_a_batch_in_its_order_when_it_is_done(world: StoreScenario) -> None:
     woken: list[int] = []
     feed = world.store.feed([Watch(POD, field_selector="status.phase!=Succeeded"), NODE])
