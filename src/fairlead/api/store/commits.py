@@ -81,7 +81,7 @@ class Commits:
         event = Event(outcome.kind, version, before, record, self._clock(), outcome.last)
         self.version = version
         if outcome.last is not None and record is None:
-            decoded.keep(event.gone, event.gone.doc)  # as any document: no bytes unless somebody asks
+            decoded.keep(event.gone)  # as any document: no bytes unless somebody asks
         self.put(outcome.kind, event.key, record)
         assert self._staged is not None
         self._staged.append(event)
@@ -98,8 +98,8 @@ class Commits:
     def _record(self, doc: Doc, version: int) -> Record:
         metadata = doc["metadata"] = {**doc["metadata"], "resourceVersion": str(version)}
         raw = None if self._journal is None else encode(doc)
-        record = Record(metadata.get("namespace") or "", metadata["name"], version, raw)
-        self._decoded.keep(record, doc)
+        record = Record(metadata.get("namespace") or "", metadata["name"], version, raw, doc)
+        self._decoded.keep(record)
         return record
 
     def _settle(self, staged: list[Event]) -> None:

@@ -68,7 +68,7 @@ class Event:
                 happened, record = _DELETED, self.gone
             else:
                 happened, record = _ADDED if self.before is None else _MODIFIED, self.after
-            self.told = Change(happened, self.kind, show(self.kind, record))
+            self.told = Change(happened, self.kind, record.decoded or show(self.kind, record))
         return self.told
 
     def forget_documents(self) -> None:

@@ -88,19 +88,20 @@ class DecodedCache:
         self._size = size
         self._recent: deque[Record] = deque()
 
-    def keep(self, record: Record, doc: Doc) -> None:
-        record.decoded = doc
-        self._recent.append(record)
-        if len(self._recent) > self._size:
-            oldest = self._recent.popleft()
+    def keep(self, record: Record) -> None:
+        """Let a record have the document that it has, until many others came after it."""
+        recent = self._recent
+        recent.append(record)
+        if len(recent) > self._size:
+            oldest = recent.popleft()
             if getrefcount(oldest) > _OURS:
                 oldest.forget_document()
 
     def doc(self, record: Record) -> Doc:
         doc = record.decoded
         if doc is None:
-            doc = record.doc
-            self.keep(record, doc)
+            doc = record.decoded = record.doc
+            self.keep(record)
         return doc
 
 
