@@ -79,8 +79,8 @@ class Event:
 
     def seen_by(self, selection: Selection) -> tuple[EventType, Record] | None:
         """What a watcher with this selection is told: coming into view is ADDED, leaving it DELETED."""
-        was = self.before is not None and selection.matches(self.before)
-        if self.after is not None and selection.matches(self.after):
+        was, is_now = selection.sees(self.before, self.after)
+        if is_now and self.after is not None:
             return ("MODIFIED" if was else "ADDED"), self.after
         return ("DELETED", self.gone) if was else None
 

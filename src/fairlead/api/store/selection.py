@@ -219,11 +219,22 @@ class Selection:
             return records
         return [record for record in records if self.matches(record)]
 
+    def sees(self, before: Record | None, after: Record | None) -> tuple[bool, bool]:
+        """Whether two states of an object belong to it, neither of which needs to be there."""
+        if self._leaves_out is None:
+            return before is not None and self.matches(before), after is not None and self.matches(after)
+        extract, values = self._leaves_out
+        was = is_now = False
+        if before is not None:
+            doc = before.decoded
+            was = self.matches(before) if doc is None else extract(doc) not in values
+        if after is not None:
+            doc = after.decoded
+            is_now = self.matches(after) if doc is None else extract(doc) not in values
+        return was, is_now
+
     def matches(self, record: Record) -> bool:
         doc = record.decoded
-        if doc is not None and self._leaves_out is not None:
-            extract, values = self._leaves_out
-            return extract(doc) not in values
         if self.namespace and record.namespace != self.namespace:
             return False
         if self.everything:

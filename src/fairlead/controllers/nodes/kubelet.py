@@ -38,13 +38,15 @@ from fairlead.controllers.nodes.simulated_nodes import (
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import condition, create, delete, patch_status
 from fairlead.errors import NotFound
-from fairlead.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import LEASE, NODE, POD
 from fairlead.model.times import micro_timestamp, seconds_of
 
 __all__ = ["Kubelet", "PodScript", "renewal_for", "simulated_node"]
 
 LEASE_NAMESPACE = "kube-node-lease"
+_DELETED = Happened.DELETED
+"""Asked for too often to be looked up on the Enum."""
 _FIRST_CRASH_DELAY, _LONGEST_CRASH_DELAY = 10.0, 300.0
 _DEADLINE = "Pod was active on the node longer than the specified deadline"
 
@@ -99,7 +101,7 @@ class Kubelet(Reconciler[Key]):
 
     def observe(self, change: Change) -> None:
         if change.kind is POD:
-            self._observe_pod(change.doc, gone=change.gone)
+            self._observe_pod(change.doc, gone=change.happened is _DELETED)
         elif change.kind is NODE:
             self._observe_node(change)
 

@@ -16,12 +16,14 @@ from typing import NamedTuple
 
 from fairlead.controllers.workqueue import Reconciler
 from fairlead.controllers.writes import condition, delete, patch_status, with_condition
-from fairlead.model.flow import Change, Doc, DocView, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import NODE, POD
 from fairlead.model.times import seconds_of, timestamp
 
 Key = tuple[str, str]
 _ENDED = ("Succeeded", "Failed")
+_DELETED = Happened.DELETED
+"""Asked for too often to be looked up on the Enum."""
 
 
 class _Toleration(NamedTuple):
@@ -66,7 +68,7 @@ class PodEviction(Reconciler[Key]):
 
     def observe(self, change: Change) -> None:
         if change.kind is POD:
-            self._observe_pod(change.doc, gone=change.gone)
+            self._observe_pod(change.doc, gone=change.happened is _DELETED)
         elif change.kind is NODE:
             self._observe_node(change)
 
