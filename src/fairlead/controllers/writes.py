@@ -40,7 +40,11 @@ def patch(kind: Kind, doc: Doc, changes: Doc, *, subresource: str = "", conforms
 
 def patch_status(kind: Kind, doc: Doc, status: Doc, *, conforms: bool = False) -> Write:
     """Merge fields into the status of an object. `conforms` as in Write."""
-    return patch(kind, doc, {"status": status}, subresource="status", conforms=conforms)
+    metadata = doc["metadata"]
+    body = {"status": status, "metadata": {"uid": metadata["uid"]}}
+    return Write(
+        _PATCH, kind, metadata.get("namespace", ""), metadata["name"], body, "status", _MERGE, conforms=conforms
+    )  # fmt: skip
 
 
 def merge_patch(known: Doc, fresh: Doc) -> dict[str, Any]:

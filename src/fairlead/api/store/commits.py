@@ -48,24 +48,20 @@ class Commits:
         self._table, self._catalog, self._history, self._retention = table, catalog, history, retention
         self._clock, self._decoded, self._journal = clock, decoded, journal
         self._room = room
-        self._staged: list[Event] | None = None
-
-    @property
-    def in_batch(self) -> bool:
-        """Whether a batch has begun that a write would be part of."""
-        return self._staged is not None
+        self.staged: list[Event] | None = None
+        """What the batch under way has changed; None outside of one."""
 
     def batch(self) -> AbstractContextManager[None]:
         """Writes inside are one transaction; a batch inside another one is part of it."""
-        return _PART_OF_A_BATCH if self._staged is not None else self._whole_batch()
+        return _PART_OF_A_BATCH if self.staged is not None else self._whole_batch()
 
     @contextmanager
     def _whole_batch(self) -> Iterator[None]:
-        self._staged = []
+        self.staged = []
         try:
             yield
         finally:
-            staged, self._staged = self._staged, None
+            staged, self.staged = self.staged, None
             self._settle(staged)
 
     def commit(self, outcome: VerbOutcome) -> Doc:
@@ -83,8 +79,8 @@ class Commits:
         if outcome.last is not None and record is None:
             decoded.keep(event.gone)  # as any document: no bytes unless somebody asks
         self.put(outcome.kind, event.key, record)
-        assert self._staged is not None
-        self._staged.append(event)
+        assert self.staged is not None
+        self.staged.append(event)
         return outcome.reply(after if after is not None else event.gone.doc)
 
     def put(self, kind: Kind, key: Key, record: Record | None) -> None:

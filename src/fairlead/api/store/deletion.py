@@ -192,7 +192,8 @@ def _finalizers(kind: Kind, metadata: Mapping[str, Any], options: DeleteOptions)
 
 def _marked(doc: Doc, finalizers: list[str], grace: int, now: float) -> Doc:
     old = doc["metadata"]
-    metadata = {key: value for key, value in old.items() if key != "finalizers"}
+    metadata = dict(old)
+    metadata.pop("finalizers", None)
     if finalizers:
         metadata["finalizers"] = finalizers
     if "deletionTimestamp" not in old:

@@ -206,18 +206,16 @@ class Feed:
             selections = self._by_kind.get(kind, ())
             for event in events:
                 for selection in selections:
-                    if (seen := event.seen_by(selection)) is not None:
-                        self._tell(event, selection, *seen)
+                    if (seen := event.seen_by(selection)) is None:
+                        continue
+                    # What all are told, unless the object came into view or left it.
+                    change = event.told or event.change(show)
+                    if change.kind is selection.kind and change.happened is _HAPPENED[seen[0]]:
+                        queue.append(change)
+                    else:
+                        self.put(seen[0], selection.kind, seen[1])
         if self.wake is not None and len(queue) > known:
             self.wake()
-
-    def _tell(self, event: Event, selection: Selection, type_: EventType, record: Record) -> None:
-        """Queue what a selection sees of an event: what all are told, unless the object came into view or left it."""
-        kind, change = selection.kind, event.told or event.change(self._show)
-        if change.kind is not kind or change.happened is not _HAPPENED[type_]:
-            self.put(type_, kind, record)
-        else:
-            self._queue.append(change)
 
     def drain(self) -> list[Change]:
         """Everything since the last call."""

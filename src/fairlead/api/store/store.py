@@ -235,7 +235,7 @@ class Store:
         a name is one of the collection, narrowed by the selectors among its parameters."""
         if not write.name and write.verb is Verb.DELETE:
             return self._delete_all(write)
-        if self._commits.in_batch:
+        if self._commits.staged is not None:
             return self._perform(write, warnings)
         with self.batch():
             return self._perform(write, warnings)
@@ -248,7 +248,8 @@ class Store:
         if not outcome.dry_run:
             for further in outcome.also:
                 self._commits.commit(further)
-            self._definitions.follow(outcome)
+            if outcome.kind is not POD:
+                self._definitions.follow(outcome)
         return answer
 
     def restore(self, kind: Kind, doc: Doc) -> None:

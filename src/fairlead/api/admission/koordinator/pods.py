@@ -93,8 +93,10 @@ def _denied(why: str) -> Denied:
 
 
 def _check_service(new: Doc, old: Doc | None) -> None:
-    labels, problems = labels_of(new), ValidationProblems()
-    named = class_by(labels)
+    labels = labels_of(new)
+    if not labels and old is None and not _asks_for_batch(new["spec"]):
+        return
+    named, problems = class_by(labels), ValidationProblems()
     if old is not None:
         _check_step(problems, new, old)
     if named != "BE" and _asks_for_batch(new["spec"]):
