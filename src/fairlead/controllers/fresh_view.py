@@ -26,10 +26,12 @@ class FreshView:
         self._view = view
         self._told: dict[_Place, Doc] = {}
         self._deleted: dict[_Place, str] = {}  # -> uid
+        self.is_ahead = False
+        """Whether anything is kept that the watch has not told."""
 
     def get(self, kind: Kind, namespace: str, name: str) -> Doc | None:
         seen = self._view.get(kind, namespace, name)
-        if not self._told and not self._deleted:
+        if not self.is_ahead:
             return seen
         place = (kind, namespace, name)
         told = self._told.get(place)
@@ -46,6 +48,7 @@ class FreshView:
         seen = self._view.get(*place)
         if seen is not doc and (seen is None or _version(seen) < _version(doc)):
             self._told[place] = doc
+            self.is_ahead = True
 
     def deleted(self, kind: Kind, doc: Doc) -> None:
         """A reply told that this object is gone."""
@@ -53,10 +56,11 @@ class FreshView:
         self._told.pop(place, None)
         if self._view.get(*place) is not None:
             self._deleted[place] = doc["metadata"].get("uid", "")
+        self.is_ahead = bool(self._told or self._deleted)
 
     def seen(self, kind: Kind, doc: Doc, *, gone: bool) -> None:
         """The watch told of this object."""
-        if not self._told and not self._deleted:
+        if not self.is_ahead:
             return
         place = _place(kind, doc)
         told = self._told.get(place)
@@ -64,6 +68,7 @@ class FreshView:
             del self._told[place]
         if gone or self._deleted.get(place) != doc["metadata"].get("uid", ""):
             self._deleted.pop(place, None)
+        self.is_ahead = bool(self._told or self._deleted)
 
 
 def _place(kind: Kind, doc: Doc) -> _Place:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fairlead.controllers.volcano.job_plugins.job_plugin import JobPlugin
 
 K = TypeVar("K", bound=Hashable)
-_MODIFIED, _DELETE = Happened.MODIFIED, Verb.DELETE
+_MODIFIED, _DELETED, _DELETE = Happened.MODIFIED, Happened.DELETED, Verb.DELETE
 """Asked for too often to be looked up on the Enum."""
 
 
@@ -217,7 +217,8 @@ class Reconciler(Generic[K]):
         """Take a change in. One that cannot be read is recorded, and costs nothing but itself."""
         try:
             if self._ahead or self._gone_by_reply or self._under_way:  # the view keeps nothing without one of them
-                self.view.seen(change.kind, change.doc, gone=change.gone)
+                if self.view.is_ahead:
+                    self.view.seen(change.kind, change.doc, gone=change.gone)
                 if self._is_stale(change):
                     return
             self.observe(change)
@@ -272,9 +273,10 @@ class Reconciler(Generic[K]):
         except Exception as error:
             self._record(key, now, f"{type(error).__name__}: {error}")
             self._failing.setdefault(key, now)
-        self._waiting_for[key] -= 1
-        if not self._waiting_for[key]:
-            del self._waiting_for[key]
+        left = self._waiting_for.pop(key) - 1
+        if left:
+            self._waiting_for[key] = left
+        else:
             self._finish_batch(key, now)
         if not self._under_way:
             self._gone_by_watch.clear()
@@ -282,10 +284,11 @@ class Reconciler(Generic[K]):
 
     def _finish_batch(self, key: K, now: float) -> None:
         """All writes of a visit are known: back off if one failed, else go on with what was named meanwhile."""
-        not_before = self._failing.pop(key, None)
         named = key in self._again
-        self._again.discard(key)
-        if not_before is not None:
+        if named:
+            self._again.remove(key)
+        if key in self._failing:
+            not_before = self._failing.pop(key)
             self.queue.add_at(key, max(not_before, now + self.queue.backoff(key)))
             return
         self.queue.forget(key)
@@ -304,17 +307,17 @@ class Reconciler(Generic[K]):
         self.refused(key, reply, now)
 
     def _observe_reply(self, reply: Reply, now: float) -> None:
-        write, doc = reply.write, reply.doc
+        write, doc, error = reply.write, reply.doc, reply.error
         if write.kind not in self._watched:
             return
-        gone = isinstance(reply.error, NotFound) or (reply.error is None and not _lives_on(write, doc))
-        if gone and write.verb is _DELETE:
+        gone = write.verb is _DELETE and (isinstance(error, NotFound) or (error is None and not _lives_on(doc)))
+        if gone:
             last = self._last_state(write.kind, write, doc)
             if last is not None:
                 self._gone_by_reply.add(_uid(last))
                 self.view.deleted(write.kind, last)
-                self._observe(Change(Happened.DELETED, write.kind, last), now)
-        elif reply.error is None and doc is not None and _is_of(doc, write.kind):
+                self._observe(Change(_DELETED, write.kind, last), now)
+        elif error is None and doc is not None and _is_of(doc, write.kind):
             uid = _uid(doc)
             if uid not in self._gone_by_watch and uid not in self._gone_by_reply:
                 self._ahead[uid] = max(self._ahead.get(uid, 0), _version(doc))
@@ -334,8 +337,9 @@ class Reconciler(Generic[K]):
 
     def _is_stale(self, change: Change) -> bool:
         """Whether the watch tells what a Reply has told already."""
-        uid = _uid(change.doc)
-        if change.gone:
+        metadata = change.doc["metadata"]
+        uid = metadata.get("uid", "")
+        if change.happened is _DELETED:
             self._ahead.pop(uid, None)
             if self._under_way:
                 self._gone_by_watch.add(uid)
@@ -347,9 +351,10 @@ class Reconciler(Generic[K]):
         ahead = self._ahead.get(uid)
         if ahead is None:
             return False
-        if _version(change.doc) >= ahead:
+        version = int(metadata.get("resourceVersion") or 0)
+        if version >= ahead:
             del self._ahead[uid]
-        return _version(change.doc) <= ahead
+        return version <= ahead
 
     def _observe(self, change: Change, now: float) -> None:
         try:
@@ -376,13 +381,12 @@ def _version(doc: Doc) -> int:
 
 
 def _is_of(doc: Doc, kind: Kind) -> bool:
-    return "metadata" in doc and bool(doc["metadata"].get("uid")) and doc.get("kind", kind.kind) == kind.kind
+    metadata = doc.get("metadata")
+    return bool(metadata and metadata.get("uid")) and doc.get("kind", kind.kind) == kind.kind
 
 
-def _lives_on(write: Write, doc: Doc | None) -> bool:
-    """Whether an object is still there after a write that went well."""
-    if write.verb is not _DELETE:
-        return True
+def _lives_on(doc: Doc | None) -> bool:
+    """Whether an object is still there after its deletion was asked for."""
     metadata = (doc or {}).get("metadata") or {}
     return bool(metadata.get("deletionTimestamp")) and bool(
         metadata.get("deletionGracePeriodSeconds") or metadata.get("finalizers")

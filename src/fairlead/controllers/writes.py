@@ -12,6 +12,9 @@ from fairlead.model.flow import Doc, PatchType, Verb, Write
 from fairlead.model.kinds import EVENT, Kind
 from fairlead.model.times import timestamp
 
+_PATCH, _MERGE = Verb.PATCH, PatchType.MERGE
+"""Asked for too often to be looked up on the Enum."""
+
 
 def namespaced_name(doc: Doc) -> tuple[str, str]:
     """Namespace and name of an object: the key under which most controllers visit it."""
@@ -26,18 +29,22 @@ def create(kind: Kind, doc: Doc) -> Write:
 
 def patch(kind: Kind, doc: Doc, changes: Doc, *, subresource: str = "", conforms: bool = False) -> Write:
     """Merge `changes` into an object, provided it is still the same one (by uid)."""
-    namespace, name = namespaced_name(doc)
-    metadata = {**(changes.get("metadata") or {}), "uid": doc["metadata"]["uid"]}
+    old = doc["metadata"]
+    metadata = {**(changes.get("metadata") or {}), "uid": old["uid"]}
     body = {**changes, "metadata": metadata}
     return Write(
-        Verb.PATCH, kind, namespace, name, body=body, subresource=subresource, patch_type=PatchType.MERGE,
+        _PATCH, kind, old.get("namespace", ""), old["name"], body=body, subresource=subresource, patch_type=_MERGE,
         conforms=conforms,
     )  # fmt: skip
 
 
 def patch_status(kind: Kind, doc: Doc, status: Doc, *, conforms: bool = False) -> Write:
     """Merge fields into the status of an object. `conforms` as in Write."""
-    return patch(kind, doc, {"status": status}, subresource="status", conforms=conforms)
+    metadata = doc["metadata"]
+    body = {"status": status, "metadata": {"uid": metadata["uid"]}}
+    return Write(
+        _PATCH, kind, metadata.get("namespace", ""), metadata["name"], body, "status", _MERGE, conforms=conforms
+    )  # fmt: skip
 
 
 def merge_patch(known: Doc, fresh: Doc) -> dict[str, Any]:

@@ -104,14 +104,6 @@ class Intake:
             self._pod(applied, now)
 
     def _pod(self, applied: AppliedChange, now: float) -> None:
-        self._route_pod(applied, now)
-        pod = applied.new or applied.old
-        if pod.group_ref is None:
-            return
-        if applied.old is not None or pod.node_name or not self._serves(pod.scheduler_name):
-            self._backlog.gang_changed(gang_key(pod), now)
-
-    def _route_pod(self, applied: AppliedChange, now: float) -> None:
         old, new = applied.old, applied.new
         if old is None:
             self._pod_added(new, now)
@@ -126,6 +118,11 @@ class Intake:
                 self._backlog.delete(old, now)
         elif self._serves(old.scheduler_name):
             self._pending_pod_changed(old, new, applied.was, now)
+        pod = new or old
+        if pod.group_ref is None:
+            return
+        if old is not None or pod.node_name or not self._serves(pod.scheduler_name):
+            self._backlog.gang_changed(gang_key(pod), now)
 
     def _pod_added(self, pod: Pod, now: float) -> None:
         if pod.node_name:

@@ -11,7 +11,7 @@ Kinds defined at run time (CustomResourceDefinitions) are more rows of a Registr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -40,6 +40,11 @@ class Kind:
     stored_as: Kind | None = None
     definition: Definition | None = None
     """Set for kinds that are defined at run time."""
+    storage: Kind = field(init=False, repr=False)
+    """The kind under which objects of this kind are kept."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "storage", self.stored_as or self)
 
     @property
     def api_version(self) -> str:
@@ -48,11 +53,6 @@ class Kind:
     @property
     def list_kind(self) -> str:
         return self.kind + "List"
-
-    @property
-    def storage(self) -> Kind:
-        """The kind under which objects of this kind are kept."""
-        return self.stored_as or self
 
     @property
     def resource(self) -> str:

@@ -99,6 +99,17 @@ def resized_containers(status: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]
                 yield entry
 
 
+def reports_resources(status: Mapping[str, Any]) -> bool:
+    """Whether a status says anything of resources, of the pod or of one of its containers."""
+    if status.get("resources") is not None:
+        return True
+    for entries in (status.get("containerStatuses"), status.get("initContainerStatuses")):
+        for entry in entries or ():
+            if entry.get("resources") is not None:
+                return True
+    return False
+
+
 def resize_is_infeasible(status: Mapping[str, Any]) -> bool:
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodResizePending":

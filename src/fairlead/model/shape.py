@@ -21,7 +21,13 @@ from fairlead.model.containers import Container, containers_of
 from fairlead.model.pod_volumes import RELEVANT_SOURCES, PodVolume, image_references, parse_volumes
 from fairlead.model.quality import quality_of_service
 from fairlead.model.records import record
-from fairlead.model.requests import SAYS_RESOURCES, pod_requests, resize_is_infeasible, resized_containers
+from fairlead.model.requests import (
+    SAYS_RESOURCES,
+    pod_requests,
+    reports_resources,
+    resize_is_infeasible,
+    resized_containers,
+)
 from fairlead.model.taints import Toleration, parse_tolerations
 from fairlead.model.terms import (
     AffinityTerm,
@@ -121,6 +127,8 @@ class Shapes:
         self._shared: dict[bytes, Mapping[str, str]] = {}
         self._same: dict[int, tuple[Any, list[Any], PodShape]] = {}
         """By the identity of a list of containers: the list, the other relevant fields, and their shape."""
+        self._specs: dict[int, tuple[Any, PodShape]] = {}
+        """By the identity of a spec: the spec, and its shape if that follows from the spec alone."""
         self._by_meaning: WeakValueDictionary[Hashable, PodShape] = WeakValueDictionary()
 
     def __len__(self) -> int:
@@ -129,10 +137,22 @@ class Shapes:
     def of(self, document: Mapping[str, Any]) -> PodShape:
         """The shape of a pod's document."""
         spec, status = document["spec"], document.get("status")
-        containers = spec.get("containers")
-        if not containers or not _SELDOM.isdisjoint(spec) or (status and not SAYS_RESOURCES.isdisjoint(status)):
+        if status and not SAYS_RESOURCES.isdisjoint(status) and reports_resources(status):
             return self._by_encoding(document)
-        # An embedded Store shares lists between versions of a pod, and between pods of one template.
+        # An embedded Store shares specs and their lists between versions of a pod, and between pods of one template.
+        known = self._specs.get(id(spec))
+        if known is not None and known[0] is spec:
+            return known[1]
+        containers = spec.get("containers")
+        if not containers or not _SELDOM.isdisjoint(spec):
+            return self._by_encoding(document)
+        shape = self._by_containers(document, spec, containers)
+        if len(self._specs) >= min(_SAME, self._limit):
+            self._specs.clear()
+        self._specs[id(spec)] = spec, shape
+        return shape
+
+    def _by_containers(self, document: Mapping[str, Any], spec: Mapping[str, Any], containers: list[Any]) -> PodShape:
         plain = [*map(spec.get, _SPEC_FIELDS), bool(spec.get("resourceClaims"))]
         same = self._same.get(id(containers))
         if same is not None and same[0] is containers and same[1] == plain:
@@ -165,6 +185,7 @@ class Shapes:
         if len(self._young) >= self._limit:
             self._old, self._young = self._young, {}
             self._same.clear()
+            self._specs.clear()
         self._young[encoding] = shape
         return shape
 

@@ -231,9 +231,10 @@ class VirtualRuntime:
         if not writes:
             return
         if self._latencies.write is None:
+            now, replies, perform = self.now, driven.replies, self._perform
             with self._store.batch():
                 for write in writes:
-                    driven.replies.append((self.now, self._perform(driven, write)))
+                    replies.append((now, perform(driven, write)))
         else:
             for write in writes:
                 self._post(driven, write, self._latencies.write)

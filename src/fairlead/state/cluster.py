@@ -47,7 +47,10 @@ if TYPE_CHECKING:
     from fairlead.model.namespaces import Namespace
 
 
-_SEATED = frozenset({PodPlace.ASSUMED, PodPlace.BOUND, PodPlace.RELEASING})
+_DELETED = Happened.DELETED
+_PENDING, _ASSUMED, _BOUND, _RELEASING = PodPlace
+"""Asked for too often to be looked up on the Enum."""
+_SEATED = frozenset({_ASSUMED, _BOUND, _RELEASING})
 
 
 @record(frozen=True, slots=True)
@@ -230,11 +233,12 @@ class Cluster:
                     yield old, new
 
     def _apply_pod(self, change: Change) -> AppliedChange | None:
-        if change.happened is Happened.DELETED:
-            known = self.pods.get((change.doc.get("metadata") or {}).get("uid") or "")
-            if known is not None:  # nothing of the last document counts
-                return self.apply_pod(change.happened, known.seen)
-        pod = compile_pod(change.doc, self.shapes)
+        metadata = change.doc.get("metadata")
+        uid = metadata.get("uid") if isinstance(metadata, dict) else None
+        known = self.pods.get(uid) if isinstance(uid, str) else None
+        if known is not None and change.happened is _DELETED:  # nothing of the last document counts
+            return self.apply_pod(change.happened, known.seen)
+        pod = compile_pod(change.doc, self.shapes, None if known is None else known.seen)
         if pod.namespace in self.gangs.owned.namespaces:
             pod = as_namespace_says(pod, opted_in=True)
         return self.apply_pod(change.happened, pod)
@@ -250,11 +254,11 @@ class Cluster:
         pod_state = self.pods.get(pod.uid)
         if self.pod_log.is_read:
             self.pod_log.touch(pod.uid)
-        if happened is Happened.DELETED or pod.phase in ("Succeeded", "Failed"):
-            self._note_finished(pod, deleted=happened is Happened.DELETED)
+        if happened is _DELETED or pod.phase in ("Succeeded", "Failed"):
+            self._note_finished(pod, deleted=happened is _DELETED)
             return self._pod_gone(kinds.POD, pod, pod_state)
         if pod_state is None:
-            self.pods[pod.uid] = self.pods_by_key[pod.key] = pod_state = PodState(pod, pod, PodPlace.PENDING)
+            self.pods[pod.uid] = self.pods_by_key[pod.key] = pod_state = PodState(pod, pod, _PENDING)
             pod_state.gang = self.gangs.join(pod_state)
             if pod.node_name:
                 self._occupy(pod_state, pod)
@@ -265,10 +269,10 @@ class Cluster:
             self._change_gang(pod_state)
         if pod.node_name:
             self._move(pod_state, pod)
-        elif was is not PodPlace.ASSUMED:
-            if was is not PodPlace.PENDING:  # no API server takes a node away again, but a restored backup may
+        elif was is not _ASSUMED:
+            if was is not _PENDING:  # no API server takes a node away again, but a restored backup may
                 self._vacate(pod_state)
-                self._settle(pod_state, PodPlace.PENDING, -1)
+                self._settle(pod_state, _PENDING, -1)
             pod_state.pod = pod
         return AppliedChange(kinds.POD, old, pod, was)
 
@@ -304,13 +308,13 @@ class Cluster:
 
     def _as_placed(self, pod_state: PodState) -> Pod:
         """The pod as events show it: one that was assumed is shown on the node for which it was meant."""
-        if pod_state.place is not PodPlace.ASSUMED:
+        if pod_state.place is not _ASSUMED:
             return pod_state.seen
         return replace(pod_state.seen, node_name=self.table.name(pod_state.row))
 
     def _occupy(self, pod_state: PodState, pod: Pod) -> None:
         pod_state.pod = pod_state.seen = pod
-        place = PodPlace.RELEASING if pod.terminating else PodPlace.BOUND
+        place = _RELEASING if pod.terminating else _BOUND
         self._settle(pod_state, place, self.table.row_for(pod.node_name))
         self.occupy(pod, pod_state.row)
 
@@ -349,7 +353,7 @@ class Cluster:
         if pods[-1] is not pod_state.pod:
             pods[_position(pods, pod)] = pods[-1]
         pods[-1] = pod_state.pod = pod_state.seen = pod
-        self._settle(pod_state, PodPlace.RELEASING if pod.terminating else PodPlace.BOUND, pod_state.row)
+        self._settle(pod_state, _RELEASING if pod.terminating else _BOUND, pod_state.row)
         log.touch(pod_state.row)
 
     # ---- what scheduling decides (through a Statement) ----
@@ -403,7 +407,7 @@ class Cluster:
     def assume(self, pod: Pod, row: int, pod_state: PodState) -> None:
         """A committed placement: the pod counts as on its row until the API confirms or refuses. `pod_state` is what
         `pending` answered."""
-        self._settle(pod_state, PodPlace.ASSUMED, row)
+        self._settle(pod_state, _ASSUMED, row)
         if self.pod_log.is_read:
             self.pod_log.touch(pod.uid)
         pod_state.pod = pod
@@ -411,7 +415,7 @@ class Cluster:
     def pending(self, pod: Pod) -> PodState:
         """The state of a pod that has no place yet; an AssertionError if it has one, or is gone."""
         pod_state = self.pods.get(pod.uid)
-        if pod_state is None or pod_state.place is not PodPlace.PENDING:
+        if pod_state is None or pod_state.place is not _PENDING:
             place = "gone" if pod_state is None else pod_state.place.value
             raise AssertionError(f"pod {pod.key} is {place}, so can't be assumed")
         return pod_state
@@ -420,11 +424,11 @@ class Cluster:
         """Undo an assumed placement; the pod is pending again. Returns it as it was placed, for those who listen to
         pods leaving nodes; None if it is not assumed (any more)."""
         pod_state = self.pods.get(uid)
-        if pod_state is None or pod_state.place is not PodPlace.ASSUMED:
+        if pod_state is None or pod_state.place is not _ASSUMED:
             return None
         left = self._as_placed(pod_state)
         self._vacate(pod_state)
-        self._settle(pod_state, PodPlace.PENDING, -1)
+        self._settle(pod_state, _PENDING, -1)
         if self.pod_log.is_read:
             self.pod_log.touch(uid)
         pod_state.pod = pod_state.seen

@@ -72,6 +72,33 @@ def test_equal_labels_are_shared() -> None:
     assert first.shape is second.shape
 
 
+_AUTO = {"scheduling.fairlead.io/gang": "auto"}
+_OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+_METADATA: list[Doc] = [
+    {},
+    {"labels": {"app": "web"}},
+    {"labels": {"scheduling.x-k8s.io/pod-group": "c"}},
+    {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}},
+    {"annotations": {"scheduling.k8s.io/group-name": "v"}},
+    {"annotations": _AUTO},
+    {"annotations": _AUTO, "ownerReferences": [_OWNER]},
+    {"annotations": _AUTO, "ownerReferences": [{**_OWNER, "name": "other"}]},
+]
+
+
+def test_a_pod_compiled_after_an_earlier_version_is_as_if_it_were_the_first() -> None:
+    documents = []
+    for metadata in _METADATA:
+        documents.append(plain_pod())
+        documents[-1]["metadata"] |= metadata
+    for old in documents:
+        for new in documents:
+            shapes = Shapes()
+            before = compile_pod(old, shapes)
+            after, alone = compile_pod(new, shapes, before), compile_pod(new, shapes)
+            assert [getattr(after, name) for name in Pod.__slots__] == [getattr(alone, name) for name in Pod.__slots__]
+
+
 def test_the_group_may_be_named_in_three_ways() -> None:
     native = plain_pod(schedulingGroup={"podGroupName": "g"})
     native["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "v"}

@@ -260,6 +260,16 @@ def test_a_resize_in_progress_is_another_shape_and_its_end_the_old_one() -> None
     assert shapes.of(before).request["cpu"] == 1000
 
 
+def test_versions_that_share_their_spec_differ_by_what_their_status_says_of_resources() -> None:
+    shapes = Shapes()
+    pending = plain_pod(containers=[container(cpu="1")])
+    running = {**pending, "status": {"containerStatuses": [{"name": "main", "ready": True}]}}
+    resized = {**pending, "status": {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}}
+    assert shapes.of(pending) is shapes.of(running)
+    assert shapes.of(resized).request["cpu"] == 2000
+    assert shapes.of(running).request["cpu"] == 1000
+
+
 def test_shapes_nobody_holds_are_forgotten() -> None:
     shapes = Shapes(remembered=2)
     for i in range(50):

@@ -67,9 +67,14 @@ def _set_priority(view: DocView, name: str, spec: Doc) -> None:
 
 def priority_in(view: DocView, name: str, spec: Doc) -> tuple[int, str, str]:
     """Priority, preemption policy and class that a pod with this spec gets now."""
-    own = {"priorityClassName": spec.get("priorityClassName")}
-    value, policy = priority_of(view, POD, name, own)
-    return value, policy, own["priorityClassName"] or ""
+    class_name = spec.get("priorityClassName")
+    if not class_name:
+        default = _default_class(view)
+        if default is None:
+            return 0, "PreemptLowerPriority", ""
+        class_name = default["metadata"]["name"]
+        return *_value_and_policy(default), class_name
+    return *priority_of(view, POD, name, spec), class_name
 
 
 def priority_of(view: DocView, kind: Kind, name: str, spec: Doc) -> tuple[int, str]:

@@ -48,38 +48,39 @@ class Commits:
         self._table, self._catalog, self._history, self._retention = table, catalog, history, retention
         self._clock, self._decoded, self._journal = clock, decoded, journal
         self._room = room
-        self._staged: list[Event] | None = None
+        self.staged: list[Event] | None = None
+        """What the batch under way has changed; None outside of one."""
 
     def batch(self) -> AbstractContextManager[None]:
         """Writes inside are one transaction; a batch inside another one is part of it."""
-        return _PART_OF_A_BATCH if self._staged is not None else self._whole_batch()
+        return _PART_OF_A_BATCH if self.staged is not None else self._whole_batch()
 
     @contextmanager
     def _whole_batch(self) -> Iterator[None]:
-        self._staged = []
+        self.staged = []
         try:
             yield
         finally:
-            staged, self._staged = self._staged, None
+            staged, self.staged = self.staged, None
             self._settle(staged)
 
     def commit(self, outcome: VerbOutcome) -> Doc:
         """Put an outcome into memory under the next version; returns the answer. A write that changes nothing takes no
         version."""
-        before, after = outcome.before, outcome.after
-        if before is not None and after is not None and after == self._decoded.doc(before):
+        before, after, decoded = outcome.before, outcome.after, self._decoded
+        if before is not None and after is not None and after == (before.decoded or decoded.doc(before)):
             return outcome.reply(after)
         if outcome.dry_run:
-            return outcome.reply(after if after is not None else self._decoded.doc(before))  # type: ignore[arg-type]
+            return outcome.reply(after if after is not None else decoded.doc(before))  # type: ignore[arg-type]
         version = self.version + 1
         record = None if after is None else self._record(after, version)
-        event = Event(outcome.kind, version, before=before, after=record, at=self._clock(), last=outcome.last)
+        event = Event(outcome.kind, version, before, record, self._clock(), outcome.last)
         self.version = version
         if outcome.last is not None and record is None:
-            self._decoded.keep(event.gone, event.gone.doc)  # as any document: no bytes unless somebody asks
+            decoded.keep(event.gone)  # as any document: no bytes unless somebody asks
         self.put(outcome.kind, event.key, record)
-        assert self._staged is not None
-        self._staged.append(event)
+        assert self.staged is not None
+        self.staged.append(event)
         return outcome.reply(after if after is not None else event.gone.doc)
 
     def put(self, kind: Kind, key: Key, record: Record | None) -> None:
@@ -93,8 +94,8 @@ class Commits:
     def _record(self, doc: Doc, version: int) -> Record:
         metadata = doc["metadata"] = {**doc["metadata"], "resourceVersion": str(version)}
         raw = None if self._journal is None else encode(doc)
-        record = Record(metadata.get("namespace") or "", metadata["name"], version, raw)
-        self._decoded.keep(record, doc)
+        record = Record(metadata.get("namespace") or "", metadata["name"], version, raw, doc)
+        self._decoded.keep(record)
         return record
 
     def _settle(self, staged: list[Event]) -> None:
@@ -108,4 +109,4 @@ class Commits:
                 raise
         for event in staged:
             self._retention.notice(event.kind, event.key, event.after, event.at)
-            self._history.publish(event)
+        self._history.publish(staged)

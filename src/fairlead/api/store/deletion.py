@@ -10,7 +10,6 @@ it has ended. Everything here is a pure function of document, options and time; 
 from __future__ import annotations
 
 from calendar import timegm
-from dataclasses import dataclass
 from time import strptime
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from fairlead.api.store.schema import decode_as
 from fairlead.errors import BadRequest, Conflict, Forbidden, Invalid
 from fairlead.model import kinds
 from fairlead.model.kinds import Kind
+from fairlead.model.records import record
 from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ DEFAULT_GRACE = 30
 _GRACE_ALONE = {"gracePeriodSeconds"}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DeleteOptions:
     grace: int | None = None
     policy: str = ""
@@ -107,6 +107,8 @@ def _policy(body: Mapping[str, Any], params: Mapping[str, str]) -> str:
 
 
 def check_preconditions(kind: Kind, doc: Doc, options: DeleteOptions) -> None:
+    if not options.uid and not options.resource_version:
+        return
     metadata = doc["metadata"]
     for label, wanted, actual, suspicion in (
         ("UID", options.uid, metadata["uid"], "deleted and then recreated"),
@@ -177,6 +179,8 @@ def _finalizers(kind: Kind, metadata: Mapping[str, Any], options: DeleteOptions)
     """The finalizers that the propagation policy leaves on the object."""
     present: list[str] = list(metadata.get("finalizers") or [])
     policy = options.policy
+    if not policy and not present and kind is kinds.POD:
+        return present
     if not policy:
         policy = next((name for name, mark in (("Orphan", ORPHAN), ("Foreground", FOREGROUND)) if mark in present), "")
     if not policy and kind in ORPHANS_BY_DEFAULT:
@@ -188,7 +192,8 @@ def _finalizers(kind: Kind, metadata: Mapping[str, Any], options: DeleteOptions)
 
 def _marked(doc: Doc, finalizers: list[str], grace: int, now: float) -> Doc:
     old = doc["metadata"]
-    metadata = {key: value for key, value in old.items() if key != "finalizers"}
+    metadata = dict(old)
+    metadata.pop("finalizers", None)
     if finalizers:
         metadata["finalizers"] = finalizers
     if "deletionTimestamp" not in old:

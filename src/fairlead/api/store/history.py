@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
 from fairlead.api.store.objects import Key, Record
@@ -27,6 +29,9 @@ EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 Show = Callable[["Kind", Record], "Doc"]
 """Gives the document of a record in the version that a kind speaks."""
 _HAPPENED = {happened.value: happened for happened in Happened}
+_ADDED, _MODIFIED, _DELETED = Happened
+"""Asked for too often to be looked up on the Enum."""
+_KIND = attrgetter("kind")
 TRIM_SLACK = 1.25
 """A log grows this far past its bound before the surplus is cut off in one go."""
 
@@ -34,19 +39,19 @@ TRIM_SLACK = 1.25
 class Event:
     """One object went from `before` to `after` (None: it was, or is, not there) at `version`."""
 
-    __slots__ = ("_change", "_gone", "_says_farewell", "after", "at", "before", "key", "kind", "version")
+    __slots__ = ("_gone", "_says_farewell", "after", "at", "before", "key", "kind", "told", "version")
 
     def __init__(
-        self, kind: Kind, version: int, *, before: Record | None, after: Record | None, at: float,
-        last: Doc | None = None,
-    ) -> None:  # fmt: skip
+        self, kind: Kind, version: int, before: Record | None, after: Record | None, at: float, last: Doc | None = None
+    ) -> None:
         self.kind, self.version, self.before, self.after, self.at = kind, version, before, after, at
         self._says_farewell = last is not None and before is not None
         self._gone = None if last is None or before is None else with_version(before, version, last)
-        self._change: Change | None = None
+        self.told: Change | None = None
+        """What `change` gave, until everybody is told."""
         record = after or before
         assert record is not None
-        self.key: Key = record.key
+        self.key: Key = record.namespace, record.name
 
     @property
     def gone(self) -> Record:
@@ -58,24 +63,24 @@ class Event:
 
     def change(self, show: Show) -> Change:
         """What everybody is told who follows all objects of the kind; made once and shared."""
-        if self._change is None:
+        if self.told is None:
             if self.after is None:
-                happened, record = Happened.DELETED, self.gone
+                happened, record = _DELETED, self.gone
             else:
-                happened, record = Happened.ADDED if self.before is None else Happened.MODIFIED, self.after
-            self._change = Change(happened, self.kind, show(self.kind, record))
-        return self._change
+                happened, record = _ADDED if self.before is None else _MODIFIED, self.after
+            self.told = Change(happened, self.kind, record.decoded or show(self.kind, record))
+        return self.told
 
     def forget_documents(self) -> None:
         """Keep no more than the records, for those who come later."""
-        self._change = None
+        self.told = None
         if not self._says_farewell:
             self._gone = None  # made anew of `before` when somebody asks
 
     def seen_by(self, selection: Selection) -> tuple[EventType, Record] | None:
         """What a watcher with this selection is told: coming into view is ADDED, leaving it DELETED."""
-        was = self.before is not None and selection.matches(self.before)
-        if self.after is not None and selection.matches(self.after):
+        was, is_now = selection.sees(self.before, self.after)
+        if is_now and self.after is not None:
             return ("MODIFIED" if was else "ADDED"), self.after
         return ("DELETED", self.gone) if was else None
 
@@ -97,8 +102,8 @@ class Log:
     def __len__(self) -> int:
         return len(self._events)
 
-    def append(self, event: Event, limit: int) -> None:
-        self._events.append(event)
+    def extend(self, events: Iterable[Event], limit: int) -> None:
+        self._events += events
         if len(self._events) > limit * TRIM_SLACK:
             self._drop(len(self._events) - limit)
 
@@ -137,15 +142,20 @@ class Subscription:
         self._queue.extend(events)
         self._limit += len(self._queue)
 
-    def offer(self, event: Event) -> None:
-        if self.overflowed or (seen := event.seen_by(self.selection)) is None:
+    def offer(self, kind: Kind, events: Iterable[Event]) -> None:
+        """Take in what happened to objects of a stored kind."""
+        if self.overflowed:
             return
-        if len(self._queue) >= self._limit:
-            self.overflowed = True
-            self._queue.clear()
-        else:
-            self._queue.append((*seen, event.version))
-        if self.wake is not None:
+        heard = False
+        for event in events:
+            if (seen := event.seen_by(self.selection)) is not None:
+                heard = True
+                if len(self._queue) >= self._limit:
+                    self.overflowed = True
+                    self._queue.clear()
+                    break
+                self._queue.append((*seen, event.version))
+        if heard and self.wake is not None:
             self.wake()
 
     def cut_off(self) -> None:
@@ -186,17 +196,26 @@ class Feed:
     def put(self, type_: EventType, kind: Kind, record: Record) -> None:
         self._queue.append(Change(_HAPPENED[type_], kind, self._show(kind, record)))
 
-    def offer(self, event: Event) -> None:
-        if event.kind in self._whole:
-            self._queue.append(event.change(self._show))
-            if self.wake is not None:
-                self.wake()
-            return
-        for selection in self._by_kind.get(event.kind, ()):
-            if (seen := event.seen_by(selection)) is not None:
-                self.put(seen[0], selection.kind, seen[1])
-                if self.wake is not None:
-                    self.wake()
+    def offer(self, kind: Kind, events: Iterable[Event]) -> None:
+        """Take in what happened to objects of a stored kind."""
+        show, queue = self._show, self._queue
+        known = len(queue)
+        if kind in self._whole:
+            queue.extend([event.told or event.change(show) for event in events])
+        else:
+            selections = self._by_kind.get(kind, ())
+            for event in events:
+                for selection in selections:
+                    if (seen := event.seen_by(selection)) is None:
+                        continue
+                    # What all are told, unless the object came into view or left it.
+                    change = event.told or event.change(show)
+                    if change.kind is selection.kind and change.happened is _HAPPENED[seen[0]]:
+                        queue.append(change)
+                    else:
+                        self.put(seen[0], selection.kind, seen[1])
+        if self.wake is not None and len(queue) > known:
+            self.wake()
 
     def drain(self) -> list[Change]:
         """Everything since the last call."""
@@ -224,11 +243,16 @@ class History:
             log = self._logs[kind] = Log(self._start)
         return log
 
-    def publish(self, event: Event) -> None:
-        self.log(event.kind).append(event, self._limit)
-        for follower in self._followers.get(event.kind, ()):
-            follower.offer(event)
-        event.forget_documents()
+    def publish(self, events: Sequence[Event]) -> None:
+        """Tell everybody of what happened, in that order. Events of one kind that follow each other are told at once:
+        what a batch writes is mostly of one kind."""
+        for kind, several in groupby(events, _KIND):
+            together = list(several)
+            self.log(kind).extend(together, self._limit)
+            for follower in self._followers.get(kind, ()):
+                follower.offer(kind, together)
+            for event in together:
+                event.forget_documents()
 
     def follow(self, kind: Kind, follower: Subscription | Feed) -> None:
         followers = self._followers.setdefault(kind, [])

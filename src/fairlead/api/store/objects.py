@@ -88,19 +88,20 @@ class DecodedCache:
         self._size = size
         self._recent: deque[Record] = deque()
 
-    def keep(self, record: Record, doc: Doc) -> None:
-        record.decoded = doc
-        self._recent.append(record)
-        if len(self._recent) > self._size:
-            oldest = self._recent.popleft()
+    def keep(self, record: Record) -> None:
+        """Let a record have the document that it has, until many others came after it."""
+        recent = self._recent
+        recent.append(record)
+        if len(recent) > self._size:
+            oldest = recent.popleft()
             if getrefcount(oldest) > _OURS:
                 oldest.forget_document()
 
     def doc(self, record: Record) -> Doc:
         doc = record.decoded
         if doc is None:
-            doc = record.doc
-            self.keep(record, doc)
+            doc = record.decoded = record.doc
+            self.keep(record)
         return doc
 
 
@@ -212,3 +213,31 @@ def wrong_uid(kind: Kind, namespace: str, name: str, *, wanted: str, actual: str
         f"StorageError: invalid object, Code: 4, Key: /registry/{'/'.join(registry)}, ResourceVersion: 0,"
         f" AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}",
     )  # fmt: skip
+
+
+def qualified(kind: Kind) -> str:
+    """A kind with its group, as complaints about fields name it."""
+    return f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+
+
+def name_required(kind: Kind) -> Invalid:
+    """An object that has no name and does not want one to be made."""
+    text = "Required value: name or generateName is required"
+    cause = {"reason": "FieldValueRequired", "message": text, "field": "metadata.name"}
+    group = {"group": kind.group} if kind.group else {}
+    return Invalid(
+        f'{qualified(kind)} "" is invalid: metadata.name: {text}',
+        details={**group, "kind": kind.kind, "causes": [cause]},
+    )
+
+
+def version_required(kind: Kind, name: str) -> Invalid:
+    """An update that names no version to replace, of a kind that is never updated without one."""
+    text = "must be specified for an update"
+    cause = {
+        "reason": "FieldValueInvalid", "message": f"Invalid value: 0: {text}", "field": "metadata.resourceVersion",
+    }  # fmt: skip
+    return Invalid(
+        f'{kind.resource} "{name}" is invalid: metadata.resourceVersion: Invalid value: 0: {text}',
+        details=status_details(kind, name) | {"causes": [cause]},
+    )

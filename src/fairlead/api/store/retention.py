@@ -15,8 +15,10 @@ from fairlead.model import kinds
 
 if TYPE_CHECKING:
     from fairlead.api.store.objects import Key, Record
+    from fairlead.model.flow import Doc
     from fairlead.model.kinds import Kind
 
+_PHASES = ("Succeeded", "Failed")
 _SUCCEEDED, _FAILED = b'"phase":"Succeeded"', b'"phase":"Failed"'
 
 
@@ -42,12 +44,13 @@ class Retention:
             if record is not None:
                 self._events[key] = now + self._limits.event_seconds
         elif kind is kinds.POD:
-            if record is not None and (record.decoded or _SUCCEEDED in (raw := record.raw) or _FAILED in raw):
-                doc = record.doc
-                if (doc.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+            if record is not None and (doc := record.decoded or _maybe_ended(record)) is not None:
+                status = doc.get("status")
+                if status and status.get("phase") in _PHASES:
                     self._ended[key] = doc["metadata"]["creationTimestamp"]
                     return
-            self._ended.pop(key, None)
+            if key in self._ended:
+                del self._ended[key]
 
     def due(self, now: float) -> Iterator[tuple[Kind, Key]]:
         """What has outlived its time, oldest first."""
@@ -60,3 +63,9 @@ class Retention:
         if surplus > 0:
             for _, key in sorted((created, key) for key, created in self._ended.items())[:surplus]:
                 yield kinds.POD, key
+
+
+def _maybe_ended(record: Record) -> Doc | None:
+    """The document of a pod whose bytes look as if it had ended; those of most pods do not, and are not decoded."""
+    raw = record.raw
+    return record.doc if _SUCCEEDED in raw or _FAILED in raw else None

@@ -27,10 +27,26 @@ _PLAIN = re.compile(r"[\w./:-]+", re.ASCII)
 
 
 def _path(*names: str, default: str = "") -> Extract:
+    if len(names) == 2:
+        return _path_of_two(*names, default)
+
     def extract(doc: Doc) -> str:
         value: Any = doc
         for name in names:
             value = value.get(name) if isinstance(value, dict) else None
+        if type(value) is str:
+            return value
+        return default if value is None else _as_text(value)
+
+    return extract
+
+
+def _path_of_two(outer: str, inner: str, default: str) -> Extract:
+    """The same for the usual paths. Every change of a pod is asked for its phase, before and after."""
+
+    def extract(doc: Doc) -> str:
+        part = doc.get(outer)
+        value: Any = part.get(inner) if isinstance(part, dict) else None
         if type(value) is str:
             return value
         return default if value is None else _as_text(value)
@@ -174,7 +190,7 @@ def parse_field_selector(kind: Kind, selector: str) -> tuple[FieldTerm, ...]:
 class Selection:
     """A compiled question: does this record belong to the list or watch?"""
 
-    __slots__ = ("_excluded", "_fields", "_labels", "everything", "kind", "namespace")
+    __slots__ = ("_fields", "_labels", "_leaves_out", "everything", "kind", "namespace")
 
     def __init__(self, kind: Kind, query: Query = EVERYTHING) -> None:
         self.kind = kind
@@ -187,7 +203,10 @@ class Selection:
         self.everything = self._labels is None and not self._fields
         extractors = {term.extract for term in self._fields}
         excluded = None if len(extractors) != 1 or any(term.equal for term in self._fields) else extractors.pop()
-        self._excluded = None if excluded is None else (excluded, frozenset(term.value for term in self._fields))
+        self._leaves_out = (
+            None if excluded is None or self._labels is not None or self.namespace
+            else (excluded, frozenset(term.value for term in self._fields))
+        )  # fmt: skip
         """Of a selector that only leaves out values of one field (pods that have ended): that field and the values."""
 
     def is_whole(self, kind: Kind) -> bool:
@@ -200,14 +219,27 @@ class Selection:
             return records
         return [record for record in records if self.matches(record)]
 
+    def sees(self, before: Record | None, after: Record | None) -> tuple[bool, bool]:
+        """Whether two states of an object belong to it, neither of which needs to be there."""
+        if self._leaves_out is None:
+            return before is not None and self.matches(before), after is not None and self.matches(after)
+        extract, values = self._leaves_out
+        was = is_now = False
+        if before is not None:
+            doc = before.decoded
+            was = self.matches(before) if doc is None else extract(doc) not in values
+        if after is not None:
+            doc = after.decoded
+            is_now = self.matches(after) if doc is None else extract(doc) not in values
+        return was, is_now
+
     def matches(self, record: Record) -> bool:
+        doc = record.decoded
         if self.namespace and record.namespace != self.namespace:
             return False
         if self.everything:
             return True
-        if (doc := record.decoded) is not None:
-            if self._excluded is not None and self._labels is None:
-                return self._excluded[0](doc) not in self._excluded[1]
+        if doc is not None:
             return self._matches_document(doc, self._fields)
         # Decoding is what costs, so the bytes are asked first: those of a running pod hardly ever say "Failed".
         raw, undecided = record.raw, []

@@ -111,12 +111,15 @@ class Store:
 
     def get(self, kind: Kind, namespace: str, name: str) -> Doc | None:
         record = self._table.find(kind, namespace, name)
-        return None if record is None else self.shown(kind, record)
+        if record is None:
+            return None
+        doc = record.decoded
+        return doc if doc is not None and kind.stored_as is None else self.shown(kind, record)
 
     def list(self, kind: Kind, namespace: str = "") -> Iterable[Doc]:
-        records = self._table.records(kind, namespace)
-        if not records:
+        if not self._table.holds(kind.storage):
             return []
+        records = self._table.records(kind, namespace)
         if kind.stored_as is None:
             return [record.doc for record in records]
         return [self.shown(kind, record, keep=False) for record in records]
@@ -139,7 +142,9 @@ class Store:
 
     def shown(self, kind: Kind, record: Record, *, keep: bool = True) -> Doc:
         """The record's document in the version that this kind speaks."""
-        doc = self._decoded.doc(record) if keep else record.doc
+        doc = record.decoded
+        if doc is None:
+            doc = self._decoded.doc(record) if keep else record.doc
         return doc if kind.stored_as is None else convert(doc, kind.storage, kind)
 
     def page(self, kind: Kind, query: Query = EVERYTHING) -> Page:
@@ -228,18 +233,24 @@ class Store:
     def perform(self, write: Write, *, warnings: Warnings | None = None) -> Doc:
         """Do it, or raise an ApiError and change nothing. The answer is what the API would answer. A DELETE without
         a name is one of the collection, narrowed by the selectors among its parameters."""
-        if write.verb is Verb.DELETE and not write.name:
+        if not write.name and write.verb is Verb.DELETE:
             return self._delete_all(write)
+        if self._commits.staged is not None:
+            return self._perform(write, warnings)
         with self.batch():
-            if write.subresource == "eviction":
-                return evict(self, write)
-            outcome = self._verbs.decide(write, warnings)
-            answer = self._commits.commit(outcome)
-            if not outcome.dry_run:
-                for further in outcome.also:
-                    self._commits.commit(further)
+            return self._perform(write, warnings)
+
+    def _perform(self, write: Write, warnings: Warnings | None) -> Doc:
+        if write.subresource == "eviction":
+            return evict(self, write)
+        outcome = self._verbs.decide(write, warnings)
+        answer = self._commits.commit(outcome)
+        if not outcome.dry_run:
+            for further in outcome.also:
+                self._commits.commit(further)
+            if outcome.kind is not POD:
                 self._definitions.follow(outcome)
-            return answer
+        return answer
 
     def restore(self, kind: Kind, doc: Doc) -> None:
         """Put an object in place as it is, its uid, status and times included, whatever was there before: for states

@@ -7,6 +7,7 @@ one, in one shape for all. Both are pure: the object in, another object or its v
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.store.objects import conflict, unclassified, wrong_uid
@@ -50,8 +51,9 @@ def bound(pod: Doc, body: Doc, *, now: float, view: DocView) -> Doc:
     if problem := _why_not(pod, name):
         raise conflict(kinds.POD, name, problem, subresource="binding")
     metadata = _merged_metadata(pod["metadata"], body.get("metadata") or {}, view.get(kinds.NODE, "", node))
-    status = {key: value for key, value in (pod.get("status") or {}).items() if key != "nominatedNodeName"}
-    status["conditions"] = _scheduled(status.get("conditions") or [], now)
+    status = dict(pod.get("status") or {})
+    status.pop("nominatedNodeName", None)
+    status["conditions"] = _scheduled(status.get("conditions") or [], timestamp(now))
     return {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": node}, "status": status}
 
 
@@ -68,30 +70,39 @@ def _why_not(pod: Doc, name: str) -> str:
 
 def _merged_metadata(metadata: Doc, given: Doc, node: Doc | None) -> Doc:
     annotations, labels = _texts(given, "annotations"), _texts(given, "labels")
-    of_node = ((node or {}).get("metadata") or {}).get("labels") or {}
-    own_labels = metadata.get("labels") or {}
-    labels = {key: of_node[key] for key in TOPOLOGY_LABELS if key in of_node} | labels
+    of_node = (node["metadata"].get("labels") if node is not None else None) or {}
+    if not of_node.keys().isdisjoint(TOPOLOGY_LABELS):
+        labels = {key: of_node[key] for key in TOPOLOGY_LABELS if key in of_node} | labels
     result = dict(metadata)
     if annotations:
         result["annotations"] = {**(metadata.get("annotations") or {}), **annotations}
     if labels:
-        result["labels"] = {**own_labels, **labels}
+        result["labels"] = {**(metadata.get("labels") or {}), **labels}
     return result
 
 
 def _texts(metadata: Doc, field: str) -> dict[str, str]:
-    value = metadata.get(field) or {}
+    value = metadata.get(field)
+    if not value:
+        return {}
     if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
         raise BadRequest(f'Binding in version "v1" cannot be handled as a Binding: metadata.{field} must hold strings')
     return value
 
 
-def _scheduled(conditions: list[Doc], now: float) -> list[Doc]:
-    condition: Doc = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
-    condition["lastTransitionTime"] = timestamp(now)
+def _scheduled(conditions: list[Doc], since: str) -> list[Doc]:
+    condition = _scheduled_condition(since)
+    if not conditions:
+        return [condition]
     others = [other for other in conditions if other.get("type") != "PodScheduled"]
     position = next((i for i, other in enumerate(conditions) if other.get("type") == "PodScheduled"), len(others))
     return [*others[:position], condition, *others[position:]]
+
+
+@lru_cache(maxsize=64)
+def _scheduled_condition(since: str) -> Doc:
+    """One document for all pods that are bound in the same second."""
+    return {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": since}
 
 
 def scale_of(kind: Kind, doc: Doc) -> Doc:

@@ -8,7 +8,6 @@ deletion; what depends on a kind's fields is in admission.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -33,13 +32,16 @@ from fairlead.api.store.objects import (
     generated_name,
     metadata_of,
     modified_meanwhile,
+    name_required,
     new_uid,
     not_found,
     private_copy,
+    qualified,
     status_details,
     success,
     unclassified,
     unsupported_option,
+    version_required,
     wrong_uid,
 )
 from fairlead.api.store.owners import Configuration, Owners
@@ -49,6 +51,7 @@ from fairlead.errors import BadRequest, Forbidden, Invalid, MethodNotAllowed, No
 from fairlead.model import kinds
 from fairlead.model.flow import PatchType, Verb
 from fairlead.model.quirks import FIXED, Quirks
+from fairlead.model.records import record
 from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
@@ -65,12 +68,17 @@ NEVER_UNCONDITIONAL = frozenset({
 """Kinds (besides custom ones) that may be updated only by who names the version that is replaced."""
 SERVERS_OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName")
 """Metadata that an update cannot change: what is there stays."""
-DROPPED_ON_CREATE = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "generation")
+_DROPPED_ON_CREATE = frozenset({
+    "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "generation",
+})  # fmt: skip
 GENERATE_ATTEMPTS = 8
+_CREATE, _UPDATE, _PATCH, _DELETE = Verb
+_APPLY = PatchType.APPLY
+"""Asked for too often to be looked up on the Enum."""
 _OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PATCH: "PatchOptions"}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class VerbOutcome:
     """`before` becomes `after` (a document without a version yet, or None for gone); `reply` makes the answer of
     what was committed."""
@@ -105,23 +113,22 @@ class Verbs:
 
     def decide(self, write: Write, warnings: list[str] | None = None) -> VerbOutcome:
         """The outcome of any write. Unknown fields are named in `warnings`, if somebody wants to hear of them."""
-        if write.subresource and (
-            write.subresource not in SERVED_SUBRESOURCES or write.subresource not in write.kind.subresources
-        ):
+        verb, subresource = write.verb, write.subresource
+        if subresource and (subresource not in SERVED_SUBRESOURCES or subresource not in write.kind.subresources):
             raise not_found_path()
-        if write.verb is Verb.DELETE:
+        if verb is _DELETE:
             return self._delete(write)
-        if write.subresource == "binding":
+        if subresource == "binding":
             return self._bind(write)
-        if write.subresource in ("eviction", "token"):
+        if subresource in ("eviction", "token"):
             raise _not_here()
-        if write.verb is Verb.PATCH and write.patch_type is PatchType.APPLY:
+        if verb is _PATCH and write.patch_type is _APPLY:
             return self._apply(write, warnings)
-        if write.subresource == "scale":
+        if subresource == "scale":
             return self._scale(write)
-        if write.verb is Verb.CREATE:
+        if verb is _CREATE:
             return self._create(write, warnings)
-        return self._update(write, warnings) if write.verb is Verb.UPDATE else self._patch(write, warnings)
+        return self._update(write, warnings) if verb is _UPDATE else self._patch(write, warnings)
 
     # -- create -------------------------------------------------------------------------------------------------------
 
@@ -142,12 +149,13 @@ class Verbs:
     ) -> VerbOutcome:
         """Names and stamps a new object, admits it, and finds its name free."""
         kind = write.kind.storage
-        for field in DROPPED_ON_CREATE:
-            metadata.pop(field, None)
-        if not metadata.get("name") and metadata.get("generateName"):
-            metadata["name"] = self._free_name(kind, metadata)
+        if not _DROPPED_ON_CREATE.isdisjoint(metadata):
+            for field in _DROPPED_ON_CREATE:
+                metadata.pop(field, None)
         if not metadata.get("name"):
-            raise _name_required(kind)
+            if not metadata.get("generateName"):
+                raise name_required(kind)
+            metadata["name"] = self._free_name(kind, metadata)
         metadata["uid"] = new_uid(self._rng)
         metadata["creationTimestamp"] = timestamp(self._clock())
         sent, doc = doc, self._with_status(kind, self._admission.create(write.kind, doc))
@@ -180,7 +188,7 @@ class Verbs:
             if not given:
                 raise BadRequest("an empty namespace may not be set during creation")
             metadata["namespace"] = given
-        if write.verb is not Verb.CREATE and not metadata.get("name"):
+        if write.verb is not _CREATE and not metadata.get("name"):
             raise BadRequest(
                 f"the name of the object ({write.name} based on URL) was undeterminable: name must be provided"
             )
@@ -232,7 +240,7 @@ class Verbs:
                 return self._created(write, doc, metadata)
             raise not_found(kind, write.name)
         if not metadata.get("resourceVersion") and (write.kind in NEVER_UNCONDITIONAL or schema.is_custom(kind)):
-            raise _version_required(kind, write.name)
+            raise version_required(kind, write.name)
         return self._replaced(write, before, doc)
 
     def _patch(self, write: Write, warnings: list[str] | None) -> VerbOutcome:
@@ -297,7 +305,7 @@ class Verbs:
     # -- subresources -------------------------------------------------------------------------------------------------
 
     def _bind(self, write: Write) -> VerbOutcome:
-        if write.verb is not Verb.CREATE or write.kind is not kinds.POD:
+        if write.verb is not _CREATE or write.kind is not kinds.POD:
             raise _not_here()
         body = write.body if write.conforms else private_copy(write.body)
         if metadata_of(body).get("name") != write.name:
@@ -410,6 +418,8 @@ def not_found_path() -> NotFound:
 
 
 def _dry_run(write: Write) -> bool:
+    if not write.params:
+        return False
     value = write.params.get("dryRun")
     if value not in (None, "", "All"):
         raise unsupported_option(_OPTIONS[write.verb], "dryRun", f'["{value}"]', '"All"')
@@ -465,7 +475,7 @@ def _check_finalizers(kind: Kind, new: Doc, old: Doc) -> None:
         name = new["metadata"]["name"]
         cause = {"reason": "FieldValueForbidden", "message": f"Forbidden: {text}", "field": "metadata.finalizers"}
         raise Invalid(
-            f'{_qualified(kind)} "{name}" is invalid: metadata.finalizers: Forbidden: {text}',
+            f'{qualified(kind)} "{name}" is invalid: metadata.finalizers: Forbidden: {text}',
             details={
                 "name": name,
                 "kind": kind.kind,
@@ -473,28 +483,3 @@ def _check_finalizers(kind: Kind, new: Doc, old: Doc) -> None:
                 "causes": [cause],
             },
         )
-
-
-def _qualified(kind: Kind) -> str:
-    return f"{kind.kind}.{kind.group}" if kind.group else kind.kind
-
-
-def _name_required(kind: Kind) -> Invalid:
-    text = "Required value: name or generateName is required"
-    cause = {"reason": "FieldValueRequired", "message": text, "field": "metadata.name"}
-    group = {"group": kind.group} if kind.group else {}
-    return Invalid(
-        f'{_qualified(kind)} "" is invalid: metadata.name: {text}',
-        details={**group, "kind": kind.kind, "causes": [cause]},
-    )
-
-
-def _version_required(kind: Kind, name: str) -> Invalid:
-    text = "must be specified for an update"
-    cause = {
-        "reason": "FieldValueInvalid", "message": f"Invalid value: 0: {text}", "field": "metadata.resourceVersion",
-    }  # fmt: skip
-    return Invalid(
-        f'{kind.resource} "{name}" is invalid: metadata.resourceVersion: Invalid value: 0: {text}',
-        details=status_details(kind, name) | {"causes": [cause]},
-    )

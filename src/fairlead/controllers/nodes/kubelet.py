@@ -36,15 +36,17 @@ from fairlead.controllers.nodes.simulated_nodes import (
     simulated_node,
 )
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import condition, create, delete, namespaced_name, patch_status
+from fairlead.controllers.writes import condition, create, delete, patch_status
 from fairlead.errors import NotFound
-from fairlead.model.flow import Change, Doc, DocView, Reply, Verb, Watch, Write
+from fairlead.model.flow import Change, Doc, DocView, Happened, Reply, Verb, Watch, Write
 from fairlead.model.kinds import LEASE, NODE, POD
 from fairlead.model.times import micro_timestamp, seconds_of
 
 __all__ = ["Kubelet", "PodScript", "renewal_for", "simulated_node"]
 
 LEASE_NAMESPACE = "kube-node-lease"
+_DELETED = Happened.DELETED
+"""Asked for too often to be looked up on the Enum."""
 _FIRST_CRASH_DELAY, _LONGEST_CRASH_DELAY = 10.0, 300.0
 _DEADLINE = "Pod was active on the node longer than the specified deadline"
 
@@ -98,10 +100,10 @@ class Kubelet(Reconciler[Key]):
         self._last_address = 0
 
     def observe(self, change: Change) -> None:
-        if change.kind is NODE:
+        if change.kind is POD:
+            self._observe_pod(change.doc, gone=change.happened is _DELETED)
+        elif change.kind is NODE:
             self._observe_node(change)
-        elif change.kind is POD:
-            self._observe_pod(change)
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         return self._visit_pod(key, now) if key[0] else self._visit_node(key[1], now)
@@ -186,21 +188,30 @@ class Kubelet(Reconciler[Key]):
 
     # Pods
 
-    def _observe_pod(self, change: Change) -> None:
-        key = namespaced_name(change.doc)
-        node = change.doc["spec"].get("nodeName") if "spec" in change.doc else None
-        if change.gone or not node:
-            self._drop(key, change.doc["metadata"].get("uid", ""))
-            return
+    def _observe_pod(self, doc: Doc, *, gone: bool) -> None:
+        metadata = doc["metadata"]
+        key = metadata.get("namespace", ""), metadata["name"]
+        node = doc["spec"].get("nodeName") if "spec" in doc else None
         pod = self._pods.get(key)
-        if pod is None or pod.uid != change.doc["metadata"]["uid"]:
-            pod = self._take_in(key, change.doc, node)
-        self._read(pod, change.doc)
-        if pod.gone_by is not None or pod.phase == "Pending" or pod.ends_at is not None or pod.declared_unready:
+        if gone or not node:
+            if pod is not None:
+                self._drop(key, metadata.get("uid", ""))
+            return
+        if pod is None or pod.uid != metadata["uid"]:
+            pod = self._take_in(key, doc, node)
+        self._read(pod, doc)
+        if pod.gone_by is not None or pod.phase == "Pending" or pod.declared_unready:
             self.queue.add(key)
+        elif pod.ends_at is not None:
+            host = self._hosts.get(node)
+            if pod.ends_at > self.now and host is not None and host.silent_from is None:
+                self.queue.add_at(key, pod.ends_at)  # a visit would do the same
+            else:
+                self.queue.add(key)
 
     def _take_in(self, key: Key, doc: Doc, node: str) -> _Pod:
-        self._drop(key, "")
+        if key in self._pods:
+            self._drop(key, "")
         default = default_for(doc, self._default)
         script = read_script(doc["metadata"].get("annotations") or {}, self._rng, default)
         pod = _Pod(uid=doc["metadata"]["uid"], node=node, script=script, bound_at=self.now)
@@ -220,13 +231,15 @@ class Kubelet(Reconciler[Key]):
 
     def _read(self, pod: _Pod, doc: Doc) -> None:
         """What the newest document says of phase, end and deletion."""
-        pod.phase = (doc.get("status") or {}).get("phase") or "Pending"
-        pod.doc = doc if pod.phase == "Pending" else None
-        if pod.phase == "Running":
+        phase = pod.phase = (doc.get("status") or {}).get("phase") or "Pending"
+        pod.doc, pod.declared_unready = None, False
+        if phase == "Pending":
+            pod.doc = doc
+        elif phase == "Running":
             pod.ends_at = self._end_of(pod, doc)
-        elif pod.phase != "Pending":
+            pod.declared_unready = is_declared_unready(doc)
+        else:
             pod.ends_at = None
-        pod.declared_unready = pod.phase == "Running" and is_declared_unready(doc)
         deleted = doc["metadata"].get("deletionTimestamp")
         if deleted and pod.gone_by is None:
             wait = pod.script.terminate_delay if pod.phase == "Running" else 0.0
@@ -258,7 +271,7 @@ class Kubelet(Reconciler[Key]):
         if due is None or now < due:
             if due is not None:
                 self.queue.add_at(key, due)
-            return self._ready_again(key, pod, host, now)
+            return self._ready_again(key, pod, host, now) if pod.declared_unready else ()
         if pod.gone_by is not None:
             return self._remove(key, pod)
         if pod.phase == "Pending":
@@ -273,7 +286,7 @@ class Kubelet(Reconciler[Key]):
         return pod.ends_at
 
     def _ready_again(self, key: Key, pod: _Pod, host: _Host, now: float) -> Iterable[Write]:
-        doc = self.view.get(POD, *key) if pod.declared_unready and host.is_ready else None
+        doc = self.view.get(POD, *key) if host.is_ready else None
         if doc is not None and doc["metadata"]["uid"] == pod.uid and is_declared_unready(doc):
             yield _report(doc, ready_again_status(doc, now=now))
 

@@ -4,25 +4,26 @@ A NoExecute taint that a pod does not tolerate evicts it at once; one that it to
 shortest such while is over, and not at all if the taint goes first. While its node is not ready, a pod is not ready
 either. A pod on a node that does not exist is removed after a quarantine, because the node may only be late.
 
-Kept per pod: its node, its shared tolerations and whether it is ready. Invariant: only the pods of a node whose
-taints or readiness changed are visited.
+Kept per pod: its node. What a pod tolerates and whether it is ready is read when it is visited, because hardly any node
+of a cluster is ever lost. Invariant: only pods on a node that is tainted, not ready or gone are visited.
 """
 
 from __future__ import annotations
 
-import marshal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fairlead.controllers.workqueue import Reconciler
-from fairlead.controllers.writes import condition, delete, namespaced_name, patch_status, with_condition
-from fairlead.model.flow import Change, Doc, DocView, Watch, Write
+from fairlead.controllers.writes import condition, delete, patch_status, with_condition
+from fairlead.model.flow import Change, Doc, DocView, Happened, Watch, Write
 from fairlead.model.kinds import NODE, POD
 from fairlead.model.times import seconds_of, timestamp
 
 Key = tuple[str, str]
-_REMEMBERED = 64
+_ENDED = ("Succeeded", "Failed")
+_DELETED = Happened.DELETED
+"""Asked for too often to be looked up on the Enum."""
 
 
 class _Toleration(NamedTuple):
@@ -46,15 +47,6 @@ class _Taint(NamedTuple):
     since: float
 
 
-class _Pod(NamedTuple):
-    uid: str
-    node: str
-    tolerations: tuple[_Toleration, ...]
-    ready: bool
-    finished: bool
-    deleting: bool
-
-
 @dataclass(slots=True)
 class _Node:
     exists: bool = False
@@ -72,15 +64,13 @@ class PodEviction(Reconciler[Key]):
         super().__init__(view, announce=announce)
         self._quarantine = quarantine
         self._nodes: dict[str, _Node] = {}
-        self._pods: dict[Key, _Pod] = {}
-        self._read: dict[bytes, tuple[_Toleration, ...]] = {}
-        self._same: dict[int, tuple[list[Doc], tuple[_Toleration, ...]]] = {}  # an embedded Store shares them
+        self._homes: dict[Key, str] = {}  # pod -> node
 
     def observe(self, change: Change) -> None:
-        if change.kind is NODE:
+        if change.kind is POD:
+            self._observe_pod(change.doc, gone=change.happened is _DELETED)
+        elif change.kind is NODE:
             self._observe_node(change)
-        elif change.kind is POD:
-            self._observe_pod(change)
 
     def _observe_node(self, change: Change) -> None:
         node = self._node(change.doc["metadata"]["name"])
@@ -111,101 +101,70 @@ class PodEviction(Reconciler[Key]):
             node = self._nodes[name] = _Node(missing_since=self.now)
         return node
 
-    def _observe_pod(self, change: Change) -> None:
-        doc, gone = change.doc, change.gone
-        key, name = namespaced_name(doc), (doc.get("spec") or {}).get("nodeName")
-        old = self._pods.pop(key, None)
-        if old is not None and (gone or old.node != name):
-            self._nodes[old.node].pods.pop(key, None)
-        if gone or not name:
-            return
-        status = doc.get("status") or {}
-        pod = _Pod(
-            uid=doc["metadata"]["uid"],
-            node=name,
-            tolerations=self._tolerations(doc["spec"].get("tolerations") or []),
-            ready=(condition(doc, "Ready") or {}).get("status") == "True",
-            finished=status.get("phase") in ("Succeeded", "Failed"),
-            deleting=bool(doc["metadata"].get("deletionTimestamp")),
-        )
-        self._pods[key] = pod
-        node = self._node(name)
-        node.pods[key] = None
-        if node.taints or not node.exists or not node.ready:
-            self.queue.add(key)
-
-    def _tolerations(self, documents: list[Doc]) -> tuple[_Toleration, ...]:
-        """Read once for all pods that say the same: most have those that every pod is given."""
-        same = self._same.get(id(documents))
-        if same is not None and same[0] is documents:
-            return same[1]
-        encoding = marshal.dumps(documents, 2)
-        known = self._read.get(encoding)
-        if known is None:
-            known = self._read[encoding] = tuple(map(_toleration, documents))
-        if len(self._same) >= _REMEMBERED:
-            self._same.clear()
-        self._same[id(documents)] = documents, known
-        return known
+    def _observe_pod(self, doc: Doc, *, gone: bool) -> None:
+        metadata = doc["metadata"]
+        key = metadata.get("namespace", ""), metadata["name"]
+        name = None if gone else (doc.get("spec") or {}).get("nodeName")
+        home = self._homes.get(key)
+        if home != name:
+            if home is not None:
+                del self._homes[key]
+                self._nodes[home].pods.pop(key, None)
+            if name:
+                self._homes[key] = name
+                self._node(name).pods[key] = None
+        if name:
+            node = self._nodes[name]
+            if node.taints or not node.exists or not node.ready:
+                self.queue.add(key)
 
     # Visits
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
-        pod = self._pods.get(key)
-        if pod is None:
+        home = self._homes.get(key)
+        pod = self.view.get(POD, *key) if home is not None else None
+        if home is None or pod is None or pod["spec"].get("nodeName") != home:
             return
-        node = self._nodes[pod.node]
+        node, finished = self._nodes[home], (pod.get("status") or {}).get("phase") in _ENDED
         if not node.exists:
-            yield from self._remove_stray(key, pod, node, now)
-        elif not pod.deleting and not pod.finished:
-            due = _eviction_due(pod.tolerations, node.taints)
+            yield from self._remove_stray(key, pod, node, now, finished=finished)
+        elif not finished and not pod["metadata"].get("deletionTimestamp"):
+            tolerations = [_toleration(one) for one in pod["spec"].get("tolerations") or ()] if node.taints else []
+            due = _eviction_due(tolerations, node.taints)
             if due <= now:
                 yield from self._evict(key, pod, now)
                 return
             if due < float("inf"):
                 self.queue.add_at(key, due)
-            if pod.ready and not node.ready:
-                yield from self._mark_unready(key, pod, now)
+            ready = condition(pod, "Ready") if not node.ready else None
+            if ready is not None and ready.get("status") == "True":
+                yield from self._mark_unready(pod, ready, now)
 
-    def _remove_stray(self, key: Key, pod: _Pod, node: _Node, now: float) -> Iterable[Write]:
+    def _remove_stray(self, key: Key, pod: Doc, node: _Node, now: float, *, finished: bool) -> Iterable[Write]:
         due = node.missing_since + self._quarantine
         if now < due:
             self.queue.add_at(key, due)
             return
-        doc = self._current(key, pod)
-        if doc is None:
-            return
-        if not pod.finished:
+        if not finished:
             disrupted = _disruption("DeletionByPodGC", "PodGC: node no longer exists", now)
-            status = {"phase": "Failed", "conditions": _with(doc, disrupted)}
-            yield patch_status(POD, doc, status)
-        yield delete(POD, doc, grace_seconds=0)
+            status = {"phase": "Failed", "conditions": _with(pod, disrupted)}
+            yield patch_status(POD, pod, status)
+        yield delete(POD, pod, grace_seconds=0)
 
-    def _evict(self, key: Key, pod: _Pod, now: float) -> Iterable[Write]:
-        doc = self._current(key, pod)
-        if doc is None:
-            return
+    def _evict(self, key: Key, pod: Doc, now: float) -> Iterable[Write]:
         disrupted = _disruption(
             "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint", now
         )  # fmt: skip
-        yield patch_status(POD, doc, {"conditions": _with(doc, disrupted)})
-        yield delete(POD, doc)
-        yield from self.event(POD, doc, "TaintManagerEviction", f"Marking for deletion Pod {key[0]}/{key[1]}")
+        yield patch_status(POD, pod, {"conditions": _with(pod, disrupted)})
+        yield delete(POD, pod)
+        yield from self.event(POD, pod, "TaintManagerEviction", f"Marking for deletion Pod {key[0]}/{key[1]}")
 
-    def _mark_unready(self, key: Key, pod: _Pod, now: float) -> Iterable[Write]:
-        doc = self._current(key, pod)
-        ready = condition(doc, "Ready") if doc is not None else None
-        if doc is None or ready is None:
-            return
+    def _mark_unready(self, pod: Doc, ready: Doc, now: float) -> Iterable[Write]:
         unready = {**ready, "status": "False", "lastTransitionTime": timestamp(now)}
-        yield patch_status(POD, doc, {"conditions": _with(doc, unready)})
+        yield patch_status(POD, pod, {"conditions": _with(pod, unready)})
         yield from self.event(
-            POD, doc, "NodeNotReady", "Node is not ready", warning=True, component="node-controller"
+            POD, pod, "NodeNotReady", "Node is not ready", warning=True, component="node-controller"
         )  # fmt: skip
-
-    def _current(self, key: Key, pod: _Pod) -> Doc | None:
-        doc = self.view.get(POD, *key)
-        return doc if doc is not None and doc["metadata"]["uid"] == pod.uid else None
 
 
 def _toleration(doc: Doc) -> _Toleration:

@@ -14,12 +14,13 @@ have a `jitter-delay` beside it: then the time is drawn between the two. Duratio
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING
 
 from fairlead.model.durations import parse_duration
+from fairlead.model.records import record
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
@@ -39,7 +40,7 @@ _STAGES = {
 _KWOK = frozenset(name for names in _STAGES.values() for name in names)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PodScript:
     """`run_time` is None for a pod that runs until it is deleted."""
 

@@ -13,6 +13,7 @@ Invariant: a status of a stored pod conforms (see Write): a server keeps it as i
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fairlead.model.durations import format_duration
@@ -194,6 +195,12 @@ def _condition(known: Doc | None, type_: str, since: str, holds: bool, reason: s
     status = "True" if holds else "False"
     if known is not None and known.get("status") == status:
         since = known.get("lastTransitionTime") or since
+    return _shared_condition(type_, status, since, reason)
+
+
+@lru_cache(maxsize=1024)
+def _shared_condition(type_: str, status: str, since: str, reason: str) -> Doc:
+    """One document for all pods that start or end in the same second."""
     new = {"type": type_, "status": status, "lastTransitionTime": since}
     if reason:
         new["reason"] = reason

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fairlead.lab.scenario.documents import job_of
@@ -24,25 +25,21 @@ if TYPE_CHECKING:
 GPU_RESOURCES = ("nvidia.com/gpu", COUNT)
 MEASURED = ("cpu", "memory", "gpu")
 _ENDED = ("Succeeded", "Failed")
+_ADDED = Happened.ADDED
+"""Asked for too often to be looked up on the Enum."""
 
 
 def amounts_of(resources: Any, annotations: Any = None) -> tuple[float, float, float]:
     """Cores, bytes and GPUs of a pod or a node; shared GPUs count by their part."""
+    return _amounts_of(tuple(resources.items()), tuple((annotations or {}).items()))
+
+
+@lru_cache(maxsize=4096)
+def _amounts_of(asked: tuple[tuple[str, Any], ...], notes: tuple[tuple[str, str], ...]) -> tuple[float, float, float]:
+    resources = dict(asked)
     cpu, memory = (parse_quantity(resources.get(name, "0")).nanos / 1e9 for name in MEASURED[:2])
     gpus = sum(parse_quantity(resources[name]).nanos / 1e9 for name in GPU_RESOURCES if name in resources)
-    return cpu, memory, gpus + gpu_request(annotations or {}).total / 1000
-
-
-@dataclass(slots=True)
-class _LivePod:
-    name: str
-    job: str
-    created: float
-    node: str = ""
-    placed: float | None = None
-    started: float | None = None
-    refusal: str = ""
-    evicted: bool = False
+    return cpu, memory, gpus + gpu_request(dict(notes)).total / 1000
 
 
 @dataclass(slots=True)
@@ -64,6 +61,18 @@ class _LiveJob:
     def is_over(self) -> bool:
         wanted = self.succeeded if self.spec.made_as != "pods" else self.succeeded + self.failed + self.evicted
         return wanted >= self.spec.pods and not self.alive
+
+
+@dataclass(slots=True)
+class _LivePod:
+    name: str
+    job: _LiveJob
+    created: float
+    node: str = ""
+    placed: float | None = None
+    started: float | None = None
+    refusal: str = ""
+    evicted: bool = False
 
 
 class RunRecorder:
@@ -140,14 +149,15 @@ class RunRecorder:
         doc = change.doc
         metadata = doc["metadata"]
         uid = metadata["uid"]
-        live = self._jobs.get(job_of(doc))
         pod = self._pods.get(uid)
-        if live is None or (pod is None and change.happened is not Happened.ADDED):
-            return
         if pod is None:
-            pod = self._pods[uid] = _LivePod(metadata["name"], live.spec.name, now)
+            live = self._jobs.get(job_of(doc)) if change.happened is _ADDED else None
+            if live is None:
+                return
+            pod = self._pods[uid] = _LivePod(metadata["name"], live, now)
             self.pending[uid] = None
             live.alive += 1
+        live = pod.job
         node, status = doc["spec"].get("nodeName"), doc["status"]
         if pod.placed is None and node:
             self._placed(uid, pod, live, node, now)
@@ -213,19 +223,21 @@ class RunRecorder:
 
     def _hold(self, live: _LiveJob, sign: int) -> None:
         held = self.allocated.setdefault(live.spec.queue, [0.0, 0.0, 0.0])
-        for at, amount in enumerate(live.amounts):
-            held[at] += sign * amount
+        cpu, memory, gpu = live.amounts
+        held[0] += sign * cpu
+        held[1] += sign * memory
+        held[2] += sign * gpu
 
     # ---- rows ----
 
     def _write_pod(self, pod: _LivePod, ended: float | None, outcome: str) -> None:
         self._writer.add(
-            "pods", pod.name, pod.job, pod.node or None, pod.created, pod.placed, pod.started, ended, outcome
+            "pods", pod.name, pod.job.spec.name, pod.node or None, pod.created, pod.placed, pod.started, ended, outcome
         )
 
     def _write_job(self, live: _LiveJob, ended: float | None) -> None:
         job = live.spec
-        amounts = (amount * job.pods for amount in live.amounts)
+        amounts = [amount * job.pods for amount in live.amounts]
         self._writer.add(
             "jobs", job.name, job.job_class, job.queue, job.user, job.priority, job.pods, job.minimum, *amounts,
             job.duration, live.arrived, live.placed, live.started, ended, live.succeeded, live.failed, live.evicted,

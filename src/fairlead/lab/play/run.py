@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from fairlead.lab.scenario.records import Distribution, LabScenario, LoadSpec, PolicySpec
 
 ZONE = "topology.kubernetes.io/zone"
+_CREATE, _DELETE = Verb.CREATE, Verb.DELETE
+"""Asked for too often to be looked up on the Enum."""
+_AT_ONCE = {"gracePeriodSeconds": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +232,7 @@ class LabRun:
                 queue = job.queue if rounds else ""
                 for kind, doc in objects_of(job, scheduler_name=scheduler, rounds=rounds, queue=queue):
                     name, conforms = doc["metadata"]["name"], kind is kinds.POD
-                    store.perform(Write(Verb.CREATE, kind, NAMESPACE, name, body=doc, conforms=conforms))
+                    store.perform(Write(_CREATE, kind, NAMESPACE, name, body=doc, conforms=conforms))
         self._next_arrivals()
 
     def _sample(self) -> None:
@@ -248,11 +251,10 @@ class LabRun:
             return False
         with store.batch():
             for doc in pods:
-                name, body = doc["metadata"]["name"], {"gracePeriodSeconds": 0}
-                store.perform(Write(Verb.DELETE, kinds.POD, NAMESPACE, name, body=body))
+                store.perform(Write(_DELETE, kinds.POD, NAMESPACE, doc["metadata"]["name"], body=_AT_ONCE))
             for job in jobs:
                 if job.made_as == "pods" and (job.minimum > 1 or self._policy.volcano):
-                    store.perform(Write(Verb.DELETE, kinds.VC_POD_GROUP, NAMESPACE, job.name))
+                    store.perform(Write(_DELETE, kinds.VC_POD_GROUP, NAMESPACE, job.name))
         return False
 
     # ---- nodes that fail ----

@@ -7,7 +7,8 @@ are the annotations that simulated kubelets read.
 
 from __future__ import annotations
 
-import marshal
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.store.objects import private_copy
@@ -36,39 +37,53 @@ def job_of(pod: Doc) -> str:
 def objects_of(job: LabJob, *, scheduler_name: str, rounds: bool, queue: str = "") -> list[tuple[kinds.Kind, Doc]]:
     """The objects of a job, in the order in which they are created; pods conform (see Write). `rounds` says that the
     scheduler is in Volcano's manner, in which every pod has a group; elsewhere only gangs have one."""
-    template = _template(job, scheduler_name)
     if job.made_as == "job":
-        return [(kinds.JOB, _batch_job(job, template))]
+        return [(kinds.JOB, _batch_job(job, _template(job, scheduler_name)))]
     if job.made_as == "volcano-job":
-        return [(kinds.VC_JOB, _volcano_job(job, template, scheduler_name, queue))]
+        return [(kinds.VC_JOB, _volcano_job(job, _template(job, scheduler_name), scheduler_name, queue))]
     made: list[tuple[kinds.Kind, Doc]] = []
+    annotations = _annotations(job)
+    metadata: Doc = {}
     if rounds or job.minimum > 1:
         made.append((kinds.VC_POD_GROUP, _group(job, queue)))
-        template["metadata"]["annotations"][GROUP_ANNOTATION] = job.name
-    metadata = {field: texts for field, texts in template["metadata"].items() if texts}
-    spec = _conforming(template["spec"])
+        annotations[GROUP_ANNOTATION] = job.name
+    if annotations:
+        metadata["annotations"] = annotations
+    if job.labels:
+        metadata["labels"] = dict(job.labels)
+    spec = _conforming_spec(
+        scheduler_name, tuple(job.resources.items()), job.priority, tuple(job.node_selector.items())
+    )  # fmt: skip
     return made + [(kinds.POD, _pod(job, metadata, spec, number)) for number in range(job.pods)]
 
 
 def _template(job: LabJob, scheduler_name: str) -> Doc:
+    labels = {**job.labels, JOB_LABEL: job.name}
+    spec = _spec(scheduler_name, job.resources, job.priority, job.node_selector)
+    return {"metadata": {"annotations": _annotations(job), "labels": labels}, "spec": spec}
+
+
+def _annotations(job: LabJob) -> dict[str, str]:
     annotations = dict(job.annotations)
     if job.duration is not None:
         annotations[RUN_TIME] = f"{job.duration:.6f}s"
     if job.start_delay:
         annotations[START_DELAY] = f"{job.start_delay:.6f}s"
-    extended = {name: amount for name, amount in job.resources.items() if "/" in name}
-    resources = {"requests": dict(job.resources), **({"limits": extended} if extended else {})}
+    return annotations
+
+
+def _spec(scheduler_name: str, amounts: Mapping[str, str], priority: int, node_selector: Mapping[str, str]) -> Doc:
+    extended = {name: amount for name, amount in amounts.items() if "/" in name}
+    resources = {"requests": dict(amounts), **({"limits": extended} if extended else {})}
     spec: Doc = {
         "schedulerName": scheduler_name, "restartPolicy": "Never",
         "containers": [{"name": "main", "image": "pause", "resources": resources}],
     }  # fmt: skip
-    if job.priority:
-        spec["priorityClassName"] = priority_name(job.priority)
-    if job.node_selector:
-        spec["nodeSelector"] = dict(job.node_selector)
-    labels = {**job.labels, **({} if job.made_as == "pods" else {JOB_LABEL: job.name})}
-    metadata = {"annotations": annotations, **({"labels": labels} if labels else {})}
-    return {"metadata": metadata, "spec": spec}
+    if priority:
+        spec["priorityClassName"] = priority_name(priority)
+    if node_selector:
+        spec["nodeSelector"] = dict(node_selector)
+    return spec
 
 
 def _pod(job: LabJob, metadata: Doc, spec: Doc, number: int) -> Doc:
@@ -78,20 +93,15 @@ def _pod(job: LabJob, metadata: Doc, spec: Doc, number: int) -> Doc:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-_KNOWN_SPECS = 2048
-_known_specs: dict[bytes, Doc] = {}
-
-
-def _conforming(spec: Doc) -> Doc:
-    """A pod's spec as a server would keep it, the same object for equal specs: decoding it once is enough."""
-    encoding = marshal.dumps(spec, 2)
-    known = _known_specs.get(encoding)
-    if known is None:
-        if len(_known_specs) >= _KNOWN_SPECS:
-            _known_specs.clear()
-        body = private_copy({"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": spec})
-        known = _known_specs[encoding] = decode(kinds.POD, body).doc["spec"]
-    return known
+@lru_cache(maxsize=2048)
+def _conforming_spec(
+    scheduler_name: str, amounts: tuple[tuple[str, str], ...], priority: int, node_selector: tuple[tuple[str, str], ...]
+) -> Doc:
+    """A pod's spec as a server would keep it, the same object for equal pods: decoding it once is enough."""
+    spec = _spec(scheduler_name, dict(amounts), priority, dict(node_selector))
+    body = private_copy({"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": spec})
+    conforming: Doc = decode(kinds.POD, body).doc["spec"]
+    return conforming
 
 
 def _group(job: LabJob, queue: str) -> Doc:

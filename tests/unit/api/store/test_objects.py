@@ -11,8 +11,8 @@ def _record(number: int) -> Record:
 def test_a_record_that_leaves_the_cache_is_kept_as_bytes() -> None:
     cache, records = DecodedCache(2), [_record(number) for number in range(4)]
     docs = [record.doc for record in records]
-    for record, doc in zip(records, docs, strict=True):
-        cache.keep(record, doc)
+    for record in records:
+        cache.keep(record)
     assert [record.decoded is None for record in records] == [True, True, False, False]
     assert [record.doc for record in records] == docs
     assert [record.raw for record in records] == [encode(doc) for doc in docs]
@@ -20,7 +20,7 @@ def test_a_record_that_leaves_the_cache_is_kept_as_bytes() -> None:
 
 def test_a_document_comes_back_to_the_cache_when_it_is_read() -> None:
     cache, record = DecodedCache(1), _record(1)
-    cache.keep(record, record.doc)
-    cache.keep(_record(2), _record(2).doc)
+    cache.keep(record)
+    cache.keep(_record(2))
     assert record.decoded is None
     assert cache.doc(record) is cache.doc(record)

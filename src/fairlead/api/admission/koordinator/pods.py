@@ -93,19 +93,21 @@ def _denied(why: str) -> Denied:
 
 
 def _check_service(new: Doc, old: Doc | None) -> None:
-    named, problems = class_by(labels_of(new)), ValidationProblems()
+    labels = labels_of(new)
+    if not labels and old is None and not _asks_for_batch(new["spec"]):
+        return
+    named, problems = class_by(labels), ValidationProblems()
     if old is not None:
         _check_step(problems, new, old)
     if named != "BE" and _asks_for_batch(new["spec"]):
         text = "must specify koordinator QoS BE with koordinator colocation resources"
         problems.add("FieldValueRequired", f"labels.{QOS_LABEL}", f"Required value: {text}")
-    band = own_band_by(labels_of(new), new["spec"].get("priority"))
-    if band in _APART.get(named, ()):
+    if named in _APART and (band := own_band_by(labels, new["spec"].get("priority"))) in _APART[named]:
         text = f"{QOS_LABEL}={named} and priorityClass={band} cannot be used in combination"
         problems.add("FieldValueForbidden", "Pod", f"Forbidden: {text}")
     if named in ("LSR", "LSE"):
         _check_cores(problems, new["spec"])
-    if problems:
+    if problems.found:
         raise _denied(all_of(problems))
 
 
