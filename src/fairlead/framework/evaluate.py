@@ -82,9 +82,7 @@ class Evaluator:
         assert results is not None
         for plugin in results.plan.touching:
             unmeasured(plugin, "touch_stale", cycle)
-        before = results.rows_judged + results.shared.rows_judged
-        results.catch_up(cycle)
-        self.rows_judged += results.rows_judged + results.shared.rows_judged - before
+        self.rows_judged += results.catch_up(cycle)
         return results
 
     def judge(self, cycle: Cycle) -> Judgement:

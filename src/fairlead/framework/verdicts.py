@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlead.model.reasons import Verdict
+from fairlead.state.nodes import either
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,24 +106,25 @@ class VerdictCodes:
 
     def _combined(self, plugin: str, rejects: list[Reject], size: int) -> NDArray[np.int32]:
         """Several reasons may hold for one row: each distinct combination is a verdict of its own."""
-        bits = np.zeros(size, dtype=np.int64)
-        final = np.zeros(size, dtype=np.bool_)
+        keys: NDArray[np.int64] = np.zeros(size, dtype=np.int64)
+        final: NDArray[np.bool_] | None = None
         for place, reject in enumerate(rejects):
-            bits |= reject.rows.astype(np.int64) << place
+            keys += reject.rows * (2 << place)
             if reject.final is not None:
-                final |= reject.rows & reject.final
+                final = either(final, reject.rows & reject.final)
             elif reject.reason.final:
-                final |= reject.rows
-        keys = bits * 2 + final
+                final = either(final, reject.rows)
+        if final is not None:
+            keys += final
         if len(rejects) > _FEW_REASONS:
             distinct, inverse = np.unique(keys, return_inverse=True)
             codes = [self._code_of_bits(plugin, rejects, int(key)) for key in distinct]
             return np.array(codes, dtype=np.int32)[inverse]
         counts = np.bincount(keys)  # of small numbers, this is much less work than sorting them
         by_key = np.zeros(len(counts), dtype=np.int32)
-        for key in np.flatnonzero(counts).tolist():
+        for key in counts.nonzero()[0].tolist():
             by_key[key] = self._code_of_bits(plugin, rejects, key)
-        return by_key[keys]
+        return by_key.take(keys)
 
     def _code_of_bits(self, plugin: str, rejects: list[Reject], key: int) -> int:
         if key < 2:

@@ -5,7 +5,8 @@ Requests and placements are in the annotations of Alibaba's open-gpu-share: `ali
 `gpu-index` the GPUs that it has got. A node has `alibabacloud.com/gpu-count` among its allocatable resources, and its
 model as a label.
 
-Invariant: `free[row]` is 1000 for each GPU of the node, less what the pods take that are on it and have their GPUs.
+Invariant: `free[row]` is 1000 for each GPU of the node, less what the pods take that are on it and have their GPUs;
+`largest[:, row]` is the same in descending order.
 """
 
 from __future__ import annotations
@@ -98,12 +99,16 @@ class GpuShares:
     def __init__(self, cluster: Cluster) -> None:
         self._table = cluster.table
         self.free: NDArray[np.int64] = np.zeros((cluster.table.capacity, MOST_GPUS), dtype=np.int64)
+        self.largest: NDArray[np.int64] = np.zeros((MOST_GPUS, cluster.table.capacity), dtype=np.int64)
+        """Line n has what is free on the GPU of each node that comes after n others in the order of that: whether a
+        node has three GPUs with so much left is a look at line 2."""
         self.gpus: NDArray[np.int64] = np.zeros(cluster.table.capacity, dtype=np.int64)
         self.kinds: NDArray[np.int64] = np.zeros((cluster.table.capacity, MOST_GPUS + 1), dtype=np.int64)
         """How many pods of each kind are on a node."""
         self.model: NDArray[np.int64] = np.zeros(cluster.table.capacity, dtype=np.int64)
         self.models: dict[str, int] = {}
         """Codes of the models that nodes have; 0 is none."""
+        self._allowed: dict[GpuRequest, NDArray[np.bool_]] = {}
         self._taken: dict[str, tuple[int, tuple[int, ...], int]] = {}
         for row in range(cluster.table.high):
             self.node_changed(row)
@@ -117,8 +122,12 @@ class GpuShares:
         self.free[row] += np.where(np.arange(MOST_GPUS) < count, WHOLE, 0)
         self.free[row] -= np.where(np.arange(MOST_GPUS) < self.gpus[row], WHOLE, 0)
         self.gpus[row] = count
+        self._order(row)
         model = node.labels.get(MODEL) if node is not None else None
-        self.model[row] = self.models.setdefault(model, len(self.models) + 1) if model else 0
+        if model and model not in self.models:
+            self.models[model] = len(self.models) + 1
+            self._allowed.clear()
+        self.model[row] = self.models[model] if model else 0
 
     def occupied(self, pod: Pod, row: int) -> None:
         if not pod.annotations:
@@ -144,6 +153,7 @@ class GpuShares:
         self.give_back(uid)
         for gpu in gpus:
             self.free[row, gpu] -= milli
+        self._order(row)
         self._taken[uid] = (row, tuple(gpus), milli)
 
     def give_back(self, uid: str) -> None:
@@ -152,6 +162,10 @@ class GpuShares:
             row, gpus, milli = taken
             for gpu in gpus:
                 self.free[row, gpu] += milli
+            self._order(row)
+
+    def _order(self, row: int) -> None:
+        self.largest[:, row] = sorted(self.free[row].tolist(), reverse=True)
 
     def _widen(self, row: int) -> None:
         if row >= len(self.gpus):
@@ -161,16 +175,31 @@ class GpuShares:
                 wider = np.zeros((size, *column.shape[1:]), dtype=np.int64)
                 wider[: len(column)] = column
                 setattr(self, name, wider)
+            self.largest = np.pad(self.largest, ((0, 0), (0, size - self.largest.shape[1])))
 
     # ---- questions ----
 
     def allowed(self, request: GpuRequest) -> NDArray[np.bool_]:
-        """For each code of a model, whether it will do for a request."""
-        allowed = np.zeros(len(self.models) + 1, dtype=np.bool_)
-        codes = self.models.values() if not request.models else map(self.models.get, request.models)
-        allowed[[code for code in codes if code is not None]] = True
-        allowed[0] = not request.models
+        """For each code of a model, whether it will do for a request; to be read, not written."""
+        allowed = self._allowed.get(request)
+        if allowed is None:
+            allowed = self._allowed[request] = np.zeros(len(self.models) + 1, dtype=np.bool_)
+            codes = self.models.values() if not request.models else map(self.models.get, request.models)
+            allowed[[code for code in codes if code is not None]] = True
+            allowed[0] = not request.models
         return allowed
+
+    def fits(self, row: int, request: GpuRequest) -> bool:
+        """Whether a row has GPUs for a request that wants some, of a model that will do."""
+        return self.largest.item(request.count - 1, row) >= request.milli and bool(
+            self.allowed(request).item(self.model.item(row))
+        )
+
+    def fitting(self, rows: NDArray[np.intp], request: GpuRequest) -> NDArray[np.bool_]:
+        """The same for many rows, as a mask."""
+        enough: NDArray[np.bool_] = self.largest[request.count - 1].take(rows) >= request.milli
+        enough &= self.allowed(request).take(self.model.take(rows))
+        return enough
 
 
 def gpu_shares_of(cluster: Cluster) -> GpuShares:

@@ -21,7 +21,7 @@ from fairlead.model.flow import Change, Happened
 from fairlead.plugins.binder import DefaultBinder
 from fairlead.plugins.gpu_share.fgd import FgdScore
 from fairlead.plugins.gpu_share.fragmentation import FragmentationMeasure, TypicalPod, typical_pods
-from fairlead.plugins.gpu_share.share import after_pod_with_gpus
+from fairlead.plugins.gpu_share.share import GpuShare, after_pod_with_gpus
 from fairlead.state.cluster import Cluster
 from fairlead.state.gpu_shares import COUNT, INDEX, MILLI, MODEL, NO_GPU, GpuRequest, gpu_shares_of
 from fairlead.state.nodes import Nodes
@@ -202,7 +202,8 @@ def test_scores_in_columns_are_those_of_a_plain_loop(request_: GpuRequest) -> No
     shares = gpu_shares_of(world.cluster)
     table = world.cluster.table
     for row in range(60):
-        shares.free[row, :4] = [rng.choice([0, 70, 250, 300, 500, 999, 1000, 1000]) for _ in range(4)]
+        for gpu in range(4):
+            shares.take(f"{row}/{gpu}", row, (gpu,), 1000 - rng.choice([0, 70, 250, 300, 500, 999, 1000, 1000]))
         table.requested_column("cpu")[row] = rng.choice([0, 48000, 50000, 57000, 62000])
     measure = FragmentationMeasure(TYPICAL, shares)
     cpu = Nodes(table).free("cpu")
@@ -216,6 +217,30 @@ def test_scores_in_columns_are_those_of_a_plain_loop(request_: GpuRequest) -> No
         free = shares.free[row, :4].tolist()
         if sum(left >= request_.milli for left in free) >= request_.count:
             assert scores[row] == plain_score(free, int(cpu[row]) - 1000, models[row % 2], request_)
+
+
+@pytest.mark.parametrize("request_", [HALF, TWO, GpuRequest(1, 1000, ("T4",)), NO_GPU, GpuRequest(1, 70, ("V100",))])
+def test_a_single_row_is_judged_as_in_columns(request_: GpuRequest) -> None:
+    rng = Random(5)
+    models = [rng.choice(["T4", "P100"]) for _ in range(40)]
+    world = GpuCluster(*(node(f"n{i}", model=models[i], gpus=rng.choice([1, 2, 4])) for i in range(40)))
+    table, shares = world.cluster.table, gpu_shares_of(world.cluster)
+    for number in range(120):
+        row = rng.randrange(40)
+        shares.take(f"pod-{number % 50}", row, (rng.randrange(int(shares.gpus[row])),), rng.choice([70, 500, 930]))
+    pod = world.add(kinds.POD, TracePod("p", 1000, 1, request_).document(1))
+    cycle = Cycle(pod=pod, cluster=world.cluster, profile=world.profile, now=0.0, rng=Random())
+    plugin = GpuShare()
+    refused = np.zeros(40, dtype=np.bool_)
+    for reject in plugin.filter(cycle, Nodes(table)):
+        refused |= reject.rows
+    lacking = [
+        sum(left >= request_.milli for left in shares.free[row].tolist()) < request_.count
+        or bool(request_.models and models[row] not in request_.models)
+        for row in range(40)
+    ]
+    assert refused.tolist() == lacking
+    assert [plugin.filter_row(cycle, row) is not None for row in range(40)] == lacking
 
 
 @pytest.mark.parametrize("policy", [*POLICY_NAMES, SCARCITY])

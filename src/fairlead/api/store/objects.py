@@ -39,11 +39,13 @@ class Record:
     """One version of one object: `raw` is its JSON, `version` the resourceVersion inside it. It is made of its bytes,
     of its document, or of both."""
 
-    __slots__ = ("_raw", "decoded", "name", "namespace", "version")
+    __slots__ = ("_raw", "decoded", "name", "namespace", "topology", "version")
 
     def __init__(self, namespace: str, name: str, version: int, raw: bytes | None, doc: Doc | None = None) -> None:
         self.namespace, self.name, self.version, self._raw = namespace, name, version, raw
         self.decoded: Doc | None = doc
+        self.topology: Doc | None = None
+        """Of a Node that a pod was bound to: the labels that its pods take over (subresources.py)."""
 
     @property
     def raw(self) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fairlead.api.store.objects import conflict, unclassified, wrong_uid
 from fairlead.errors import BadRequest, Invalid
@@ -17,13 +17,20 @@ from fairlead.model.kinds import Kind
 from fairlead.model.times import timestamp
 
 if TYPE_CHECKING:
-    from fairlead.model.flow import Doc, DocView
+    from fairlead.api.store.objects import Record
+    from fairlead.model.flow import Doc
 
 SCALE = Kind("autoscaling", "v1", "Scale", "scales")
 BINDING = Kind("", "v1", "Binding", "bindings", singular="binding")
 EVICTION = Kind("policy", "v1", "Eviction", "evictions")
 TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 """Labels that a pod takes over from the node it is bound to, unless it has them already."""
+
+
+class FindsRecords(Protocol):
+    """Where the record of an object is found: the Store."""
+
+    def find(self, kind: Kind, namespace: str, name: str) -> Record | None: ...
 
 
 def check_binding(body: Doc) -> str:
@@ -41,7 +48,7 @@ def check_binding(body: Doc) -> str:
     return node
 
 
-def bound(pod: Doc, body: Doc, *, now: float, view: DocView) -> Doc:
+def bound(pod: Doc, body: Doc, *, now: float, view: FindsRecords) -> Doc:
     """The pod on its node."""
     node = check_binding(body)
     name = pod["metadata"]["name"]
@@ -50,7 +57,7 @@ def bound(pod: Doc, body: Doc, *, now: float, view: DocView) -> Doc:
         raise wrong_uid(kinds.POD, pod["metadata"]["namespace"], name, wanted=str(uid), actual=actual)
     if problem := _why_not(pod, name):
         raise conflict(kinds.POD, name, problem, subresource="binding")
-    metadata = _merged_metadata(pod["metadata"], body.get("metadata") or {}, view.get(kinds.NODE, "", node))
+    metadata = _merged_metadata(pod["metadata"], body.get("metadata") or {}, view.find(kinds.NODE, "", node))
     status = dict(pod.get("status") or {})
     status.pop("nominatedNodeName", None)
     status["conditions"] = _scheduled(status.get("conditions") or [], timestamp(now))
@@ -68,17 +75,25 @@ def _why_not(pod: Doc, name: str) -> str:
     return ""
 
 
-def _merged_metadata(metadata: Doc, given: Doc, node: Doc | None) -> Doc:
+def _merged_metadata(metadata: Doc, given: Doc, node: Record | None) -> Doc:
     annotations, labels = _texts(given, "annotations"), _texts(given, "labels")
-    of_node = (node["metadata"].get("labels") if node is not None else None) or {}
-    if not of_node.keys().isdisjoint(TOPOLOGY_LABELS):
-        labels = {key: of_node[key] for key in TOPOLOGY_LABELS if key in of_node} | labels
+    if node is not None and (of_node := _topology(node)):
+        labels = {**of_node, **labels}
     result = dict(metadata)
     if annotations:
         result["annotations"] = {**(metadata.get("annotations") or {}), **annotations}
     if labels:
         result["labels"] = {**(metadata.get("labels") or {}), **labels}
     return result
+
+
+def _topology(node: Record) -> Doc:
+    """The labels of a node that its pods take over. They are kept with the record, which never changes: a binding is no
+    reason to decode a node, of which a large cluster has more than documents that stay decoded."""
+    if node.topology is None:
+        labels = (node.doc.get("metadata") or {}).get("labels") or {}
+        node.topology = {key: labels[key] for key in TOPOLOGY_LABELS if key in labels}
+    return node.topology
 
 
 def _texts(metadata: Doc, field: str) -> dict[str, str]:

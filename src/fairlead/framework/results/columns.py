@@ -122,8 +122,7 @@ class ResultColumns:
     """The filters and scores of some plugins of one scope, as columns, and how far the log was read."""
 
     __slots__ = (
-        "_by_row", "_verdicts", "_with_epochs", "codes", "epochs", "filters", "mark", "ok", "renewed", "rows_judged",
-        "scores",
+        "_by_row", "_verdicts", "_with_epochs", "codes", "epochs", "filters", "mark", "ok", "renewed", "scores",
     )  # fmt: skip
 
     def __init__(
@@ -140,34 +139,34 @@ class ResultColumns:
         self.epochs: tuple[int, ...] = ()
         self.renewed = 0
         """How often all rows were judged at once."""
-        self.rows_judged = 0
         plugins = [scored.plugin for scored in scores]
         self._with_epochs = with_epochs((*filters, *plugins))
         self._by_row = answer_by_row(filters, plugins)
 
-    def catch_up(self, cycle: Cycle, log: TouchLog) -> None:
-        """Judge again the rows that changed since the last time."""
+    def catch_up(self, cycle: Cycle, log: TouchLog) -> int:
+        """Judge again the rows that changed since the last time; returns how many."""
         epochs = tuple([plugin.epoch(cycle.cluster) for plugin in self._with_epochs]) if self._with_epochs else ()
         mark, table = self.mark, cycle.cluster.table
         if mark == log.mark and epochs == self.epochs:
-            return
+            return 0
         widened = len(self.codes) != table.capacity
         if mark < 0 or widened or epochs != self.epochs:
             if widened:
                 self._widen(table.capacity)
-            self._judge(cycle, None)
+            judged = self._judge(cycle, None)
             self.renewed += 1
         elif self._by_row and (few := log.few_since(mark, FEW)) is not None:
+            judged = len(few)
             for row in few:
                 self._judge_row(cycle, row)
         else:
-            self._judge(cycle, log.rows_since(mark))
+            judged = self._judge(cycle, log.rows_since(mark))
         # Marks move last: if a plugin raised, the rows are judged again next time.
         self.mark, self.epochs = log.mark, epochs
+        return judged
 
-    def _judge(self, cycle: Cycle, rows: NDArray[np.intp] | None) -> None:
+    def _judge(self, cycle: Cycle, rows: NDArray[np.intp] | None) -> int:
         nodes = Nodes(cycle.cluster.table, rows)
-        self.rows_judged += len(nodes)
         where: Any = slice(0, len(nodes)) if rows is None else rows
         refused = first_refusals(cycle, self.filters, nodes, self._verdicts)
         alive = nodes.take(nodes.table.alive)
@@ -176,9 +175,9 @@ class ResultColumns:
         for scored in self.scores:
             scored.column[where] = scored.checked(asked(scored.plugin, "score", cycle, nodes), self.ok[where])
             scored.written(cycle, rows)
+        return len(nodes)
 
     def _judge_row(self, cycle: Cycle, row: int) -> None:
-        self.rows_judged += 1
         self.codes[row] = code = first_refusal(cycle, self.filters, row, self._verdicts)
         self.ok[row] = ok = code == FEASIBLE and cycle.cluster.table.alive.item(row)
         for scored in self.scores:
@@ -199,7 +198,9 @@ def fits_in_bytes(plugin: Plugin) -> bool:
 
 def _in_range(values: Any) -> bool:
     """Whether all values are within 0..100. (`np.min` and `np.max` do the same with more overhead, which is most of the
-    cost where values are few.)"""
+    cost where values are few.) Read without their signs, negative values are large ones."""
+    if isinstance(values, np.ndarray) and values.dtype == np.int64:
+        return bool(np.maximum.reduce(values.view(np.uint64), axis=None) <= HIGHEST)
     return bool(np.minimum.reduce(values, axis=None) >= 0 and np.maximum.reduce(values, axis=None) <= HIGHEST)
 
 

@@ -87,13 +87,10 @@ class SharedResults:
         ]
         return ResultColumns(filters, scores, capacity, codes)
 
-    def catch_up(self, cycle: Cycle) -> None:
-        """Judge again the rows that changed since the last time."""
+    def catch_up(self, cycle: Cycle) -> int:
+        """Judge again the rows that changed since the last time; returns how many, some of them twice."""
         table = cycle.cluster.table
-        self.static.catch_up(cycle, table.static)
+        judged = self.static.catch_up(cycle, table.static)
         if self.row.filters or self.row.scores:
-            self.row.catch_up(cycle, table.content)
-
-    @property
-    def rows_judged(self) -> int:
-        return self.static.rows_judged + self.row.rows_judged
+            judged += self.row.catch_up(cycle, table.content)
+        return judged

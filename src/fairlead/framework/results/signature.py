@@ -10,7 +10,7 @@ on. A property test compares the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -108,7 +108,6 @@ class SignatureResults:
         self.row_codes: NDArray[np.int32] | None = None
         """Refusals of the plugins that are asked for each signature; None while there are none."""
         self._feasible: int | None = None
-        self.rows_judged = 0
         self.nominated = NominatedRefusals()
         self._what_ifs: dict[tuple[str, int], tuple[Hashable, Any]] = {}
         """By question and row: the premises of a what-if, and its answer."""
@@ -164,15 +163,16 @@ class SignatureResults:
 
     # ---- keeping up with the table ----
 
-    def catch_up(self, cycle: Cycle) -> None:
-        """Judge again the rows that changed since the last time, as the pod sees them. When its search is over they are
-        not shown any more, and the answers stay as they are."""
+    def catch_up(self, cycle: Cycle) -> int:
+        """Judge again the rows that changed since the last time, as the pod sees them; returns how many, those that
+        were judged in shared results too twice. When its search is over they are not shown any more, and the answers
+        stay as they are."""
         table, view = cycle.cluster.table, cycle.view
         if self._of_view and view is None:
-            return
+            return 0
         if view is not None and (self.row.filters or self.row.scores):
             view.show(None)
-        self.shared.catch_up(cycle)
+        judged = self.shared.catch_up(cycle)
         marks = (table.static.mark, table.content.mark)
         renewed: tuple[int, ...] = (self.static.renewed, self.row.renewed)
         if self._with_epochs:
@@ -183,15 +183,16 @@ class SignatureResults:
             self.nominated = NominatedRefusals()
             if view is not None:
                 view.show(None)
-            self._judge(cycle, None)
+            judged += self._judge(cycle, None)
         elif marks != self._marks:
-            self._judge_touched(cycle)
+            judged += self._judge_touched(cycle)
         # Marks move last: if a plugin raised, the rows are judged again next time.
         self._marks, self._renewed = marks, renewed
         if view is not None:
             view.judged_by(self)
+        return judged
 
-    def _judge_touched(self, cycle: Cycle) -> None:
+    def _judge_touched(self, cycle: Cycle) -> int:
         table, view = cycle.cluster.table, cycle.view
         few = self._few(table.static, table.content)
         if few is not None:
@@ -199,11 +200,11 @@ class SignatureResults:
                 view.show(few)
             for row in few:
                 self._judge_row(cycle, row)
-            return
+            return len(few)
         rows = self._touched(table.static, table.content)
         if view is not None:
             view.show(rows.tolist())
-        self._judge(cycle, rows)
+        return self._judge(cycle, rows)
 
     def settle(self, table: NodeTable) -> None:
         """All touches up to now are known: they did and undid what a view shows."""
@@ -211,7 +212,7 @@ class SignatureResults:
         if self.row.mark >= 0:
             self.row.mark = table.content.mark
 
-    def _few(self, static: TouchLog, content: TouchLog) -> Iterable[int] | None:
+    def _few(self, static: TouchLog, content: TouchLog) -> Collection[int] | None:
         """The rows touched since the last time, if they are few and all plugins can be asked about single rows."""
         if not self._by_row:
             return None
@@ -225,10 +226,9 @@ class SignatureResults:
         filled = content.rows_since(self._marks[1])
         return filled if static.mark == self._marks[0] else np.union1d(filled, static.rows_since(self._marks[0]))
 
-    def _judge(self, cycle: Cycle, rows: NDArray[np.intp] | None) -> None:
-        """Judge some rows, or all, and rank them."""
+    def _judge(self, cycle: Cycle, rows: NDArray[np.intp] | None) -> int:
+        """Judge some rows, or all, and rank them; returns how many."""
         nodes = Nodes(cycle.cluster.table, rows)
-        self.rows_judged += len(nodes)
         where: Any = slice(0, len(nodes)) if rows is None else rows
         refused = first_refusals(cycle, self._filters, nodes, self.codes)
         ok = self.static.ok[where] & self.row.ok[where] if self.row.filters else self.static.ok[where]
@@ -250,13 +250,17 @@ class SignatureResults:
             elif shared.uniform:
                 total = total + shared.uniform
         self._keep_refusals(where, refused)
-        self._feasible = None
+        feasible = int(np.count_nonzero(ok))
+        if rows is None:
+            self._feasible = feasible
+        elif self._feasible is not None:
+            self._feasible += feasible - int(np.count_nonzero(self.ok[where]))
         self.ok[where] = ok
-        self.ranked[where] = total if np.count_nonzero(ok) == len(ok) else np.where(ok, total, _REFUSED)
+        self.ranked[where] = total if feasible == len(ok) else np.where(ok, total, _REFUSED)
+        return len(nodes)
 
     def _judge_row(self, cycle: Cycle, row: int) -> None:
         """The same for one row."""
-        self.rows_judged += 1
         code = first_refusal(cycle, self._filters, row, self.codes)
         ok = code == FEASIBLE and self.static.ok.item(row) and (not self.row.filters or self.row.ok.item(row))
         total = 0

@@ -66,6 +66,8 @@ class FragmentationMeasure:
     def __init__(self, pods: Sequence[TypicalPod], shares: GpuShares) -> None:
         with_gpu = [pod for pod in pods if pod.gpu.count]
         self._gpu = np.array([pod.gpu.milli for pod in with_gpu], dtype=np.int64)
+        self._parts, self._part_of = np.unique(self._gpu, return_inverse=True)
+        """How much of a GPU is wanted by any class, each amount once, and which of them each class wants."""
         self._count = np.array([pod.gpu.count for pod in with_gpu], dtype=np.int64)
         self._cpu = np.array([pod.cpu for pod in with_gpu], dtype=np.int64)
         self._weight = np.array([pod.weight for pod in with_gpu])
@@ -78,19 +80,24 @@ class FragmentationMeasure:
         return len(self._gpu)
 
     def of(self, free: NDArray[np.int64], cpu: NDArray[np.int64], model: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The fragmentation of rows with so much free on each GPU, so much free cpu, and GPUs of a model."""
-        return self.by_sums(self.sums(free), free.sum(axis=1), cpu, model)
+        """The fragmentation of rows with so much free on each GPU, so much free cpu, and GPUs of a model. That of a row
+        without idle GPU is 0."""
+        idle = free.sum(axis=1)
+        found, some = np.zeros(len(free)), np.flatnonzero(idle)
+        found[some] = self.by_sums(self.sums(free[some]), idle[some], cpu[some], model[some])
+        return found
 
     def sums(self, free: NDArray[np.int64]) -> GpuSums:
-        """The sums of rows with so much free on each GPU."""
-        return GpuSums(self._too_small(free).sum(axis=1), self._large_enough(free).sum(axis=1))
+        """The sums of rows with so much free on each GPU. Classes that want the same of a GPU have the same."""
+        small, enough = _too_small(free, self._parts).sum(axis=1), _large_enough(free, self._parts).sum(axis=1)
+        return GpuSums(small.take(self._part_of, axis=1), enough.take(self._part_of, axis=1))
 
     def after_sharing(self, sums: GpuSums, free: NDArray[np.int64], milli: int) -> GpuSums:
         """The sums of rows when so much is taken of one GPU that has `free`."""
         left = free - milli
         return GpuSums(
-            sums.small + (self._too_small(left) - self._too_small(free)),
-            sums.enough + (self._large_enough(left) - self._large_enough(free)),
+            sums.small + (_too_small(left, self._gpu) - _too_small(free, self._gpu)),
+            sums.enough + (_large_enough(left, self._gpu) - _large_enough(free, self._gpu)),
         )
 
     def by_sums(
@@ -102,10 +109,14 @@ class FragmentationMeasure:
         wasted: NDArray[np.float64] = (np.where(hosts, sums.small, idle[:, None]) * self._weight).sum(axis=1)
         return wasted + self._others * idle
 
-    def _too_small(self, free: NDArray[np.int64]) -> NDArray[np.int64]:
-        spread = free[..., None]
-        small: NDArray[np.int64] = spread * (spread < self._gpu)
-        return small
 
-    def _large_enough(self, free: NDArray[np.int64]) -> NDArray[np.int64]:
-        return (free[..., None] >= self._gpu).astype(np.int64)
+def _too_small(free: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What is free on each GPU, for each amount that is wanted, where it is less than that."""
+    spread = free[..., None]
+    small: NDArray[np.int64] = spread * (spread < wanted)
+    return small
+
+
+def _large_enough(free: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """1 for each GPU and each amount that is wanted where as much is free."""
+    return (free[..., None] >= wanted).astype(np.int64)

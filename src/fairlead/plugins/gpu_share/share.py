@@ -16,7 +16,7 @@ from fairlead.framework.plugin import Hint, Interest, Scope
 from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.model.events import NODE, POD, ActionType, ClusterEvent
 from fairlead.model.pod import Pod
-from fairlead.model.reasons import Code, Reason, Reject, Status
+from fairlead.model.reasons import Code, Reason, Reject, Status, Verdict
 from fairlead.plugins.binder import DefaultBinder
 from fairlead.state.gpu_shares import (
     COUNT,
@@ -44,7 +44,8 @@ _WORDS = (COUNT, MILLI, MODEL)
 
 def fullest(cycle: Cycle, shares: GpuShares, row: int, request: GpuRequest) -> int:
     """The GPU with the least left that is enough."""
-    return int(fullest_of_each(shares.free[row : row + 1], request)[0])
+    free = [milli if milli >= request.milli else WHOLE + 1 for milli in shares.free[row].tolist()]
+    return free.index(min(free))
 
 
 def fullest_of_each(free: NDArray[np.int64], request: GpuRequest) -> NDArray[np.intp]:
@@ -62,9 +63,7 @@ def fitting_rows(shares: GpuShares, nodes: Nodes, request: GpuRequest) -> NDArra
     """Which rows have GPUs for a request, of a model that will do."""
     if not request.count:
         return nodes.all()
-    free = shares.free[nodes.positions()]
-    enough: NDArray[np.bool_] = (free >= request.milli).sum(axis=1) >= request.count
-    return enough & shares.allowed(request)[shares.model[nodes.positions()]]
+    return shares.fitting(nodes.positions(), request)
 
 
 def gpu_words(pod: Pod) -> Hashable:
@@ -113,6 +112,12 @@ class GpuShare(CachedPlugin):
         if request.count:
             yield Reject(self._REASON, ~fitting_rows(gpu_shares_of(cycle.cluster), nodes, request))
 
+    def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
+        request = gpu_request(cycle.pod.annotations)
+        if not request.count or gpu_shares_of(cycle.cluster).fits(row, request):
+            return None
+        return Verdict(self.name, (self._REASON.text,), self._REASON.final)
+
     def reserve(self, cycle: Cycle, row: int) -> Status | None:
         request = gpu_request(cycle.pod.annotations)
         if request.count:
@@ -125,7 +130,7 @@ class GpuShare(CachedPlugin):
     def _gpus(self, cycle: Cycle, shares: GpuShares, row: int, request: GpuRequest) -> Sequence[int]:
         if request.shared:
             return (self._choice(cycle, shares, row, request),)
-        whole: list[int] = np.flatnonzero(shares.free[row] == WHOLE).tolist()
+        whole = [gpu for gpu, milli in enumerate(shares.free[row].tolist()) if milli == WHOLE]
         return whole[: request.count]
 
     def unreserve(self, cycle: Cycle, row: int) -> None:

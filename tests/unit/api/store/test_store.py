@@ -199,6 +199,16 @@ def test_a_binding_places_the_pod_once(world: StoreScenario) -> None:
         world.bind("p", "n2")
 
 
+def test_a_pod_takes_over_the_zone_that_its_node_has_when_it_is_bound(world: StoreScenario) -> None:
+    zone = "topology.kubernetes.io/zone"
+    world.create(NODE, "n1", metadata={"labels": {zone: "before"}})
+    for name, label in (("p", "before"), ("q", "after")):
+        world.patch(NODE, "n1", {"metadata": {"labels": {zone: label}}})
+        world.pod(name)
+        world.bind(name)
+        assert world.store.read(POD, "default", name)["metadata"]["labels"] == {zone: label}
+
+
 def test_a_binding_for_another_pod_of_the_same_name_is_refused(world: StoreScenario) -> None:
     world.pod("p")
     with pytest.raises(Conflict, match="Precondition failed: UID in precondition: other"):
