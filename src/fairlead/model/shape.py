@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -116,6 +116,21 @@ _amounts = attrgetter(*_AMOUNTS)
 _other_fields = attrgetter(*(field.name for field in fields(PodShape) if field.name not in _AMOUNTS))
 
 
+@dataclass(slots=True, eq=False)
+class _SharedContainers:
+    """A list of containers that several specs may share, one such spec and its shape. Its `others`, the other fields
+    that a shape depends on, are read when a second spec has the list, which no document from a real API server does."""
+
+    containers: list[Any]
+    spec: Mapping[str, Any]
+    shape: PodShape
+    others: list[Any] | None = None
+
+
+def _others(spec: Mapping[str, Any]) -> list[Any]:
+    return [*map(spec.get, _SPEC_FIELDS), bool(spec.get("resourceClaims"))]
+
+
 class Shapes:
     """The shapes in use. The memory of encodings is bounded: it has two halves, and the older half is dropped when the
     younger one is full. Shapes themselves live as long as somebody holds them."""
@@ -125,8 +140,8 @@ class Shapes:
         self._young: dict[bytes, PodShape] = {}
         self._old: dict[bytes, PodShape] = {}
         self._shared: dict[bytes, Mapping[str, str]] = {}
-        self._same: dict[int, tuple[Any, list[Any], PodShape]] = {}
-        """By the identity of a list of containers: the list, the other relevant fields, and their shape."""
+        self._same: dict[int, _SharedContainers] = {}
+        """By the identity of a list of containers."""
         self._specs: dict[int, tuple[Any, PodShape]] = {}
         """By the identity of a spec: the spec, and its shape if that follows from the spec alone."""
         self._by_meaning: WeakValueDictionary[Hashable, PodShape] = WeakValueDictionary()
@@ -153,14 +168,16 @@ class Shapes:
         return shape
 
     def _by_containers(self, document: Mapping[str, Any], spec: Mapping[str, Any], containers: list[Any]) -> PodShape:
-        plain = [*map(spec.get, _SPEC_FIELDS), bool(spec.get("resourceClaims"))]
         same = self._same.get(id(containers))
-        if same is not None and same[0] is containers and same[1] == plain:
-            return same[2]
+        if same is not None and same.containers is containers:
+            if same.others is None:
+                same.others = _others(same.spec)
+            if same.others == _others(spec):
+                return same.shape
         shape = self._by_encoding(document)
         if len(self._same) >= min(_SAME, self._limit):
             self._same.clear()
-        self._same[id(containers)] = containers, plain, shape
+        self._same[id(containers)] = _SharedContainers(containers, spec, shape)
         return shape
 
     def _by_encoding(self, document: Mapping[str, Any]) -> PodShape:
