@@ -237,7 +237,7 @@ class Cluster:
         uid = metadata.get("uid") if isinstance(metadata, dict) else None
         known = self.pods.get(uid) if isinstance(uid, str) else None
         if known is not None and change.happened is _DELETED:  # nothing of the last document counts
-            return self.apply_pod(change.happened, known.seen)
+            return self.apply_pod(_DELETED, known.seen)
         pod = compile_pod(change.doc, self.shapes, None if known is None else known.seen)
         if pod.namespace in self.gangs.owned.namespaces:
             pod = as_namespace_says(pod, opted_in=True)

@@ -139,9 +139,9 @@ def terminating(kind: Kind, doc: Doc, options: DeleteOptions, now: float) -> Doc
 
 
 def farewell(kind: Kind, doc: Doc, now: float) -> Doc:
-    """The last state of an object that goes: pods carry the marks of their deletion."""
+    """The last state of an object that goes, as a document of its own: pods carry the marks of their deletion."""
     if kind is not kinds.POD:
-        return doc
+        return {**doc, "metadata": dict(doc["metadata"])}
     return _marked(doc, [], 0, now)
 
 

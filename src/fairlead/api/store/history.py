@@ -37,7 +37,8 @@ TRIM_SLACK = 1.25
 
 
 class Event:
-    """One object went from `before` to `after` (None: it was, or is, not there) at `version`."""
+    """One object went from `before` to `after` (None: it was, or is, not there) at `version`. `last` is what watchers
+    see of one that went, a document that nobody else has."""
 
     __slots__ = ("_gone", "_says_farewell", "after", "at", "before", "key", "kind", "told", "version")
 
@@ -45,8 +46,11 @@ class Event:
         self, kind: Kind, version: int, before: Record | None, after: Record | None, at: float, last: Doc | None = None
     ) -> None:
         self.kind, self.version, self.before, self.after, self.at = kind, version, before, after, at
+        self._gone: Record | None = None
         self._says_farewell = last is not None and before is not None
-        self._gone = None if last is None or before is None else with_version(before, version, last)
+        if last is not None and before is not None:
+            last["metadata"]["resourceVersion"] = str(version)
+            self._gone = Record(before.namespace, before.name, version, None, last)
         self.told: Change | None = None
         """What `change` gave, until everybody is told."""
         record = after or before
@@ -58,7 +62,7 @@ class Event:
         """The last state, carrying the version at which it went away: what a DELETED event shows."""
         if self._gone is None:
             assert self.before is not None
-            self._gone = with_version(self.before, self.version)
+            self._gone = _with_version(self.before, self.version)
         return self._gone
 
     def change(self, show: Show) -> Change:
@@ -85,9 +89,9 @@ class Event:
         return ("DELETED", self.gone) if was else None
 
 
-def with_version(record: Record, version: int, doc: Doc | None = None) -> Record:
-    """The record's state (or another one) under another resourceVersion."""
-    doc = dict(doc or record.doc)
+def _with_version(record: Record, version: int) -> Record:
+    """The record's state under another resourceVersion."""
+    doc = dict(record.doc)
     doc["metadata"] = doc["metadata"] | {"resourceVersion": str(version)}
     return Record(record.namespace, record.name, version, None, doc)
 

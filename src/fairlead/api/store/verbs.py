@@ -89,7 +89,7 @@ class VerbOutcome:
     """The new state, or None when the object goes."""
     reply: Callable[[Doc], Doc]
     last: Doc | None = None
-    """For an object that goes: the state that watchers see last."""
+    """For an object that goes: the state that watchers see last, a document that nobody else has."""
     dry_run: bool = False
     also: tuple[VerbOutcome, ...] = ()
     """What happens together with it, right after it: quotas that are charged for a new object."""

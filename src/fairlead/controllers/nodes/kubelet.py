@@ -100,10 +100,29 @@ class Kubelet(Reconciler[Key]):
         self._last_address = 0
 
     def observe(self, change: Change) -> None:
-        if change.kind is POD:
-            self._observe_pod(change.doc, gone=change.happened is _DELETED)
-        elif change.kind is NODE:
+        if change.kind is NODE:
             self._observe_node(change)
+            return
+        doc = change.doc
+        metadata = doc["metadata"]
+        key = metadata.get("namespace", ""), metadata["name"]
+        node = doc["spec"].get("nodeName") if "spec" in doc else None
+        pod = self._pods.get(key)
+        if change.happened is _DELETED or not node:
+            if pod is not None:
+                self._drop(key, metadata.get("uid", ""))
+            return
+        if pod is None or pod.uid != metadata["uid"]:
+            pod = self._take_in(key, doc, node)
+        self._read(pod, doc)
+        if pod.gone_by is not None or pod.phase == "Pending" or pod.declared_unready:
+            self.queue.add(key)
+        elif pod.ends_at is not None:
+            host = self._hosts.get(node)
+            if pod.ends_at > self.now and host is not None and host.silent_from is None:
+                self.queue.add_at(key, pod.ends_at)  # a visit would do the same
+            else:
+                self.queue.add(key)
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
         return self._visit_pod(key, now) if key[0] else self._visit_node(key[1], now)
@@ -187,27 +206,6 @@ class Kubelet(Reconciler[Key]):
                 host.leased = False
 
     # Pods
-
-    def _observe_pod(self, doc: Doc, *, gone: bool) -> None:
-        metadata = doc["metadata"]
-        key = metadata.get("namespace", ""), metadata["name"]
-        node = doc["spec"].get("nodeName") if "spec" in doc else None
-        pod = self._pods.get(key)
-        if gone or not node:
-            if pod is not None:
-                self._drop(key, metadata.get("uid", ""))
-            return
-        if pod is None or pod.uid != metadata["uid"]:
-            pod = self._take_in(key, doc, node)
-        self._read(pod, doc)
-        if pod.gone_by is not None or pod.phase == "Pending" or pod.declared_unready:
-            self.queue.add(key)
-        elif pod.ends_at is not None:
-            host = self._hosts.get(node)
-            if pod.ends_at > self.now and host is not None and host.silent_from is None:
-                self.queue.add_at(key, pod.ends_at)  # a visit would do the same
-            else:
-                self.queue.add(key)
 
     def _take_in(self, key: Key, doc: Doc, node: str) -> _Pod:
         if key in self._pods:

@@ -67,10 +67,25 @@ class PodEviction(Reconciler[Key]):
         self._homes: dict[Key, str] = {}  # pod -> node
 
     def observe(self, change: Change) -> None:
-        if change.kind is POD:
-            self._observe_pod(change.doc, gone=change.happened is _DELETED)
-        elif change.kind is NODE:
+        if change.kind is NODE:
             self._observe_node(change)
+            return
+        doc = change.doc
+        metadata = doc["metadata"]
+        key = metadata.get("namespace", ""), metadata["name"]
+        name = None if change.happened is _DELETED else (doc.get("spec") or {}).get("nodeName")
+        home = self._homes.get(key)
+        if home != name:
+            if home is not None:
+                del self._homes[key]
+                self._nodes[home].pods.pop(key, None)
+            if name:
+                self._homes[key] = name
+                self._node(name).pods[key] = None
+        if name:
+            node = self._nodes[name]
+            if node.taints or not node.exists or not node.ready:
+                self.queue.add(key)
 
     def _observe_node(self, change: Change) -> None:
         node = self._node(change.doc["metadata"]["name"])
@@ -100,23 +115,6 @@ class PodEviction(Reconciler[Key]):
         if node is None:
             node = self._nodes[name] = _Node(missing_since=self.now)
         return node
-
-    def _observe_pod(self, doc: Doc, *, gone: bool) -> None:
-        metadata = doc["metadata"]
-        key = metadata.get("namespace", ""), metadata["name"]
-        name = None if gone else (doc.get("spec") or {}).get("nodeName")
-        home = self._homes.get(key)
-        if home != name:
-            if home is not None:
-                del self._homes[key]
-                self._nodes[home].pods.pop(key, None)
-            if name:
-                self._homes[key] = name
-                self._node(name).pods[key] = None
-        if name:
-            node = self._nodes[name]
-            if node.taints or not node.exists or not node.ready:
-                self.queue.add(key)
 
     # Visits
 
