@@ -33,7 +33,7 @@ from fairlead.model.pod import VOLCANO_GROUP_API, Pod, Shapes, VolumeSource, com
 from fairlead.model.records import record
 from fairlead.state.gangs import Gangs
 from fairlead.state.object_index import COMPILERS, GROUP_KINDS, ObjectIndex
-from fairlead.state.pod_states import PermitOrder, PodLog, reads_the_same
+from fairlead.state.pod_states import PermitOrder, PodLog, counts_the_same, reads_the_same
 from fairlead.state.pod_states import PodPlace as PodPlace
 from fairlead.state.pod_states import PodState as PodState
 from fairlead.state.ports import HostPort, PortIndex
@@ -325,22 +325,12 @@ class Cluster:
     def _move(self, pod_state: PodState, pod: Pod) -> None:
         """A pod on a node is seen again: the old copy goes, the new one comes, as the last on its node."""
         if pod_state.place in _SEATED:
-            if self._counts_the_same(pod_state, pod):
+            stays = self.table.row_of.get(pod.node_name) == pod_state.row
+            if stays and counts_the_same(pod_state.pod, pod):
                 self._exchange(pod_state, pod)
                 return
             self._vacate(pod_state)
         self._occupy(pod_state, pod)
-
-    def _counts_the_same(self, pod_state: PodState, pod: Pod) -> bool:
-        """Whether all sums would come out as they were. What volumes come to depends on their claims, and a port that
-        two pods share is free when the first of them goes, and taken when the other is seen again."""
-        old, shape = pod_state.pod, pod.shape
-        return (
-            old.shape is shape
-            and not (shape.volumes or shape.host_ports)
-            and old.terminating == pod.terminating
-            and self.table.row_of.get(pod.node_name) == pod_state.row
-        )
 
     def _exchange(self, pod_state: PodState, pod: Pod) -> None:
         """With a Binding the API server gives a pod the labels of its node's zone and region; indexes are told."""

@@ -78,6 +78,14 @@ class PermitOrder:
     together: frozenset[str] = frozenset()
 
 
+def counts_the_same(old: Pod, new: Pod) -> bool:
+    """Whether all sums of a row stay as they were when a pod on it is seen again. What volumes come to depends on their
+    claims, and a port that two pods share is free when the first of them goes, and taken when the other is seen again.
+    """
+    shape = new.shape
+    return old.shape is shape and not (shape.volumes or shape.host_ports) and old.terminating == new.terminating
+
+
 def reads_the_same(old: Pod, new: Pod) -> bool:
     """Whether a plugin that reads the pods on a node finds the same in both copies of a pod; this is so when a binding
     is confirmed."""
