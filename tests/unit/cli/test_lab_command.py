@@ -28,12 +28,13 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def record(directory: Path, tx_ok: str) -> None:
-    columns = {"id": "alone", "variant": "original", "rng": "shared", "seed": "0"}
+def record(directory: Path, tx_ok: str, *names: str) -> None:
+    columns = {"variant": "original", "rng": "shared", "seed": "0"}
     with gzip.open(directory / "results_raw.csv.gz", "wt", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow([*columns, "Batch.wait_first_mean", "batch.tx_ok"])
-        writer.writerow([*columns.values(), "0", tx_ok])
+        writer.writerow(["id", *columns, "Batch.wait_first_mean", "batch.tx_ok"])
+        for name in names or ("alone",):
+            writer.writerow([name, *columns.values(), "0", tx_ok])
 
 
 def run(*arguments: object) -> tuple[int, list[str]]:
@@ -68,7 +69,19 @@ def test_a_setup_that_cannot_be_used_names_the_field(directory: Path) -> None:
     setup = {name: value for name, value in SETUP.items() if name != "nbatch"}
     (directory / "results.json").write_text(json.dumps({"experiments": {"alone": {"setup": setup, "runs": {}}}}))
     code, lines = run(directory)
-    assert (code, lines[-1]) == (1, "Error: alone: the setup has no field 'nbatch'")
+    assert (code, lines[1:]) == (1, ["         alone: the setup has no field 'nbatch'", "0 of 1 agree"])
+
+
+def test_a_file_that_cannot_be_used_fails_its_own_checks_alone(directory: Path) -> None:
+    setups = {"lost": {"setup": {**SETUP, "jobs": "two"}, "runs": {}}, "alone": {"setup": SETUP, "runs": {}}}
+    (directory / "results.json").write_text(json.dumps({"experiments": setups}))
+    record(directory, "1", "lost", "alone")
+    with gzip.open(directory / "jobs_two.csv.gz", "wt") as file:
+        file.write("job,workload\n0,Batch\n")
+    code, lines = run(directory)
+    assert code == 1
+    assert (lines[0], lines[2:]) == ("differs  lost", ["agrees   alone", "1 of 2 agree"])
+    assert "no column submitted" in lines[1]
 
 
 def test_a_directory_of_no_known_form_is_refused(tmp_path: Path) -> None:

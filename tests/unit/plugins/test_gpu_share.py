@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,7 +16,7 @@ from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.plugin import Hint
 from fairlead.lab.fragmentation.policies import POLICY_NAMES, SCARCITY, policy_profile
 from fairlead.lab.fragmentation.run import FirstOfEquals
-from fairlead.lab.fragmentation.trace import TraceNode, TracePod, arrivals
+from fairlead.lab.fragmentation.trace import TraceNode, TracePod, arrivals, read_pods
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.plugins.binder import DefaultBinder
@@ -287,3 +288,9 @@ def test_pods_that_differ_in_annotations_of_others_are_judged_together() -> None
     assert cluster.last_cycle.results is first
     cluster.place(TWO)
     assert cluster.last_cycle.results is not first
+
+
+def test_pods_of_a_list_without_models_take_any(tmp_path: Path) -> None:
+    file = tmp_path / "pods.csv"
+    file.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,12000,16384,2,1000\n")
+    assert read_pods(file) == [TracePod("p", 12000, 16384, TWO)]

@@ -66,7 +66,8 @@ def read_nodes(path: Path) -> list[TraceNode]:
 
 
 def read_pods(path: Path) -> list[TracePod]:
-    columns = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec")
+    """The pods of a list. Those of a list without the column `gpu_spec` take any model."""
+    columns = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
     return [
         TracePod(row["name"], int(row["cpu_milli"]), int(row["memory_mib"]), _request(row))
         for row in read_rows(path, columns)
@@ -75,7 +76,7 @@ def read_pods(path: Path) -> list[TracePod]:
 
 def _request(row: dict[str, str]) -> GpuRequest:
     count = int(row["num_gpu"])
-    models = tuple(filter(None, row["gpu_spec"].split("|")))
+    models = tuple(filter(None, row.get("gpu_spec", "").split("|")))
     return GpuRequest(count, int(row["gpu_milli"]) if count == 1 else WHOLE, models) if count else NO_GPU
 
 

@@ -11,6 +11,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
+from fairlead.lab.omega.setup import ExperimentError
+
 
 class ReferenceCheck(Protocol):
     @property
@@ -47,7 +49,11 @@ def run_checks(checks: Iterable[ReferenceCheck], workers: int) -> Iterator[Check
 
 
 def _run(check: ReferenceCheck) -> CheckResult:
-    return CheckResult(check.name, check.differences())
+    """A file that cannot be used makes its own check differ; the others are run all the same."""
+    try:
+        return CheckResult(check.name, check.differences())
+    except ExperimentError as error:
+        return CheckResult(check.name, [str(error)])
 
 
 def close(ours: float, recorded: float, relative: float = 1e-6) -> bool:
