@@ -15,7 +15,7 @@ import numpy as np
 from fairlead.errors import FairleadError
 from fairlead.framework.calls import asked, check_range, passing, refusals_by, unmeasured
 from fairlead.framework.plugin import Scope, takes_part
-from fairlead.framework.points import Preparation, Prepared, merge_prepared, prescore_error, unless_skipped
+from fairlead.framework.points import Preparation, Prepared, merge_prepared, prescore_error
 from fairlead.framework.results.cache import ResultCache
 from fairlead.framework.results.cached_plugin import CachedPlugin, overrides
 from fairlead.framework.results.constant import ConstantPart, Contribution
@@ -264,6 +264,6 @@ class Evaluator:
             raise FairleadError(results.score_error)
         for plugin in results.plan.uncached_preparers:
             if plugin.name not in cycle.no_score:
-                said = unless_skipped(plugin, asked(plugin, "prepare_scores", cycle, nodes), cycle.no_score)
-                if (error := prescore_error(plugin, said)) is not None:
+                said = asked(plugin, "prepare_scores", cycle, nodes)
+                if said is not None and (error := prescore_error(plugin, said, cycle.no_score)) is not None:
                     raise FairleadError(error)

@@ -39,6 +39,11 @@ class Preparation:
     rejectors: frozenset[str] = frozenset()
 
 
+_ALL_NODES = Preparation()
+_SKIP = Code.SKIP
+"""Asked for too often to be looked up on the Enum."""
+
+
 def merge_prepared(
     plugins: Sequence[Plugin],
     answer: Callable[[Plugin], Prepared],
@@ -51,7 +56,7 @@ def merge_prepared(
     names: frozenset[str] | None = None
     narrowed_by: list[str] = []
     for plugin in plugins:
-        said = unless_skipped(plugin, answer(plugin), skipped)
+        said = answer(plugin)
         if said is None:
             continue
         if isinstance(said, frozenset):
@@ -60,29 +65,36 @@ def merge_prepared(
             if not names:
                 return _nothing_left(narrowed_by)
             continue
-        if said.code is Code.UNRESOLVABLE:
+        code = said.code
+        if code is _SKIP:
+            skipped.add(plugin.name)
+        elif code is Code.UNRESOLVABLE:
             return Preparation(status=said.by(plugin.name), rejectors=frozenset({plugin.name}))
-        elif said.code is Code.UNSCHEDULABLE:
+        elif code is Code.UNSCHEDULABLE:
             refusal = said.by(plugin.name)
         elif not said.ok:
             return Preparation(status=failed(f'running PreFilter plugin "{plugin.name}": {said.message}'))
     if refusal is not None:
         return Preparation(status=refusal, rejectors=frozenset({refusal.plugin}))
-    return Preparation(names=names, narrowed_by=tuple(narrowed_by))
+    return _ALL_NODES if names is None else Preparation(names=names, narrowed_by=tuple(narrowed_by))
 
 
 def unless_skipped(plugin: Plugin, said: Prepared, skipped: set[str]) -> Prepared:
     """A plugin's answer at PreFilter or PreScore. One that steps aside (Skip) is entered in `skipped` and answers
     nothing."""
-    if isinstance(said, Status) and said.code is Code.SKIP:
+    if isinstance(said, Status) and said.code is _SKIP:
         skipped.add(plugin.name)
         return None
     return said
 
 
-def prescore_error(plugin: Plugin, said: Prepared) -> str | None:
-    """PreScore. Any answer but success and Skip is an error, in these words."""
+def prescore_error(plugin: Plugin, said: Prepared, skipped: set[str]) -> str | None:
+    """PreScore. Any answer but success and Skip is an error, in these words; `skipped` collects the plugins that step
+    aside."""
     if not isinstance(said, Status) or said.ok:
+        return None
+    if said.code is _SKIP:
+        skipped.add(plugin.name)
         return None
     return f'running PreScore plugin "{plugin.name}": {said.message}'
 

@@ -36,19 +36,16 @@ FEW = 3
 class ScoreColumn:
     """A plugin's scores of all rows: raw values that are normalised over the feasible rows, or final ones."""
 
-    __slots__ = ("column", "contribution", "needs_normalising", "plugin", "weight")
+    __slots__ = ("beyond_ranking", "column", "contribution", "needs_normalising", "plugin", "weight")
 
     def __init__(self, plugin: Plugin, weight: int, capacity: int) -> None:
         self.plugin = plugin
         self.weight = weight
         self.needs_normalising = takes_part(plugin, "normalise")
-        self.widen(capacity)
-
-    @property
-    def beyond_ranking(self) -> int | None:
+        self.beyond_ranking: int | None = 0
         """What every row gets from this plugin on top of the ranking; None if that is not the same for all rows. A
-        score that needs no normalising is part of the ranking, so there it is 0."""
-        return 0
+        score that needs no normalising is part of the ranking, so there it is 0. It is read for every attempt."""
+        self.widen(capacity)
 
     def checked(self, values: Any, ok: NDArray[np.bool_]) -> Any:
         """A plugin's scores of some rows; raises if a feasible one is out of range. Nobody sees a refused row's."""
@@ -83,32 +80,34 @@ class UniformScoreColumn(ScoreColumn):
 
     def __init__(self, plugin: Plugin, weight: int, capacity: int) -> None:
         super().__init__(plugin, weight, capacity)
-        self.uniform: int | None = None
-        self._value: int | None = None
-        """The raw value of all rows."""
+        self._is_uniform(None, None)
 
-    @property
-    def beyond_ranking(self) -> int | None:
-        return self.uniform if self.needs_normalising else 0
+    def _is_uniform(self, value: int | None, uniform: int | None) -> None:
+        """`value` is the raw value of all rows, and `uniform` what it comes to; both None if values differ."""
+        self._value, self.uniform = value, uniform
+        if self.needs_normalising:
+            self.beyond_ranking = uniform
 
     def written(self, cycle: Cycle, rows: NDArray[np.intp] | None) -> None:
         """Look whether values are equal, after some rows were written, or all (None)."""
         if rows is None:
             self._compare_all(cycle)
         elif self._value is not None and bool((self.column[rows] != self._value).any()):
-            self._value = self.uniform = None
+            self._is_uniform(None, None)
 
     def written_value(self, value: int) -> None:
         """The same, after one row was written."""
         if value != self._value:
-            self._value = self.uniform = None
+            self._is_uniform(None, None)
 
     def _compare_all(self, cycle: Cycle) -> None:
         table = cycle.cluster.table
         values = self.column[: table.high][table.alive[: table.high]]
         value = int(values[0]) if len(values) else 0
-        self._value = value if bool((values == value).all()) else None
-        self.uniform = None if self._value is None else self._normalised(cycle, value) * self.weight
+        if bool((values == value).all()):
+            self._is_uniform(value, self._normalised(cycle, value) * self.weight)
+        else:
+            self._is_uniform(None, None)
         self.contribution.uniform = self.uniform or 0
 
     def _normalised(self, cycle: Cycle, value: int) -> int:

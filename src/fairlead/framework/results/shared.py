@@ -53,8 +53,8 @@ class Preparations:
         nodes = Nodes(cycle.cluster.table)
         for plugin in prepare_scores:
             if plugin.name not in self.no_score:
-                said = unless_skipped(plugin, asked(plugin, "prepare_scores", cycle, nodes), self.no_score)
-                if (error := prescore_error(plugin, said)) is not None:
+                said = asked(plugin, "prepare_scores", cycle, nodes)
+                if (error := prescore_error(plugin, said, self.no_score)) is not None:
                     self.no_score.add(plugin.name)
                     self.score_error = self.score_error or error
         self.notes = dict(cycle.notes)
