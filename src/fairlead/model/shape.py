@@ -128,6 +128,7 @@ class _SharedContainers:
 
 
 def _others(spec: Mapping[str, Any]) -> list[Any]:
+    """The fields beside the containers that the shape of most pods depends on."""
     return [*map(spec.get, _SPEC_FIELDS), bool(spec.get("resourceClaims"))]
 
 
@@ -215,12 +216,8 @@ def _relevant(document: Mapping[str, Any]) -> list[Any]:
     """The parts of a document that a shape depends on. Parts that do not matter may be among them (compiling forgets
     them), but nothing that differs from pod to pod of one template."""
     spec = document["spec"]
-    get = spec.get
-    relevant = [
-        *map(get, _SPEC_FIELDS),
-        bool(get("resourceClaims")),
-        [[*map(container.get, _CONTAINER_FIELDS)] for container in get("containers") or ()],
-    ]
+    relevant = _others(spec)
+    relevant.append([[*map(container.get, _CONTAINER_FIELDS)] for container in spec.get("containers") or ()])
     if not _SELDOM.isdisjoint(spec):
         relevant += _seldom_relevant(spec, document["metadata"].get("namespace"))
     if (status := document.get("status")) and not SAYS_RESOURCES.isdisjoint(status):

@@ -221,6 +221,7 @@ class WriteQueue:
 
     @property
     def events_wait(self) -> bool:
+        """Whether an event is ready to be sent, if a slot is free."""
         return bool(self._ready[WriteClass.EVENT])
 
     def take(self, *, events: bool = False) -> Queued | None:

@@ -171,8 +171,7 @@ class ConcurrentWriter:
             self._known.answered(queued.write, reply.doc)
         self._queue.done(queued, ended, ended - began, reply.error)
         self._rules.answered(reply)
-        alone = len(queued.asked) == 1 and queued.asked[0] is queued.write
-        self._deliver((reply,) if alone else queued.replies(reply.doc, reply.error))
+        self._deliver(queued.replies(reply.doc, reply.error))
 
 
 def _now() -> float:

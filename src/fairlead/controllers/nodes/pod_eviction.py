@@ -64,7 +64,7 @@ class PodEviction(Reconciler[Key]):
         super().__init__(view, announce=announce)
         self._quarantine = quarantine
         self._nodes: dict[str, _Node] = {}
-        self._homes: dict[Key, str] = {}  # pod -> node
+        self._node_of: dict[Key, str] = {}  # pod -> name of its node
 
     def observe(self, change: Change) -> None:
         if change.kind is NODE:
@@ -74,13 +74,13 @@ class PodEviction(Reconciler[Key]):
         metadata = doc["metadata"]
         key = metadata.get("namespace", ""), metadata["name"]
         name = None if change.happened is _DELETED else (doc.get("spec") or {}).get("nodeName")
-        home = self._homes.get(key)
-        if home != name:
-            if home is not None:
-                del self._homes[key]
-                self._nodes[home].pods.pop(key, None)
+        before = self._node_of.get(key)
+        if before != name:
+            if before is not None:
+                del self._node_of[key]
+                self._nodes[before].pods.pop(key, None)
             if name:
-                self._homes[key] = name
+                self._node_of[key] = name
                 self._node(name).pods[key] = None
         if name:
             node = self._nodes[name]
@@ -119,11 +119,11 @@ class PodEviction(Reconciler[Key]):
     # Visits
 
     def visit(self, key: Key, now: float) -> Iterable[Write]:
-        home = self._homes.get(key)
-        pod = self.view.get(POD, *key) if home is not None else None
-        if home is None or pod is None or pod["spec"].get("nodeName") != home:
+        node_name = self._node_of.get(key)
+        pod = self.view.get(POD, *key) if node_name is not None else None
+        if node_name is None or pod is None or pod["spec"].get("nodeName") != node_name:
             return
-        node, finished = self._nodes[home], (pod.get("status") or {}).get("phase") in _ENDED
+        node, finished = self._nodes[node_name], (pod.get("status") or {}).get("phase") in _ENDED
         if not node.exists:
             yield from self._remove_stray(key, pod, node, now, finished=finished)
         elif not finished and not pod["metadata"].get("deletionTimestamp"):

@@ -80,9 +80,9 @@ class UniformScoreColumn(ScoreColumn):
 
     def __init__(self, plugin: Plugin, weight: int, capacity: int) -> None:
         super().__init__(plugin, weight, capacity)
-        self._is_uniform(None, None)
+        self._set_uniform(None, None)
 
-    def _is_uniform(self, value: int | None, uniform: int | None) -> None:
+    def _set_uniform(self, value: int | None, uniform: int | None) -> None:
         """`value` is the raw value of all rows, and `uniform` what it comes to; both None if values differ."""
         self._value, self.uniform = value, uniform
         if self.needs_normalising:
@@ -93,21 +93,21 @@ class UniformScoreColumn(ScoreColumn):
         if rows is None:
             self._compare_all(cycle)
         elif self._value is not None and bool((self.column[rows] != self._value).any()):
-            self._is_uniform(None, None)
+            self._set_uniform(None, None)
 
     def written_value(self, value: int) -> None:
         """The same, after one row was written."""
         if value != self._value:
-            self._is_uniform(None, None)
+            self._set_uniform(None, None)
 
     def _compare_all(self, cycle: Cycle) -> None:
         table = cycle.cluster.table
         values = self.column[: table.high][table.alive[: table.high]]
         value = int(values[0]) if len(values) else 0
         if bool((values == value).all()):
-            self._is_uniform(value, self._normalised(cycle, value) * self.weight)
+            self._set_uniform(value, self._normalised(cycle, value) * self.weight)
         else:
-            self._is_uniform(None, None)
+            self._set_uniform(None, None)
         self.contribution.uniform = self.uniform or 0
 
     def _normalised(self, cycle: Cycle, value: int) -> int:

@@ -164,29 +164,17 @@ def _renamed(amounts: Mapping[str, Any], names: Mapping[str, str]) -> Doc:
 
 def _with_extended_spec(pod: Doc) -> Doc:
     """The annotation by which a node's agent knows what containers ask for of the band koord-batch."""
-    if not _names_batch(pod.get("spec") or {}):
-        return pod
     containers: Doc = {}
     for container in (pod.get("spec") or {}).get("containers") or ():
-        resources = container.get("resources") or {}
-        own = {part: _of_batch(resources.get(part) or {}) for part in ("limits", "requests")}
-        if any(own.values()):
-            containers[container.get("name", "")] = {part: amounts for part, amounts in own.items() if amounts}
+        if resources := container.get("resources"):
+            own = {part: amounts for part in _SECTIONS if (amounts := _of_batch(resources.get(part) or {}))}
+            if own:
+                containers[container.get("name", "")] = own
+    if not containers:
+        return pod
     text = json.dumps({"containers": containers}, separators=(",", ":"), sort_keys=True)
     notes = {**(pod["metadata"].get("annotations") or {}), EXTENDED_SPEC: text}
     return {**pod, "metadata": {**pod["metadata"], "annotations": notes}}
-
-
-def _names_batch(spec: Doc) -> bool:
-    """Whether any container asks for, or is limited in, what the band koord-batch has."""
-    for container in spec.get("containers") or ():
-        resources = container.get("resources")
-        if resources:
-            for part in _SECTIONS:
-                amounts = resources.get(part)
-                if amounts and (BATCH_CPU in amounts or BATCH_MEMORY in amounts):
-                    return True
-    return False
 
 
 def _of_batch(amounts: Mapping[str, Any]) -> Doc:
