@@ -1,8 +1,8 @@
 """PodAdmission: the way of a new pod from a request to what is stored.
 
 Pods that differ only in name are the common case, so a spec that was given its defaults and found good is remembered by
-its bytes, and all pods with the same bytes share the result. What admission reads from other objects (priority classes,
-runtime classes, limit ranges) is never remembered.
+its bytes when it comes for the second time, and all pods with the same bytes share the result from then on. What
+admission reads from other objects (priority classes, runtime classes, limit ranges) is never remembered.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from fairlead.api.admission.metadata import check_metadata
 from fairlead.api.admission.pod_defaults import default_pod_spec
 from fairlead.api.admission.pods import check_new_pod, check_pod_spec
 from fairlead.api.admission.problems import ValidationProblems
+from fairlead.api.store.known_specs import Recurring
 from fairlead.api.store.objects import compact
 from fairlead.model import kinds as k
 from fairlead.model.quality import quality_of_service
@@ -52,6 +53,7 @@ class PodAdmission:
     def __init__(self, view: DocView) -> None:
         self._view = view
         self._good_specs: dict[bytes, tuple[Doc, str]] = {}
+        self._recurring = Recurring()
         self._same_specs: dict[int, _AdmittedSpec] = {}
         """The same by the identity of the spec that was given, which the Store decodes once for equal pods."""
         self._quotas = QuotaOfPods(view)
@@ -92,7 +94,7 @@ class PodAdmission:
             spec = builtin.admit_pod(self._view, name, dict(same.defaulted))
             self._same_specs[id(given)] = same._replace(priority=priority, admitted=spec)
             return spec, same.quality
-        key = compact(orjson.dumps(given))
+        key = orjson.dumps(given)
         known = self._good_specs.get(key)
         if known is None:
             defaulted = default_pod_spec(given)
@@ -101,10 +103,12 @@ class PodAdmission:
             check_new_pod(problems, spec)
             check_pod_spec(problems, "spec", spec)
             problems.raise_if_any(k.POD, name)
-            if len(self._good_specs) >= _REMEMBERED:
-                self._good_specs.clear()
-                self._same_specs.clear()
-            known = self._good_specs[key] = defaulted, quality_of_service(spec)
+            known = defaulted, quality_of_service(spec)
+            if self._recurring.came_before(key):
+                if len(self._good_specs) >= _REMEMBERED:
+                    self._good_specs.clear()
+                    self._same_specs.clear()
+                self._good_specs[compact(key)] = known
             return spec, known[1]
         # Priority and runtime classes may have changed since, so these are looked up each time.
         spec = builtin.admit_pod(self._view, name, dict(known[0]))

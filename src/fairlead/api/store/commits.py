@@ -64,16 +64,16 @@ class Commits:
             staged, self.staged = self.staged, None
             self._settle(staged)
 
-    def commit(self, outcome: VerbOutcome) -> Doc:
+    def commit(self, outcome: VerbOutcome, *, lazy: bool = False) -> Doc:
         """Put an outcome into memory under the next version; returns the answer. A write that changes nothing takes no
-        version."""
+        version. A `lazy` one has no bytes before somebody asks for them, unless there is a journal."""
         before, after, decoded = outcome.before, outcome.after, self._decoded
         if before is not None and after is not None and after == (before.decoded or decoded.doc(before)):
             return outcome.reply(after)
         if outcome.dry_run:
             return outcome.reply(after if after is not None else decoded.doc(before))  # type: ignore[arg-type]
         version = self.version + 1
-        record = None if after is None else self._record(after, version)
+        record = None if after is None else self._record(after, version, lazy=lazy)
         event = Event(outcome.kind, version, before, record, self._clock(), outcome.last)
         self.version = version
         if outcome.last is not None and record is None:
@@ -91,9 +91,9 @@ class Commits:
         elif self._room is not None and kind is kinds.POD:
             self._room.put(key, None if record is None else self._decoded.doc(record))
 
-    def _record(self, doc: Doc, version: int) -> Record:
+    def _record(self, doc: Doc, version: int, *, lazy: bool) -> Record:
         metadata = doc["metadata"] = {**doc["metadata"], "resourceVersion": str(version)}
-        raw = None if self._journal is None else encode(doc)
+        raw = None if lazy and self._journal is None else encode(doc)
         record = Record(metadata.get("namespace") or "", metadata["name"], version, raw, doc)
         self._decoded.keep(record)
         return record

@@ -250,13 +250,18 @@ class History:
     def publish(self, events: Sequence[Event]) -> None:
         """Tell everybody of what happened, in that order. Events of one kind that follow each other are told at once:
         what a batch writes is mostly of one kind."""
+        if len(events) == 1:
+            self._publish(events[0].kind, events)
+            return
         for kind, several in groupby(events, _KIND):
-            together = list(several)
-            self.log(kind).extend(together, self._limit)
-            for follower in self._followers.get(kind, ()):
-                follower.offer(kind, together)
-            for event in together:
-                event.forget_documents()
+            self._publish(kind, list(several))
+
+    def _publish(self, kind: Kind, together: Sequence[Event]) -> None:
+        self.log(kind).extend(together, self._limit)
+        for follower in self._followers.get(kind, ()):
+            follower.offer(kind, together)
+        for event in together:
+            event.forget_documents()
 
     def follow(self, kind: Kind, follower: Subscription | Feed) -> None:
         followers = self._followers.setdefault(kind, [])

@@ -4,7 +4,10 @@ A row is an object, its key is the object's resourceVersion: versions only rise,
 tree and removes one row by number, without any index. A batch is one transaction. It is in the file before `append`
 returns, so it survives the death of the process; with `fsync` it survives the death of the machine as well.
 
-Invariant: the database holds exactly the state after the last batch whose `append` returned.
+The `resourceVersion` in the file is a bound that no version given out exceeds. It is raised by a thousand at a time,
+because each page of the file that a transaction changes makes it dearer.
+
+Invariant: the objects in the database are exactly those after the last batch whose `append` returned.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import errno
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -27,6 +30,8 @@ FORMAT = "1"
 DATABASE, LOCK = "objects.db", "lock"
 RESTART_GAP = 1000
 """Versions left out at each start. Nobody can then hold a version of a former life for one of this."""
+VERSIONS_AHEAD = 1000
+"""How far the bound in the file is put beyond the version that reached it."""
 CACHE_KIB = 8 * 1024
 T = TypeVar("T")
 _PORTIONS = (64, 8, 1)
@@ -40,6 +45,9 @@ CREATE TABLE IF NOT EXISTS objects (version INTEGER PRIMARY KEY, resource TEXT N
 Row: TypeAlias = tuple[int, str, str, str, bytes]
 """One object as it was kept: version, resource (`group/version/plural`), namespace, name, and its JSON."""
 
+Statement: TypeAlias = tuple[str, Sequence[object]]
+"""SQL and what its question marks stand for."""
+
 
 class Journal:
     """The database of one directory, locked against other processes while it is open."""
@@ -49,6 +57,7 @@ class Journal:
         self._lock = _locked(self._directory)
         try:
             self._database = _opened(self._directory / DATABASE, fsync=fsync)
+            self._bound = self.resource_version
         except BaseException:
             os.close(self._lock)
             raise
@@ -64,14 +73,19 @@ class Journal:
             if (record := event.after) is not None:
                 resource = f"{event.kind.group}/{event.kind.version}/{event.kind.plural}"
                 rows[record.version] = record.version, resource, record.namespace, record.name, record.raw
+        statements = [*_deletions(replaced), *_insertions(list(rows.values()))]
+        bound = self._bound if version <= self._bound else version + VERSIONS_AHEAD
+        if bound != self._bound:
+            statements.append(("UPDATE meta SET value = ? WHERE key = 'resourceVersion'", [bound]))
         try:
-            database.execute("BEGIN IMMEDIATE")
-            for some in _portions(replaced):
-                database.execute(f"DELETE FROM objects WHERE version IN ({_listed('?', some)})", some)
-            for them in _portions(list(rows.values())):
-                database.execute(f"INSERT INTO objects VALUES {_listed('(?, ?, ?, ?, ?)', them)}", [*chain(*them)])
-            database.execute("UPDATE meta SET value = ? WHERE key = 'resourceVersion'", (version,))
-            database.execute("COMMIT")
+            if len(statements) == 1:  # a transaction by itself
+                database.execute(*statements[0])
+            elif statements:
+                database.execute("BEGIN IMMEDIATE")
+                for statement in statements:
+                    database.execute(*statement)
+                database.execute("COMMIT")
+            self._bound = bound
         except sqlite3.Error as error:
             self._roll_back()
             raise StorageFull(f"the data directory {self._directory} takes no more writes: {error}") from error
@@ -82,7 +96,7 @@ class Journal:
 
     @property
     def resource_version(self) -> int:
-        """The newest version that was given out."""
+        """The bound: no version that was given out exceeds it."""
         (value,) = self._database.execute("SELECT value FROM meta WHERE key = 'resourceVersion'").fetchone()
         return int(value)
 
@@ -97,6 +111,16 @@ class Journal:
     def _roll_back(self) -> None:
         if self._database.in_transaction:
             self._database.execute("ROLLBACK")
+
+
+def _deletions(versions: list[int]) -> Iterator[Statement]:
+    for some in _portions(versions):
+        yield f"DELETE FROM objects WHERE version IN ({_listed('?', some)})", some
+
+
+def _insertions(rows: list[tuple[object, ...]]) -> Iterator[Statement]:
+    for some in _portions(rows):
+        yield f"INSERT INTO objects VALUES {_listed('(?, ?, ?, ?, ?)', some)}", [*chain(*some)]
 
 
 def _portions(things: list[T]) -> Iterator[list[T]]:

@@ -1,7 +1,8 @@
 """KnownSpecs: specs of pods that were decoded before, by their bytes.
 
-Pods that differ only in name are the common case: thousands of one template. The spec of such a pod is decoded once;
-all of them share the result. Everything else of a new pod is decoded each time.
+Pods that differ only in name are the common case: thousands of one template. The spec of such a pod is decoded twice;
+all that come after the second share its result. A spec is kept when it comes again, so that specs that never do cost no
+memory. Everything else of a new pod is decoded each time.
 
 Invariant: a document is the same, to the order of its fields, as if the whole of it had been decoded.
 """
@@ -23,11 +24,29 @@ if TYPE_CHECKING:
 
 Check = Callable[["Doc"], None]
 _REMEMBERED = 2048
+_HASHES = 8192
+
+
+class Recurring:
+    """Tells which encodings came before. It keeps their hashes alone: a false answer only keeps a spec too soon."""
+
+    def __init__(self) -> None:
+        self._hashes: set[int] = set()
+
+    def came_before(self, encoding: bytes) -> bool:
+        mark, hashes = hash(encoding), self._hashes
+        if mark in hashes:
+            return True
+        if len(hashes) >= _HASHES:
+            hashes.clear()
+        hashes.add(mark)
+        return False
 
 
 class KnownSpecs:
     def __init__(self) -> None:
         self._specs: dict[bytes, Doc] = {}
+        self._recurring = Recurring()
 
     def decode(self, body: Any, check: Check) -> schema.Decoded:
         """A copy of a pod's document, decoded."""
@@ -35,10 +54,10 @@ class KnownSpecs:
         spec = self._specs.get(encoding) if encoding else None
         if spec is None:
             decoded = decode_copy(POD, body, check)
-            if encoding and not decoded.unknown and "spec" in decoded.doc:
+            if encoding and not decoded.unknown and "spec" in decoded.doc and self._recurring.came_before(encoding):
                 if len(self._specs) >= _REMEMBERED:
                     self._specs.clear()
-                self._specs[encoding] = decoded.doc["spec"]
+                self._specs[compact(encoding)] = decoded.doc["spec"]
             return decoded
         around = private_copy({key: {} if key == "spec" else value for key, value in body.items()})
         check(around)
@@ -58,6 +77,6 @@ def _encoding_of_spec(body: Any) -> bytes:
     """Empty if there is none, or none that could be encoded."""
     spec = body.get("spec") if isinstance(body, dict) else None
     try:
-        return compact(orjson.dumps(spec)) if spec else b""
+        return orjson.dumps(spec) if spec else b""
     except (TypeError, RecursionError):
         return b""

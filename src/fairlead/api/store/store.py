@@ -244,7 +244,7 @@ class Store:
         if write.subresource == "eviction":
             return evict(self, write)
         outcome = self._verbs.decide(write, warnings)
-        answer = self._commits.commit(outcome)
+        answer = self._commits.commit(outcome, lazy=write.conforms)
         if not outcome.dry_run:
             for further in outcome.also:
                 self._commits.commit(further)

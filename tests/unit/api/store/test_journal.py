@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from fairlead.api.port import Query
-from fairlead.api.store.journal import DATABASE, Journal
+from fairlead.api.store.journal import DATABASE, VERSIONS_AHEAD, Journal
 from fairlead.api.store.store import Store
 from fairlead.errors import Gone, JournalError, StorageFull
 from fairlead.model.flow import Verb, Write
@@ -81,6 +81,23 @@ def test_a_watch_of_a_former_life_must_list_anew(tmp_path: Path) -> None:
     with pytest.raises(Gone, match="too old resource version"):
         store.subscribe(CONFIG_MAP, Query(resource_version=version))
     store.close()
+
+
+def test_no_version_is_given_out_twice_whatever_was_written_last(tmp_path: Path) -> None:
+    """The file says only how far versions may have come, so a delete at the end leaves no trace of its own version."""
+    given: list[int] = []
+    for life in range(3):
+        store = opened(tmp_path)
+        create(store, f"kept-{life}")
+        given.append(store.resource_version)
+        for number in range(life * VERSIONS_AHEAD // 2):
+            create(store, "passing")
+            store.perform(Write(Verb.DELETE, CONFIG_MAP, "default", "passing"))
+            assert store.resource_version == given[-1] + 2 * (number + 1)
+        given.append(store.resource_version)
+        store.close()
+    assert sorted(given) == given
+    assert all(later > earlier for earlier, later in zip(given[1::2], given[2::2], strict=False))
 
 
 def test_the_first_objects_are_made_once(tmp_path: Path) -> None:

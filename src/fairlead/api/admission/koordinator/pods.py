@@ -93,13 +93,14 @@ def _denied(why: str) -> Denied:
 
 
 def _check_service(new: Doc, old: Doc | None) -> None:
-    labels = labels_of(new)
-    if not labels and old is None and not _asks_for_batch(new["spec"]):
+    labels, batch = labels_of(new), _asks_for_batch(new["spec"])
+    named = class_by(labels)
+    if old is None and not named and not batch:
         return
-    named, problems = class_by(labels), ValidationProblems()
+    problems = ValidationProblems()
     if old is not None:
         _check_step(problems, new, old)
-    if named != "BE" and _asks_for_batch(new["spec"]):
+    if named != "BE" and batch:
         text = "must specify koordinator QoS BE with koordinator colocation resources"
         problems.add("FieldValueRequired", f"labels.{QOS_LABEL}", f"Required value: {text}")
     if named in _APART and (band := own_band_by(labels, new["spec"].get("priority"))) in _APART[named]:

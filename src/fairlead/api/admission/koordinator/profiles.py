@@ -166,10 +166,8 @@ def _with_extended_spec(pod: Doc) -> Doc:
     """The annotation by which a node's agent knows what containers ask for of the band koord-batch."""
     containers: Doc = {}
     for container in (pod.get("spec") or {}).get("containers") or ():
-        if resources := container.get("resources"):
-            own = {part: amounts for part in _SECTIONS if (amounts := _of_batch(resources.get(part) or {}))}
-            if own:
-                containers[container.get("name", "")] = own
+        if (resources := container.get("resources")) and (own := _of_batch(resources)):
+            containers[container.get("name", "")] = own
     if not containers:
         return pod
     text = json.dumps({"containers": containers}, separators=(",", ":"), sort_keys=True)
@@ -177,5 +175,11 @@ def _with_extended_spec(pod: Doc) -> Doc:
     return {**pod, "metadata": {**pod["metadata"], "annotations": notes}}
 
 
-def _of_batch(amounts: Mapping[str, Any]) -> Doc:
-    return {name: canonical(amounts[name]) for name in (BATCH_CPU, BATCH_MEMORY) if name in amounts}
+def _of_batch(resources: Doc) -> Doc:
+    """What a container's requests and limits say of the band koord-batch."""
+    found: Doc = {}
+    for part in _SECTIONS:
+        amounts = resources.get(part)
+        if amounts and (BATCH_CPU in amounts or BATCH_MEMORY in amounts):
+            found[part] = {name: canonical(amounts[name]) for name in (BATCH_CPU, BATCH_MEMORY) if name in amounts}
+    return found
