@@ -65,6 +65,20 @@ def test_a_pattern_that_matches_nothing_is_wrong_usage(directory: Path) -> None:
     assert run(directory, "--only", "together")[0] == 2
 
 
+def test_a_directory_without_recordings_is_said_to_have_none(directory: Path) -> None:
+    (directory / "results.json").write_text(json.dumps({"experiments": {}}))
+    for command in ("reference", "findings"):
+        result = CliRunner().invoke(cli, ["lab", command, str(directory)])
+        assert result.exit_code == 2
+        assert f"{directory} holds no recordings" in result.output.replace("\n", " ")
+
+
+def test_findings_of_a_directory_that_is_none_of_omegas_name_the_file(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["lab", "findings", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "results.json: cannot be read: No such file or directory" in result.output
+
+
 def test_a_setup_that_cannot_be_used_names_the_field(directory: Path) -> None:
     setup = {name: value for name, value in SETUP.items() if name != "nbatch"}
     (directory / "results.json").write_text(json.dumps({"experiments": {"alone": {"setup": setup, "runs": {}}}}))

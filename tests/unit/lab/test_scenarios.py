@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import multiprocessing
 import re
 import signal
 import subprocess
@@ -110,6 +111,18 @@ def test_an_experiment_gives_the_same_bytes_on_one_core_on_two_interrupted_and_o
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
         assert len(list(Experiment(scenario, tmp_path / "dask").play(dask=cluster.scheduler_address))) == 2
     assert contents(tmp_path / "dask") == contents(tmp_path / "alone")
+
+
+def test_an_experiment_that_is_interrupted_begins_no_further_run(scenario: Path, tmp_path: Path) -> None:
+    scenario.write_text(SCENARIO.replace("seeds: [1]", f"seeds: {list(range(8))}"))
+    experiment = Experiment(scenario, tmp_path / "out")
+    runs = experiment.play(workers=2)
+    next(runs)
+    with pytest.raises(KeyboardInterrupt):
+        runs.throw(KeyboardInterrupt())
+    assert multiprocessing.active_children() == []  # nobody plays on
+    assert len(experiment.keys) == 16
+    assert len(experiment.missing()) >= 8
 
 
 def test_results_of_a_changed_scenario_are_not_mixed(scenario: Path, tmp_path: Path) -> None:

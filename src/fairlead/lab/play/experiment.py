@@ -68,15 +68,17 @@ class Experiment:
             for key in keys:
                 yield play_one(self.file, key, self.directory)
         else:
-            context = multiprocessing.get_context("spawn")
-            with ProcessPoolExecutor(workers, mp_context=context) as pool:
-                futures = [pool.submit(play_one, self.file, key, self.directory) for key in keys]
-                try:
-                    for future in as_completed(futures):
-                        yield future.result()
-                except BaseException:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise
+            yield from self._on_processes(keys, workers)
+
+    def _on_processes(self, keys: Sequence[RunKey], workers: int) -> Iterator[RunKey]:
+        """Whoever stops asking, or is interrupted, waits for the runs that are under way; no other is begun."""
+        pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+        try:
+            futures = [pool.submit(play_one, self.file, key, self.directory) for key in keys]
+            for future in as_completed(futures):
+                yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def _on_dask(self, keys: Sequence[RunKey], address: str) -> Iterator[RunKey]:
         try:

@@ -60,6 +60,8 @@ def _experiments(directory: Path) -> dict[str, Any]:
         found = json.loads(path.read_text())["experiments"]
         assert isinstance(found, dict)
         return found
+    except OSError as error:
+        raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, AssertionError) as error:
         raise ExperimentError(f"{path}: no JSON object with `experiments`") from error
 
