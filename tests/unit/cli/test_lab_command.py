@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from fairlead.cli.main import cli
+from fairlead.lab.reference import omega
 
 SETUP = {
     "arch": "omega", "bj": 1, "bt": 0, "sj": 1, "st": 0, "cpus": 1, "mem": 1, "machines": 1, "jobs": "one",
@@ -96,6 +97,30 @@ def test_a_file_that_cannot_be_used_fails_its_own_checks_alone(directory: Path) 
     assert code == 1
     assert (lines[0], lines[2:]) == ("differs  lost", ["agrees   alone", "1 of 2 agree"])
     assert "no column submitted" in lines[1]
+
+
+@pytest.mark.parametrize(("later", "agrees", "played"), [(0.0, True, 30), (3.0, False, 30), (None, True, 10)])
+def test_means_of_ten_seeds_that_differ_are_judged_after_twenty_more(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, later: float | None, agrees: bool, played: int
+) -> None:
+    """Ten seeds that are far off by chance agree with the others' help; those of another distribution do not."""
+    first, seen = (1.0 if later is None else 3.0), list[int]()
+
+    def run_one(directory: Path, name: str, seed: int, **_: bool) -> int:
+        seen.append(seed)
+        return seed
+
+    def waited(seed: int) -> dict[str, float]:
+        return {"Batch.wait_first_mean": (first if seed < 10 else later or 0.0) + 0.1 * (seed % 2)}
+
+    monkeypatch.setattr(omega, "run_setup", run_one)
+    monkeypatch.setattr(omega, "measure", waited)
+    wait = {"mean": 1.05, "ci95": 0.01, "min": 1.0, "max": 1.1}
+    runs = {"original/independent": {"metrics": {"Batch.wait_first_mean": wait}}}
+    (directory / "results.json").write_text(json.dumps({"experiments": {"alone": {"setup": SETUP, "runs": runs}}}))
+    code, lines = run(directory, "--generator", "own")
+    assert (code == 0, lines[-1]) == (agrees, f"{agrees:d} of 1 agree")
+    assert seen == list(range(played))
 
 
 def test_a_directory_of_no_known_form_is_refused(tmp_path: Path) -> None:
