@@ -109,7 +109,7 @@ class _Line(asyncio.Protocol):
         assert connection.protocol is not None
         self._connection, self._transport, self._aiohttp = connection, connection.transport, connection.protocol
         self._loop = asyncio.get_running_loop()
-        self._reader = AnswerReader()
+        self._reader = AnswerReader(self._loop)
         self._waiting: asyncio.Future[Answer] | None = None
         self._transport.set_protocol(self)
 
@@ -147,7 +147,7 @@ class _Line(asyncio.Protocol):
         self._aiohttp.connection_lost(exc)
 
     def _end(self, exc: Exception | None) -> None:
-        answer = self._reader.feed(b"") if exc is None else None
+        answer = self._reader.end() if exc is None else None
         if answer is not None:
             self._answered(answer)
         elif isinstance(exc, OSError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -30,9 +32,18 @@ EXPECTED = {
 }
 
 
+@pytest.fixture(scope="module")
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.close()
+
+
 @given(st.lists(st.tuples(st.sampled_from([*EXPECTED]), st.lists(st.integers(1, 200))), max_size=4))
-def test_every_answer_is_found_once_however_its_bytes_are_cut(answers: list[tuple[bytes, list[int]]]) -> None:
-    reader = AnswerReader()
+def test_every_answer_is_found_once_however_its_bytes_are_cut(
+    loop: asyncio.AbstractEventLoop, answers: list[tuple[bytes, list[int]]]
+) -> None:
+    reader = AnswerReader(loop)
     for text, cuts in answers:
         marks = [0, *sorted({cut for cut in cuts if cut < len(text)}), len(text)]
         found = [reader.feed(text[start:end]) for start, end in pairwise(marks)]
@@ -40,19 +51,19 @@ def test_every_answer_is_found_once_however_its_bytes_are_cut(answers: list[tupl
         assert reader.keeps
 
 
-def test_an_answer_without_a_length_ends_with_the_stream() -> None:
-    reader = AnswerReader()
+def test_an_answer_without_a_length_ends_with_the_stream(loop: asyncio.AbstractEventLoop) -> None:
+    reader = AnswerReader(loop)
     assert reader.feed(b"HTTP/1.1 200 OK\r\n\r\nab") is None
     assert reader.feed(b"cd") is None
-    assert reader.feed(b"") == Answer(200, b"abcd")
+    assert reader.end() == Answer(200, b"abcd")
     assert not reader.keeps
 
 
 @pytest.mark.parametrize("text", [PLAIN, CHUNKED])
-def test_a_stream_that_ends_too_early_completes_nothing(text: bytes) -> None:
-    reader = AnswerReader()
+def test_a_stream_that_ends_too_early_completes_nothing(loop: asyncio.AbstractEventLoop, text: bytes) -> None:
+    reader = AnswerReader(loop)
     assert reader.feed(text[:-3]) is None
-    assert reader.feed(b"") is None
+    assert reader.end() is None
 
 
 @pytest.mark.parametrize(
@@ -64,16 +75,16 @@ def test_a_stream_that_ends_too_early_completes_nothing(text: bytes) -> None:
         (b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n", True),
     ],
 )
-def test_whether_another_request_may_follow(head: bytes, keeps: bool) -> None:
-    reader = AnswerReader()
+def test_whether_another_request_may_follow(loop: asyncio.AbstractEventLoop, head: bytes, keeps: bool) -> None:
+    reader = AnswerReader(loop)
     assert reader.feed(head + b"Content-Length: 0\r\n\r\n") == Answer(200, b"")
     assert reader.keeps is keeps
 
 
 @pytest.mark.parametrize("text", [PLAIN, CHUNKED])
-def test_no_request_follows_an_answer_with_more_behind_it(text: bytes) -> None:
-    reader = AnswerReader()
-    assert reader.feed(text + b"HTTP/1.1 200 OK") == EXPECTED[text]
+def test_no_request_follows_an_answer_with_more_behind_it(loop: asyncio.AbstractEventLoop, text: bytes) -> None:
+    reader = AnswerReader(loop)
+    assert reader.feed(text + NO_REASON) == EXPECTED[text]
     assert not reader.keeps
 
 
@@ -85,12 +96,11 @@ def test_no_request_follows_an_answer_with_more_behind_it(text: bytes) -> None:
         b"HTTP/1.1 99 What\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n",
         b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000,
     ],
 )
-def test_what_is_no_answer_is_said_so(text: bytes) -> None:
+def test_what_is_no_answer_is_said_so(loop: asyncio.AbstractEventLoop, text: bytes) -> None:
     with pytest.raises(BadAnswer):
-        AnswerReader().feed(text)
+        AnswerReader(loop).feed(text)
