@@ -52,8 +52,9 @@ _FRESH_FOR = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds. `read` is the longest silence within an answer, `idle` within a watch: bookmarks come each minute, so a
-    watch that says nothing for longer hangs on a connection that is dead, however alive it looks."""
+    """Seconds. `read` is the longest silence within an answer, and for a write all that it may take; `idle` is the
+    longest silence within a watch: bookmarks come each minute, so a watch that says nothing for longer hangs on a
+    connection that is dead, however alive it looks."""
 
     connect: float = 10.0
     read: float = 60.0
@@ -222,6 +223,7 @@ class KubeApi:
         params: Mapping[str, str] | None = None,
         media_type: str = "application/json",
     ) -> Doc:
+        """The document in a successful answer."""
 
         async def send() -> Answer:
             fields = {} if self.connection.authorization is None else await self._authorize()
