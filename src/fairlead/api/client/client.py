@@ -52,8 +52,9 @@ _FRESH_FOR = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds. `read` is the longest silence within an answer, `idle` within a watch: bookmarks come each minute, so a
-    watch that says nothing for longer hangs on a connection that is dead, however alive it looks."""
+    """Seconds. `read` is the longest silence within an answer, and for a write all that it may take; `idle` is the
+    longest silence within a watch: bookmarks come each minute, so a watch that says nothing for longer hangs on a
+    connection that is dead, however alive it looks."""
 
     connect: float = 10.0
     read: float = 60.0
@@ -103,11 +104,11 @@ class KubeApi:
 
     async def get(self, kind: Kind, namespace: str, name: str, *, subresource: str = "") -> Doc:
         self._count("get", kind, subresource)
-        return await self._call("GET", kind.path(namespace, name, subresource))
+        return await self._document_at(kind.path(namespace, name, subresource))
 
     async def list(self, kind: Kind, query: Query = EVERYTHING) -> Page:
         self._count("list", kind)
-        return page_of(kind, await self._call("GET", kind.path(query.namespace), params=_params(query)))
+        return page_of(kind, await self._document_at(kind.path(query.namespace), _params(query)))
 
     async def watch(
         self,
@@ -148,11 +149,11 @@ class KubeApi:
         self._count(verb, write.kind, write.subresource)
         # An object is created by posting to its collection; a subresource (a binding) by posting to itself.
         name = "" if write.verb is Verb.CREATE and not write.subresource else write.name
-        return await self._call(
+        return await self._write(
             _METHODS[write.verb],
             write.kind.path(write.namespace, name, write.subresource),
+            None if write.body is None else orjson.dumps(write.body),
             params=write.params,
-            body=None if write.body is None else orjson.dumps(write.body),
             media_type=write.patch_type.value if write.verb is Verb.PATCH else "application/json",
         )
 
@@ -165,7 +166,7 @@ class KubeApi:
     async def post(self, path: str, body: Doc) -> Doc:
         """What the server answers to a document posted to a path that belongs to no kind."""
         self.requests["post", path] += 1
-        return await self._call("POST", path, body=orjson.dumps(body))
+        return await self._write("POST", path, orjson.dumps(body))
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -178,17 +179,7 @@ class KubeApi:
 
     # one request
 
-    async def _call(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        media_type: str = "application/json",
-    ) -> Doc:
-        if method != "GET":
-            return _document((await self._write(method, path, params, body, media_type)).body)
+    async def _document_at(self, path: str, params: Mapping[str, str] | None = None) -> Doc:
         async with await self._read(path, params=params) as response:
             return _document(await self._body(response))
 
@@ -224,21 +215,27 @@ class KubeApi:
         return await self._answer("GET", send)
 
     async def _write(
-        self, method: str, path: str, params: Mapping[str, str] | None, body: bytes | None, media_type: str
-    ) -> Answer:
-        """A successful answer."""
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        *,
+        params: Mapping[str, str] | None = None,
+        media_type: str = "application/json",
+    ) -> Doc:
+        """The document in a successful answer."""
 
         async def send() -> Answer:
-            fields = await self._authorize()
+            fields = {} if self.connection.authorization is None else await self._authorize()
             if body is not None:
-                fields = {**fields, "Content-Type": media_type}
+                fields["Content-Type"] = media_type
             self._must_lead()
             target, exchanges = self._target(path, params), self._exchanges()
             request = exchanges.request(method, target, fields, body or b"")
             sending = exchanges.send(request, self._must_lead, again=method in _IDEMPOTENT)
             return await self._deadlines.within(sending)
 
-        return await self._answer(method, send)
+        return _document((await self._answer(method, send)).body)
 
     async def _answer(self, method: str, send: Callable[[], Awaitable[_Response]]) -> _Response:
         """A successful answer, or the error after as many attempts as make sense."""
