@@ -16,16 +16,18 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
 import orjson
 from yarl import URL
 
 from fairlead import __version__
+from fairlead.api.client.answers import Answer
 from fairlead.api.client.deadlines import Deadlines
+from fairlead.api.client.exchanges import Exchanges
 from fairlead.api.client.lines import Lines, LineTooLong
 from fairlead.api.client.retry import RetryDelays, Throttle
 from fairlead.api.client.sockets import PoolSockets
@@ -34,13 +36,13 @@ from fairlead.errors import ApiError, InternalError, Interrupted, NotSent, Unrea
 from fairlead.model.flow import Doc, Verb, Write
 
 if TYPE_CHECKING:
-    from aiohttp.abc import AbstractStreamWriter
-    from aiohttp.connector import Connection as Wire
-
     from fairlead.api.client.credentials import Connection
     from fairlead.model.kinds import Kind
 
 _METHODS = {Verb.CREATE: "POST", Verb.UPDATE: "PUT", Verb.PATCH: "PATCH", Verb.DELETE: "DELETE"}
+_IDEMPOTENT = frozenset({"PUT", "DELETE"})
+_HEADERS = {"User-Agent": f"fairlead/{__version__}", "Accept": "application/json"}
+_Response = TypeVar("_Response", aiohttp.ClientResponse, Answer)
 _ASK_AGAIN = frozenset({429, 500, 502, 503, 504})
 _EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._~:-]*")
@@ -50,8 +52,9 @@ _FRESH_FOR = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds. `read` is the longest silence within an answer, `idle` within a watch: bookmarks come each minute, so a
-    watch that says nothing for longer hangs on a connection that is dead, however alive it looks."""
+    """Seconds. `read` is the longest silence within an answer, and for a write all that it may take; `idle` is the
+    longest silence within a watch: bookmarks come each minute, so a watch that says nothing for longer hangs on a
+    connection that is dead, however alive it looks."""
 
     connect: float = 10.0
     read: float = 60.0
@@ -91,19 +94,21 @@ class KubeApi:
         self._may_write = may_write
         self._rng = rng or random.Random()
         self._session: aiohttp.ClientSession | None = None
+        self._kept: Exchanges | None = None
         self._sockets = PoolSockets()
         self._server: URL | None = None
+        self._prefix: str | None = None
         self._authorization = ""
         self._authorized_at = float("-inf")
         self._authorizing = asyncio.Lock()
 
     async def get(self, kind: Kind, namespace: str, name: str, *, subresource: str = "") -> Doc:
         self._count("get", kind, subresource)
-        return await self._call("GET", kind.path(namespace, name, subresource))
+        return await self._document_at(kind.path(namespace, name, subresource))
 
     async def list(self, kind: Kind, query: Query = EVERYTHING) -> Page:
         self._count("list", kind)
-        return page_of(kind, await self._call("GET", kind.path(query.namespace), params=_params(query)))
+        return page_of(kind, await self._document_at(kind.path(query.namespace), _params(query)))
 
     async def watch(
         self,
@@ -127,7 +132,7 @@ class KubeApi:
         )
         # Compression would hold back small events until a block is full.
         headers = {"Accept-Encoding": "identity"}
-        response = await self._answer("GET", kind.path(query.namespace), params=params, headers=headers, watch=True)
+        response = await self._read(kind.path(query.namespace), params=params, headers=headers, watch=True)
         lines = Lines()
         try:
             async for chunk in response.content.iter_any():
@@ -144,69 +149,100 @@ class KubeApi:
         self._count(verb, write.kind, write.subresource)
         # An object is created by posting to its collection; a subresource (a binding) by posting to itself.
         name = "" if write.verb is Verb.CREATE and not write.subresource else write.name
-        return await self._call(
+        return await self._write(
             _METHODS[write.verb],
             write.kind.path(write.namespace, name, write.subresource),
+            None if write.body is None else orjson.dumps(write.body),
             params=write.params,
-            body=None if write.body is None else orjson.dumps(write.body),
             media_type=write.patch_type.value if write.verb is Verb.PATCH else "application/json",
         )
 
     async def raw(self, path: str, *, accept: str = "application/json") -> bytes:
         """The bytes behind any path of the server: /version, /readyz, discovery, a Table."""
         self.requests["get", path] += 1
-        async with await self._answer("GET", path, headers={"Accept": accept}) as response:
+        async with await self._read(path, headers={"Accept": accept}) as response:
             return await self._body(response)
 
     async def post(self, path: str, body: Doc) -> Doc:
         """What the server answers to a document posted to a path that belongs to no kind."""
         self.requests["post", path] += 1
-        return await self._call("POST", path, body=orjson.dumps(body))
+        return await self._write("POST", path, orjson.dumps(body))
 
     async def close(self) -> None:
         session, self._session = self._session, None
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
         if session is not None:
             await session.close()
             await self._sockets.close()
 
     # one request
 
-    async def _call(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        media_type: str = "application/json",
-    ) -> Doc:
-        headers = {"Content-Type": media_type} if body is not None else {}
-        async with await self._answer(method, path, params=params, headers=headers, body=body) as response:
+    async def _document_at(self, path: str, params: Mapping[str, str] | None = None) -> Doc:
+        async with await self._read(path, params=params) as response:
             return _document(await self._body(response))
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytes:
         try:
-            if response.method != "GET" and not response.content.is_eof():
-                return await self._deadlines.within(response.read())
             return await response.read()
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._unreachable(error) from error
 
-    async def _answer(
+    async def _read(
         self,
-        method: str,
         path: str,
         *,
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
         watch: bool = False,
     ) -> aiohttp.ClientResponse:
-        """A successful answer, its body still to be read; or the error, after as many attempts as make sense."""
+        """A successful answer, its body still to be read."""
+
+        async def send() -> aiohttp.ClientResponse:
+            if self._throttle and (delay := self._throttle.take(time.monotonic())):
+                await asyncio.sleep(delay)
+            return await self._pool().get(
+                self._url(path),
+                params=params or None,
+                headers={**await self._authorize(), **(headers or {})},
+                timeout=self._watching if watch else self._asking,
+                proxy=self.connection.proxy or None,
+                server_hostname=self.connection.server_name or None,
+                allow_redirects=False,
+            )
+
+        return await self._answer("GET", send)
+
+    async def _write(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        *,
+        params: Mapping[str, str] | None = None,
+        media_type: str = "application/json",
+    ) -> Doc:
+        """The document in a successful answer."""
+
+        async def send() -> Answer:
+            fields = {} if self.connection.authorization is None else await self._authorize()
+            if body is not None:
+                fields["Content-Type"] = media_type
+            self._must_lead()
+            target, exchanges = self._target(path, params), self._exchanges()
+            request = exchanges.request(method, target, fields, body or b"")
+            sending = exchanges.send(request, self._must_lead, again=method in _IDEMPOTENT)
+            return await self._deadlines.within(sending)
+
+        return _document((await self._answer(method, send)).body)
+
+    async def _answer(self, method: str, send: Callable[[], Awaitable[_Response]]) -> _Response:
+        """A successful answer, or the error after as many attempts as make sense."""
         failures, renewed = 0, False
         while True:
             try:
-                response = await self._send(method, path, params=params, headers=headers, body=body, watch=watch)
+                response = await send()
             except (aiohttp.ClientError, TimeoutError) as error:
                 self.responses["<error>", method] += 1
                 failure: ApiError = self._unreachable(error)
@@ -225,33 +261,11 @@ class KubeApi:
                 raise failure
             await asyncio.sleep(self._pause(failures, failure))
 
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, str] | None,
-        headers: Mapping[str, str] | None,
-        body: bytes | None,
-        watch: bool,
-    ) -> aiohttp.ClientResponse:
-        if method == "GET" and self._throttle and (delay := self._throttle.take(time.monotonic())):
-            await asyncio.sleep(delay)
-        headers = {**await self._authorize(), **(headers or {})}
-        if method != "GET" and not self._may_write():
+    def _must_lead(self) -> None:
+        """Asked before a write is made and once more when its bytes are written: its connection may have taken a while,
+        and a process that was stopped in between would send all writes that were under way when it wakes up."""
+        if not self._may_write():
             raise NotSent("this process does not lead (any more)")
-        answer = self._pool().request(
-            method,
-            self._url(path),
-            params=params or None,
-            headers=headers,
-            data=body,
-            timeout=self._watching if watch else self._asking if method == "GET" else self._writing,
-            proxy=self.connection.proxy or None,
-            server_hostname=self.connection.server_name or None,
-            allow_redirects=False,
-        )
-        return await (answer if method == "GET" else self._deadlines.within(answer))
 
     def _url(self, path: str) -> URL:
         """The path on the server. Most paths need no quoting: the server's address is then parsed only once."""
@@ -264,6 +278,34 @@ class KubeApi:
             raise aiohttp.InvalidUrlClientError(self.connection.server, str(error)) from error
         return self._server.with_path(self._server.raw_path.rstrip("/") + path, encoded=True)
 
+    def _target(self, path: str, params: Mapping[str, str] | None) -> str:
+        """The same as it is written into a request."""
+        if not params and self._prefix is not None and _PLAIN_PATH.fullmatch(path):
+            return self._prefix + path
+        url = self._url(path)
+        self._prefix = None if self._server is None else self._server.raw_path.rstrip("/")
+        return (url.extend_query(params) if params else url).raw_path_qs
+
+    def _exchanges(self) -> Exchanges:
+        if self._kept is None:
+            connector, url = self._pool().connector, self._url("/")
+            assert connector is not None
+            if url.scheme not in ("http", "https"):
+                raise aiohttp.NonHttpUrlClientError(url)
+            self._kept = Exchanges(
+                connector,
+                aiohttp.ClientRequest(
+                    "GET",
+                    url,
+                    headers={**_HEADERS, "Accept-Encoding": "identity"},
+                    proxy=URL(self.connection.proxy) if self.connection.proxy else None,
+                    server_hostname=self.connection.server_name or None,
+                    loop=asyncio.get_running_loop(),
+                ),
+                self._writing,
+            )
+        return self._kept
+
     def _pool(self) -> aiohttp.ClientSession:
         if self._session is None or self._session.closed:
             tls = self.connection.tls
@@ -271,13 +313,8 @@ class KubeApi:
             connector = aiohttp.TCPConnector(
                 limit=0, keepalive_timeout=75, ssl=tls if tls is not None else True, socket_factory=self._sockets.make
             )
-            headers = {"User-Agent": f"fairlead/{__version__}", "Accept": "application/json"}
             self._session = aiohttp.ClientSession(
-                connector=connector,
-                headers=headers,
-                read_bufsize=2**18,
-                request_class=_guarded(self._may_write),
-                cookie_jar=aiohttp.DummyCookieJar(),
+                connector=connector, headers=_HEADERS, read_bufsize=2**18, cookie_jar=aiohttp.DummyCookieJar()
             )
         return self._session
 
@@ -294,14 +331,17 @@ class KubeApi:
 
     # what went wrong
 
-    async def _refusal(self, response: aiohttp.ClientResponse) -> tuple[ApiError, bool]:
+    async def _refusal(self, response: aiohttp.ClientResponse | Answer) -> tuple[ApiError, bool]:
         """The error in an answer, and whether the server asked to come back."""
-        try:
-            body = await response.read()
-        except (aiohttp.ClientError, TimeoutError):
-            body = b""
+        if isinstance(response, Answer):
+            body, after = response.body, response.retry_after
+        else:
+            after = response.headers.get("Retry-After", "")
+            try:
+                body = await response.read()
+            except (aiohttp.ClientError, TimeoutError):
+                body = b""
         error = api_error(response.status, _status(body))
-        after = response.headers.get("Retry-After", "")
         if after.isdigit():
             error.retry_after = float(after)
         return error, after.isdigit()
@@ -366,23 +406,6 @@ def _status(body: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         return {"message": body[:1024].decode(errors="replace").strip()}
     return status if isinstance(status, dict) else {}
-
-
-def _guarded(may_write: Callable[[], bool]) -> type[aiohttp.ClientRequest]:
-    """Requests that ask once more, at the very last moment, whether a write may go. Its connection may have taken a
-    while, and aiohttp writes headers and body in a task of their own, so all writes that are under way would otherwise
-    go out when a process that was stopped in between wakes up."""
-
-    class GuardedRequest(aiohttp.ClientRequest):
-        async def write_bytes(
-            self, writer: AbstractStreamWriter, conn: Wire, content_length: int | None = None
-        ) -> None:
-            if may_write() or self.method == "GET":
-                await super().write_bytes(writer, conn, content_length)
-            elif conn.protocol is not None:
-                conn.protocol.set_exception(NotSent("this process does not lead (any more)"))
-
-    return GuardedRequest
 
 
 def _params(query: Query) -> dict[str, str]:
