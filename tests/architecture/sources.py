@@ -39,13 +39,16 @@ def _read(path: Path) -> Source:
     return Source(path, text, ast.parse(text))
 
 
-def imported(source: Source) -> Iterator[tuple[str, str]]:
+@cache
+def imported(source: Source) -> tuple[tuple[str, str], ...]:
     """(module, name) of every import, wherever it is written; the name is empty for a plain `import`."""
+    found: list[tuple[str, str]] = []
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, "") for alias in node.names)
+            found += [(alias.name, "") for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from ((node.module, alias.name) for alias in node.names)
+            found += [(node.module, alias.name) for alias in node.names]
+    return tuple(found)
 
 
 def defined_names(source: Source) -> Iterator[tuple[str, int]]:
