@@ -8,6 +8,7 @@ computed anew.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,8 @@ import numpy as np
 from fairlead.state.pod_states import PodPlace
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
 
@@ -67,19 +70,20 @@ class Audit:
         listed = table.pods[first:end]
         if table.pod_count[first:end].tolist() != [len(here) for here in listed]:
             return False
-        unexplained: dict[str, list[int]] = {}
-        for resource, column in table.requested.items():
-            counted, claimed = column[first:end], table.claimed.get(resource)
-            unexplained[resource] = (counted if claimed is None else counted - claimed[first:end]).tolist()
-        for at, here in enumerate(listed):
+        asked: list[Mapping[str, int]] = []
+        for row, here in enumerate(listed, first):
             for pod in here:
                 pod_state = pods.get(pod.uid)
-                if pod_state is None or pod_state.row != first + at or pod_state.place is _PENDING:
+                if pod_state is None or pod_state.row != row or pod_state.place is _PENDING:
                     return False
-                for resource, amount in pod.shape.request.items():
-                    if resource in unexplained:
-                        unexplained[resource][at] -= amount
-        return not any(map(any, unexplained.values()))
+                asked.append(pod.shape.request)
+        lengths = np.fromiter(map(len, listed), dtype=np.intp, count=len(listed))
+        sums = _sums(asked, lengths, table.requested)
+        for own, (resource, column) in zip(sums.T, table.requested.items(), strict=True):
+            counted, claimed = column[first:end], table.claimed.get(resource)
+            if not np.array_equal(counted if claimed is None else counted - claimed[first:end], own):
+                return False
+        return True
 
     def _difference(self, first: int, end: int) -> str:
         """What the first of the rows with a difference says."""
@@ -109,6 +113,21 @@ class Audit:
         seated = sum(1 for pod_state in cluster.pods.values() if pod_state.place is not PodPlace.PENDING)
         listed = int(cluster.table.pod_count.sum())
         return "" if seated == listed else f"{seated} pods have a node, and nodes list {listed}"
+
+
+def _sums(asked: Sequence[Mapping[str, int]], lengths: NDArray[np.intp], resources: Iterable[str]) -> NDArray[np.int64]:
+    """What the pods of each row ask for together, in a column for each resource; `lengths` says how many of the requests
+    belong to each row. Pods of one shape have the same request, which is read once. The sums are differences of running
+    totals: if those overflow, the differences are right all the same."""
+    names, distinct = [*resources], {id(request): request for request in asked}
+    line_of = {identity: line for line, identity in enumerate(distinct)}
+    lines = np.fromiter(map(line_of.__getitem__, map(id, asked)), dtype=np.intp, count=len(asked))
+    amounts = np.array([[request.get(name, 0) for name in names] for request in distinct.values()], dtype=np.int64)
+    totals = np.zeros((len(asked) + 1, len(names)), dtype=np.int64)
+    amounts.reshape(len(distinct), len(names)).take(lines, axis=0).cumsum(axis=0, out=totals[1:])
+    ends = lengths.cumsum()
+    sums: NDArray[np.int64] = totals[ends] - totals[ends - lengths]
+    return sums
 
 
 def repair(cluster: Cluster) -> None:
