@@ -159,7 +159,7 @@ class Evaluator:
         results = cycle.results
         assert results is not None
         high = cycle.cluster.table.high
-        columns = results.refusals(high)
+        columns = results.refusals(cycle, high)
         if judgement.uncached is not None:
             columns.append(judgement.uncached)
         return self.codes.first_of(*columns)

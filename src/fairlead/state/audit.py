@@ -116,8 +116,8 @@ class Audit:
 
 
 def _sums(asked: Sequence[Mapping[str, int]], lengths: NDArray[np.intp], resources: Iterable[str]) -> NDArray[np.int64]:
-    """What the pods of each row ask for together, in a column for each resource; `lengths` says how many of the requests
-    belong to each row. Pods of one shape have the same request, which is read once. The sums are differences of running
+    """What the pods of each row ask for together, in a column for each resource; `lengths` says how many requests are
+    those of each row. Pods of one shape have the same request, which is read once. The sums are differences of running
     totals: if those overflow, the differences are right all the same."""
     names, distinct = [*resources], {id(request): request for request in asked}
     line_of = {identity: line for line, identity in enumerate(distinct)}

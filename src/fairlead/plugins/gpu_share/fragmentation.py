@@ -117,9 +117,7 @@ class FragmentationMeasure:
         return wasted + self._others * idle
 
 
-def _sums_by_gpu(
-    free: NDArray[np.int64], wanted: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _sums_by_gpu(free: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """What the two functions below add up to over the GPUs of each row, one GPU after the other."""
     amounts, levels = free.T.astype(np.int32), wanted.astype(np.int32)
     small, enough = np.zeros((2, len(free), len(wanted)), dtype=np.int32)
