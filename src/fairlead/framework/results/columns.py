@@ -220,12 +220,12 @@ def passing_all(
     judged, calls are measured, rows are shown as the pod alone sees them, or a filter failed to judge a row."""
     if nodes.rows is None or cycle.meter is not None or cycle.view is not None:
         return None
-    left: NDArray[np.bool_] | None = ok
     for plugin in filters:
-        left = passing(plugin, cycle, nodes, left)
+        left = passing(plugin, cycle, nodes, ok)
         if left is None:
             return None
-    return left
+        ok = left
+    return ok
 
 
 def unexplained(ok: NDArray[np.bool_]) -> NDArray[np.int8]:
