@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 64
 EVERY = 1.0
 """Seconds between two looks: 5,000 rows are a pass of eighty seconds."""
+_SHAPES_KEPT = 4096
+"""Requests that the audit remembers; beyond that all are forgotten."""
 _PENDING = PodPlace.PENDING
 """Asked for every pod of a row, too often to be looked up on the Enum."""
 
@@ -33,6 +36,7 @@ class Audit:
         self._cluster = cluster
         self._next_row = 0
         self._next_at = float("-inf")
+        self._amounts = _Amounts()
         self.found = 0
         """How often something differed."""
 
@@ -65,23 +69,25 @@ class Audit:
 
     def _is_right(self, first: int, end: int) -> bool:
         """Whether the rows list the pods that they have, and count what those ask for. A look finds nothing, as good as
-        always, so that this is what looks cost; it takes the columns of all its rows at once."""
+        always, so that this is what looks cost; it takes all pods of its rows at once."""
         table, pods = self._cluster.table, self._cluster.pods
         listed = table.pods[first:end]
-        if table.pod_count[first:end].tolist() != [len(here) for here in listed]:
+        lengths = [len(here) for here in listed]
+        if table.pod_count[first:end].tolist() != lengths:
             return False
-        asked: list[Mapping[str, int]] = []
-        for row, here in enumerate(listed, first):
-            for pod in here:
-                pod_state = pods.get(pod.uid)
-                if pod_state is None or pod_state.row != row or pod_state.place is _PENDING:
-                    return False
-                asked.append(pod.shape.request)
-        lengths = np.fromiter(map(len, listed), dtype=np.intp, count=len(listed))
-        sums = _sums(asked, lengths, table.requested)
-        for own, (resource, column) in zip(sums.T, table.requested.items(), strict=True):
+        here = [*chain.from_iterable(listed)]
+        try:
+            states = [pods[pod.uid] for pod in here]
+        except KeyError:
+            return False
+        counts = np.array(lengths, dtype=np.intp)
+        rows = np.arange(first, end).repeat(counts).tolist()
+        if [state.row for state in states] != rows or _PENDING in {state.place for state in states}:
+            return False
+        sums = self._amounts.sums([pod.shape.request for pod in here], counts, table.requested)
+        for own, (resource, column) in zip(sums, table.requested.items(), strict=True):
             counted, claimed = column[first:end], table.claimed.get(resource)
-            if not np.array_equal(counted if claimed is None else counted - claimed[first:end], own):
+            if (counted if claimed is None else counted - claimed[first:end]).tolist() != own:
                 return False
         return True
 
@@ -110,24 +116,50 @@ class Audit:
     def _whole(self) -> str:
         """What no row can tell: pods that have a row and are listed nowhere."""
         cluster = self._cluster
-        seated = sum(1 for pod_state in cluster.pods.values() if pod_state.place is not PodPlace.PENDING)
+        seated = len(cluster.pods) - [pod_state.place for pod_state in cluster.pods.values()].count(_PENDING)
         listed = int(cluster.table.pod_count.sum())
         return "" if seated == listed else f"{seated} pods have a node, and nodes list {listed}"
 
 
-def _sums(asked: Sequence[Mapping[str, int]], lengths: NDArray[np.intp], resources: Iterable[str]) -> NDArray[np.int64]:
-    """What the pods of each row ask for together, in a column for each resource; `lengths` says how many requests are
-    those of each row. Pods of one shape have the same request, which is read once. The sums are differences of running
-    totals: if those overflow, the differences are right all the same."""
-    names, distinct = [*resources], {id(request): request for request in asked}
-    line_of = {identity: line for line, identity in enumerate(distinct)}
-    lines = np.fromiter(map(line_of.__getitem__, map(id, asked)), dtype=np.intp, count=len(asked))
-    amounts = np.array([[request.get(name, 0) for name in names] for request in distinct.values()], dtype=np.int64)
-    totals = np.zeros((len(asked) + 1, len(names)), dtype=np.int64)
-    amounts.reshape(len(distinct), len(names)).take(lines, axis=0).cumsum(axis=0, out=totals[1:])
-    ends = lengths.cumsum()
-    sums: NDArray[np.int64] = totals[ends] - totals[ends - lengths]
-    return sums
+class _Amounts:
+    """The requests of pods as lines of a matrix, one for each shape that was met: pods of one shape share a request, so
+    that it is read once."""
+
+    def __init__(self) -> None:
+        self._resources: list[str] = []
+        self._requests: list[Mapping[str, int]] = []
+        """Held as long as their lines are, because lines are found by identity."""
+        self._line_of: dict[int, int] = {}
+        self._lines: NDArray[np.int64] = np.zeros((0, 0), dtype=np.int64)
+
+    def sums(
+        self, asked: Sequence[Mapping[str, int]], counts: NDArray[np.intp], resources: Iterable[str]
+    ) -> list[list[int]]:
+        """For each resource, what the pods of each row ask for together; `counts` says how many of the requests are
+        those of each row. The sums are differences of running totals: if those overflow, the differences are right."""
+        names = [*resources]
+        if names != self._resources or len(self._requests) > _SHAPES_KEPT:
+            self._resources, self._requests, self._line_of = names, [], {}
+        line_of = self._line_of
+        try:
+            lines = [line_of[id(request)] for request in asked]
+        except KeyError:
+            self._meet(asked)
+            lines = [line_of[id(request)] for request in asked]
+        totals = np.zeros((len(asked) + 1, len(names)), dtype=np.int64)
+        if lines:
+            self._lines.take(lines, axis=0).cumsum(axis=0, out=totals[1:])
+        ends = counts.cumsum()
+        sums: list[list[int]] = (totals[ends] - totals[ends - counts]).T.tolist()
+        return sums
+
+    def _meet(self, asked: Iterable[Mapping[str, int]]) -> None:
+        for request in asked:
+            if id(request) not in self._line_of:
+                self._line_of[id(request)] = len(self._requests)
+                self._requests.append(request)
+        amounts = [[request.get(name, 0) for name in self._resources] for request in self._requests]
+        self._lines = np.array(amounts, dtype=np.int64)
 
 
 def repair(cluster: Cluster) -> None:
