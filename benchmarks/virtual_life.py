@@ -30,6 +30,7 @@ from fairlead.lab.scenario.records import (
     constant,
 )
 from fairlead.model import kinds
+from fairlead.runtime.collecting import collect_hardly
 
 NODES, PODS, BURST = 1_000, 20_000, 100
 SOAK_PODS, SOAK_MARK = 1_000_000, 200_000
@@ -62,7 +63,8 @@ def life(pods: int, *, nodes: int = NODES, burst: int = BURST) -> LabScenario:
 
 
 def run_of(scenario: LabScenario, policy: PolicySpec, load: LoadSpec) -> LabRun:
-    """A run that has its nodes and has not begun."""
+    """A run that has its nodes and has not begun, in a process that is set up as experiments are."""
+    collect_hardly()
     return LabRun(scenario, policy, load, 1, _Rows(), base=OPENB.parent)
 
 

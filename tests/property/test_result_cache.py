@@ -145,13 +145,14 @@ def test_what_is_remembered_is_what_would_be_found_anew(
         applied = cluster.apply(Change(Happened.ADDED, kinds.POD, probe))
         assert applied is not None
         if len(cluster.table):
-            assert picture(evaluator, applied.new, cluster) == picture(Evaluator(of), applied.new, cluster)
+            if data.draw(st.booleans()):  # else nobody asks why nodes are refused, until later
+                assert picture(evaluator, applied.new, cluster) == picture(Evaluator(of), applied.new, cluster)
             chosen = place(cycle_for(applied.new, cluster, of), evaluator, Search())
             if isinstance(chosen, Placed):
                 statement = Statement(cluster)
                 statement.assign(applied.new, chosen.row)
                 statement.commit()
-        for change in data.draw(st.lists(changes, max_size=3)):
+        for change in data.draw(st.lists(changes, max_size=8)):
             cluster.apply(change)
 
 

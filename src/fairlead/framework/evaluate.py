@@ -93,7 +93,8 @@ class Evaluator:
         """The cached plugins' answers brought up to date, and those of some that are not cached (None: of all)."""
         results = self.catch_up(cycle)
         ok = results.ok[: cycle.cluster.table.high]
-        plugins = results.plan.uncached_filters if plugins is None else plugins
+        if plugins is None:  # most often all of them have stepped aside
+            plugins = () if results.plan.uncached_filter_names <= cycle.no_filter else results.plan.uncached_filters
         uncached = self._refused_uncached(cycle, plugins) if plugins else None
         return Judgement(ok if uncached is None else ok & (uncached == FEASIBLE), uncached)
 
@@ -116,8 +117,9 @@ class Evaluator:
         `asked_in_runs` are asked again."""
         results = cycle.results
         assert results is not None
-        return results.same_after_placing and all(
-            p.name in cycle.no_filter or p in results.plan.asked_in_runs for p in results.plan.uncached_filters
+        return results.same_after_placing and (
+            results.plan.uncached_filter_names <= cycle.no_filter
+            or all(p.name in cycle.no_filter or p in results.plan.asked_in_runs for p in results.plan.uncached_filters)
         )
 
     def asked_again(self, cycle: Cycle) -> list[CachedPlugin]:
@@ -159,7 +161,7 @@ class Evaluator:
         results = cycle.results
         assert results is not None
         high = cycle.cluster.table.high
-        columns = results.refusals(high)
+        columns = results.refusals(cycle, high)
         if judgement.uncached is not None:
             columns.append(judgement.uncached)
         return self.codes.first_of(*columns)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from fairlead.model.reasons import Reject
 
 FEASIBLE = 0
+UNEXPLAINED = -1
+"""In a column of cached codes: the row is refused, and nobody asked for the reason yet."""
 _FEW_REASONS = 8
 """Combinations of so many reasons are few enough to be counted, each by itself."""
 

@@ -8,6 +8,8 @@ computed anew.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,12 +17,16 @@ import numpy as np
 from fairlead.state.pod_states import PodPlace
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
 
 ROWS_AT_ONCE = 64
 EVERY = 1.0
 """Seconds between two looks: 5,000 rows are a pass of eighty seconds."""
+_SHAPES_KEPT = 4096
+"""Requests that the audit remembers; beyond that all are forgotten."""
 _PENDING = PodPlace.PENDING
 """Asked for every pod of a row, too often to be looked up on the Enum."""
 
@@ -30,6 +36,7 @@ class Audit:
         self._cluster = cluster
         self._next_row = 0
         self._next_at = float("-inf")
+        self._amounts = _Amounts()
         self.found = 0
         """How often something differed."""
 
@@ -62,24 +69,27 @@ class Audit:
 
     def _is_right(self, first: int, end: int) -> bool:
         """Whether the rows list the pods that they have, and count what those ask for. A look finds nothing, as good as
-        always, so that this is what looks cost; it takes the columns of all its rows at once."""
+        always, so that this is what looks cost; it takes all pods of its rows at once."""
         table, pods = self._cluster.table, self._cluster.pods
         listed = table.pods[first:end]
-        if table.pod_count[first:end].tolist() != [len(here) for here in listed]:
+        lengths = [len(here) for here in listed]
+        if table.pod_count[first:end].tolist() != lengths:
             return False
-        unexplained: dict[str, list[int]] = {}
-        for resource, column in table.requested.items():
+        here = [*chain.from_iterable(listed)]
+        try:
+            states = [pods[pod.uid] for pod in here]
+        except KeyError:
+            return False
+        counts = np.array(lengths, dtype=np.intp)
+        rows = np.arange(first, end).repeat(counts).tolist()
+        if [state.row for state in states] != rows or _PENDING in {state.place for state in states}:
+            return False
+        sums = self._amounts.sums([pod.shape.request for pod in here], counts, table.requested)
+        for own, (resource, column) in zip(sums, table.requested.items(), strict=True):
             counted, claimed = column[first:end], table.claimed.get(resource)
-            unexplained[resource] = (counted if claimed is None else counted - claimed[first:end]).tolist()
-        for at, here in enumerate(listed):
-            for pod in here:
-                pod_state = pods.get(pod.uid)
-                if pod_state is None or pod_state.row != first + at or pod_state.place is _PENDING:
-                    return False
-                for resource, amount in pod.shape.request.items():
-                    if resource in unexplained:
-                        unexplained[resource][at] -= amount
-        return not any(map(any, unexplained.values()))
+            if (counted if claimed is None else counted - claimed[first:end]).tolist() != own:
+                return False
+        return True
 
     def _difference(self, first: int, end: int) -> str:
         """What the first of the rows with a difference says."""
@@ -106,9 +116,50 @@ class Audit:
     def _whole(self) -> str:
         """What no row can tell: pods that have a row and are listed nowhere."""
         cluster = self._cluster
-        seated = sum(1 for pod_state in cluster.pods.values() if pod_state.place is not PodPlace.PENDING)
+        seated = len(cluster.pods) - [pod_state.place for pod_state in cluster.pods.values()].count(_PENDING)
         listed = int(cluster.table.pod_count.sum())
         return "" if seated == listed else f"{seated} pods have a node, and nodes list {listed}"
+
+
+class _Amounts:
+    """The requests of pods as lines of a matrix, one for each shape that was met: pods of one shape share a request, so
+    that it is read once."""
+
+    def __init__(self) -> None:
+        self._resources: list[str] = []
+        self._requests: list[Mapping[str, int]] = []
+        """Held as long as their lines are, because lines are found by identity."""
+        self._line_of: dict[int, int] = {}
+        self._lines: NDArray[np.int64] = np.zeros((0, 0), dtype=np.int64)
+
+    def sums(
+        self, asked: Sequence[Mapping[str, int]], counts: NDArray[np.intp], resources: Iterable[str]
+    ) -> list[list[int]]:
+        """For each resource, what the pods of each row ask for together; `counts` says how many of the requests are
+        those of each row. The sums are differences of running totals: if those overflow, the differences are right."""
+        names = [*resources]
+        if names != self._resources or len(self._requests) > _SHAPES_KEPT:
+            self._resources, self._requests, self._line_of = names, [], {}
+        line_of = self._line_of
+        try:
+            lines = [line_of[id(request)] for request in asked]
+        except KeyError:
+            self._meet(asked)
+            lines = [line_of[id(request)] for request in asked]
+        totals = np.zeros((len(asked) + 1, len(names)), dtype=np.int64)
+        if lines:
+            self._lines.take(lines, axis=0).cumsum(axis=0, out=totals[1:])
+        ends = counts.cumsum()
+        sums: list[list[int]] = (totals[ends] - totals[ends - counts]).T.tolist()
+        return sums
+
+    def _meet(self, asked: Iterable[Mapping[str, int]]) -> None:
+        for request in asked:
+            if id(request) not in self._line_of:
+                self._line_of[id(request)] = len(self._requests)
+                self._requests.append(request)
+        amounts = [[request.get(name, 0) for name in self._resources] for request in self._requests]
+        self._lines = np.array(amounts, dtype=np.int64)
 
 
 def repair(cluster: Cluster) -> None:

@@ -25,15 +25,14 @@ import numpy as np
 from fairlead.model import kinds
 from fairlead.model.documents import ModelError, object_key
 from fairlead.model.flow import Change, Happened
-from fairlead.model.koordinator.gangs import gang_name
 from fairlead.model.koordinator.reservations import compile_reservation
 from fairlead.model.node import Node, compile_node
 from fairlead.model.owners import as_namespace_says
-from fairlead.model.pod import VOLCANO_GROUP_API, Pod, Shapes, VolumeSource, compile_pod
+from fairlead.model.pod import Pod, Shapes, VolumeSource, compile_pod
 from fairlead.model.records import record
 from fairlead.state.gangs import Gangs
 from fairlead.state.object_index import COMPILERS, GROUP_KINDS, ObjectIndex
-from fairlead.state.pod_states import PermitOrder, PodLog, counts_the_same, reads_the_same
+from fairlead.state.pod_states import PermitOrder, PodLog, counts_the_same, ends_unnoticed, is_noted, reads_the_same
 from fairlead.state.pod_states import PodPlace as PodPlace
 from fairlead.state.pod_states import PodState as PodState
 from fairlead.state.ports import HostPort, PortIndex
@@ -236,7 +235,11 @@ class Cluster:
         metadata = change.doc.get("metadata")
         uid = metadata.get("uid") if isinstance(metadata, dict) else None
         known = self.pods.get(uid) if isinstance(uid, str) else None
-        if known is not None and change.happened is _DELETED:  # nothing of the last document counts
+        if known is None:
+            if change.happened is _DELETED and isinstance(uid, str):  # it has ended before
+                self._forget_ended(uid)
+                return None
+        elif change.happened is _DELETED or ends_unnoticed(known.seen, change.doc):  # no more of the document counts
             return self.apply_pod(_DELETED, known.seen)
         pod = compile_pod(change.doc, self.shapes, None if known is None else known.seen)
         if pod.namespace in self.gangs.owned.namespaces:
@@ -255,7 +258,10 @@ class Cluster:
         if self.pod_log.is_read:
             self.pod_log.touch(pod.uid)
         if happened is _DELETED or pod.phase in ("Succeeded", "Failed"):
-            self._note_finished(pod, deleted=happened is _DELETED)
+            if happened is _DELETED:
+                self.finished.pop(pod.uid, None)
+            elif is_noted(pod):
+                self.finished[pod.uid] = pod
             return self._pod_gone(kinds.POD, pod, pod_state)
         if pod_state is None:
             self.pods[pod.uid] = self.pods_by_key[pod.key] = pod_state = PodState(pod, pod, _PENDING)
@@ -276,11 +282,12 @@ class Cluster:
             pod_state.pod = pod
         return AppliedChange(kinds.POD, old, pod, was)
 
-    def _note_finished(self, pod: Pod, *, deleted: bool) -> None:
-        if deleted:
-            self.finished.pop(pod.uid, None)
-        elif gang_name(pod) or (pod.group_ref is not None and pod.group_ref.api == VOLCANO_GROUP_API):
-            self.finished[pod.uid] = pod
+    def _forget_ended(self, uid: str) -> None:
+        self.finished.pop(uid, None)
+        if self.pod_log.is_read:
+            self.pod_log.touch(uid)
+        if self.reservations.were_seen:
+            self.reservations.pod_changed(uid)
 
     def _pod_gone(self, kind: Kind, pod: Pod, pod_state: PodState | None) -> AppliedChange | None:
         if pod_state is None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from fairlead.model.documents import EMPTY
+from fairlead.model.koordinator.gangs import gang_name
+from fairlead.model.pod import VOLCANO_GROUP_API
 from fairlead.model.records import record
 
 if TYPE_CHECKING:
@@ -76,6 +80,21 @@ class PermitOrder:
     message: str = ""
     keeps_nomination: bool = False
     together: frozenset[str] = frozenset()
+
+
+def is_noted(pod: Pod) -> bool:
+    """Whether a pod is remembered after it has ended, because its group counts it."""
+    return bool(gang_name(pod)) or (pod.group_ref is not None and pod.group_ref.api == VOLCANO_GROUP_API)
+
+
+def ends_unnoticed(pod: Pod, document: Mapping[str, Any]) -> bool:
+    """Whether a newer document of a pod says that it has ended, and nothing else that is asked of such a document:
+    whether it is noted depends on its labels and annotations."""
+    status = document.get("status")
+    if not isinstance(status, dict) or status.get("phase") not in ("Succeeded", "Failed") or is_noted(pod):
+        return False
+    metadata = document["metadata"]
+    return (metadata.get("labels") or EMPTY) == pod.labels and (metadata.get("annotations") or EMPTY) == pod.annotations
 
 
 def counts_the_same(old: Pod, new: Pod) -> bool:

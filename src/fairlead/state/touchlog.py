@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 _LIMIT = 1 << 16
 _REPEATED = 4
 """A row is touched so often by one placement at most, roughly."""
-_FEW = 128
-"""So many touches are read off the list sooner than a column is compared."""
+_FEW, _ROWS_PER_TOUCH = 16, 80
+"""So many touches, and one more for so many rows of the column, are read off the list sooner than the column is
+compared."""
 
 
 class TouchLog:
@@ -77,5 +78,7 @@ class TouchLog:
 
     def rows_since(self, mark: int) -> NDArray[np.intp]:
         """The distinct rows touched after a mark, in any order."""
-        few = self.few_since(mark, _FEW)
-        return (self._last > mark).nonzero()[0] if few is None else np.array(few, dtype=np.intp)
+        touches = self.mark - mark
+        if touches > _FEW + len(self._last) // _ROWS_PER_TOUCH:
+            return (self._last > mark).nonzero()[0]
+        return np.array(list(set(self._rows[-touches:])) if touches else [], dtype=np.intp)

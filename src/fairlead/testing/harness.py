@@ -20,7 +20,7 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, Self
 
 from fairlead.api.store.schema import is_custom
-from fairlead.api.store.store import HISTORY_EVENTS, Store
+from fairlead.api.store.store import DECODED_DOCUMENTS, HISTORY_EVENTS, Store
 from fairlead.config.yaml_text import read_yaml
 from fairlead.controllers.housekeeping import choose_controllers, housekeepers
 from fairlead.controllers.nodes.kubelet import Kubelet, PodScript, renewal_for
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 ControllerFactory = Callable[[DocView], Controller]
 _SHORT_HISTORY = 1_000
+_MANY_DOCUMENTS = 1 << 18
+"""Documents that the Store of an experiment keeps decoded. Each pod is written again when it starts and when it ends,
+however much later that is, so that its document is worth its memory as long as the pod lives."""
 START = 1_767_225_600.0  # 2026-01-01T00:00:00Z: dates in failing tests shall look like dates
 
 
@@ -90,7 +93,8 @@ class Harness:
             ConfigError: A configuration cannot be used.
         """
         self._clock = VirtualClock(start)
-        self.store = Store(clock=self._clock, rng=Random(seed), history=HISTORY_EVENTS if records else _SHORT_HISTORY)
+        history, decoded = (HISTORY_EVENTS, DECODED_DOCUMENTS) if records else (_SHORT_HISTORY, _MANY_DOCUMENTS)
+        self.store = Store(clock=self._clock, rng=Random(seed), history=history, decoded=decoded)
         names = choose_controllers(housekeeping)
         kubelet = Kubelet(self.store, rng=Random(seed + 1), default=script, renew_interval=renewal_for(names))
         self._served: Served | None = None

@@ -220,6 +220,16 @@ def test_scores_in_columns_are_those_of_a_plain_loop(request_: GpuRequest) -> No
             assert scores[row] == plain_score(free, int(cpu[row]) - 1000, models[row % 2], request_)
 
 
+def test_the_sums_of_many_rows_are_those_of_each_by_itself() -> None:
+    rng = Random(3)
+    world = GpuCluster(node("n", model="T4"))
+    measure = FragmentationMeasure(TYPICAL, gpu_shares_of(world.cluster))
+    free = np.array([[rng.choice([-70, 0, 299, 300, 999, 1000]) for _ in range(8)] for _ in range(400)])
+    many, each = measure.sums(free), [measure.sums(free[row : row + 1]) for row in range(400)]
+    assert many.small.tolist() == [one.small[0].tolist() for one in each]
+    assert many.enough.tolist() == [one.enough[0].tolist() for one in each]
+
+
 @pytest.mark.parametrize("request_", [HALF, TWO, GpuRequest(1, 1000, ("T4",)), NO_GPU, GpuRequest(1, 70, ("V100",))])
 def test_a_single_row_is_judged_as_in_columns(request_: GpuRequest) -> None:
     rng = Random(5)

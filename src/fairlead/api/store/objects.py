@@ -92,13 +92,25 @@ class DecodedCache:
         self._recent: deque[Record] = deque()
 
     def keep(self, record: Record) -> None:
-        """Let a record have the document that it has, until many others came after it."""
+        """Let a record have the document that it has, until many others came after it. While there is room, records
+        that nobody else has any more are dropped: two are looked at for each that comes, so that at least half of those
+        kept are in use, and a cache that is large enough for all objects takes memory for those that there are."""
         recent = self._recent
         recent.append(record)
         if len(recent) > self._size:
             oldest = recent.popleft()
             if getrefcount(oldest) > _OURS:
                 oldest.forget_document()
+            return
+        try:
+            oldest = recent.popleft()
+            if getrefcount(oldest) > _OURS:
+                recent.append(oldest)
+            oldest = recent.popleft()
+            if getrefcount(oldest) > _OURS:
+                recent.append(oldest)
+        except IndexError:  # another thread looks at the last one
+            pass
 
     def doc(self, record: Record) -> Doc:
         doc = record.decoded

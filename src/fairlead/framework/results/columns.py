@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairlead.framework.calls import HIGHEST, asked, check_range, refusals_by
+from fairlead.framework.calls import HIGHEST, asked, check_range, passing, refusals_by
 from fairlead.framework.plugin import takes_part
 from fairlead.framework.results.cached_plugin import CachedPlugin
 from fairlead.framework.results.constant import Contribution
 from fairlead.framework.results.plan import answer_by_row, with_epochs
-from fairlead.framework.verdicts import FEASIBLE
+from fairlead.framework.verdicts import FEASIBLE, UNEXPLAINED
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class ResultColumns:
         self.scores = scores
         self._verdicts = verdicts
         self.codes: NDArray[np.int32] = np.zeros(capacity, dtype=np.int32)
-        """Of each row, the code of the first of these plugins that refuses it."""
+        """Of each row, the code of the first of these plugins that refuses it, or UNEXPLAINED."""
         self.ok: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
         """Rows that have a node and that none of these plugins refuses."""
         self.mark = -1
@@ -167,14 +167,23 @@ class ResultColumns:
     def _judge(self, cycle: Cycle, rows: NDArray[np.intp] | None) -> int:
         nodes = Nodes(cycle.cluster.table, rows)
         where: Any = slice(0, len(nodes)) if rows is None else rows
-        refused = first_refusals(cycle, self.filters, nodes, self._verdicts)
         alive = nodes.take(nodes.table.alive)
-        self.codes[where] = FEASIBLE if refused is None else refused
-        self.ok[where] = alive if refused is None else (refused == FEASIBLE) & alive
+        if (ok := passing_all(cycle, self.filters, nodes, alive)) is not None:
+            self.codes[where] = unexplained(ok)
+            self.ok[where] = ok
+        else:
+            refused = first_refusals(cycle, self.filters, nodes, self._verdicts)
+            self.codes[where] = FEASIBLE if refused is None else refused
+            self.ok[where] = alive if refused is None else (refused == FEASIBLE) & alive
         for scored in self.scores:
             scored.column[where] = scored.checked(asked(scored.plugin, "score", cycle, nodes), self.ok[where])
             scored.written(cycle, rows)
         return len(nodes)
+
+    def explained(self, cycle: Cycle) -> NDArray[np.int32]:
+        """The codes, after asking why rows are refused of which that is not known."""
+        explain(cycle, self.filters, self.codes, self._verdicts)
+        return self.codes
 
     def _judge_row(self, cycle: Cycle, row: int) -> None:
         self.codes[row] = code = first_refusal(cycle, self.filters, row, self._verdicts)
@@ -201,6 +210,37 @@ def _in_range(values: Any) -> bool:
     if isinstance(values, np.ndarray) and values.dtype == np.int64:
         return bool(np.maximum.reduce(values.view(np.uint64), axis=None) <= HIGHEST)
     return bool(np.minimum.reduce(values, axis=None) >= 0 and np.maximum.reduce(values, axis=None) <= HIGHEST)
+
+
+def passing_all(
+    cycle: Cycle, filters: Sequence[Plugin], nodes: Nodes, ok: NDArray[np.bool_]
+) -> NDArray[np.bool_] | None:
+    """Of the rows of a mask, those that no filter refuses. Why the others are refused is left for those who ask, which
+    `explain` answers: pods that find a node do not. None if the reasons have to be known at once: the whole table is
+    judged, calls are measured, rows are shown as the pod alone sees them, or a filter failed to judge a row."""
+    if nodes.rows is None or cycle.meter is not None or cycle.view is not None:
+        return None
+    for plugin in filters:
+        left = passing(plugin, cycle, nodes, ok)
+        if left is None:
+            return None
+        ok = left
+    return ok
+
+
+def unexplained(ok: NDArray[np.bool_]) -> NDArray[np.int8]:
+    """The codes of rows that pass, or are refused and nobody asked why."""
+    codes: NDArray[np.int8] = ok.view(np.int8) + np.int8(UNEXPLAINED)
+    return codes
+
+
+def explain(cycle: Cycle, filters: Sequence[Plugin], codes: NDArray[np.int32], verdicts: VerdictCodes) -> None:
+    """Ask the filters why rows are refused of which that is not known, and write their codes. Each of these rows is as
+    it was when it was judged, or it would have been judged again."""
+    rows = (codes == UNEXPLAINED).nonzero()[0]
+    if len(rows):
+        refused = first_refusals(cycle, filters, Nodes(cycle.cluster.table, rows), verdicts)
+        codes[rows] = FEASIBLE if refused is None else refused
 
 
 def first_refusals(

@@ -51,6 +51,7 @@ class PluginPlan:
         self.shared_prepare = self._cached_at("prepare", shared=True)
         self.shared_prepare_scores = self._cached_at("prepare_scores", shared=True)
         self.uncached_filters = self.uncached_at("filter")
+        self.uncached_filter_names = frozenset(plugin.name for plugin in self.uncached_filters)
         self.uncached_preparers = self.uncached_at("prepare_scores")
         self.uncached_scorers = self.uncached_at("score")
         at_all = [p for point in ("prepare", "filter", "prepare_scores", "score") for p in self.uncached_at(point)]

@@ -21,9 +21,12 @@ from fairlead.framework.results.columns import (
     FEW,
     ScoreColumn,
     UniformScoreColumn,
+    explain,
     first_refusal,
     first_refusals,
     fits_in_bytes,
+    passing_all,
+    unexplained,
 )
 from fairlead.framework.results.plan import answer_by_row
 from fairlead.framework.results.shared import Preparations
@@ -106,7 +109,7 @@ class SignatureResults:
         self.same_after_placing = False
         """Whether the plugins that are not cached answer the same for the next identical pod."""
         self.row_codes: NDArray[np.int32] | None = None
-        """Refusals of the plugins that are asked for each signature; None while there are none."""
+        """Refusals of the plugins that are asked for each signature, or UNEXPLAINED; None while there are none."""
         self._feasible: int | None = None
         self.nominated = NominatedRefusals()
         self._what_ifs: dict[tuple[str, int], tuple[Hashable, Any]] = {}
@@ -152,12 +155,13 @@ class SignatureResults:
         """Of each score that is normalised, what it gives to every row; None if it does not give all the same."""
         return tuple([scored.beyond_ranking for scored in self._normalised])
 
-    def refusals(self, high: int) -> list[NDArray[np.int32]]:
+    def refusals(self, cycle: Cycle, high: int) -> list[NDArray[np.int32]]:
         """Columns of refusal codes. A row is refused by the plugin that comes first in filter order in any of them."""
-        columns = [self.static.codes[:high]]
+        columns = [self.static.explained(cycle)[:high]]
         if self.row.filters:
-            columns.append(self.row.codes[:high])
+            columns.append(self.row.explained(cycle)[:high])
         if self.row_codes is not None:
+            explain(cycle, self._filters, self.row_codes, self.codes)
             columns.append(self.row_codes[:high])
         return columns
 
@@ -230,10 +234,16 @@ class SignatureResults:
         """Judge some rows, or all, and rank them; returns how many."""
         nodes = Nodes(cycle.cluster.table, rows)
         where: Any = slice(0, len(nodes)) if rows is None else rows
-        refused = first_refusals(cycle, self._filters, nodes, self.codes)
         ok = self.static.ok[where] & self.row.ok[where] if self.row.filters else self.static.ok[where]
-        if refused is not None:
-            ok = ok & (refused == FEASIBLE)
+        passing = passing_all(cycle, self._filters, nodes, ok)
+        if passing is not None:
+            self._keep_refusals(where, None if passing is ok else unexplained(passing))
+            ok = passing
+        else:
+            refused = first_refusals(cycle, self._filters, nodes, self.codes)
+            self._keep_refusals(where, refused)
+            if refused is not None:
+                ok = ok & (refused == FEASIBLE)
         total: Any = None
         for scored in self._scores:
             values = scored.checked(asked(scored.plugin, "score", cycle, nodes), ok)
@@ -249,15 +259,10 @@ class SignatureResults:
                 total = total + nodes.take(shared.column).astype(np.int64) * shared.weight
             elif shared.uniform:
                 total = total + shared.uniform
-        self._keep_refusals(where, refused)
-        feasible = int(np.count_nonzero(ok))
-        if rows is None:
-            self._feasible = feasible
-        elif self._feasible is not None:
-            self._feasible += feasible - int(np.count_nonzero(self.ok[where]))
+        self._feasible = None
         self.ok[where] = ok
-        self.ranked[where] = total if feasible == len(ok) else np.where(ok, total, _REFUSED)
-        return len(nodes)
+        self.ranked[where] = np.where(ok, total, _REFUSED)
+        return len(ok)
 
     def _judge_row(self, cycle: Cycle, row: int) -> None:
         """The same for one row."""
@@ -279,7 +284,7 @@ class SignatureResults:
         self.ok[row] = ok
         self.ranked[row] = total if ok else _REFUSED
 
-    def _keep_refusals(self, where: Any, codes: NDArray[np.int32] | int | None) -> None:
+    def _keep_refusals(self, where: Any, codes: NDArray[np.int32] | NDArray[np.int8] | int | None) -> None:
         if self.row_codes is None:
             if codes is None:
                 return

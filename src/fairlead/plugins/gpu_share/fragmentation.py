@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
     from fairlead.state.gpu_shares import GpuRequest, GpuShares
 
+_MANY_ROWS = 256
+"""Of so many rows, sums over GPUs are formed GPU by GPU: arrays over rows, GPUs and amounts do not fit the processor's
+caches, and adding along their middle axis is slow."""
+
 
 @dataclass(frozen=True, slots=True)
 class TypicalPod:
@@ -89,7 +93,10 @@ class FragmentationMeasure:
 
     def sums(self, free: NDArray[np.int64]) -> GpuSums:
         """The sums of rows with so much free on each GPU. Classes that want the same of a GPU have the same."""
-        small, enough = _too_small(free, self._parts).sum(axis=1), _large_enough(free, self._parts).sum(axis=1)
+        if len(free) > _MANY_ROWS:
+            small, enough = _sums_by_gpu(free, self._parts)
+        else:
+            small, enough = _too_small(free, self._parts).sum(axis=1), _large_enough(free, self._parts).sum(axis=1)
         return GpuSums(small.take(self._part_of, axis=1), enough.take(self._part_of, axis=1))
 
     def after_sharing(self, sums: GpuSums, free: NDArray[np.int64], milli: int) -> GpuSums:
@@ -108,6 +115,18 @@ class FragmentationMeasure:
         hosts = (sums.enough >= self._count) & ((cpu[:, None] >= self._cpu) & self._allowed[model])
         wasted: NDArray[np.float64] = (np.where(hosts, sums.small, idle[:, None]) * self._weight).sum(axis=1)
         return wasted + self._others * idle
+
+
+def _sums_by_gpu(free: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """What the two functions below add up to over the GPUs of each row, one GPU after the other."""
+    amounts, levels = free.T.astype(np.int32), wanted.astype(np.int32)
+    small, enough = np.zeros((2, len(free), len(wanted)), dtype=np.int32)
+    for gpu in amounts:
+        of_row = gpu[:, None]
+        large = of_row >= levels
+        enough += large
+        small += of_row * ~large
+    return small.astype(np.int64), enough.astype(np.int64)
 
 
 def _too_small(free: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -24,3 +24,11 @@ def test_a_document_comes_back_to_the_cache_when_it_is_read() -> None:
     cache.keep(_record(2))
     assert record.decoded is None
     assert cache.doc(record) is cache.doc(record)
+
+
+def test_records_that_were_replaced_leave_room_for_those_in_use() -> None:
+    cache, kept = DecodedCache(8), _record(0)
+    cache.keep(kept)
+    for number in range(1, 20):
+        cache.keep(_record(number))
+    assert kept.decoded is not None
