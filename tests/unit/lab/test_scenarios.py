@@ -122,7 +122,7 @@ def test_an_experiment_that_is_interrupted_begins_no_further_run(scenario: Path,
         runs.throw(KeyboardInterrupt())
     assert multiprocessing.active_children() == []  # nobody plays on
     assert len(experiment.keys) == 16
-    assert len(experiment.missing()) >= 8
+    assert len(experiment.missing()) >= 12  # two were done, and two more under way
 
 
 def test_results_of_a_changed_scenario_are_not_mixed(scenario: Path, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ import multiprocessing
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,14 +72,17 @@ class Experiment:
             yield from self._on_processes(keys, workers)
 
     def _on_processes(self, keys: Sequence[RunKey], workers: int) -> Iterator[RunKey]:
-        """Whoever stops asking, or is interrupted, waits for the runs that are under way; no other is begun."""
-        pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
-        try:
-            futures = [pool.submit(play_one, self.file, key, self.directory) for key in keys]
-            for future in as_completed(futures):
-                yield future.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        """Whoever stops asking, or is interrupted, waits for the runs that are under way; no other is begun. A pool
+        cannot take back what it has queued, so it gets no more than it has workers."""
+        waiting = iter(keys)
+        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+            under_way = {pool.submit(play_one, self.file, key, self.directory) for key in islice(waiting, workers)}
+            while under_way:
+                done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                for key in islice(waiting, len(done)):
+                    under_way.add(pool.submit(play_one, self.file, key, self.directory))
+                for future in done:
+                    yield future.result()
 
     def _on_dask(self, keys: Sequence[RunKey], address: str) -> Iterator[RunKey]:
         try:
