@@ -123,6 +123,17 @@ def test_means_of_ten_seeds_that_differ_are_judged_after_twenty_more(
     assert seen == list(range(played))
 
 
+@pytest.mark.parametrize(("recorded", "agrees"), [(1.4, True), (2.0, False)])
+def test_a_single_recorded_run_may_be_as_far_from_our_mean_as_single_runs_of_ours(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, recorded: float, agrees: bool
+) -> None:
+    monkeypatch.setattr(omega, "run_setup", lambda directory, name, seed, **_: seed)
+    monkeypatch.setattr(omega, "measure", lambda seed: {"Batch.wait_first_mean": 0.8 + 0.4 * (seed % 2)})
+    runs = {"original/shared": {"seeds": 1, "metrics": {"Batch.wait_first_mean": recorded}}}
+    (directory / "results.json").write_text(json.dumps({"experiments": {"alone": {"setup": SETUP, "runs": runs}}}))
+    assert run(directory, "--generator", "own")[1][-1] == f"{agrees:d} of 1 agree"
+
+
 def test_a_directory_of_no_known_form_is_refused(tmp_path: Path) -> None:
     code, lines = run(tmp_path)
     assert code == 1

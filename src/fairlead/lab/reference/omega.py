@@ -194,10 +194,14 @@ class OmegaMeans:
         return f"{self.setup}/own"
 
     @cached_property
+    def _run(self) -> Mapping[str, Any]:
+        runs: Mapping[str, Any] = _experiments(self.directory)[self.setup]["runs"]
+        run: Mapping[str, Any] = runs.get(f"{self.variant}/{INDEPENDENT}") or runs[f"{self.variant}/{SHARED}"]
+        return run
+
+    @property
     def _recorded(self) -> Mapping[str, Any]:
-        runs = _experiments(self.directory)[self.setup]["runs"]
-        run = runs.get(f"{self.variant}/{INDEPENDENT}") or runs[f"{self.variant}/{SHARED}"]
-        metrics: Mapping[str, Any] = run["metrics"]
+        metrics: Mapping[str, Any] = self._run["metrics"]
         return metrics
 
     def differences(self) -> list[str]:
@@ -219,6 +223,9 @@ class OmegaMeans:
         if recorded is None or not values or self._says_nothing(name, runs):
             return ""
         mean, interval = mean_and_interval(values)
+        if interval and self._run.get("seeds") == 1:
+            # One run has no interval: that of a single run of ours stands in for it.
+            recorded = {"mean": recorded, "ci95": interval * len(values) ** 0.5}
         if not isinstance(recorded, Mapping):
             # Equal in all recorded seeds; it may be a step that few seeds take, so that it varies in ours.
             bound = 1.5 * interval + 0.005 * abs(recorded) if interval else 1e-6 * abs(recorded)
