@@ -119,7 +119,7 @@ class Checked:
         there = alive[:high]
         np.testing.assert_array_equal(results.ok[:high][there], anew.ok[:high][there])
         np.testing.assert_array_equal(results.ranked[:high][there], anew.ranked[:high][there])
-        assert _verdicts(evaluator, results, there) == _verdicts(fresh, anew, there)
+        assert _verdicts(evaluator, cycle, results, there) == _verdicts(fresh, twin, anew, there)
         for plugin in evaluator.profile.plugins():
             if isinstance(plugin, (LoadAwareScheduling, NodeNUMAResource)):
                 (self.apart if plugin.name in results.plan.apart else self.cached).add(plugin.name)
@@ -130,8 +130,8 @@ class Checked:
                 _compare_sums(plugin.columns(cycle), cycle)
 
 
-def _verdicts(evaluator: Evaluator, results: SignatureResults, there: Any) -> list[Any]:
-    codes = evaluator.codes.first_of(*results.refusals(len(there)))
+def _verdicts(evaluator: Evaluator, cycle: Cycle, results: SignatureResults, there: Any) -> list[Any]:
+    codes = evaluator.codes.first_of(*results.refusals(cycle, len(there)))
     return [evaluator.codes.verdict(int(code)) if code else None for code in codes[there]]
 
 
