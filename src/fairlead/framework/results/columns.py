@@ -121,7 +121,8 @@ class ResultColumns:
     """The filters and scores of some plugins of one scope, as columns, and how far the log was read."""
 
     __slots__ = (
-        "_by_row", "_verdicts", "_with_epochs", "codes", "epochs", "filters", "mark", "ok", "renewed", "scores",
+        "_by_row", "_reasons_asked", "_verdicts", "_with_epochs", "codes", "epochs", "filters", "mark", "ok", "renewed",
+        "scores",
     )  # fmt: skip
 
     def __init__(
@@ -134,6 +135,8 @@ class ResultColumns:
         """Of each row, the code of the first of these plugins that refuses it, or UNEXPLAINED."""
         self.ok: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
         """Rows that have a node and that none of these plugins refuses."""
+        self._reasons_asked = False
+        """Whether somebody asked why rows are refused since rows were judged: then the next ones are asked at once."""
         self.mark = -1
         self.epochs: tuple[int, ...] = ()
         self.renewed = 0
@@ -168,7 +171,9 @@ class ResultColumns:
         nodes = Nodes(cycle.cluster.table, rows)
         where: Any = slice(0, len(nodes)) if rows is None else rows
         alive = nodes.take(nodes.table.alive)
-        if (ok := passing_all(cycle, self.filters, nodes, alive)) is not None:
+        ok = None if self._reasons_asked else passing_all(cycle, self.filters, nodes, alive)
+        self._reasons_asked = False
+        if ok is not None:
             self.codes[where] = unexplained(ok)
             self.ok[where] = ok
         else:
@@ -182,6 +187,7 @@ class ResultColumns:
 
     def explained(self, cycle: Cycle) -> NDArray[np.int32]:
         """The codes, after asking why rows are refused of which that is not known."""
+        self._reasons_asked = True
         explain(cycle, self.filters, self.codes, self._verdicts)
         return self.codes
 

@@ -110,6 +110,8 @@ class SignatureResults:
         """Whether the plugins that are not cached answer the same for the next identical pod."""
         self.row_codes: NDArray[np.int32] | None = None
         """Refusals of the plugins that are asked for each signature, or UNEXPLAINED; None while there are none."""
+        self._reasons_asked = False
+        """Whether somebody asked why rows are refused since rows were judged: then the next ones are asked at once."""
         self._feasible: int | None = None
         self.nominated = NominatedRefusals()
         self._what_ifs: dict[tuple[str, int], tuple[Hashable, Any]] = {}
@@ -157,6 +159,7 @@ class SignatureResults:
 
     def refusals(self, cycle: Cycle, high: int) -> list[NDArray[np.int32]]:
         """Columns of refusal codes. A row is refused by the plugin that comes first in filter order in any of them."""
+        self._reasons_asked = True
         columns = [self.static.explained(cycle)[:high]]
         if self.row.filters:
             columns.append(self.row.explained(cycle)[:high])
@@ -235,7 +238,7 @@ class SignatureResults:
         nodes = Nodes(cycle.cluster.table, rows)
         where: Any = slice(0, len(nodes)) if rows is None else rows
         ok = self.static.ok[where] & self.row.ok[where] if self.row.filters else self.static.ok[where]
-        passing = passing_all(cycle, self._filters, nodes, ok)
+        passing = None if self._reasons_asked else passing_all(cycle, self._filters, nodes, ok)
         if passing is not None:
             self._keep_refusals(where, None if passing is ok else unexplained(passing))
             ok = passing
@@ -259,7 +262,7 @@ class SignatureResults:
                 total = total + nodes.take(shared.column).astype(np.int64) * shared.weight
             elif shared.uniform:
                 total = total + shared.uniform
-        self._feasible = None
+        self._feasible, self._reasons_asked = None, False
         self.ok[where] = ok
         self.ranked[where] = np.where(ok, total, _REFUSED)
         return len(ok)
