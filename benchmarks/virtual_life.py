@@ -30,7 +30,7 @@ from fairlead.lab.scenario.records import (
     constant,
 )
 from fairlead.model import kinds
-from fairlead.runtime.collecting import collect_hardly
+from fairlead.runtime.collecting import ALLOCATIONS_OF_EXPERIMENTS, collect_rarely
 
 NODES, PODS, BURST = 1_000, 20_000, 100
 SOAK_PODS, SOAK_MARK = 1_000_000, 200_000
@@ -64,7 +64,7 @@ def life(pods: int, *, nodes: int = NODES, burst: int = BURST) -> LabScenario:
 
 def run_of(scenario: LabScenario, policy: PolicySpec, load: LoadSpec) -> LabRun:
     """A run that has its nodes and has not begun, in a process that is set up as experiments are."""
-    collect_hardly()
+    collect_rarely(ALLOCATIONS_OF_EXPERIMENTS)
     return LabRun(scenario, policy, load, 1, _Rows(), base=OPENB.parent)
 
 

@@ -19,23 +19,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _ALLOCATIONS = 100_000
-_ALLOCATIONS_WHILE_PLAYING = 5_000_000
+ALLOCATIONS_OF_EXPERIMENTS = 5_000_000
 _ALLOCATIONS_WHILE_LOADING = 10_000_000
 """More than a cluster of 50,000 pods makes; a start that never ends still does not fill the memory with garbage."""
 
 
-def collect_rarely() -> None:
-    """Never examine objects that exist now again, and later ones rarely."""
+def collect_rarely(allocations: int = _ALLOCATIONS) -> None:
+    """Never examine objects that exist now again, and later ones after so many further allocations."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_ALLOCATIONS, 50, 100)
-
-
-def collect_hardly() -> None:
-    """The same for a process that plays experiments and nothing else."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_ALLOCATIONS_WHILE_PLAYING, 50, 100)
+    gc.set_threshold(allocations, 50, 100)
 
 
 @contextmanager

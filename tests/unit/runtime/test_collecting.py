@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fairlead.runtime.collecting import collect_hardly, collect_rarely, loading
+from fairlead.runtime.collecting import ALLOCATIONS_OF_EXPERIMENTS, collect_rarely, loading
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def test_a_load_that_fails_leaves_the_collection_as_one_that_succeeds() -> None:
 
 
 def test_records_of_a_whole_experiment_are_not_examined_while_it_is_played() -> None:
-    collect_hardly()
+    collect_rarely(ALLOCATIONS_OF_EXPERIMENTS)
     collections = gc.get_stats()[0]["collections"]
     lives = [[number] for number in range(1_000_000)]
     assert gc.get_stats()[0]["collections"] == collections

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from aiohttp.http import RawResponseMessage
 
 _WHOLE = 2**30
-"""Bytes of a body before its parser would want the stream to be paused: never, because a body is handed out whole."""
-
-_WRONG = (HttpProcessingError, ClientPayloadError)
+"""The parser asks to pause the stream when so many bytes of a body wait. None has so many: it is handed out whole."""
 
 
 class BadAnswer(ValueError):
@@ -67,7 +65,7 @@ class AnswerReader:
         try:
             self._parser.feed_eof()
             return self._completed()
-        except (*_WRONG, BadAnswer):
+        except (HttpProcessingError, ClientPayloadError, BadAnswer):
             return None  # it ended too early
 
     def _completed(self) -> Answer | None:

@@ -36,18 +36,18 @@ class Exchanges:
         self, connector: BaseConnector, address: aiohttp.ClientRequest, timeout: aiohttp.ClientTimeout
     ) -> None:
         self._connector, self._address, self._timeout = connector, address, timeout
-        self._idle: deque[tuple[_Line, float]] = deque()
-        self._fields = _lines(address.headers)
+        self._idle: deque[tuple[_KeptConnection, float]] = deque()
+        self._fields = _header_lines(address.headers)
         self._origin = ""
         if address.proxy is not None and not address.is_ssl():
             # A proxy that is no tunnel is told with each request where it goes, and who asks.
             self._origin = str(address.url.origin())
             named = aiohttp.ClientRequest("GET", address.proxy, loop=address.loop).headers.get("Authorization")
-            self._fields += _lines({"Proxy-Authorization": named} if named else {})
+            self._fields += _header_lines({"Proxy-Authorization": named} if named else {})
 
     def request(self, method: str, target: str, fields: Mapping[str, str], body: bytes) -> bytes:
         """The bytes of a request. `target` is the path and query, quoted; `fields` are headers beside those of all."""
-        own = _lines(fields)
+        own = _header_lines(fields)
         if own.count("\n") != len(fields) or own.count("\r") != len(fields):
             raise ValueError("the value of a header has more than one line")
         head = f"{method} {self._origin}{target} HTTP/1.1\r\n{self._fields}{own}Content-Length: {len(body)}\r\n\r\n"
@@ -57,48 +57,48 @@ class Exchanges:
         """The answer. `allow` is called in the moment in which the request is written, and may raise. `again` allows to
         send it a second time if the server has closed a kept connection without an answer."""
         while True:
-            line = self._kept() or await self._made()
-            kept = line.used
+            connection = self._kept() or await self._made()
+            kept = connection.used
             try:
                 allow()
-                return await line.ask(request)
+                return await connection.ask(request)
             except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
                 if not (again and kept):
                     raise
                 again = False
             finally:
-                self._put_back(line)
+                self._put_back(connection)
 
     def close(self) -> None:
         while self._idle:
             self._idle.pop()[0].close()
 
-    def _kept(self) -> _Line | None:
+    def _kept(self) -> _KeptConnection | None:
         oldest = monotonic() - KEEP
         while self._idle:
-            line, since = self._idle.pop()
-            if line.usable and since > oldest:
-                return line
-            line.close()
+            connection, since = self._idle.pop()
+            if connection.usable and since > oldest:
+                return connection
+            connection.close()
         return None
 
-    async def _made(self) -> _Line:
+    async def _made(self) -> _KeptConnection:
         try:
-            return _Line(await self._connector.connect(self._address, traces=[], timeout=self._timeout))
+            return _KeptConnection(await self._connector.connect(self._address, traces=[], timeout=self._timeout))
         except TimeoutError as error:
             raise aiohttp.ConnectionTimeoutError(f"Connection timeout to host {self._address.url}") from error
 
-    def _put_back(self, line: _Line) -> None:
-        if not line.usable:
-            line.close()
+    def _put_back(self, connection: _KeptConnection) -> None:
+        if not connection.usable:
+            connection.close()
             return
         now = monotonic()
-        self._idle.append((line, now))
+        self._idle.append((connection, now))
         if self._idle[0][1] < now - KEEP:
             self._idle.popleft()[0].close()
 
 
-class _Line(asyncio.Protocol):
+class _KeptConnection(asyncio.Protocol):
     """One connection. aiohttp's own protocol for it hears of its end too, or aiohttp would wait for that in vain."""
 
     def __init__(self, connection: Connection) -> None:
@@ -167,5 +167,5 @@ class _Line(asyncio.Protocol):
             self._waiting.set_exception(error)
 
 
-def _lines(fields: Mapping[str, str]) -> str:
+def _header_lines(fields: Mapping[str, str]) -> str:
     return "".join([f"{name}: {value}\r\n" for name, value in fields.items()])

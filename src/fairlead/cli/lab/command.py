@@ -57,7 +57,7 @@ def reference_command(
     options = CheckOptions(seeds, everything, generator == "own")
     checks = checks_of(directory, options, only)
     if not checks:
-        raise _nothing(directory, only)
+        raise _nothing_to_compare(directory, only)
     agreed = 0
     for result in run_checks(checks, min(workers or os.cpu_count() or 1, len(checks))):
         agreed += not result.differences
@@ -67,7 +67,7 @@ def reference_command(
         raise SystemExit(1)
 
 
-def _nothing(directory: Path, only: tuple[str, ...]) -> click.UsageError:
+def _nothing_to_compare(directory: Path, only: tuple[str, ...]) -> click.UsageError:
     if only:
         return click.UsageError("nothing in the directory matches --only")
     return click.UsageError(f"{directory} holds no recordings; docs/omega.md says what such a directory looks like")
@@ -85,7 +85,7 @@ def findings_command(directory: Path, only: tuple[str, ...], recorded: bool, wor
     """
     setups = {name: setup for name, setup in setups_of(directory).items() if not only or matches(name, only)}
     if not setups:
-        raise _nothing(directory, only)
+        raise _nothing_to_compare(directory, only)
     measured = partial(recorded_metrics if recorded else run_metrics, directory)
     if recorded or workers == 1:
         metrics = {name: measured(name) for name in setups}

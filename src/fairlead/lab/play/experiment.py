@@ -25,7 +25,7 @@ from fairlead.errors import ConfigError
 from fairlead.lab.play.run import RunKey, play
 from fairlead.lab.results.loading import ABOUT
 from fairlead.lab.scenario.reading import read_scenario
-from fairlead.runtime.collecting import collect_hardly
+from fairlead.runtime.collecting import ALLOCATIONS_OF_EXPERIMENTS, collect_rarely
 
 if TYPE_CHECKING:
     from fairlead.lab.scenario.records import LabScenario
@@ -146,6 +146,6 @@ def play_one(file: Path, key: RunKey, directory: Path) -> RunKey:
     """Play one run of a scenario file. What an interrupted one left is removed first."""
     for left in directory.glob(f".{key.directory}.*"):
         shutil.rmtree(left, ignore_errors=True)
-    collect_hardly()
+    collect_rarely(ALLOCATIONS_OF_EXPERIMENTS)
     play(read_scenario(file), key, directory / key.directory, base=file.parent)
     return key
