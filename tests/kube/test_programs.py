@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.controllers.housekeeping import VOLCANO_CONTROLLERS
 from tests.e2e.kubectl_suite import Kubectl, fairlead_up
 from tests.kube.control_plane import real_binary
 
@@ -152,6 +153,10 @@ def test_kr8s_creates_waits_scales_and_deletes(kubectl: Kubectl, kubeconfig: Pat
 
 # Volcano
 
+WITHOUT_OURS = ["--controllers", ",".join(f"-{name}" for name in VOLCANO_CONTROLLERS)]
+"""Options of `fairlead up` under which only the real controllers work on Jobs, PodGroups and Queues: two controllers on
+one Job undo each other's statuses and delete each other's pods."""
+
 
 @contextmanager
 def volcano(kubeconfig: Path, directory: Path) -> Iterator[None]:
@@ -175,9 +180,14 @@ def volcano(kubeconfig: Path, directory: Path) -> Iterator[None]:
         yield
 
 
+def queue_states(kubectl: Kubectl) -> dict[str, str]:
+    queues = kubectl.json("get", "queues.scheduling.volcano.sh")["items"]
+    return {queue["metadata"]["name"]: queue.get("status", {}).get("state", "") for queue in queues}
+
+
 def test_the_real_volcano_runs_a_job_as_a_gang(tmp_path: Path) -> None:
     definitions = Path(real_binary("vc-controller-manager")).parent / "volcano-definitions"
-    with fairlead_up(tmp_path, "--nodes", "3", "--scheduler", "none") as kubeconfig:
+    with fairlead_up(tmp_path, "--nodes", "3", "--scheduler", "none", *WITHOUT_OURS) as kubeconfig:
         kubectl = Kubectl(real_binary("kubectl"), kubeconfig, "default")
         # Most of these kinds are built in; their definitions are stored and change nothing. One is not.
         kubectl("apply", "--server-side", "-f", str(definitions))
@@ -191,6 +201,8 @@ def test_the_real_volcano_runs_a_job_as_a_gang(tmp_path: Path) -> None:
                     "tasks": [{"name": "worker", "replicas": 3, "template": template}],
                 },
             }  # fmt: skip
+            # Admission refuses Jobs of a queue that its controller has not opened yet.
+            until(lambda: queue_states(kubectl).get("default") == "Open", "the open queue")
             kubectl("apply", "-f", "-", stdin=job)
             phase = lambda: kubectl.json("get", "vcjob", "gang").get("status", {}).get("state", {}).get("phase")  # noqa: E731
             until(lambda: phase() in ("Running", "Completed"), "the job's start")
@@ -218,7 +230,7 @@ def test_the_real_controller_asks_for_the_same_amounts_for_plain_pods(tmp_path: 
         directory = tmp_path / ("ours" if ours else "theirs")
         directory.mkdir()
         options = ["--nodes", "1", "--scheduler", "none"]
-        options += [] if ours else ["--controllers", "-volcano-podgroup-controller,-volcano-queue-controller"]
+        options += [] if ours else WITHOUT_OURS
         with fairlead_up(directory, *options) as kubeconfig, ExitStack() as running:
             kubectl = Kubectl(real_binary("kubectl"), kubeconfig, "default")
             if not ours:
