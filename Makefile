@@ -41,18 +41,18 @@ check: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/pytest tests/architecture tests/unit -n $(WORKERS)
 
-# All that needs no cluster.
+# All that needs no cluster, but for what takes long: under five minutes on two cores.
 test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n $(WORKERS) -m "not kube" $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) -m "not kube and not long" $(ARGS)
 
-# Against the real kube-apiserver, etcd, kube-scheduler and kubectl, built once into a cache directory.
+# Against the real kube-apiserver, etcd, kube-scheduler and kubectl, built once into a cache directory; and what takes long.
 test-kube: $(READY)
 	tools/real/mpi.sh
-	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/pytest -m kube $(ARGS)
+	FAIRLEAD_REAL=$$(tools/real/build.sh) $(BIN)/pytest -m "kube or long" $(ARGS)
 
 # The same small cluster on every version of Kubernetes in tools/real/matrix; each is built once, in some ten minutes.
 # `make test-matrix VERSIONS='1.37'` chooses. Not part of what runs on every change.

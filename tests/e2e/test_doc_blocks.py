@@ -133,6 +133,7 @@ def definition_of(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", [page for page in pages_with(*COMMANDS) if not needs_kubectl(page)], ids=name_of)
 def test_commands_of_a_page(page: Path, tmp_path: Path) -> None:
     with PageShell(tmp_path) as shell:

@@ -184,6 +184,7 @@ def up(tmp_path: Path) -> Iterator[Up]:
         yield up
 
 
+@pytest.mark.long
 async def test_a_gang_that_is_half_bound_when_the_scheduler_is_killed_comes_first_and_becomes_whole(
     up: Up, tmp_path: Path
 ) -> None:

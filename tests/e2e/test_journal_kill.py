@@ -16,6 +16,8 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import pytest
+
 from fairlead.api.store.journal import Journal
 from fairlead.api.store.store import Store
 from fairlead.model.flow import Verb, Write
@@ -88,6 +90,7 @@ def kill_one(directory: str, seed: int, known: Acknowledged) -> set[str]:
     return under_way
 
 
+@pytest.mark.long
 def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
     multiprocessing.get_context("forkserver").set_forkserver_preload(["tests.e2e.test_journal_kill"])
     known: Acknowledged = {}

@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.replicas import CPUS, OPTIMISTIC, SHARDS, share_nodes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", [OPTIMISTIC, SHARDS])
 def test_replicas_fill_a_cluster_to_the_last_cpu_and_no_further(way: str, tmp_path: Path) -> None:
     outcome = share_nodes(tmp_path, way=way, replicas=3, nodes=12, pods=12 * CPUS)

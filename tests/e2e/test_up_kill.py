@@ -11,6 +11,8 @@ import asyncio
 import random
 from pathlib import Path
 
+import pytest
+
 from fairlead.api.client.client import KubeApi
 from fairlead.api.client.credentials import load_kubeconfig
 from fairlead.api.port import Query
@@ -96,6 +98,7 @@ async def one_life(up: Up, ledger: Ledger, rng: random.Random) -> None:
         await api.close()
 
 
+@pytest.mark.long
 def test_no_acknowledged_write_is_missing_after_kill_9(tmp_path: Path) -> None:
     ledger, rng = Ledger(), random.Random()
     for _ in range(KILLS):
