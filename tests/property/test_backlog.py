@@ -73,7 +73,7 @@ class AnyLife(RuleBasedStateMachine):
 
     @rule(event=st.sampled_from(EVENTS), below=st.none() | st.integers(-1, 2))
     def something_happens(self, event: ClusterEvent, below: int | None) -> None:
-        only = None if below is None else (lambda pod: pod.priority <= below)
+        only = None if below is None else (lambda entry: entry.pod.priority <= below)
         self.backlog.move(event, None, None, self.now, only=only)
 
     @rule()
