@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
@@ -193,6 +193,8 @@ class Feed:
         self.wake: Callable[[], None] | None = None
         self._show = show
         self._queue: deque[Change] = deque()
+        self.waiting: Sized = self._queue
+        """Changes that nobody has drained; who asks often asks this instead of the Feed's own length."""
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -205,7 +207,8 @@ class Feed:
         show, queue = self._show, self._queue
         known = len(queue)
         if kind in self._whole:
-            queue.extend([event.told or event.change(show) for event in events])
+            for event in events:
+                queue.append(event.told or event.change(show))
         else:
             selections = self._by_kind.get(kind, ())
             for event in events:
