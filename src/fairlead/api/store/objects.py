@@ -87,7 +87,8 @@ _FEW = 256
 
 class DecodedCache:
     """Keeps the documents of the most recently written or read records. Taking from it and dropping from it are
-    single steps of the interpreter, so a reading thread needs no lock: at worst it decodes once more."""
+    single steps of the interpreter, so a reading thread needs no lock: at worst it decodes once more, or a record that
+    it adds while unused ones are dropped has its document for as long as the record is there."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -111,13 +112,9 @@ class DecodedCache:
 
     def _drop_unused(self) -> None:
         recent = self._recent
-        try:
-            for _ in range(len(recent)):
-                oldest = recent.popleft()
-                if getrefcount(oldest) > _OURS:
-                    recent.append(oldest)
-        except IndexError:  # another thread looks at the last one
-            pass
+        known = list(recent)
+        recent.clear()
+        recent.extend([record for record in known if getrefcount(record) > _OURS + 1])  # the list is one more
         self._look_at = max(2 * len(recent), self._few)
 
     def doc(self, record: Record) -> Doc:
