@@ -266,8 +266,10 @@ class VirtualRuntime:
     # Time
 
     def _next_due(self) -> float:
-        due = min((driven.next_due() for driven in self._driven), default=float("inf"))
-        return min(due, self._agenda[0][0]) if self._agenda else due
+        due = self._agenda[0][0] if self._agenda else _NEVER
+        for driven in self._driven:
+            due = min(due, driven.next_due())
+        return due
 
     def _jump(self, time: float) -> None:
         """Set the clock. The Store drops old history at the same intervals as in a live cluster."""
