@@ -168,8 +168,11 @@ class Verbs:
 
     def _charged(self, kind: Kind, doc: Doc, old: Doc | None = None) -> tuple[VerbOutcome, ...]:
         """The quotas of the object's namespace, with what it uses added."""
+        quotas = charged(self._store, kind, doc, old)
+        if not quotas:
+            return ()
         outcomes = []
-        for quota in charged(self._store, kind, doc, old):
+        for quota in quotas:
             where = quota["metadata"]["namespace"], quota["metadata"]["name"]
             before = self._store.existing(kinds.RESOURCE_QUOTA, *where)
             outcomes.append(VerbOutcome(kinds.RESOURCE_QUOTA, before, quota, _itself))
