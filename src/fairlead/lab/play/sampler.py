@@ -46,7 +46,7 @@ class RowAnswers:
     time, so that it does not matter which rows they are."""
 
     def __init__(self, judges: Sequence[Judge]) -> None:
-        self.judges = judges
+        self._judges = judges
         self._columns: RowColumns = {}
         self._found: list[NDArray[Any]] = []
 
@@ -55,11 +55,11 @@ class RowAnswers:
         and must not be changed any more."""
         known, self._columns = self._columns, columns
         if [column.shape for column in known.values()] != [column.shape for column in columns.values()]:
-            self._found = [judge(columns) for judge in self.judges]
+            self._found = [judge(columns) for judge in self._judges]
             return self._found
         changed = np.flatnonzero(np.logical_or.reduce([_differs(known[name], columns[name]) for name in columns]))
         of_changed = {name: column[changed] for name, column in columns.items()}
-        for judge, found in zip(self.judges, self._found, strict=True):
+        for judge, found in zip(self._judges, self._found, strict=True):
             found[changed] = judge(of_changed)
         return self._found
 
@@ -78,9 +78,12 @@ class RunSampler:
         self._capacity = capacity
         self._writer = writer
         self._typical = typical_of(jobs) if measure.fragmentation else ()
-        self._fitting = RowAnswers([partial(_fitting, spec) for spec in measure.fits])
-        self._wasted = RowAnswers([])
-        self._models: Mapping[str, int] = {}
+        self._fitting = [partial(_fitting, spec) for spec in measure.fits]
+        self._resources = dict.fromkeys(["cpu", *(name for spec in measure.fits for name in spec.resources)])
+        if measure.fragmentation:
+            self._resources[GPU] = None
+        self._answers = RowAnswers(self._fitting)
+        self._models: Mapping[str, int] | None = None
         """The models of GPUs that there were when the measure of fragmentation was made: it knows those alone."""
 
     def sample(self, now: float, recorder: RunRecorder, ask: Ask) -> None:
@@ -101,31 +104,25 @@ class RunSampler:
             ask(lambda scheduler: self._look(now, scheduler.cluster))
 
     def _look(self, now: float, cluster: Cluster) -> None:
-        rows = np.flatnonzero(cluster.table.alive)
-        if self._measure.fits:
-            self._look_for_room(now, cluster, rows)
-        if self._measure.fragmentation:
-            self._look_at_gpus(now, cluster, rows)
-
-    def _look_for_room(self, now: float, cluster: Cluster, rows: NDArray[np.intp]) -> None:
-        """How many pods of each shape the nodes could take now, each node by itself."""
-        resources = {name for spec in self._measure.fits for name in spec.resources}
-        found = self._fitting.of({name: _free(cluster, name, rows) for name in ("cpu", *(resources - {"cpu"}))})
-        for spec, pods in zip(self._measure.fits, found, strict=True):
+        """How many pods of each shape the nodes could take now, each node by itself, and how much of the GPUs is idle
+        and of no use to typical pods."""
+        rows, measure = np.flatnonzero(cluster.table.alive), self._measure
+        columns = {name: _free(cluster, name, rows) for name in self._resources}
+        if measure.fragmentation:
+            shares = gpu_shares_of(cluster)
+            columns[_MODEL] = shares.model[rows]
+            if shares.models != self._models:
+                self._models = dict(shares.models)
+                wasted = partial(_wasted, FragmentationMeasure(self._typical, shares))
+                self._answers = RowAnswers([*self._fitting, wasted])
+        found = self._answers.of(columns)
+        for spec, pods in zip(measure.fits, found, strict=False):
             self._add(now, f"fits.{spec.name}", int(pods.sum()))
-
-    def _look_at_gpus(self, now: float, cluster: Cluster, rows: NDArray[np.intp]) -> None:
-        """How much of the GPUs is idle and of no use to typical pods."""
-        shares = gpu_shares_of(cluster)
-        if not self._wasted.judges or shares.models != self._models:
-            self._models = dict(shares.models)
-            self._wasted = RowAnswers([partial(_wasted, FragmentationMeasure(self._typical, shares))])
-        free = _free(cluster, GPU, rows)
-        (wasted_by_row,) = self._wasted.of({GPU: free, "cpu": _free(cluster, "cpu", rows), _MODEL: shares.model[rows]})
-        idle, total = int(free.sum()), int(shares.gpus[rows].sum()) * WHOLE
-        wasted = float(wasted_by_row.sum())
-        self._add(now, "fragmentation", wasted / total if total else 0.0)
-        self._add(now, "fragmentation.idle", wasted / idle if idle else 0.0)
+        if measure.fragmentation:
+            idle, total = int(columns[GPU].sum()), int(shares.gpus[rows].sum()) * WHOLE
+            fragments = float(found[-1].sum())
+            self._add(now, "fragmentation", fragments / total if total else 0.0)
+            self._add(now, "fragmentation.idle", fragments / idle if idle else 0.0)
 
     def _add(self, now: float, measure: str, value: float, scope: str = "cluster") -> None:
         self._writer.add("samples", now, scope, measure, float(value))
