@@ -84,6 +84,10 @@ class Event:
     def seen_by(self, selection: Selection) -> tuple[EventType, Record] | None:
         """What a watcher with this selection is told: coming into view is ADDED, leaving it DELETED."""
         was, is_now = selection.sees(self.before, self.after)
+        return self.seen(was=was, is_now=is_now)
+
+    def seen(self, *, was: bool, is_now: bool) -> tuple[EventType, Record] | None:
+        """The same, if the object was in view before, and is now."""
         if is_now and self.after is not None:
             return ("MODIFIED" if was else "ADDED"), self.after
         return ("DELETED", self.gone) if was else None
@@ -212,14 +216,13 @@ class Feed:
         else:
             selections = self._by_kind.get(kind, ())
             for event in events:
+                was_there, is_there = event.before is not None, event.after is not None
                 for selection in selections:
-                    if (seen := event.seen_by(selection)) is None:
-                        continue
-                    # What all are told, unless the object came into view or left it.
-                    change = event.told or event.change(show)
-                    if change.kind is selection.kind and change.happened is _HAPPENED[seen[0]]:
-                        queue.append(change)
-                    else:
+                    was, is_now = selection.sees(event.before, event.after)
+                    if selection.kind is kind and was == was_there and is_now == is_there:
+                        queue.append(event.told or event.change(show))
+                    elif (seen := event.seen(was=was, is_now=is_now)) is not None:
+                        # The object came into view or left it, or is told in another version.
                         self.put(seen[0], selection.kind, seen[1])
         if self.wake is not None and len(queue) > known:
             self.wake()
