@@ -115,6 +115,8 @@ class Workqueue(Generic[K]):
             if self._due.get(key) == due:
                 del self._due[key]
                 self._ready[key] = None
+        if not self._ready:
+            return []
         keys = list(self._ready)
         self._ready.clear()
         return keys
@@ -201,7 +203,8 @@ class Reconciler(Generic[K]):
         writes = self.hear(now, replies)
         for change in changes:
             self.see(change)
-        return writes + self.act(now)
+        writes += self.act(now)
+        return writes
 
     def wake_at(self) -> float | None:
         return self.queue.next_due()
@@ -211,7 +214,11 @@ class Reconciler(Generic[K]):
     def hear(self, now: float, replies: Sequence[Reply]) -> list[Write]:
         """Begin a step; returns Events only."""
         self.now = now
-        return [write for reply in replies if reply.write in self._under_way for write in self._settle(reply, now)]
+        announced: list[Write] = []
+        for reply in replies:
+            if reply.write in self._under_way:
+                announced += self._settle(reply, now)
+        return announced
 
     def see(self, change: Change) -> None:
         """Take a change in. One that cannot be read is recorded, and costs nothing but itself."""
@@ -260,16 +267,16 @@ class Reconciler(Generic[K]):
 
     # Replies
 
-    def _settle(self, reply: Reply, now: float) -> list[Write]:
+    def _settle(self, reply: Reply, now: float) -> Iterable[Write]:
         """Take a reply in. Whatever a controller's own hooks raise over it, the key is free to be visited again."""
         key = self._under_way.pop(reply.write)
-        announced: list[Write] = []
+        announced: Iterable[Write] = ()
         try:
             if reply.error is not None:
                 self._failed(key, reply, reply.error, now)
             self._observe_reply(reply, now)
             if reply.error is None:
-                announced = list(self.welcomed(key, reply, now))
+                announced = tuple(self.welcomed(key, reply, now))
         except Exception as error:
             self._record(key, now, f"{type(error).__name__}: {error}")
             self._failing.setdefault(key, now)
@@ -320,7 +327,9 @@ class Reconciler(Generic[K]):
         elif error is None and doc is not None and _is_of(doc, write.kind):
             uid = _uid(doc)
             if uid not in self._gone_by_watch and uid not in self._gone_by_reply:
-                self._ahead[uid] = max(self._ahead.get(uid, 0), _version(doc))
+                version = _version(doc)
+                if self._ahead.get(uid, 0) < version:
+                    self._ahead[uid] = version
                 self.view.told(write.kind, doc)
                 self._observe(Change(_MODIFIED, write.kind, doc), now)
 

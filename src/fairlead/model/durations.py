@@ -11,11 +11,15 @@ from decimal import Decimal
 
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)")
+_PLAIN_SECONDS = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}s", re.ASCII)
+"""Seconds as most programs write them. So many digits are neither too long nor rounded before they are a float."""
 _LONGEST = 2**63 - 1
 
 
 def parse_duration(text: str, *, unit: str = "") -> float:
     """Seconds. Raises ValueError in Go's words. A number alone is wrong, unless a unit is given for it."""
+    if _PLAIN_SECONDS.fullmatch(text):
+        return float(text[:-1])
     body = text[1:] if text[:1] in ("+", "-") else text
     if body == "0":
         return 0.0

@@ -36,6 +36,7 @@ Perform = Callable[["Controller", "Write"], "Doc"]
 
 _TURNS_PER_INSTANT = 200_000
 _TICK = 30.0
+_NEVER = float("inf")
 
 
 class VirtualClock:
@@ -84,14 +85,22 @@ class _Driven:
         if len(self.controller.watches) > len(self._followed) or self._generation != self._store.registry.generation:
             self._follow()
 
-    def has_news(self) -> bool:
-        return any(self._feeds)
+    def has_work(self, now: float) -> bool:
+        """Whether a change has come, or something is due."""
+        for feed in self._feeds:
+            if feed.waiting:
+                return True
+        return self.next_due() <= now
 
     def news(self) -> list[Change]:
-        return [change for feed in self._feeds for change in feed.drain()]
+        changes: list[Change] = []
+        for feed in self._feeds:
+            if feed.waiting:
+                changes += feed.drain()
+        return changes
 
     def next_due(self) -> float:
-        wake = float("inf") if self.wake_at is None else self.wake_at
+        wake = _NEVER if self.wake_at is None else self.wake_at
         if self.changes:
             wake = min(wake, self.changes[0][0])
         return min(wake, self.replies[0][0]) if self.replies else wake
@@ -200,38 +209,33 @@ class VirtualRuntime:
             self._do_deeds()
             if not self._turn():
                 return
-        busy = ", ".join(driven.controller.name for driven in self._driven if self._has_work(driven))
+        busy = ", ".join(driven.controller.name for driven in self._driven if driven.has_work(self.now))
         raise ScenarioError(f"the controllers do not come to rest at {self.now:g} s; still busy: {busy}")
 
     # One instant
 
     def _do_deeds(self) -> None:
-        while self._agenda and self._agenda[0][0] <= self.now:
-            heapq.heappop(self._agenda)[2]()
+        agenda, now = self._agenda, self._clock.now
+        while agenda and agenda[0][0] <= now:
+            heapq.heappop(agenda)[2]()
 
     def _turn(self) -> bool:
         """Let each controller that has something to do take one step; says whether any had."""
-        busy = False
+        busy, now, latency = False, self._clock.now, self._latencies.watch
         for driven in self._driven:
-            if self._has_work(driven):
+            if latency is not None:
+                self._send(driven, latency)
+            if driven.has_work(now):
                 busy = True
-                self._step(driven)
+                self._step(driven, now)
         return busy
 
-    def _has_work(self, driven: _Driven) -> bool:
-        if self._latencies.watch is not None:
-            self._send(driven)
-        elif driven.has_news():
-            return True
-        return driven.next_due() <= self.now
-
-    def _step(self, driven: _Driven) -> None:
-        changes = driven.news() if self._latencies.watch is None else []
-        writes = driven.step(self.now, changes)
+    def _step(self, driven: _Driven, now: float) -> None:
+        writes = driven.step(now, driven.news())
         if not writes:
             return
         if self._latencies.write is None:
-            now, replies, perform = self.now, driven.replies, self._perform
+            replies, perform = driven.replies, self._perform
             with self._store.batch():
                 for write in writes:
                     replies.append((now, perform(driven, write)))
@@ -253,19 +257,19 @@ class VirtualRuntime:
         driven.last_write_due = due
         self.at(due, lambda: driven.replies.append((self.now, self._perform(driven, write))))
 
-    def _send(self, driven: _Driven) -> None:
+    def _send(self, driven: _Driven, latency: Latency) -> None:
         """Delay what was just published by the latency of watches."""
-        latency = self._latencies.watch
         for change in driven.news():
-            assert latency is not None
             driven.last_change_due = max(driven.last_change_due, self.now + latency(self._rng))
             driven.changes.append((driven.last_change_due, change))
 
     # Time
 
     def _next_due(self) -> float:
-        due = min((driven.next_due() for driven in self._driven), default=float("inf"))
-        return min(due, self._agenda[0][0]) if self._agenda else due
+        due = self._agenda[0][0] if self._agenda else _NEVER
+        for driven in self._driven:
+            due = min(due, driven.next_due())
+        return due
 
     def _jump(self, time: float) -> None:
         """Set the clock. The Store drops old history at the same intervals as in a live cluster."""

@@ -53,3 +53,8 @@ def test_a_unit_for_numbers_makes_nothing_else_a_duration(text: str) -> None:
 @given(st.integers(-9 * 10**12, 9 * 10**12))
 def test_what_is_written_reads_back_to_the_millisecond(milliseconds: int) -> None:
     assert parse_duration(format_duration(milliseconds / 1000)) == milliseconds / 1000
+
+
+@given(st.integers(0, 10**9 - 1), st.text("0123456789", min_size=1, max_size=9))
+def test_seconds_with_a_fraction_are_the_same_float_with_and_without_a_sign(whole: int, fraction: str) -> None:
+    assert parse_duration(f"{whole}.{fraction}s") == parse_duration(f"+{whole}.{fraction}s")

@@ -7,8 +7,8 @@ Invariant: outside a batch, memory, journal and the end of the history are the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from fairlead.api.store.history import Event, History
@@ -27,6 +27,22 @@ if TYPE_CHECKING:
     from fairlead.model.kinds import Kind
 
 _PART_OF_A_BATCH = nullcontext()
+
+
+class _WholeBatch:
+    """A batch that is part of no other. There is one at a time, so all are the same object: in a simulation most
+    instants have a batch or two of their own."""
+
+    __slots__ = ("_commits",)
+
+    def __init__(self, commits: Commits) -> None:
+        self._commits = commits
+
+    def __enter__(self) -> None:
+        self._commits.begin()
+
+    def __exit__(self, *raised: object) -> None:
+        self._commits.end()
 
 
 class Commits:
@@ -50,19 +66,20 @@ class Commits:
         self._room = room
         self.staged: list[Event] | None = None
         """What the batch under way has changed; None outside of one."""
+        self._whole_batch = _WholeBatch(self)
 
     def batch(self) -> AbstractContextManager[None]:
         """Writes inside are one transaction; a batch inside another one is part of it."""
-        return _PART_OF_A_BATCH if self.staged is not None else self._whole_batch()
+        return _PART_OF_A_BATCH if self.staged is not None else self._whole_batch
 
-    @contextmanager
-    def _whole_batch(self) -> Iterator[None]:
+    def begin(self) -> None:
         self.staged = []
-        try:
-            yield
-        finally:
-            staged, self.staged = self.staged, None
-            self._settle(staged)
+
+    def end(self) -> None:
+        """Let what was staged since `begin` take effect."""
+        assert self.staged is not None
+        staged, self.staged = self.staged, None
+        self._settle(staged)
 
     def commit(self, outcome: VerbOutcome, *, lazy: bool = False) -> Doc:
         """Put an outcome into memory under the next version; returns the answer. A write that changes nothing takes no

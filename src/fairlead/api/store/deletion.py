@@ -58,7 +58,7 @@ class DeleteOptions:
         if not params and isinstance(body, dict) and body.keys() == _GRACE_ALONE:
             grace = body["gracePeriodSeconds"]
             if type(grace) is int:  # the common case by far: kubelets and cleaners
-                return cls(grace=grace)
+                return _AT_ONCE if grace == 0 else cls(grace=grace)
         if body is not None and not isinstance(body, dict):
             raise BadRequest("the object provided is unrecognized (must be of type object)")
         body = decode_as(_TYPE, _OPTIONS, body) if body else {}
@@ -72,6 +72,9 @@ class DeleteOptions:
             resource_version=str(preconditions.get("resourceVersion") or ""),
             dry_run=_dry_run(dry_run),
         )
+
+
+_AT_ONCE = DeleteOptions(grace=0)
 
 
 def _whole(value: Any) -> int:

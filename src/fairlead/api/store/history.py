@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
@@ -84,6 +84,10 @@ class Event:
     def seen_by(self, selection: Selection) -> tuple[EventType, Record] | None:
         """What a watcher with this selection is told: coming into view is ADDED, leaving it DELETED."""
         was, is_now = selection.sees(self.before, self.after)
+        return self.seen(was=was, is_now=is_now)
+
+    def seen(self, *, was: bool, is_now: bool) -> tuple[EventType, Record] | None:
+        """The same, if the object was in view before, and is now."""
         if is_now and self.after is not None:
             return ("MODIFIED" if was else "ADDED"), self.after
         return ("DELETED", self.gone) if was else None
@@ -193,6 +197,8 @@ class Feed:
         self.wake: Callable[[], None] | None = None
         self._show = show
         self._queue: deque[Change] = deque()
+        self.waiting: Sized = self._queue
+        """Changes that nobody has drained; who asks often asks this instead of the Feed's own length."""
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -205,18 +211,18 @@ class Feed:
         show, queue = self._show, self._queue
         known = len(queue)
         if kind in self._whole:
-            queue.extend([event.told or event.change(show) for event in events])
+            for event in events:
+                queue.append(event.told or event.change(show))
         else:
             selections = self._by_kind.get(kind, ())
             for event in events:
+                was_there, is_there = event.before is not None, event.after is not None
                 for selection in selections:
-                    if (seen := event.seen_by(selection)) is None:
-                        continue
-                    # What all are told, unless the object came into view or left it.
-                    change = event.told or event.change(show)
-                    if change.kind is selection.kind and change.happened is _HAPPENED[seen[0]]:
-                        queue.append(change)
-                    else:
+                    was, is_now = selection.sees(event.before, event.after)
+                    if selection.kind is kind and was == was_there and is_now == is_there:
+                        queue.append(event.told or event.change(show))
+                    elif (seen := event.seen(was=was, is_now=is_now)) is not None:
+                        # The object came into view or left it, or is told in another version.
                         self.put(seen[0], selection.kind, seen[1])
         if self.wake is not None and len(queue) > known:
             self.wake()

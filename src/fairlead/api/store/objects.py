@@ -81,36 +81,41 @@ class Record:
 
 _OURS = 2
 """References to a record that leaves the cache and that nobody else has: the variable's and the counting's."""
+_FEW = 256
+"""Fewer records are not worth looking through for those that nobody has any more."""
 
 
 class DecodedCache:
     """Keeps the documents of the most recently written or read records. Taking from it and dropping from it are
-    single steps of the interpreter, so a reading thread needs no lock: at worst it decodes once more."""
+    single steps of the interpreter, so a reading thread needs no lock: at worst it decodes once more, or a record that
+    it adds while unused ones are dropped has its document for as long as the record is there."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._recent: deque[Record] = deque()
+        self._few = min(_FEW, size // 2)
+        self._look_at = self._few
+        """When there are so many, those that are not in use are looked for."""
 
     def keep(self, record: Record) -> None:
         """Let a record have the document that it has, until many others came after it. While there is room, records
-        that nobody else has any more are dropped: two are looked at for each that comes, so that at least half of those
-        kept are in use, and a cache that is large enough for all objects takes memory for those that there are."""
+        that nobody else has any more are dropped whenever there are twice as many as were in use the last time: a cache
+        that is large enough for all objects takes memory for those that there are."""
         recent = self._recent
         recent.append(record)
         if len(recent) > self._size:
             oldest = recent.popleft()
             if getrefcount(oldest) > _OURS:
                 oldest.forget_document()
-            return
-        try:
-            oldest = recent.popleft()
-            if getrefcount(oldest) > _OURS:
-                recent.append(oldest)
-            oldest = recent.popleft()
-            if getrefcount(oldest) > _OURS:
-                recent.append(oldest)
-        except IndexError:  # another thread looks at the last one
-            pass
+        elif len(recent) >= self._look_at:
+            self._drop_unused()
+
+    def _drop_unused(self) -> None:
+        recent = self._recent
+        known = list(recent)
+        recent.clear()
+        recent.extend([record for record in known if getrefcount(record) > _OURS + 1])  # the list is one more
+        self._look_at = max(2 * len(recent), self._few)
 
     def doc(self, record: Record) -> Doc:
         doc = record.decoded

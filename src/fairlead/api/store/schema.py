@@ -98,8 +98,12 @@ def decode(kind: Kind, doc: Doc) -> Decoded:
 def completed(kind: Kind, doc: Doc) -> Doc:
     """A document that conforms (see Write), with what is always written at its top; its metadata is a copy."""
     struct = struct_of(kind)
-    always = {} if struct is None else {key: make() for key, make in struct.always if key not in doc}
-    return {**doc, "metadata": {**doc["metadata"]}, **always}
+    whole = {**doc, "metadata": {**doc["metadata"]}}
+    if struct is not None:
+        for key, make in struct.always:
+            if key not in doc:
+                whole[key] = make()
+    return whole
 
 
 def decode_as(definition: str, kind: Kind, doc: Doc) -> Doc:

@@ -121,7 +121,7 @@ class Store:
             return []
         records = self._table.records(kind, namespace)
         if kind.stored_as is None:
-            return [record.doc for record in records]
+            return [record.decoded or record.doc for record in records]
         return [self.shown(kind, record, keep=False) for record in records]
 
     def names(self, kind: Kind, namespace: str = "") -> Names:

@@ -168,8 +168,11 @@ class Verbs:
 
     def _charged(self, kind: Kind, doc: Doc, old: Doc | None = None) -> tuple[VerbOutcome, ...]:
         """The quotas of the object's namespace, with what it uses added."""
+        quotas = charged(self._store, kind, doc, old)
+        if not quotas:
+            return ()
         outcomes = []
-        for quota in charged(self._store, kind, doc, old):
+        for quota in quotas:
             where = quota["metadata"]["namespace"], quota["metadata"]["name"]
             before = self._store.existing(kinds.RESOURCE_QUOTA, *where)
             outcomes.append(VerbOutcome(kinds.RESOURCE_QUOTA, before, quota, _itself))
@@ -347,15 +350,15 @@ class Verbs:
         if write.subresource:
             raise _not_here()
         kind = write.kind.storage
-        options = DeleteOptions.read(write.body, write.params)
+        options, now = DeleteOptions.read(write.body, write.params), self._clock()
         before = self._store.existing(write.kind, write.namespace, write.name)
         doc = self._store.shown(kind, before)
         check_preconditions(kind, doc, options)
         self._admission.delete(kind, write.name)
-        after = terminating(kind, doc, options, self._clock())
+        after = terminating(kind, doc, options, now)
         if kind is kinds.CUSTOM_RESOURCE_DEFINITION and "deletionTimestamp" not in doc["metadata"]:
             after = self._doomed(doc, options)
-        last = farewell(kind, doc, self._clock()) if after is None else None
+        last = farewell(kind, doc, now) if after is None else None
         if after is not None or kind in RETURNS_THE_OBJECT:
             reply = self._shown_as(write.kind)
         else:

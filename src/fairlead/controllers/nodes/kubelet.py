@@ -293,27 +293,27 @@ class Kubelet(Reconciler[Key]):
         yield delete(POD, doc, grace_seconds=0)
 
     def _start(self, pod: _Pod, host: _Host, now: float) -> Iterable[Write]:
-        if pod.doc is None:
-            return
-        ip = host.ip if pod.doc["spec"].get("hostNetwork") else self._next_address()
-        status = running_status(pod.doc, now=now, pod_ip=ip, host_ip=host.ip)
-        deadline = pod.doc["spec"].get("activeDeadlineSeconds")
-        ends = [now + wait for wait in (pod.script.run_time, deadline) if wait is not None]
-        pod.ends_at = min(ends, default=None)
-        yield _report(pod.doc, status)
+        doc = pod.doc
+        if doc is None:
+            return ()
+        ip = host.ip if doc["spec"].get("hostNetwork") else self._next_address()
+        status = running_status(doc, now=now, pod_ip=ip, host_ip=host.ip)
+        run_time, deadline = pod.script.run_time, doc["spec"].get("activeDeadlineSeconds")
+        if run_time is None or (deadline is not None and deadline < run_time):
+            run_time = deadline
+        pod.ends_at = None if run_time is None else now + run_time
+        return (_report(doc, status),)
 
     def _end(self, key: Key, pod: _Pod, now: float) -> Iterable[Write]:
         doc = self.view.get(POD, *key)
         if doc is None or doc["metadata"]["uid"] != pod.uid or doc["status"].get("phase") != "Running":
-            return
+            return ()
         if _is_past_deadline(doc, now):
-            yield _report(
-                doc, ended_status(doc, now=now, exit_code=137, reason="DeadlineExceeded", message=_DEADLINE)
-            )  # fmt: skip
-        elif not _restarts_after(doc, pod.script.exit_code):
-            yield _report(doc, ended_status(doc, now=now, exit_code=pod.script.exit_code))
-        else:
-            yield self._restart(pod, doc, now)
+            status = ended_status(doc, now=now, exit_code=137, reason="DeadlineExceeded", message=_DEADLINE)
+            return (_report(doc, status),)
+        if _restarts_after(doc, pod.script.exit_code):
+            return (self._restart(pod, doc, now),)
+        return (_report(doc, ended_status(doc, now=now, exit_code=pod.script.exit_code)),)
 
     def _restart(self, pod: _Pod, doc: Doc, now: float) -> Write:
         wait = _crash_delay(restarts(doc))

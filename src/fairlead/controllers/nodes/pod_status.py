@@ -13,6 +13,7 @@ Invariant: a status of a stored pod conforms (see Write): a server keeps it as i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,6 @@ from fairlead.model.times import seconds_of, timestamp
 
 if TYPE_CHECKING:
     from fairlead.model.flow import Doc
-
-_OURS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
 
 
 def running_status(pod: Doc, *, now: float, pod_ip: str, host_ip: str) -> Doc:
@@ -169,33 +168,33 @@ def _conditions(pod: Doc, now: float, *, ready: bool, reason: str = "") -> list[
     known = {one["type"]: one for one in (pod.get("status") or {}).get("conditions") or ()}
     gates = pod["spec"].get("readinessGates")
     gated = bool(gates) and any((known.get(gate["conditionType"]) or {}).get("status") != "True" for gate in gates)
-    ended = reason in ("PodCompleted", "PodFailed")
-    completed = "PodCompleted" if reason == "PodCompleted" else ""
-    since, get = timestamp(now), known.get
-    conditions = [
-        _condition(get("PodReadyToStartContainers"), "PodReadyToStartContainers", since, not ended, ""),
-        _condition(get("Initialized"), "Initialized", since, True, completed),
-        _condition(
-            get("Ready"), "Ready", since, ready and not gated, reason or ("ReadinessGatesNotReady" if gated else "")
-        ),
-        _condition(get("ContainersReady"), "ContainersReady", since, ready, reason),
-    ]
-    for type_, one in known.items():
-        if type_ not in _OURS:
-            conditions.append(_without_nulls(one) if None in one.values() else one)
+    conditions, since = [], timestamp(now)
+    for type_, status, why in _wanted(ready, gated, reason):
+        one = known.pop(type_, None)
+        stands_since = one.get("lastTransitionTime") if one is not None and one.get("status") == status else None
+        conditions.append(_shared_condition(type_, status, stands_since or since, why))
+    conditions += [_without_nulls(one) if None in one.values() else one for one in known.values()]
     return conditions
+
+
+@lru_cache
+def _wanted(ready: bool, gated: bool, reason: str) -> Sequence[tuple[str, str, str]]:
+    """Type, status and reason of each condition that a kubelet sets."""
+    ended = reason in ("PodCompleted", "PodFailed")
+    return tuple(
+        (type_, "True" if holds else "False", why)
+        for type_, holds, why in (
+            ("PodReadyToStartContainers", not ended, ""),
+            ("Initialized", True, "PodCompleted" if reason == "PodCompleted" else ""),
+            ("Ready", ready and not gated, reason or ("ReadinessGatesNotReady" if gated else "")),
+            ("ContainersReady", ready, reason),
+        )
+    )
 
 
 def _without_nulls(condition: Doc) -> Doc:
     """A binding leaves a null in PodScheduled."""
     return {name: value for name, value in condition.items() if value is not None}
-
-
-def _condition(known: Doc | None, type_: str, since: str, holds: bool, reason: str) -> Doc:
-    status = "True" if holds else "False"
-    if known is not None and known.get("status") == status:
-        since = known.get("lastTransitionTime") or since
-    return _shared_condition(type_, status, since, reason)
 
 
 @lru_cache(maxsize=1024)

@@ -222,7 +222,10 @@ class RunRecorder:
             self.ended_jobs.append(live.spec)
 
     def _hold(self, live: _LiveJob, sign: int) -> None:
-        held = self.allocated.setdefault(live.spec.queue, [0.0, 0.0, 0.0])
+        queue = live.spec.queue
+        held = self.allocated.get(queue)
+        if held is None:
+            held = self.allocated[queue] = [0.0, 0.0, 0.0]
         cpu, memory, gpu = live.amounts
         held[0] += sign * cpu
         held[1] += sign * memory

@@ -122,9 +122,11 @@ class LabRun:
     def time(self) -> float:
         """Seconds since the start of the run. It is asked for every change, and stands still for many."""
         now = self.cluster.now
-        if now != self._told[0]:
-            self._told = now, round(now - START, 6)
-        return self._told[1]
+        known, time = self._told
+        if now != known:
+            time = round(now - START, 6)
+            self._told = now, time
+        return time
 
     @property
     def about(self) -> Mapping[str, Any]:
