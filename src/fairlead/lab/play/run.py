@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -19,7 +20,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from fairlead.controllers.nodes.simulated_nodes import FAIL
-from fairlead.errors import ConfigError
+from fairlead.errors import ConfigError, NotFound
 from fairlead.lab.play.recorder import MEASURED, RunRecorder, amounts_of
 from fairlead.lab.play.sampler import RunSampler
 from fairlead.lab.results.writing import RowSink, RunWriter
@@ -249,7 +250,7 @@ class LabRun:
         return self.cluster.runtime.ask(self.scheduler, question).result()
 
     def _clear(self) -> bool:
-        """Delete what has ended, unless it is to be kept; always False."""
+        """Delete what has ended, unless it is to be kept; always False. What somebody else deleted is gone already."""
         recorder, store = self.recorder, self.cluster.store
         if len(recorder.ended_jobs) < self._cleared_together and len(recorder.ended_pods) < self._cleared_together:
             return False
@@ -259,10 +260,12 @@ class LabRun:
             return False
         with store.batch():
             for doc in pods:
-                store.perform(Write(_DELETE, kinds.POD, NAMESPACE, doc["metadata"]["name"], body=_AT_ONCE))
+                with suppress(NotFound):
+                    store.perform(Write(_DELETE, kinds.POD, NAMESPACE, doc["metadata"]["name"], body=_AT_ONCE))
             for job in jobs:
                 if job.made_as == "pods" and (job.minimum > 1 or self._policy.volcano):
-                    store.perform(Write(_DELETE, kinds.VC_POD_GROUP, NAMESPACE, job.name))
+                    with suppress(NotFound):
+                        store.perform(Write(_DELETE, kinds.VC_POD_GROUP, NAMESPACE, job.name))
         return False
 
     def _may_clear_later(self) -> bool:

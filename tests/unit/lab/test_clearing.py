@@ -1,0 +1,76 @@
+"""Ended pods of a run are deleted many at a time, and nothing that is measured shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairlead.lab.play import run as playing
+from fairlead.lab.play.run import LabRun
+from fairlead.lab.scenario.records import (
+    ArrivalSpec,
+    ClusterSpec,
+    Distribution,
+    JobClassSpec,
+    LabScenario,
+    LoadSpec,
+    ShapeSpec,
+    constant,
+)
+from fairlead.model.kinds import POD
+
+PODS = 150
+
+
+class _Rows:
+    def __init__(self) -> None:
+        self.all: list[tuple[Any, ...]] = []
+
+    def add(self, table: str, *row: Any) -> None:
+        self.all.append((table, *row))
+
+
+def _scenario() -> LabScenario:
+    """More pods than fit at once, so that the end of one is what another waits for."""
+    jobs = JobClassSpec(
+        arrivals=ArrivalSpec(gap=constant(1), count=PODS), resources={"cpu": "1", "memory": "1Gi"},
+        duration=Distribution("exponential", (20.0,)),
+    )  # fmt: skip
+    nodes = [ShapeSpec(count=4, resources={"cpu": "4", "memory": "16Gi"})]
+    return LabScenario(cluster=ClusterSpec(nodes=nodes), loads=[LoadSpec(jobs=[jobs])])
+
+
+def _run(rows: _Rows) -> LabRun:
+    scenario = _scenario()
+    return LabRun(scenario, scenario.policies[0], scenario.loads[0], 1, rows)
+
+
+def test_results_are_the_same_whether_ended_pods_go_alone_or_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    together, alone = _Rows(), _Rows()
+    run = _run(together)
+    most = 0
+    run.begin()
+    while not run.recorder.is_done:
+        run.next_event()
+        most = max(most, sum(doc["status"]["phase"] == "Succeeded" for doc in run.cluster.list("pods")))
+    assert 1 < most < PODS
+    for rows, count in ((together, 64), (alone, 1)):
+        monkeypatch.setattr(playing, "_CLEARED_TOGETHER", count)
+        rows.all.clear()
+        _run(rows).play()
+    assert together.all == alone.all
+
+
+def test_an_ended_pod_that_somebody_else_deleted_is_not_missed() -> None:
+    run = _run(_Rows())
+    run.begin()
+    taken = ""
+    while not run.recorder.is_done:
+        run.next_event()
+        for doc in run.cluster.list("pods"):
+            if not taken and doc["status"]["phase"] == "Succeeded":
+                taken = doc["metadata"]["name"]
+                run.cluster.delete(POD, taken)
+    assert taken
+    assert run.recorder.unended == 0
