@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from fairlead.model.pod import Pod
     from fairlead.state.cluster import Cluster
 
+_ENDED, _WAITING = BindingStage.ENDED, BindingStage.WAITING
+"""Asked for too often to be looked up on the Enum."""
+
 
 class BindingDriver:
     """`fail` puts a pod back into the queue, `try_again` makes another attempt at a held place and `notice_rounds`
@@ -77,11 +80,11 @@ class BindingDriver:
         self._output.writes += writes
         if binding.past_permit and not before:
             self._backlog.done(binding.pod.uid)
-        if binding.stage is BindingStage.ENDED:
+        if binding.stage is _ENDED:
             self.end(binding)
             return
         self._bindings.attend(binding)
-        if binding.stage is BindingStage.WAITING and binding.entry.pod.group_ref is not None:
+        if binding.stage is _WAITING and binding.entry.pod.group_ref is not None:
             self.gangs.permitted(binding)
 
     def end(self, binding: Binding) -> None:
@@ -117,7 +120,7 @@ class BindingDriver:
             if binding is not None:
                 heard.setdefault(binding, []).append(reply)
         for binding, own in heard.items():
-            if binding.stage is not BindingStage.ENDED:
+            if binding.stage is not _ENDED:
                 self._follow(binding, self.advance, own)
 
     def look_after(self, bindings: Sequence[Binding]) -> None:
@@ -136,7 +139,7 @@ class BindingDriver:
         return self._cluster.forget(pod.uid)
 
     def _look_after(self, binding: Binding) -> None:
-        if binding.stage is BindingStage.ENDED:
+        if binding.stage is _ENDED:
             self.end(binding)
         elif binding.stage is BindingStage.HELD:
             self._try_again(binding)

@@ -58,6 +58,8 @@ _EVENTS = {
     for kind, name in RESOURCES.items()
 }
 """The events that an object of each of them came, changed or went."""
+_PENDING, _ASSUMED = PodPlace.PENDING, PodPlace.ASSUMED
+"""Asked for too often to be looked up on the Enum."""
 
 
 class Intake:
@@ -133,7 +135,7 @@ class Intake:
     def _pending_pod_changed(self, old: Pod, new: Pod, was: PodPlace | None, now: float) -> None:
         if old.resource_version and old.resource_version == new.resource_version:
             return
-        if was is PodPlace.ASSUMED:
+        if was is _ASSUMED:
             if new.terminating and not old.terminating:
                 left = self._assumed_pod_goes(new)
                 self._backlog.move(ASSIGNED_POD_DELETE, left or new, None, now)
@@ -144,15 +146,15 @@ class Intake:
             self._promise_given_up(old, now)
 
     def _pod_deleted(self, pod: Pod, was: PodPlace | None, now: float) -> None:
-        if was is not PodPlace.PENDING and was is not PodPlace.ASSUMED:
+        if was is not _PENDING and was is not _ASSUMED:
             self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now)
             return
         if not self._serves(pod.scheduler_name):
-            if was is PodPlace.ASSUMED:  # placed by a round
+            if was is _ASSUMED:  # placed by a round
                 self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now)
             return
         self._backlog.delete(pod, now)
-        if was is PodPlace.ASSUMED:
+        if was is _ASSUMED:
             self._assumed_pod_goes(pod)
             self._backlog.move(ASSIGNED_POD_DELETE, pod, None, now)
         elif pod.nominated_node:

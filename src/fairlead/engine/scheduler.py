@@ -61,6 +61,9 @@ if TYPE_CHECKING:
     from fairlead.model.pod import Pod
     from fairlead.model.queue_explanation import JobExplanation, QueueExplanation
 
+_PENDING = PodPlace.PENDING
+"""Asked for too often to be looked up on the Enum."""
+
 
 class Scheduler:
     def __init__(self, profiles: Sequence[Profile], options: Options | None = None) -> None:
@@ -140,7 +143,7 @@ class Scheduler:
             self._try(entry)
             if self.interrupted_by:
                 break
-        if not self._is_held_up():
+        if self.drivers and not self._is_held_up():
             self.guard.do("rounds", self._run_rounds, changes)
         self.guard.tick(now)
         if self.cluster.to_write:
@@ -161,10 +164,11 @@ class Scheduler:
         """Whether pods came that are a gang because of an owner of a kind that nobody watches yet. Nobody is placed
         before its objects have been seen: a gang that is half bound comes first, and owners know which is."""
         wanted = self.cluster.gangs.owned.wanted
-        more = [Watch(kind, optional=True) for kind in wanted[self._owners :]]
+        if len(wanted) == self._owners:
+            return False
+        self.watches = (*self.watches, *(Watch(kind, optional=True) for kind in wanted[self._owners :]))
         self._owners = len(wanted)
-        self.watches = (*self.watches, *more)
-        return bool(more)
+        return True
 
     def wake_at(self) -> float | None:
         times = [self.bindings.wake_at(), self.gangs.wake_at(), self.evictions.wake_at(), self.upkeep.wake_at()]
@@ -239,8 +243,7 @@ class Scheduler:
             self.drivers.append(driver)
 
     def _run_rounds(self, changes: Sequence[Change]) -> None:
-        if self.drivers:
-            self.output.writes += orphaned_layouts(changes, self.cluster.object_index.of(kinds.VC_NUMATOPOLOGY))
+        self.output.writes += orphaned_layouts(changes, self.cluster.object_index.of(kinds.VC_NUMATOPOLOGY))
         for driver in self.drivers:
             driver.meter = self.meter
             if self.meter is not None:
@@ -304,7 +307,7 @@ class Scheduler:
 
     def _is_beyond_scheduling(self, pod: Pod) -> bool:
         pod_state = self.cluster.pods.get(pod.uid)
-        if pod_state is None or pod_state.place is not PodPlace.PENDING:
+        if pod_state is None or pod_state.place is not _PENDING:
             return True
         if pod_state.seen.terminating:
             note = f"skip schedule deleting pod: {pod.key}"
@@ -361,7 +364,7 @@ class Scheduler:
         undo(binding.cycle, binding.row)
         pod_state = self.cluster.pods.get(pod.uid)
         profile = self.profiles.get(pod.scheduler_name)
-        if pod_state is None or pod_state.place is not PodPlace.PENDING or profile is None:
+        if pod_state is None or pod_state.place is not _PENDING or profile is None:
             self.backlog.done(pod.uid)  # it is gone, or it was bound after all
             return
         entry.pod = pod_state.seen

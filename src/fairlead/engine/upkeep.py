@@ -35,5 +35,7 @@ class Upkeep:
             writes.extend(plugin.tend(self._cluster, now))
 
     def wake_at(self) -> float | None:
+        if not self._plugins:
+            return None
         times = (plugin.tends_at() for plugin in self._plugins)
         return min((at for at in times if at is not None), default=None)

@@ -224,7 +224,8 @@ def _group_ref(
         return group_ref(VOLCANO_GROUP_API, namespace, name)
     if name := labels.get(COSCHEDULING_GROUP_LABEL):
         return group_ref(COSCHEDULING_GROUP_API, namespace, name)
-    if annotations and (annotations.get(GANG_ANNOTATION) == "auto" or gang_size(annotations)):
+    wish = annotations.get(GANG_ANNOTATION)
+    if wish and (wish == "auto" or gang_size(annotations)):
         name = owned_group_name(labels, _controller(owners) if owners else None)
         return group_ref(OWNER_GROUP_API, namespace, name) if name else None
     return None

@@ -48,7 +48,7 @@ _SPEC_FIELDS = (
 _CONTAINER_FIELDS = ("name", "image", "resources", "ports", "restartPolicyRules")
 _SELDOM = frozenset({"initContainers", "affinity", "volumes"})
 _SAME = 1024
-"""So many lists of containers are kept to be recognised."""
+"""So many specs and lists of containers are kept to be recognised, at most."""
 _AMOUNTS = ("request", "fit_request", "score_request", "exact_request")
 
 
@@ -138,6 +138,7 @@ class Shapes:
 
     def __init__(self, remembered: int = 8192) -> None:
         self._limit = remembered
+        self._recognised = min(_SAME, remembered)
         self._young: dict[bytes, PodShape] = {}
         self._old: dict[bytes, PodShape] = {}
         self._shared: dict[bytes, Mapping[str, str]] = {}
@@ -163,7 +164,7 @@ class Shapes:
         if not containers or not _SELDOM.isdisjoint(spec):
             return self._by_encoding(document)
         shape = self._by_containers(document, spec, containers)
-        if len(self._specs) >= min(_SAME, self._limit):
+        if len(self._specs) >= self._recognised:
             self._specs.clear()
         self._specs[id(spec)] = spec, shape
         return shape
@@ -176,7 +177,7 @@ class Shapes:
             if same.others == _others(spec):
                 return same.shape
         shape = self._by_encoding(document)
-        if len(self._same) >= min(_SAME, self._limit):
+        if len(self._same) >= self._recognised:
             self._same.clear()
         self._same[id(containers)] = _SharedContainers(containers, spec, shape)
         return shape

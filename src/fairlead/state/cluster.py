@@ -348,7 +348,7 @@ class Cluster:
         log = self.table.seen if reads_the_same(pod_state.pod, pod) else self.table.content
         pods = self.table.pods[pod_state.row]
         if pods[-1] is not pod_state.pod:
-            pods[_position(pods, pod)] = pods[-1]
+            pods[_position(pods, pod_state.pod)] = pods[-1]
         pods[-1] = pod_state.pod = pod_state.seen = pod
         self._settle(pod_state, _RELEASING if pod.terminating else _BOUND, pod_state.row)
         log.touch(pod_state.row)
@@ -490,7 +490,7 @@ class Cluster:
 
 
 def _position(pods: Sequence[Pod], pod: Pod) -> int:
-    return next(at for at, other in enumerate(pods) if other.uid == pod.uid)
+    return pods.index(pod) if pod in pods else next(at for at, other in enumerate(pods) if other.uid == pod.uid)
 
 
 _SUMS: tuple[tuple[str, Callable[[Pod], int]], ...] = (

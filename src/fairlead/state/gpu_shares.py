@@ -88,6 +88,7 @@ def _parsed(count: str, milli: str, models: str) -> GpuRequest | str:
     return GpuRequest(int(count), int(milli), tuple(filter(None, models.split("|")))) if int(count) else NO_GPU
 
 
+@lru_cache(maxsize=4096)
 def _indexes(text: str) -> tuple[int, ...]:
     """GPUs as the annotation lists them, `0-3`; none if it cannot be read."""
     numbers = text.split("-")
@@ -122,7 +123,7 @@ class GpuShares:
         self.free[row] += np.where(np.arange(MOST_GPUS) < count, WHOLE, 0)
         self.free[row] -= np.where(np.arange(MOST_GPUS) < self.gpus[row], WHOLE, 0)
         self.gpus[row] = count
-        self._order(row)
+        self._add(row, (), 0)
         model = node.labels.get(MODEL) if node is not None else None
         if model and model not in self.models:
             self.models[model] = len(self.models) + 1
@@ -136,9 +137,9 @@ class GpuShares:
         if request.count:
             self._widen(row)
             self.kinds[row, request.kind] += 1
-            index = _indexes(pod.annotations.get(INDEX, ""))
-            if index:
-                self.take(pod.uid, row, index, request.milli)
+            index = pod.annotations.get(INDEX)
+            if index and (gpus := _indexes(index)):
+                self.take(pod.uid, row, gpus, request.milli)
 
     def vacated(self, pod: Pod, row: int) -> None:
         if not pod.annotations:
@@ -150,22 +151,26 @@ class GpuShares:
 
     def take(self, uid: str, row: int, gpus: Sequence[int], milli: int) -> None:
         """Give GPUs of a row to a pod."""
-        self.give_back(uid)
-        for gpu in gpus:
-            self.free[row, gpu] -= milli
-        self._order(row)
+        if uid in self._taken:
+            self.give_back(uid)
+        self._add(row, gpus, -milli)
         self._taken[uid] = (row, tuple(gpus), milli)
 
     def give_back(self, uid: str) -> None:
         taken = self._taken.pop(uid, None)
         if taken is not None:
             row, gpus, milli = taken
-            for gpu in gpus:
-                self.free[row, gpu] += milli
-            self._order(row)
+            self._add(row, gpus, milli)
 
-    def _order(self, row: int) -> None:
-        self.largest[:, row] = sorted(self.free[row].tolist(), reverse=True)
+    def _add(self, row: int, gpus: Sequence[int], milli: int) -> None:
+        """Change what is free on some GPUs of a row."""
+        here = self.free[row]
+        free: list[int] = here.tolist()
+        for gpu in gpus:
+            free[gpu] += milli
+            here[gpu] = free[gpu]
+        free.sort(reverse=True)
+        self.largest[:, row] = free
 
     def _widen(self, row: int) -> None:
         if row >= len(self.gpus):

@@ -87,6 +87,8 @@ class SelectedPods:
         self._groups: OrderedDict[tuple[bool, tuple[PodSelection, ...]], Group] = OrderedDict()
         self._by_selector: BySelector[Group] = BySelector()
         self._empty: dict[LabelSet, None] = {}
+        self._last: LabelSet | None = None
+        """That of the last pod: pods of one template share their labels, and so do all that have none."""
 
     # ---- asking ----
 
@@ -129,15 +131,21 @@ class SelectedPods:
     # ---- following ----
 
     def add(self, pod: Pod, row: int, amount: int) -> None:
-        key = (pod.namespace, frozenset(pod.labels.items()))
-        labels = self._sets.get(key)
-        if labels is None:
-            labels = self._sets[key] = self._meet(LabelSet(key, pod.labels))
+        labels = self._last
+        if labels is None or labels.labels is not pod.labels or labels.namespace != pod.namespace:
+            labels = self._last = self._set_of(pod)
         labels.add(row, amount, live=pod.deletion_time is None)
         if not labels.every:
             self._empty[labels] = None
             if len(self._empty) > _EMPTY_KEPT:
                 self._drop_empty()
+
+    def _set_of(self, pod: Pod) -> LabelSet:
+        key = (pod.namespace, frozenset(pod.labels.items()))
+        labels = self._sets.get(key)
+        if labels is None:
+            labels = self._sets[key] = self._meet(LabelSet(key, pod.labels))
+        return labels
 
     def _meet(self, labels: LabelSet) -> LabelSet:
         self._by_labels.add(labels, labels.labels)
@@ -152,6 +160,7 @@ class SelectedPods:
                 del self._sets[labels.key]
                 self._by_labels.remove(labels, labels.labels)
         self._empty.clear()
+        self._last = None
 
     def labels_changed(self, row: int) -> None:
         """A node's labels are not what they were."""

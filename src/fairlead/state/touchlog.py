@@ -2,12 +2,14 @@
 
 Every cache of answers per row keeps a mark and asks for the rows touched after it. There are two ways to ask. `since`
 reads a plain list, which is quick for the few rows of the last moment; the older half of the list is dropped when it
-grows, and for an older mark the answer is None: look at everything again. `rows_since` compares the column of each
-row's last touch, which costs the same however old the mark is and always answers; for a few touches it uses the list.
+grows, and for an older mark the answer is None: look at everything again. `rows_since` always answers: for fewer
+touches than rows it reads the list too, and keeps of each row the last touch; for more it compares the column of each
+row's last touch, which costs the same however old the mark is.
 """
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +20,9 @@ if TYPE_CHECKING:
 _LIMIT = 1 << 16
 _REPEATED = 4
 """A row is touched so often by one placement at most, roughly."""
-_FEW, _ROWS_PER_TOUCH = 16, 80
-"""So many touches, and one more for so many rows of the column, are read off the list sooner than the column is
-compared."""
+_FEW, _ROWS_PER_TOUCH = 32, 6
+"""So many touches are sooner read one by one than as an array; and one touch for so many rows of the column, or fewer
+touches, are sooner read off the list than the column is compared."""
 
 
 class TouchLog:
@@ -28,7 +30,7 @@ class TouchLog:
 
     def __init__(self) -> None:
         self._base = 0
-        self._rows: list[int] = []
+        self._rows = array("q")
         self._last: NDArray[np.int64] = np.zeros(64, dtype=np.int64)
         self.mark = 0
         """Where the log stands now."""
@@ -63,14 +65,14 @@ class TouchLog:
     def since(self, mark: int) -> list[int] | None:
         """Rows touched after a mark, possibly with repetitions; None if that is too long ago to tell."""
         start = mark - self._base
-        return self._rows[start:] if start >= 0 else None
+        return self._rows[start:].tolist() if start >= 0 else None
 
     def few_since(self, mark: int, limit: int) -> list[int] | None:
         """The distinct rows touched after a mark, if they are no more than so many; else None. (None too if there were
         many touches of few rows: to look is what takes time.)"""
         touches = self.mark - mark
         if touches == 1:
-            return self._rows[-1:]
+            return [self._rows[-1]]
         if touches > _REPEATED * limit:
             return None
         rows = list(set(self._rows[-touches:])) if touches else []
@@ -79,6 +81,10 @@ class TouchLog:
     def rows_since(self, mark: int) -> NDArray[np.intp]:
         """The distinct rows touched after a mark, in any order."""
         touches = self.mark - mark
-        if touches > _FEW + len(self._last) // _ROWS_PER_TOUCH:
+        if touches <= _FEW:
+            return np.array(list(set(self._rows[-touches:])) if touches else [], dtype=np.intp)
+        if touches > min(len(self._rows), len(self._last) // _ROWS_PER_TOUCH):
             return (self._last > mark).nonzero()[0]
-        return np.array(list(set(self._rows[-touches:])) if touches else [], dtype=np.intp)
+        touched: NDArray[np.intp] = np.frombuffer(self._rows, dtype=np.int64)[-touches:]
+        rows: NDArray[np.intp] = touched[self._last[touched] == np.arange(mark + 1, self.mark + 1)]
+        return rows

@@ -15,9 +15,13 @@ def log_of(rows: list[int]) -> TouchLog:
     return log
 
 
-@given(st.lists(st.integers(0, 300), max_size=40), st.lists(st.integers(0, 300), max_size=200))
-def test_rows_touched_after_a_mark_are_found_once_each(before: list[int], after: list[int]) -> None:
-    log = log_of(before)
+@given(
+    st.sampled_from([63, 300, 6000]),
+    st.lists(st.integers(0, 300), max_size=40),
+    st.lists(st.integers(0, 60), max_size=200),
+)
+def test_rows_touched_after_a_mark_are_found_once_each(highest: int, before: list[int], after: list[int]) -> None:
+    log = log_of([highest, *before])
     mark = log.mark
     for row in after:
         log.touch(row)

@@ -34,6 +34,8 @@ _WRITTEN = 1_000
 """Evictions in the ConfigMap: about 300 bytes each, of the megabyte that one may have."""
 CONFIG_MAP = ("kube-system", "fairlead-evictions")
 """Namespace and name of the ConfigMap, unless it is told otherwise."""
+_DELETE = Verb.DELETE
+"""Asked for too often to be looked up on the Enum."""
 _NOTE = "evictions"
 
 
@@ -78,7 +80,7 @@ class EvictionLedger:
     def note(self, writes: Sequence[Write], cluster: Cluster, now: float) -> list[Write]:
         """Take down the evictions among what a step writes. Returns what to write so that they are not forgotten."""
         new: list[EvictionRecord] = []
-        for write in [write for write in writes if write.verb is Verb.DELETE]:
+        for write in [write for write in writes if write.verb is _DELETE]:
             if write.kind is not kinds.POD or not isinstance(write.body, dict):
                 continue
             pod_state = cluster.pods.get((write.body.get("preconditions") or {}).get("uid", ""))

@@ -376,6 +376,8 @@ class GangDriver:
         return self._writes
 
     def wake_at(self) -> float | None:
+        if not self._incomplete:
+            return None
         moments = []
         for key, since in self._incomplete.items():
             gang = self._cluster.gangs.get(key)

@@ -59,6 +59,8 @@ SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 REMEMBERED_COMPLAINTS = 1000
 """The latest complaints that are kept if nobody reads them."""
 _QUEUE_NAMES = {QueueName.PARKED: "unschedulable", QueueName.ACTIVE: "the active", QueueName.BACKOFF: "the backoff"}
+_BACKOFF, _IN_FLIGHT = QueueName.BACKOFF, QueueName.IN_FLIGHT
+"""Asked for too often to be looked up on the Enum."""
 
 
 class Backlog:
@@ -207,7 +209,7 @@ class Backlog:
         one that came back with an error never is."""
         self._settle()
         while (entry := self._queues.first()) is not None:
-            if entry.place is QueueName.BACKOFF:
+            if entry.place is _BACKOFF:
                 self.incoming[QueueName.ACTIVE.value, POP_FROM_BACKOFF] += 1
             if self._depart(entry):
                 return entry
@@ -239,7 +241,7 @@ class Backlog:
         if entry.uid in self.in_flight:
             self.complaints.append(f"the same pod is tracked in multiple places in the scheduler: {entry.key}")
             return False
-        entry.place = QueueName.IN_FLIGHT
+        entry.place = _IN_FLIGHT
         self.in_flight.begin(entry)
         self.cycle += 1
         entry.cycle = self.cycle
@@ -353,7 +355,10 @@ class Backlog:
     def wake_at(self, now: float) -> float | None:
         """The next moment at which there is something to do: now if `pop` would return an entry, else when `flush`
         would move one; None if neither."""
-        if self.has_active():
+        self._settle()
+        if not self._queues:
+            return None
+        if self._queues.first() is not None:
             return now
         moments = [self._queues.backoff.next_due()]
         if (oldest := self._queues.parked.oldest()) is not None:

@@ -92,6 +92,8 @@ class BackoffQueue:
 
     def due(self, now: float) -> list[Entry]:
         """Take out all entries whose backoff is over."""
+        if not self._refused and not self._failed:
+            return []
         return [*self._due(self._refused, now), *self._due(self._failed, now)]
 
     def _due(self, heap: KeyedHeap[Entry], now: float) -> Iterator[Entry]:

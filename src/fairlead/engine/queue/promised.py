@@ -32,7 +32,9 @@ class Promised:
         """Nominated pods by row, for an attempt at one pod."""
         nominator = self._nominator
         own = nominator.node_of(pod.uid)
-        stale = nominator.take_changed() | {own, self._in_flight}
+        stale = nominator.take_changed()
+        if own or self._in_flight:
+            stale |= {own, self._in_flight}
         if self._mark != self._table.static.mark:
             self._mark = self._table.static.mark
             for known in self._by_row:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from fairlead.framework.profile import Profile
     from fairlead.model.pod import Pod
 
+_ACTIVE, _BACKOFF, _PARKED, _NOWHERE = QueueName.ACTIVE, QueueName.BACKOFF, QueueName.PARKED, QueueName.NOWHERE
+"""Asked for too often to be looked up on the Enum."""
+
 
 class Queues:
     def __init__(self, order: Callable[[Entry], Order], backoff: PodBackoff) -> None:
@@ -54,15 +57,15 @@ class Queues:
         return self.active.peek() or self.backoff.first()
 
     def put_active(self, entry: Entry) -> None:
-        self._settle(entry, QueueName.ACTIVE)
+        self._settle(entry, _ACTIVE)
         self.active.put(entry.key, self._order(entry), entry)
 
     def put_backoff(self, entry: Entry) -> None:
-        self._settle(entry, QueueName.BACKOFF)
+        self._settle(entry, _BACKOFF)
         self.backoff.put(entry, self._order(entry))
 
     def park(self, entry: Entry, *, orphan: bool) -> None:
-        self._settle(entry, QueueName.PARKED)
+        self._settle(entry, _PARKED)
         self.parked.put(entry, orphan=orphan)
 
     def _settle(self, entry: Entry, place: QueueName) -> None:
@@ -77,13 +80,13 @@ class Queues:
     def remove(self, entry: Entry) -> None:
         """Take an entry out of its queue."""
         key = entry.key
-        if entry.place is QueueName.ACTIVE:
+        if entry.place is _ACTIVE:
             self.active.remove(key)
-        elif entry.place is QueueName.BACKOFF:
+        elif entry.place is _BACKOFF:
             self.backoff.remove(key)
         else:
             self.parked.remove(key)
-        entry.place = QueueName.NOWHERE
+        entry.place = _NOWHERE
         del self._entries[key]
         del self._keys[entry.uid]
 
@@ -97,9 +100,9 @@ class Queues:
 
     def reorder(self, entry: Entry) -> None:
         """Update an entry's order in its queue."""
-        if entry.place is QueueName.ACTIVE:
+        if entry.place is _ACTIVE:
             self.active.put(entry.key, self._order(entry), entry)
-        elif entry.place is QueueName.BACKOFF:
+        elif entry.place is _BACKOFF:
             self.backoff.reorder(entry, self._order(entry))
 
     def counts(self) -> dict[str, int]:
@@ -122,7 +125,7 @@ class Queues:
 
     def check(self) -> None:
         """Check the invariant by recounting; raises AssertionError."""
-        queues = ((QueueName.ACTIVE, self.active), (QueueName.BACKOFF, self.backoff), (QueueName.PARKED, self.parked))
+        queues = ((_ACTIVE, self.active), (_BACKOFF, self.backoff), (_PARKED, self.parked))
         for place, queue in queues:
             listed = {entry.key: entry for entry in queue}
             assert len(listed) == len(queue), f"somebody is twice in {place.value}"
