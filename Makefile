@@ -41,7 +41,7 @@ check: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/pytest tests/architecture tests/unit -n $(WORKERS)
 
-# All that needs no cluster, but for what takes long: under five minutes on two cores.
+# All that needs no cluster, but for what takes long: about five minutes on two cores.
 test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)")
-_PLAIN_SECONDS = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}s", re.ASCII)
+_PLAIN_SECONDS = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}s")
 """Seconds as most programs write them. So many digits are neither too long nor rounded before they are a float."""
 _LONGEST = 2**63 - 1
 

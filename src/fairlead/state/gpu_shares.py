@@ -123,7 +123,7 @@ class GpuShares:
         self.free[row] += np.where(np.arange(MOST_GPUS) < count, WHOLE, 0)
         self.free[row] -= np.where(np.arange(MOST_GPUS) < self.gpus[row], WHOLE, 0)
         self.gpus[row] = count
-        self._add(row, (), 0)
+        self._add(row, (), 0)  # nothing is added; what is free is put in order again
         model = node.labels.get(MODEL) if node is not None else None
         if model and model not in self.models:
             self.models[model] = len(self.models) + 1

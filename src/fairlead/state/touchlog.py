@@ -1,10 +1,10 @@
 """TouchLog: which rows changed since a mark.
 
 Every cache of answers per row keeps a mark and asks for the rows touched after it. There are two ways to ask. `since`
-reads a plain list, which is quick for the few rows of the last moment; the older half of the list is dropped when it
-grows, and for an older mark the answer is None: look at everything again. `rows_since` always answers: for fewer
-touches than rows it reads the list too, and keeps of each row the last touch; for more it compares the column of each
-row's last touch, which costs the same however old the mark is.
+reads the sequence of touches, which is quick for the few rows of the last moment; the older half of the sequence is
+dropped when it grows, and for an older mark the answer is None: look at everything again. `rows_since` always answers:
+for fewer touches than rows it reads the sequence too, and keeps of each row the last touch; for more it compares the
+column of each row's last touch, which costs the same however old the mark is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _REPEATED = 4
 """A row is touched so often by one placement at most, roughly."""
 _FEW, _ROWS_PER_TOUCH = 32, 6
 """So many touches are sooner read one by one than as an array; and one touch for so many rows of the column, or fewer
-touches, are sooner read off the list than the column is compared."""
+touches, are sooner read off the sequence than the column is compared."""
 
 
 class TouchLog:
@@ -85,6 +85,7 @@ class TouchLog:
             return np.array(list(set(self._rows[-touches:])) if touches else [], dtype=np.intp)
         if touches > min(len(self._rows), len(self._last) // _ROWS_PER_TOUCH):
             return (self._last > mark).nonzero()[0]
+        # A view, which must not leave this function: while it is there, the sequence cannot grow.
         touched: NDArray[np.intp] = np.frombuffer(self._rows, dtype=np.int64)[-touches:]
         rows: NDArray[np.intp] = touched[self._last[touched] == np.arange(mark + 1, self.mark + 1)]
         return rows

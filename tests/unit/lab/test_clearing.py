@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from fairlead.lab.play import run as playing
@@ -19,16 +17,9 @@ from fairlead.lab.scenario.records import (
     constant,
 )
 from fairlead.model.kinds import POD
+from tests.support.lab import KeptRows
 
 PODS = 80
-
-
-class _Rows:
-    def __init__(self) -> None:
-        self.all: list[tuple[Any, ...]] = []
-
-    def add(self, table: str, *row: Any) -> None:
-        self.all.append((table, *row))
 
 
 def _scenario() -> LabScenario:
@@ -41,13 +32,13 @@ def _scenario() -> LabScenario:
     return LabScenario(cluster=ClusterSpec(nodes=nodes), loads=[LoadSpec(jobs=[jobs])])
 
 
-def _run(rows: _Rows) -> LabRun:
+def _run(rows: KeptRows) -> LabRun:
     scenario = _scenario()
     return LabRun(scenario, scenario.policies[0], scenario.loads[0], 1, rows)
 
 
 def test_results_are_the_same_whether_ended_pods_go_alone_or_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    together, alone = _Rows(), _Rows()
+    together, alone = KeptRows(), KeptRows()
     run = _run(together)
     most = 0
     run.begin()
@@ -57,13 +48,14 @@ def test_results_are_the_same_whether_ended_pods_go_alone_or_together(monkeypatc
     assert 1 < most < PODS
     for rows, count in ((together, 64), (alone, 1)):
         monkeypatch.setattr(playing, "_CLEARED_TOGETHER", count)
-        rows.all.clear()
+        rows.clear()
         _run(rows).play()
-    assert together.all == alone.all
+    assert len(together["jobs"]) == PODS
+    assert together == alone
 
 
 def test_an_ended_pod_that_somebody_else_deleted_is_not_missed() -> None:
-    run = _run(_Rows())
+    run = _run(KeptRows())
     run.begin()
     taken = ""
     while not run.recorder.is_done:

@@ -22,6 +22,7 @@ from fairlead.lab.scenario.records import (
     ShapeSpec,
     constant,
 )
+from tests.support.lab import KeptRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,15 +30,6 @@ if TYPE_CHECKING:
     from fairlead.lab.play.sampler import RowColumns
 
 COUNT, MILLI, MODEL = (f"alibabacloud.com/gpu-{what}" for what in ("count", "milli", "card-model"))
-
-
-class _Rows:
-    def __init__(self) -> None:
-        self.samples: list[tuple[Any, ...]] = []
-
-    def add(self, table: str, *row: Any) -> None:
-        if table == "samples":
-            self.samples.append(row)
 
 
 def _pods(name: str, gpus: dict[str, str], seconds: float) -> JobClassSpec:
@@ -64,11 +56,11 @@ def _scenario() -> LabScenario:
 
 
 def test_samples_of_a_run_are_those_of_a_sampler_that_has_never_looked_before() -> None:
-    scenario, kept, anew = _scenario(), _Rows(), _Rows()
-    run = LabRun(scenario, scenario.policies[0], scenario.loads[0], 1, _Rows())
+    scenario, kept, anew = _scenario(), KeptRows(), KeptRows()
+    run = LabRun(scenario, scenario.policies[0], scenario.loads[0], 1, KeptRows())
     capacity = dict.fromkeys(MEASURED, 1.0)
 
-    def sampler(rows: _Rows) -> RunSampler:
+    def sampler(rows: KeptRows) -> RunSampler:
         return RunSampler(scenario.measure, run.jobs, capacity, rows)
 
     def ask(question: Callable[[Any], None]) -> object:
@@ -82,9 +74,9 @@ def test_samples_of_a_run_are_those_of_a_sampler_that_has_never_looked_before() 
         sampler(anew).sample(run.time(), run.recorder, ask)
         if len(run.cluster.list("nodes")) == 6 and run.time() > 40:
             run.cluster.apply(simulated_node("late", extra={COUNT: "2"}, labels={MODEL: "A100"}))
-    assert kept.samples == anew.samples
-    assert len({value for _, _, measure, value in anew.samples if measure == "fragmentation"}) > 5
-    assert len({value for _, _, measure, value in anew.samples if measure == "fits.half"}) > 5
+    assert kept["samples"] == anew["samples"]
+    assert len({value for _, _, measure, value in anew["samples"] if measure == "fragmentation"}) > 5
+    assert len({value for _, _, measure, value in anew["samples"] if measure == "fits.half"}) > 5
 
 
 def test_only_rows_of_which_a_column_says_something_else_are_judged_again() -> None:

@@ -198,10 +198,7 @@ class Feed:
         self._show = show
         self._queue: deque[Change] = deque()
         self.waiting: Sized = self._queue
-        """Changes that nobody has drained; who asks often asks this instead of the Feed's own length."""
-
-    def __len__(self) -> int:
-        return len(self._queue)
+        """Changes that nobody has drained; to be counted, not read."""
 
     def put(self, type_: EventType, kind: Kind, record: Record) -> None:
         self._queue.append(Change(_HAPPENED[type_], kind, self._show(kind, record)))

@@ -81,7 +81,7 @@ class Record:
 
 _OURS = 2
 """References to a record that leaves the cache and that nobody else has: the variable's and the counting's."""
-_FEW = 256
+_SMALLEST_SWEEP = 256
 """Fewer records are not worth looking through for those that nobody has any more."""
 
 
@@ -93,9 +93,9 @@ class DecodedCache:
     def __init__(self, size: int) -> None:
         self._size = size
         self._recent: deque[Record] = deque()
-        self._few = min(_FEW, size // 2)
-        self._look_at = self._few
-        """When there are so many, those that are not in use are looked for."""
+        self._smallest_sweep = min(_SMALLEST_SWEEP, size // 2)
+        self._sweep_at = self._smallest_sweep
+        """When there are so many, those that nobody else has any more are dropped."""
 
     def keep(self, record: Record) -> None:
         """Let a record have the document that it has, until many others came after it. While there is room, records
@@ -107,7 +107,7 @@ class DecodedCache:
             oldest = recent.popleft()
             if getrefcount(oldest) > _OURS:
                 oldest.forget_document()
-        elif len(recent) >= self._look_at:
+        elif len(recent) >= self._sweep_at:
             self._drop_unused()
 
     def _drop_unused(self) -> None:
@@ -115,7 +115,7 @@ class DecodedCache:
         known = list(recent)
         recent.clear()
         recent.extend([record for record in known if getrefcount(record) > _OURS + 1])  # the list is one more
-        self._look_at = max(2 * len(recent), self._few)
+        self._sweep_at = max(2 * len(recent), self._smallest_sweep)
 
     def doc(self, record: Record) -> Doc:
         doc = record.decoded

@@ -344,7 +344,7 @@ def test_followers_hear_of_a_batch_in_its_order_when_it_is_done(world: StoreScen
     woken: list[int] = []
     feed = world.store.feed([Watch(POD, field_selector="status.phase!=Succeeded"), NODE])
     feed.drain()
-    feed.wake = lambda: woken.append(len(feed))
+    feed.wake = lambda: woken.append(len(feed.waiting))
     watcher = world.store.subscribe(POD, Query(label_selector="app=web"))
     with world.store.batch():
         world.pod("p", labels={"app": "web"})
