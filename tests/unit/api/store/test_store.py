@@ -353,7 +353,7 @@ def test_followers_hear_of_a_batch_in_its_order_when_it_is_done(world: StoreScen
         world.bind("p")
         world.patch(POD, "q", {"status": {"phase": "Succeeded"}}, subresource="status")
         world.delete(POD, "p", gracePeriodSeconds=0)
-        assert not feed
+        assert not feed.waiting
         assert not watcher
     told = [(change.happened.value, change.doc["metadata"]["name"]) for change in feed.drain()]
     assert told == [
