@@ -15,6 +15,7 @@ from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
 from fairlead.framework.profile import Profile, profile_of
 from fairlead.framework.results.cached_plugin import CachedPlugin, overrides
+from fairlead.framework.verdicts import FEASIBLE
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
 from fairlead.model.pod import Pod
@@ -178,6 +179,12 @@ def test_the_twin_for_one_row_says_what_the_columns_say(
             for at, row in enumerate(rows):
                 by_column: Verdict | None = None if codes is None else evaluator.codes.verdicts[int(codes[at])]
                 assert plugin.filter_row(cycle, int(row)) == by_column
+        if overrides(plugin, "passing") and plugin.name not in cycle.no_filter:
+            nodes = Nodes(cluster.table, rows)
+            codes = evaluator.codes.refusals(plugin.name, plugin.filter(cycle, nodes), len(rows))
+            mask = plugin.passing(cycle, nodes)
+            if mask is not None:
+                assert mask.tolist() == ([True] * len(rows) if codes is None else (codes == FEASIBLE).tolist())
         if overrides(plugin, "score_row"):
             column = plugin.score(cycle, Nodes(cluster.table, rows))
             assert not isinstance(column, int)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import FairleadError, PluginError
+from fairlead.framework.results.cached_plugin import CachedPlugin
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +64,8 @@ def passing(plugin: Plugin, cycle: Cycle, nodes: Nodes, ok: NDArray[np.bool_]) -
     """Call a plugin's filter; of the rows of a mask those that it does not refuse, None if it failed to judge a row.
     This is for cycles that are not measured and for callers that do not ask for reasons, or not yet."""
     try:
+        if isinstance(plugin, CachedPlugin) and (fitting := plugin.passing(cycle, nodes)) is not None:
+            return ok & fitting
         for reject in plugin.filter(cycle, nodes):
             if reject.reason.error and reject.rows.any():
                 return None

@@ -24,7 +24,8 @@ class Cycle:
     """One attempt to place one pod: the pod, the cluster, and what plugins note about them."""
 
     __slots__ = (
-        "cluster", "meter", "no_filter", "no_score", "notes", "now", "pod", "profile", "results", "rng", "view",
+        "aside", "cluster", "meter", "no_filter", "no_score", "notes", "now", "pod", "profile", "results", "rng",
+        "view",
     )  # fmt: skip
 
     def __init__(self, *, pod: Pod, cluster: Cluster, profile: Profile, now: float, rng: Random) -> None:
@@ -38,6 +39,8 @@ class Cycle:
         """Plugins that stepped aside in `prepare`: their filter, added and removed are not asked in this cycle."""
         self.no_score: set[str] = set()
         """Plugins that stepped aside in `prepare_scores`."""
+        self.aside = False
+        """Whether all plugins that are not cached stand aside for the pod (`CachedPlugin.stands_aside`)."""
         self.results: SignatureResults | None = None
         """Cached results for pods like this one."""
         self.view: RowView | None = None

@@ -15,7 +15,7 @@ import numpy as np
 from fairlead.errors import FairleadError
 from fairlead.framework.calls import asked, check_range, passing, refusals_by, unmeasured
 from fairlead.framework.plugin import Scope, takes_part
-from fairlead.framework.points import Preparation, Prepared, merge_prepared, prescore_error
+from fairlead.framework.points import ALL_NODES, Preparation, Prepared, merge_prepared, prescore_error
 from fairlead.framework.results.cache import ResultCache
 from fairlead.framework.results.cached_plugin import CachedPlugin, overrides
 from fairlead.framework.results.constant import ConstantPart, Contribution
@@ -66,6 +66,8 @@ class Evaluator:
     def prepare(self, cycle: Cycle) -> Preparation:
         """PreFilter: every plugin looks at the pod once."""
         results = self.cache.results_for(cycle)
+        if cycle.meter is None and self._all_stand_aside(cycle, results):
+            return ALL_NODES
 
         def answer(plugin: Plugin) -> Prepared:
             if plugin.name in results.prepared:
@@ -73,6 +75,17 @@ class Evaluator:
             return asked(plugin, "prepare", cycle)  # type: ignore[no-any-return]
 
         return merge_prepared(results.to_prepare, answer, cycle.no_filter)
+
+    def _all_stand_aside(self, cycle: Cycle, results: SignatureResults) -> bool:
+        """Whether no plugin that is not cached has anything to say about the pod, which is what most pods find."""
+        aside = results.aside
+        if aside.plugins is None:
+            return False
+        for plugin in aside.plugins:
+            if not asked(plugin, "stands_aside", cycle):
+                return False
+        cycle.aside, cycle.no_filter, cycle.no_score = True, set(aside.no_filter), set(aside.no_score)
+        return True
 
     # ---- Filter ----
 
@@ -220,8 +233,11 @@ class Evaluator:
         uniform = results.uniform_scores()
         if None in uniform:
             return self._add_up(cycle, results, nodes, {})
-        scorers = results.plan.uncached_scorers
-        said = {p.name: asked(p, "score", cycle, nodes) for p in scorers if p.name not in cycle.no_score}
+        if cycle.aside:
+            said = results.aside.scores
+        else:
+            scorers = results.plan.uncached_scorers
+            said = {p.name: asked(p, "score", cycle, nodes) for p in scorers if p.name not in cycle.no_score}
         if not all(isinstance(answer, int) for answer in said.values()):
             return self._add_up(cycle, results, nodes, said)
         key = (uniform, *said.items())
@@ -264,6 +280,8 @@ class Evaluator:
         assert results is not None
         if results.score_error:
             raise FairleadError(results.score_error)
+        if cycle.aside:
+            return
         for plugin in results.plan.uncached_preparers:
             if plugin.name not in cycle.no_score:
                 said = asked(plugin, "prepare_scores", cycle, nodes)

@@ -178,8 +178,8 @@ class Plugin:
         return None
 
     def concerns(self, pod: Pod) -> bool:
-        """Whether this plugin has anything to say about pods of this shape. If not it is not asked, as if it had
-        stepped aside in `prepare`. Asked once per shape."""
+        """Whether this plugin has anything to say about the pod. If not it is not asked, as if it had stepped aside in
+        `prepare`. The answer depends on what cached answers depend on, because it is kept with them."""
         return True
 
     def looks_at_pods(self, cycle: Cycle) -> bool:

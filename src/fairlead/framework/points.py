@@ -39,7 +39,7 @@ class Preparation:
     rejectors: frozenset[str] = frozenset()
 
 
-_ALL_NODES = Preparation()
+ALL_NODES = Preparation()
 _SKIP = Code.SKIP
 """Asked for too often to be looked up on the Enum."""
 
@@ -76,7 +76,7 @@ def merge_prepared(
             return Preparation(status=failed(f'running PreFilter plugin "{plugin.name}": {said.message}'))
     if refusal is not None:
         return Preparation(status=refusal, rejectors=frozenset({refusal.plugin}))
-    return _ALL_NODES if names is None else Preparation(names=names, narrowed_by=tuple(narrowed_by))
+    return ALL_NODES if names is None else Preparation(names=names, narrowed_by=tuple(narrowed_by))
 
 
 def unless_skipped(plugin: Plugin, said: Prepared, skipped: set[str]) -> Prepared:

@@ -145,6 +145,13 @@ class InterPodAffinity(CachedPlugin):
         """A placed pod without affinity terms changes neither its own counts nor the registry of terms."""
         return not pod.shape.has_pod_affinity
 
+    def stands_aside(self, cycle: Cycle) -> bool:
+        shape = cycle.pod.shape
+        if shape.has_pod_affinity or shape.affinity_error:
+            return False
+        terms = affinity_index(cycle.cluster).terms
+        return not terms.anti and (self._ignores_wishes_of_others or not terms.pulls)
+
     def looks_at_pods(self, cycle: Cycle) -> bool:
         """A pod without terms counts for the terms of others alone."""
         return cycle.pod.shape.has_pod_affinity

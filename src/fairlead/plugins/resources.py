@@ -171,6 +171,17 @@ class NodeResourcesFit(CachedPlugin):
         short = block[FREE] < request.needs
         return self._shortages(request, nodes, short) if np.count_nonzero(short) else ()
 
+    def passing(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.bool_] | None:
+        request: Request = cycle.notes[self.name]
+        block = room_of(cycle.cluster).block(nodes)
+        if block is None or not request.plain:
+            return None
+        enough = block[FREE] >= request.needs
+        fitting: NDArray[np.bool_] = enough[0]
+        fitting &= enough[1]
+        fitting &= enough[2]
+        return fitting
+
     def _shortages(self, request: Request, nodes: Nodes, short: NDArray[np.bool_]) -> Iterable[Reject]:
         """The refusals; the lines of `short` are rows with too few pod slots, too little cpu, too little memory."""
         yield Reject(self._TOO_MANY, short[0])

@@ -133,6 +133,12 @@ class PodTopologySpread(CachedPlugin):
         constraints does not let it step aside."""
         return True
 
+    def stands_aside(self, cycle: Cycle) -> bool:
+        pod = cycle.pod
+        if pod.shape.spread or self._hard_defaults:
+            return False
+        return not self._soft_defaults or affinity_index(cycle.cluster).workloads.selector_for(pod).empty
+
     def looks_at_pods(self, cycle: Cycle) -> bool:
         pod = cycle.pod
         if pod.shape.spread:

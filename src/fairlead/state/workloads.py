@@ -31,7 +31,9 @@ class Workloads:
     def __init__(self, object_index: ObjectIndex) -> None:
         self._services: Shelf = object_index.of(kinds.SERVICE)
         self._owners: dict[tuple[str, str], Shelf] = {said: object_index.of(kind) for said, kind in _OWNERS.items()}
-        self._version: tuple[int, ...] = ()
+        self._shelves = (self._services, *self._owners.values())
+        self._version = -1
+        """The sum of the shelves' versions, none of which ever falls."""
         self._services_in: dict[str, list[WorkloadSelector]] = {}
         self._found: dict[object, LabelSelector] = {}
 
@@ -51,7 +53,8 @@ class Workloads:
         return found
 
     def _catch_up(self) -> None:
-        version = (self._services.version, *[shelf.version for shelf in self._owners.values()])
+        services, controllers, replica_sets, stateful_sets = self._shelves
+        version = services.version + controllers.version + replica_sets.version + stateful_sets.version
         if version == self._version:
             return
         self._version = version

@@ -304,3 +304,25 @@ def test_pods_of_a_list_without_models_take_any(tmp_path: Path) -> None:
     file = tmp_path / "pods.csv"
     file.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,12000,16384,2,1000\n")
     assert read_pods(file) == [TracePod("p", 12000, 16384, TWO)]
+
+
+@pytest.mark.parametrize("request_", [HALF, TWO, GpuRequest(1, 800, ("T4",)), GpuRequest(8, 1000, ANY)])
+def test_the_mask_of_fitting_nodes_is_what_the_filter_leaves(request_: GpuRequest) -> None:
+    world = GpuCluster(*(TraceNode(f"n{i}", 64000, 1 << 20, i, "T4" if i % 2 else "P100") for i in range(9)))
+    for _ in range(9):
+        world.place(HALF)
+    world.place(request_)
+    nodes = Nodes(world.cluster.table, np.arange(9, dtype=np.int32))
+    plugin = GpuShare()
+    refused = np.logical_or.reduce([reject.rows for reject in plugin.filter(world.last_cycle, nodes)])
+    mask = plugin.passing(world.last_cycle, nodes)
+    assert mask is not None
+    assert mask.tolist() == (~refused).tolist()
+    assert 0 < int(mask.sum()) < 9 or request_.count == 8
+
+
+def test_pods_that_say_nothing_about_gpus_do_not_concern_the_filter() -> None:
+    world = GpuCluster(TraceNode("n", 8000, 1 << 20, 0, ""))
+    assert world.node_of(NO_GPU) == "n"
+    assert GpuShare.name in world.last_cycle.no_filter
+    assert world.node_of(NO_GPU, annotations={COUNT: "many"}) == ""

@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING
 from fairlead.framework.plugin import Plugin, Scope
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from fairlead.framework.cycle import Cycle
     from fairlead.framework.sums import Sums
     from fairlead.model.pod import Pod
     from fairlead.model.reasons import Verdict
     from fairlead.state.cluster import Cluster
+    from fairlead.state.nodes import Nodes
 
 DEFAULT_READS = frozenset({"spec", "labels", "annotations", "namespace"})
 """What an answer is taken to depend on if its plugin does not say."""
@@ -31,7 +35,8 @@ class CachedPlugin(Plugin):
     `annotations`, `namespace`, `name`."""
 
     scores_in_range: bool = False
-    """Whether `score` always answers within 0..100, so that its column can be one of bytes."""
+    """Whether `score` always answers within 0..100, so that its column can be one of bytes. It is held to that where a
+    signature's rows are all judged for the first time; later answers about rows that changed are believed."""
 
     asked_in_runs: bool = False
     """Whether a plugin of scope CLUSTER is asked to prepare, filter and score each of many equal pods that are placed
@@ -72,6 +77,18 @@ class CachedPlugin(Plugin):
         score. Identical pods differ in nothing but their names."""
         return False
 
+    def stands_aside(self, cycle: Cycle) -> bool:
+        """Whether a plugin of scope CLUSTER would step aside in `prepare` and `prepare_scores`, or give every row the
+        score 0 where it does not take part in these. It is asked for every pod before these points, in their order: if
+        all such plugins stand aside, none of them is asked at these points. It leaves the notes that `prepare`
+        would."""
+        return False
+
+    def passing(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.bool_] | None:
+        """The mask of rows that `filter` does not refuse, for those who do not ask for reasons, or not yet. None: ask
+        `filter`. A property test compares it with `filter`."""
+        return None
+
     def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
         """What `filter` says of a single row; None if it does not refuse it. It is asked for the one row that the last
         pod was placed on, where arrays cost more than they save; so it is worth writing for a plugin of scope ROW that
@@ -90,7 +107,7 @@ class CachedPlugin(Plugin):
 
 _MEMBERS = (
     "reads", "scores_in_range", "asked_in_runs", "cache_key", "also_reads", "scope_for", "touch_stale", "epoch",
-    "has_epochs", "same_after_placing", "filter_row", "score_row", "sums",
+    "has_epochs", "same_after_placing", "stands_aside", "passing", "filter_row", "score_row", "sums",
 )  # fmt: skip
 _FORMER_NAMES = {"facet": "cache_key", "unmoved_by": "same_after_placing"}
 

@@ -36,12 +36,14 @@ FEW = 3
 class ScoreColumn:
     """A plugin's scores of all rows: raw values that are normalised over the feasible rows, or final ones."""
 
-    __slots__ = ("beyond_ranking", "column", "contribution", "needs_normalising", "plugin", "weight")
+    __slots__ = ("beyond_ranking", "column", "contribution", "needs_normalising", "plugin", "promised", "weight")
 
     def __init__(self, plugin: Plugin, weight: int, capacity: int) -> None:
         self.plugin = plugin
         self.weight = weight
         self.needs_normalising = takes_part(plugin, "normalise")
+        self.promised = fits_in_bytes(plugin)
+        """Whether the plugin promises scores within 0..100."""
         self.beyond_ranking: int | None = 0
         """What every row gets from this plugin on top of the ranking; None if that is not the same for all rows. A
         score that needs no normalising is part of the ranking, so there it is 0. It is read for every attempt."""
@@ -65,7 +67,7 @@ class ScoreColumn:
 
     def widen(self, capacity: int) -> None:
         """Replace the column by an empty one for a larger table."""
-        in_bytes = fits_in_bytes(self.plugin) and not self.needs_normalising
+        in_bytes = self.promised and not self.needs_normalising
         self.column: NDArray[np.signedinteger[Any]] = np.zeros(capacity, dtype=np.int8 if in_bytes else np.int64)
         self.contribution = Contribution(
             self.plugin.name, self.weight, column=None if self.needs_normalising else self.column

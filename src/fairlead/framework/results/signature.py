@@ -17,6 +17,7 @@ import numpy as np
 
 from fairlead.framework.calls import asked
 from fairlead.framework.plugin import takes_part
+from fairlead.framework.results.cached_plugin import CachedPlugin, overrides
 from fairlead.framework.results.columns import (
     FEW,
     ScoreColumn,
@@ -69,6 +70,24 @@ class NominatedRefusals:
             self.codes.clear()
             return promised
         return set().union(*[rows for rows in touched if rows])
+
+
+class WhileAside:
+    """What a search finds at PreFilter, PreScore and Score while all plugins that are not cached stand aside."""
+
+    __slots__ = ("no_filter", "no_score", "plugins", "scores")
+
+    def __init__(self, results: SignatureResults, plan: PluginPlan) -> None:
+        asked = [plugin for plugin in plan.uncached if plugin.name not in results.prepared]
+        able = all(overrides(plugin, "stands_aside") for plugin in asked) and all(
+            plugin in asked for plugin in results.to_prepare
+        )
+        self.plugins = [plugin for plugin in asked if isinstance(plugin, CachedPlugin)] if able else None
+        """Those to be asked whether they stand aside; None if they cannot say, or if a cached answer counts."""
+        profile = plan.profile
+        self.no_filter = results.no_filter | {plugin.name for plugin in asked if plugin in profile.at("prepare")}
+        self.no_score = results.no_score | {plugin.name for plugin in asked if plugin in profile.at("prepare_scores")}
+        self.scores = {plugin.name: 0 for plugin in plan.uncached_scorers if plugin.name not in self.no_score}
 
 
 class SignatureResults:
@@ -132,6 +151,7 @@ class SignatureResults:
             plugin for plugin in plan.profile.at("prepare") if own.answers.get(plugin.name, plugin) is not None
         ]
         """Plugins whose `prepare` is not cached, or has a cached answer; the others have stepped aside."""
+        self.aside = WhileAside(self, plan)
 
     def what_if(self, question: str, row: int, premises: Hashable, answer: Callable[[], Answer]) -> Answer:
         """The answer to a what-if about a row, from the cache while its premises are the same. The premises must name
@@ -249,7 +269,9 @@ class SignatureResults:
                 ok = ok & (refused == FEASIBLE)
         total: Any = None
         for scored in self._scores:
-            values = scored.checked(asked(scored.plugin, "score", cycle, nodes), ok)
+            values = asked(scored.plugin, "score", cycle, nodes)
+            if rows is None or not scored.promised:
+                values = scored.checked(values, ok)
             scored.column[where] = values
             if isinstance(scored, UniformScoreColumn):
                 scored.written(cycle, rows)

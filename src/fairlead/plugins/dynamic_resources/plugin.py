@@ -99,6 +99,12 @@ class DynamicResources(CachedPlugin):
 
     # ---- prepare ----
 
+    def stands_aside(self, cycle: Cycle) -> bool:
+        if may_need_devices(cycle.pod):
+            return False
+        cycle.notes[self.name] = ClaimPlan()
+        return True
+
     def looks_at_pods(self, cycle: Cycle) -> bool:
         return may_need_devices(cycle.pod)
 

@@ -92,8 +92,9 @@ class GpuShare(CachedPlugin):
     def __init__(self, choice: GpuChoice = fullest) -> None:
         self._choice = choice
 
-    def cache_key(self, pod: Pod) -> Hashable:
-        return gpu_request(pod.annotations)
+    def concerns(self, pod: Pod) -> bool:
+        """Whether the pod says anything about GPUs; what cannot be understood is refused by `prepare`."""
+        return any(word in pod.annotations for word in _WORDS)
 
     def events(self) -> Sequence[Interest]:
         nodes = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE | ActionType.UPDATE_NODE_LABEL
@@ -111,6 +112,9 @@ class GpuShare(CachedPlugin):
         request = gpu_request(cycle.pod.annotations)
         if request.count:
             yield Reject(self._REASON, ~fitting_rows(gpu_shares_of(cycle.cluster), nodes, request))
+
+    def passing(self, cycle: Cycle, nodes: Nodes) -> NDArray[np.bool_] | None:
+        return fitting_rows(gpu_shares_of(cycle.cluster), nodes, gpu_request(cycle.pod.annotations))
 
     def filter_row(self, cycle: Cycle, row: int) -> Verdict | None:
         request = gpu_request(cycle.pod.annotations)
