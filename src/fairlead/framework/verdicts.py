@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FEASIBLE = 0
 UNEXPLAINED = -1
-"""In a column of cached codes: the row is refused, and nobody asked for the reason yet."""
+"""In a column of cached codes: nobody has asked yet for the reason why the row is refused, if it is."""
 _FEW_REASONS = 8
 """Combinations of so many reasons are few enough to be counted, each by itself."""
 

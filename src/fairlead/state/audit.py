@@ -1,9 +1,8 @@
 """Audit: recounts the table while the scheduler runs, a few rows at a time, and repairs what differs.
 
 What the table says is kept up to date by differences, so a defect would stay until a restart. The audit finds it within
-a pass through all rows. Its pace follows the changes, because only they can go wrong: it looks at some rows each second
-while rows change, and every other second in any case. A repair moves nothing that is right: rows that list other pods
-than they have are corrected, then every sum is computed anew.
+a pass through all rows: it looks at some rows every other second. A repair moves nothing that is right: rows that list
+other pods than they have are corrected, then every sum is computed anew.
 """
 
 from __future__ import annotations
@@ -24,11 +23,8 @@ if TYPE_CHECKING:
     from fairlead.state.cluster import Cluster
 
 ROWS_AT_ONCE = 64
-CHANGES = 4
-"""So many changes make the recount of a row due: those of one pod that is placed, confirmed, started and gone."""
-EVERY, SELDOM = 1.0, 2.0
-"""Seconds between two looks, while recounts for a look are due and while not: 5,000 rows are a pass of eighty seconds
-after 20,000 changes, and of some three minutes without any."""
+EVERY = 2.0
+"""Seconds between two looks: 5,000 rows are a pass of some three minutes."""
 _SHAPES_KEPT = 4096
 """Requests that the audit remembers; beyond that all are forgotten."""
 _PENDING = PodPlace.PENDING
@@ -39,17 +35,16 @@ class Audit:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._next_row = 0
-        self._next_at = self._latest_at = float("-inf")
-        self._mark = self._changes = 0
-        """How far the log of the rows was read, and how many of its changes no look has made up for."""
+        self._next_at = float("-inf")
         self._amounts = _Amounts()
         self.found = 0
         """How often something differed."""
 
     def look(self, now: float) -> str:
         """Check the next rows, if it is time; the answer says what differed, and it has been repaired then."""
-        if now < self._next_at or not self._is_due(now):
+        if now < self._next_at:
             return ""
+        self._next_at = now + EVERY
         table = self._cluster.table
         if self._next_row >= table.high:
             self._next_row = 0
@@ -58,18 +53,6 @@ class Audit:
         if not differs and self._next_row >= table.high:
             differs = self._whole()
         return self.repair(differs) if differs else ""
-
-    def _is_due(self, now: float) -> bool:
-        """Whether to look now. Changes are made up for later if there are many at once, but a pass makes up for all."""
-        table = self._cluster.table
-        self._next_at = now + EVERY
-        self._changes = min(CHANGES * table.high, self._changes + table.content.mark - self._mark)
-        self._mark = table.content.mark
-        if now < self._latest_at and self._changes < CHANGES * min(ROWS_AT_ONCE, table.high):
-            return False
-        self._changes = max(0, self._changes - CHANGES * ROWS_AT_ONCE)
-        self._latest_at = now + SELDOM
-        return True
 
     def after_failure(self) -> str:
         """Check everything, because something raised in the middle of a change."""

@@ -57,7 +57,7 @@ def best_of_ranking(
     is written to and left as it was."""
     best = int(ranked.argmax())
     level = next_level = ranked.item(best)
-    ties = (ranked == level).nonzero()[0]
+    ties = (ranked == ranked[best]).nonzero()[0]  # a number of the array's own width is compared with sooner
     if len(ties) > 1:
         at = cycle.rng.randrange(len(ties))
         best, second = ties.item(at), ties.item(at - 1)

@@ -27,11 +27,10 @@ from fairlead.framework.results.columns import (
     first_refusals,
     fits_in_bytes,
     passing_all,
-    unexplained,
 )
 from fairlead.framework.results.plan import answer_by_row
 from fairlead.framework.results.shared import Preparations
-from fairlead.framework.verdicts import FEASIBLE
+from fairlead.framework.verdicts import FEASIBLE, UNEXPLAINED
 from fairlead.state.nodes import Nodes
 
 if TYPE_CHECKING:
@@ -260,7 +259,8 @@ class SignatureResults:
         ok = self.static.ok[where] & self.row.ok[where] if self.row.filters else self.static.ok[where]
         passing = None if self._reasons_asked else passing_all(cycle, self._filters, nodes, ok)
         if passing is not None:
-            self._keep_refusals(where, None if passing is ok else unexplained(passing))
+            if self.row_codes is not None or passing is not ok:
+                self._keep_refusals(where, UNEXPLAINED)
             ok = passing
         else:
             refused = first_refusals(cycle, self._filters, nodes, self.codes)
@@ -309,7 +309,7 @@ class SignatureResults:
         self.ok[row] = ok
         self.ranked[row] = total if ok else _REFUSED
 
-    def _keep_refusals(self, where: Any, codes: NDArray[np.int32] | NDArray[np.int8] | int | None) -> None:
+    def _keep_refusals(self, where: Any, codes: NDArray[np.int32] | int | None) -> None:
         if self.row_codes is None:
             if codes is None:
                 return
