@@ -21,3 +21,11 @@ def test_a_permutation_has_every_number_once() -> None:
 def test_a_limit_that_is_a_power_of_two_is_kept() -> None:
     rng = GoRandom(3)
     assert {rng.intn(4) for _ in range(100)} == {0, 1, 2, 3}
+
+
+def test_a_copy_goes_on_with_the_same_numbers_and_leaves_the_original_alone() -> None:
+    rng = GoRandom(5)
+    rng.shuffle(list(range(700)))
+    twin = rng.copy()
+    ahead = [twin.intn(1000) for _ in range(800)]
+    assert [rng.intn(1000) for _ in range(800)] == ahead

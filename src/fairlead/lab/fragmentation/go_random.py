@@ -8,6 +8,7 @@ modulo x^607 - x^334 - 1, so that nothing has to be stored and nobody waits for 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -88,6 +89,12 @@ class GoRandom:
         register = [value ^ mixed for value, mixed in zip(_from_seed(seed, 20), _mixed_in(), strict=True)]
         self._ring = _in_order(register)
         self._at = 0
+
+    def copy(self) -> GoRandom:
+        """A generator that goes on with the same numbers."""
+        twin = copy(self)
+        twin._ring = self._ring.copy()
+        return twin
 
     def int63(self) -> int:
         ring, at = self._ring, self._at

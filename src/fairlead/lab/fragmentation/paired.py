@@ -24,7 +24,7 @@ def paired_run(nodes: Path, pods: Path, seed: int) -> PairedRun:
     """FGD and our own policy on the arrivals of one seed."""
     listed, trace = read_nodes(nodes), read_pods(pods)
     coming = arrivals(trace, listed, seed)
-    left = {policy: unallocated_at_full_arrival(place_all(policy, trace, coming, seed)) for policy in (FGD, SCARCITY)}
+    left = {policy: unallocated_at_full_arrival(place_all(policy, trace, coming)) for policy in (FGD, SCARCITY)}
     return PairedRun(seed, left[FGD], left[SCARCITY])
 
 

@@ -9,14 +9,28 @@ from fairlead.framework.profile import Profile, profile_of
 from fairlead.plugins.gpu_share.fgd import FgdScore
 from fairlead.plugins.gpu_share.packing import BestFitScore, DotProductScore, GpuClusteringScore, GpuPackingScore
 from fairlead.plugins.gpu_share.scarcity import ScarcityScore
-from fairlead.plugins.gpu_share.share import GpuShare, any_fitting
+from fairlead.plugins.gpu_share.share import GpuShare
 from fairlead.plugins.resources import NodeResourcesFit
 
 if TYPE_CHECKING:
+    from fairlead.framework.cycle import Cycle
     from fairlead.framework.plugin import Plugin
     from fairlead.plugins.gpu_share.fragmentation import TypicalPod
+    from fairlead.state.gpu_shares import GpuRequest, GpuShares
 
 PluginMaker: TypeAlias = "Callable[[Sequence[TypicalPod]], tuple[Plugin, ...]]"
+
+
+def _any_fitting(cycle: Cycle, shares: GpuShares, row: int, request: GpuRequest) -> int:
+    """Any GPU that fits, with as many draws as the original makes: the nth that fits is taken instead of those before
+    it with a probability of 1/n."""
+    chosen = fitting = 0
+    for gpu, milli in enumerate(shares.free[row].tolist()):
+        if milli >= request.milli:
+            fitting += 1
+            if cycle.rng.randrange(fitting) == 0:
+                chosen = gpu
+    return chosen
 
 
 def _fgd(typical: Sequence[TypicalPod]) -> tuple[Plugin, ...]:
@@ -25,7 +39,7 @@ def _fgd(typical: Sequence[TypicalPod]) -> tuple[Plugin, ...]:
 
 
 _POLICIES: Mapping[str, PluginMaker] = {
-    "01-Random": lambda typical: (GpuShare(any_fitting),),
+    "01-Random": lambda typical: (GpuShare(_any_fitting),),
     "02-DotProd": lambda typical: (GpuShare(), DotProductScore()),
     "03-GpuClustering": lambda typical: (GpuShare(), GpuClusteringScore()),
     "04-GpuPacking": lambda typical: (GpuShare(), GpuPackingScore()),

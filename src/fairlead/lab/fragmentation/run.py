@@ -1,7 +1,9 @@
 """One run: every arrival is tried once with the scheduler's own attempt, and what it does to the cluster is recorded.
 
 Ties go to the node with the smallest name. As in the original each seed names the nodes anew: nodes get their rows in
-the order that the seed drew, and the generator of the attempts always draws the first. The policy Random draws freely.
+the order that the seed drew, and the generator of the attempts always draws the first. The policy Random draws on with
+the original's generator. Its runs are not repeated by that, because the original draws among nodes in the order in
+which parallel workers find them.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from fairlead.engine.cycle.choice import FirstOfEquals
 from fairlead.engine.cycle.placement import Search
 from fairlead.framework.cycle import Cycle
 from fairlead.framework.evaluate import Evaluator
+from fairlead.lab.fragmentation.go_random import GoRandom
 from fairlead.lab.fragmentation.policies import RANDOM, SCARCITY, policy_profile
 from fairlead.model import kinds
 from fairlead.model.flow import Change, Happened
@@ -108,10 +111,29 @@ def _by_ratio(ratio: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[
     return np.interp(np.arange(COLUMNS), known, sums[known] / counts[known])
 
 
-def place_all(policy: str, trace: Sequence[TracePod], arriving: Arrivals, seed: int) -> FragmentationCurves:
-    """Try all arrivals with a policy. The typical pods are those of the trace."""
+class _GoDraws(Random):
+    """The numbers of a GoRandom, for those who ask a Random."""
+
+    def __init__(self, numbers: GoRandom) -> None:
+        super().__init__(0)
+        self._numbers = numbers
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        return self._numbers.intn(start) if stop is None else start + self._numbers.intn(stop - start)
+
+
+def _draws(arriving: Arrivals, draw: int) -> Random:
+    """The generator of Random's run with this number: of the first one that of the arrivals, which goes on."""
+    numbers = arriving.rng.copy()
+    for _ in range(draw):
+        numbers = GoRandom(numbers.int63())
+    return _GoDraws(numbers)
+
+
+def place_all(policy: str, trace: Sequence[TracePod], arriving: Arrivals, draw: int = 0) -> FragmentationCurves:
+    """Try all arrivals with a policy. The typical pods are those of the trace. Runs of Random differ by `draw`."""
     typical = typical_pods((pod.cpu, pod.gpu) for pod in trace)
-    rng = Random(seed) if policy == RANDOM else FirstOfEquals()
+    rng = _draws(arriving, draw) if policy == RANDOM else FirstOfEquals()
     with_gpus = typical_pods((pod.cpu, pod.gpu) for pod in trace if pod.gpu.count)
     profile = policy_profile(policy, with_gpus if policy == SCARCITY else typical)
     return place_with(profile, typical, arriving, rng)

@@ -82,10 +82,12 @@ def _request(row: dict[str, str]) -> GpuRequest:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """What one seed makes of a trace: nodes in the order in which ties take them, and pods as they come."""
+    """What one seed makes of a trace: nodes in the order in which ties take them, pods as they come, and the generator
+    as it stands then, with which the policy Random goes on."""
 
     nodes: Sequence[TraceNode]
     pods: Sequence[TracePod]
+    rng: GoRandom
 
 
 def arrivals(pods: Sequence[TracePod], nodes: Sequence[TraceNode], seed: int) -> Arrivals:
@@ -107,7 +109,8 @@ def arrivals(pods: Sequence[TracePod], nodes: Sequence[TraceNode], seed: int) ->
         rng.int63()
     by_name = sorted(nodes, key=lambda node: node.name)
     places = rng.permutation(len(nodes))
-    return Arrivals([node for _, node in sorted(zip(places, by_name, strict=True), key=lambda pair: pair[0])], listed)
+    named = [node for _, node in sorted(zip(places, by_name, strict=True), key=lambda pair: pair[0])]
+    return Arrivals(named, listed, rng)
 
 
 def _copies(pods: Sequence[TracePod], wanted: float, rng: GoRandom) -> list[TracePod]:

@@ -1,9 +1,9 @@
 """The FGD paper's runs on Alibaba's GPU trace: `expected_allo.csv.gz` and two more with curves per workload and policy.
 
 The authors' arrivals and names of nodes are drawn again from their seeds, so that a run of theirs is repeated and each
-seed compared with the same seed. The policy Random draws further while it runs, which nobody can repeat, so means over
-the seeds are compared. With ten seeds Random is run with several draws for each, and with more of them before a curve
-is said to differ, because one draw alone moves the mean of ten by half a point.
+seed compared with the same seed. The policy Random draws further while it runs, in an order that parallel workers of
+the original make, which nobody can repeat: its mean is compared with that of all recorded runs. One draw more or less
+moves a mean of ten runs by half a point, so that a curve is said to differ only if the mean of many more runs does.
 
 GPU allocated, and fragmented, in percents of all GPU, must be within 0.5 at every arrival ratio; fragmented in percents
 of idle GPU within 0.5, and within 2 where that curve is steep. With fewer than ten seeds the bounds are 0.8 and 2.5.
@@ -11,7 +11,7 @@ of idle GPU within 0.5, and within 2 where that curve is steep. With fewer than 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,8 +38,8 @@ _STEEP = range(75, 98)
 """Arrival ratios between which the fragmented share of idle GPU rises steeply."""
 FIRST_SEED = 42
 FEW_SEEDS, MANY_SEEDS = 3, 10
-_DRAWS, _DRAWS_IF_THEY_DIFFER = 4, 16
-"""Runs of Random for each of many seeds."""
+_DRAWS = ((1, 4), (4, 16))
+"""Further runs of Random for each seed, by number, which are made if those before differ."""
 
 
 def is_openb(directory: Path) -> bool:
@@ -55,7 +55,8 @@ def openb_checks(directory: Path, options: CheckOptions) -> Iterator[ReferenceCh
         if policy not in POLICY_NAMES:
             known = ", ".join(POLICY_NAMES)
             raise ExperimentError(f"{directory / _CURVES['allocated']}: no policy {policy}; known are {known}")
-        yield OpenbCurves(directory, workload, policy, tuple(sorted(seeds)[:count]))
+        listed = tuple(sorted(seeds))
+        yield OpenbCurves(directory, workload, policy, listed[:count], listed[count:])
 
 
 @dataclass(frozen=True)
@@ -66,25 +67,35 @@ class OpenbCurves:
     workload: str
     policy: str
     seeds: tuple[int, ...]
+    other_seeds: tuple[int, ...] = ()
+    """Seeds that were recorded too, and are run if Random differs."""
 
     @property
     def name(self) -> str:
         return f"{self.workload.removeprefix('openb_pod_list_')}/{self.policy}"
 
     def differences(self) -> list[str]:
-        runs: list[FragmentationCurves] = []
+        curves: list[FragmentationCurves] = []
         found: list[str] = []
-        drawn = 0
-        for draws in self._draws:
-            runs += self.played(range(drawn, draws))
-            drawn, found = draws, self._beyond(runs)
+        for runs in self._runs():
+            curves += self.played(runs)
+            found = self._beyond(curves)
             if not found:
                 break
         return found
 
-    def played(self, draws: range) -> list[FragmentationCurves]:
-        """A run of each seed for each of these numbers, by which Random's draws differ."""
-        return [self._run(seed, draw) for draw in draws for seed in self.seeds]
+    def _runs(self) -> Iterator[list[tuple[int, int]]]:
+        """Seeds and draws of the runs to be judged first, and then, of Random, of those to be added if they differ."""
+        yield [(seed, 0) for seed in self.seeds]
+        if self.policy == RANDOM:
+            if self.other_seeds:
+                yield [(seed, 0) for seed in self.other_seeds]
+            for start, end in _DRAWS:
+                yield [(seed, draw) for draw in range(start, end) for seed in (*self.seeds, *self.other_seeds)]
+
+    def played(self, runs: Iterable[tuple[int, int]]) -> list[FragmentationCurves]:
+        """A run for each seed and number, by which Random's draws differ."""
+        return [self._run(seed, draw) for seed, draw in runs]
 
     def _beyond(self, runs: list[FragmentationCurves]) -> list[str]:
         found = []
@@ -100,21 +111,18 @@ class OpenbCurves:
         means = {curve: np.mean([getattr(run, curve) for run in runs], axis=0) for curve in _CURVES}
         return {curve: np.abs(mean - self._recorded(curve)) for curve, mean in means.items()}
 
-    @property
-    def _draws(self) -> tuple[int, ...]:
-        repeated = self.policy == RANDOM and len(self.seeds) >= MANY_SEEDS
-        return (_DRAWS, _DRAWS_IF_THEY_DIFFER) if repeated else (1,)
-
     def _run(self, seed: int, draw: int) -> FragmentationCurves:
         nodes = read_nodes(packed_or_not(self.directory / _NODES))
         pods = read_pods(packed_or_not(self.directory / f"{self.workload}.csv"))
-        return place_all(self.policy, pods, arrivals(pods, nodes, seed), seed + 1000 * draw)
+        return place_all(self.policy, pods, arrivals(pods, nodes, seed), draw)
 
     def _recorded(self, curve: str) -> NDArray[np.float64]:
+        """The mean of the recorded runs with the same seeds; of Random, of all."""
         lines = [
             [float(row[str(ratio)]) for ratio in range(COLUMNS)]
             for row in read_rows(self.directory / _CURVES[curve])
-            if (row["workload"], row["sc_policy"]) == (self.workload, self.policy) and int(row["seed"]) in self.seeds
+            if (row["workload"], row["sc_policy"]) == (self.workload, self.policy)
+            and (self.policy == RANDOM or int(row["seed"]) in self.seeds)
         ]
         if not lines:
             raise ExperimentError(f"{self.directory / _CURVES[curve]}: nothing about {self.workload}, {self.policy}")
