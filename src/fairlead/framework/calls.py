@@ -5,6 +5,7 @@ Invariant: no exception of a plugin but a FairleadError leaves these functions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,19 @@ def asked(plugin: Plugin, point: str, cycle: Cycle, *args: Any) -> Any:
         raise
     except Exception as error:
         raise PluginError(plugin.name, point, error) from error
+
+
+def all_stand_aside(plugins: Sequence[CachedPlugin], cycle: Cycle) -> bool:
+    """Whether all of these plugins stand aside for the cycle's pod."""
+    for plugin in plugins:
+        try:
+            if not plugin.stands_aside(cycle):
+                return False
+        except FairleadError:
+            raise
+        except Exception as error:
+            raise PluginError(plugin.name, "stands_aside", error) from error
+    return True
 
 
 def unmeasured(plugin: Plugin, method: str, cycle: Cycle) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fairlead.errors import FairleadError
-from fairlead.framework.calls import asked, check_range, passing, refusals_by, unmeasured
+from fairlead.framework.calls import all_stand_aside, asked, check_range, passing, refusals_by, unmeasured
 from fairlead.framework.plugin import Scope, takes_part
 from fairlead.framework.points import ALL_NODES, Preparation, Prepared, merge_prepared, prescore_error
 from fairlead.framework.results.cache import ResultCache
@@ -79,11 +79,8 @@ class Evaluator:
     def _all_stand_aside(self, cycle: Cycle, results: SignatureResults) -> bool:
         """Whether no plugin that is not cached has anything to say about the pod, which is what most pods find."""
         aside = results.aside
-        if aside.plugins is None:
+        if aside.plugins is None or not all_stand_aside(aside.plugins, cycle):
             return False
-        for plugin in aside.plugins:
-            if not asked(plugin, "stands_aside", cycle):
-                return False
         cycle.aside, cycle.no_filter, cycle.no_score = True, set(aside.no_filter), set(aside.no_score)
         return True
 

@@ -244,7 +244,7 @@ class NodeResourcesFit(CachedPlugin):
             np.subtract(100.0 * whole, points, out=points)
             np.minimum(points, 100.0 * whole, out=points)
         else:
-            np.maximum(points, block[NOTHING], out=points)
+            np.maximum(points, NOTHING, out=points)
         points /= whole
         np.trunc(points, out=points)
         cpu, memory = points[0], points[1]

@@ -41,11 +41,9 @@ EVENNESS = 9
 """How evenly the two are requested, as balance - 150, where balance is in whole percent. The score of a pod is
 50 + (50 + change) / 2 with change = balance after - balance before, and from what is stored here that is
 (balance after - (balance before - 150)) / 2: one subtraction and one halving per row."""
-NOTHING = slice(10, 12)
-"""Zeros: the larger of two arrays is found sooner than the larger of an array and a number."""
-_LINES = 12
+_LINES = 10
 _FEW = 4
-HALF, _TWO, _FIFTY = np.array(0.5), np.array(2.0), np.array(50.0)
+NOTHING, HALF, _TWO, _FIFTY = np.array(0.0), np.array(0.5), np.array(2.0), np.array(50.0)
 """Of few rows, half the cost of an operation with a plain number is to make an array of it."""
 
 
@@ -138,7 +136,7 @@ class FreeAmounts:
         all_cpu, all_memory = max(cpu, 1), max(memory, 1)
         apart = abs(min(cpu_taken, all_cpu) / all_cpu - min(memory_taken, all_memory) / all_memory)
         self._exact = self._exact and max(cpu_taken, cpu_used, memory_taken, memory_used) < EXACT_BELOW
-        self._lines[:10, row] = (
+        self._lines[:, row] = (
             places, cpu - cpu_taken, memory - memory_taken,
             (cpu - cpu_used) * 100, (memory - memory_used) * 100, cpu_taken, memory_taken, all_cpu, all_memory,
             int((2 - apart) * 50) - 150,

@@ -87,5 +87,5 @@ class TouchLog:
             return (self._last > mark).nonzero()[0]
         # A view, which must not leave this function: while it is there, the sequence cannot grow.
         touched: NDArray[np.intp] = np.frombuffer(self._rows, dtype=np.int64)[-touches:]
-        rows: NDArray[np.intp] = touched[self._last[touched] == np.arange(mark + 1, self.mark + 1)]
+        rows: NDArray[np.intp] = touched[self._last.take(touched) == np.arange(mark + 1, self.mark + 1)]
         return rows

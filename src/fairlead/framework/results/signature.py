@@ -26,6 +26,7 @@ from fairlead.framework.results.columns import (
     first_refusal,
     first_refusals,
     fits_in_bytes,
+    narrowed,
     passing_all,
 )
 from fairlead.framework.results.plan import answer_by_row
@@ -272,7 +273,7 @@ class SignatureResults:
             values = asked(scored.plugin, "score", cycle, nodes)
             if rows is None or not scored.promised:
                 values = scored.checked(values, ok)
-            scored.column[where] = values
+            scored.column[where] = narrowed(values, scored.column.dtype)
             if isinstance(scored, UniformScoreColumn):
                 scored.written(cycle, rows)
                 continue
@@ -286,7 +287,9 @@ class SignatureResults:
                 total = total + shared.uniform
         self._feasible, self._reasons_asked = None, False
         self.ok[where] = ok
-        self.ranked[where] = np.where(ok, total, _REFUSED)
+        ranking = total.astype(self._width) if isinstance(total, np.ndarray) else np.full(len(ok), total, self._width)
+        np.putmask(ranking, ~ok, _REFUSED)
+        self.ranked[where] = ranking
         return len(ok)
 
     def _judge_row(self, cycle: Cycle, row: int) -> None:
