@@ -235,8 +235,8 @@ class Evaluator:
         else:
             scorers = results.plan.uncached_scorers
             said = {p.name: asked(p, "score", cycle, nodes) for p in scorers if p.name not in cycle.no_score}
-        if not all(isinstance(answer, int) for answer in said.values()):
-            return self._add_up(cycle, results, nodes, said)
+            if not all(isinstance(answer, int) for answer in said.values()):
+                return self._add_up(cycle, results, nodes, said)
         key = (uniform, *said.items())
         constant = results.constants.get(key)
         if constant is None:

@@ -44,6 +44,7 @@ class ResultCache:
         self._plans = {self._plan.apart: self._plan}
         cached = [plugin for plugin in profile.plugins() if plugin.scope is not Scope.CLUSTER]
         self._reads = frozenset[str]().union(*(reads_of(plugin) for plugin in cached))
+        self._reads_shape_alone = self._reads <= {"spec", "node"}
         narrower = [plugin for plugin in cached if isinstance(plugin, CachedPlugin)]
         self._also_read = [plugin for plugin in narrower if overrides(plugin, "also_reads")]
         self._changing = [plugin for plugin in narrower if overrides(plugin, "scope_for")]
@@ -58,9 +59,9 @@ class ResultCache:
         return self._read_of(pod)
 
     def _read_of(self, pod: Pod) -> Hashable:
-        reads = self._reads
-        if reads <= {"spec", "node"}:
+        if self._reads_shape_alone:
             return (pod.shape, pod.node_name) if pod.node_name else pod.shape
+        reads = self._reads
         return (
             pod.shape,
             pod.node_name,
@@ -81,14 +82,14 @@ class ResultCache:
         if view is not None:
             signature = (signature, view)
         results = self._by_signature.get(signature)
-        begun, cycle.notes = cycle.notes, {}  # notes of this attempt alone are not to be cached
         if results is None:
+            begun, cycle.notes = cycle.notes, {}  # notes of this attempt alone are not to be cached
             results = self._by_signature[signature] = self._new(cycle, signature, plan, view)
+            cycle.notes.update(begun)
             self._drop_oldest(results.capacity)
         else:
             self._by_signature.move_to_end(signature)
-            cycle.notes.update(results.notes)
-        cycle.notes.update(begun)
+            cycle.notes = {**results.notes, **cycle.notes}
         cycle.no_filter = set(results.no_filter)
         cycle.no_score = set(results.no_score)
         cycle.results = results
