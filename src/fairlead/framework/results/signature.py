@@ -78,15 +78,15 @@ class WhileAside:
     __slots__ = ("no_filter", "no_score", "plugins", "scores")
 
     def __init__(self, results: SignatureResults, plan: PluginPlan) -> None:
-        asked = [plugin for plugin in plan.uncached if plugin.name not in results.prepared]
-        able = all(overrides(plugin, "stands_aside") for plugin in asked) and all(
-            plugin in asked for plugin in results.to_prepare
+        uncached = [plugin for plugin in plan.uncached if plugin.name not in results.prepared]
+        able = all(overrides(plugin, "stands_aside") for plugin in uncached) and all(
+            plugin in uncached for plugin in results.to_prepare
         )
-        self.plugins = [plugin for plugin in asked if isinstance(plugin, CachedPlugin)] if able else None
+        self.plugins = [plugin for plugin in uncached if isinstance(plugin, CachedPlugin)] if able else None
         """Those to be asked whether they stand aside; None if they cannot say, or if a cached answer counts."""
         profile = plan.profile
-        self.no_filter = results.no_filter | {plugin.name for plugin in asked if plugin in profile.at("prepare")}
-        self.no_score = results.no_score | {plugin.name for plugin in asked if plugin in profile.at("prepare_scores")}
+        self.no_filter = results.no_filter | {one.name for one in uncached if one in profile.at("prepare")}
+        self.no_score = results.no_score | {one.name for one in uncached if one in profile.at("prepare_scores")}
         self.scores = {plugin.name: 0 for plugin in plan.uncached_scorers if plugin.name not in self.no_score}
 
 

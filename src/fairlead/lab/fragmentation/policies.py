@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PluginMaker: TypeAlias = "Callable[[Sequence[TypicalPod]], tuple[Plugin, ...]]"
 
 
-def _any_fitting(cycle: Cycle, shares: GpuShares, row: int, request: GpuRequest) -> int:
+def _any_as_the_original_draws(cycle: Cycle, shares: GpuShares, row: int, request: GpuRequest) -> int:
     """Any GPU that fits, with as many draws as the original makes: the nth that fits is taken instead of those before
     it with a probability of 1/n."""
     chosen = fitting = 0
@@ -39,7 +39,7 @@ def _fgd(typical: Sequence[TypicalPod]) -> tuple[Plugin, ...]:
 
 
 _POLICIES: Mapping[str, PluginMaker] = {
-    "01-Random": lambda typical: (GpuShare(_any_fitting),),
+    "01-Random": lambda typical: (GpuShare(_any_as_the_original_draws),),
     "02-DotProd": lambda typical: (GpuShare(), DotProductScore()),
     "03-GpuClustering": lambda typical: (GpuShare(), GpuClusteringScore()),
     "04-GpuPacking": lambda typical: (GpuShare(), GpuPackingScore()),
