@@ -16,7 +16,6 @@ Invariant: a visit or a write that fails is recorded in `errors` and tried again
 
 from __future__ import annotations
 
-import heapq
 import json
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -24,6 +23,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
+from fairlead.controllers.due_keys import DueKeys
 from fairlead.controllers.fresh_view import FreshView
 from fairlead.controllers.volcano.settings import VolcanoSettings
 from fairlead.controllers.writes import event_about
@@ -77,10 +77,9 @@ class Workqueue(Generic[K]):
 
     def __init__(self, *, first_delay: float = 0.005, longest_delay: float = 1000.0) -> None:
         self._ready: dict[K, None] = {}
-        self._agenda: list[tuple[float, int, K]] = []
+        self._agenda: DueKeys[K] = DueKeys()
         self._due: dict[K, float] = {}
         self._failures: dict[K, int] = {}
-        self._sequence = 0
         self._first_delay, self._longest_delay = first_delay, longest_delay
 
     def add(self, key: K) -> None:
@@ -92,8 +91,7 @@ class Workqueue(Generic[K]):
         if known is not None and known <= due:
             return
         self._due[key] = due
-        self._sequence += 1
-        heapq.heappush(self._agenda, (due, self._sequence, key))
+        self._agenda.add(due, key)
 
     def backoff(self, key: K) -> float:
         """One more failure in a row: how long to wait, twice as long each time."""
@@ -110,8 +108,10 @@ class Workqueue(Generic[K]):
 
     def take(self, now: float) -> list[K]:
         """Everything to visit by now, each key once, in the order of naming."""
-        while self._agenda and self._agenda[0][0] <= now:
-            due, _, key = heapq.heappop(self._agenda)
+        agenda = self._agenda
+        while (first := agenda.first()) is not None and first[0] <= now:
+            agenda.drop_first()
+            due, key = first
             if self._due.get(key) == due:
                 del self._due[key]
                 self._ready[key] = None
@@ -125,9 +125,12 @@ class Workqueue(Generic[K]):
         """When `take` will next have something; minus infinity if it has."""
         if self._ready:
             return float("-inf")
-        while self._agenda and self._due.get(self._agenda[0][2]) != self._agenda[0][0]:
-            heapq.heappop(self._agenda)
-        return self._agenda[0][0] if self._agenda else None
+        while (first := self._agenda.first()) is not None:
+            due, key = first
+            if self._due.get(key) == due:
+                return due
+            self._agenda.drop_first()
+        return None
 
 
 class Reconciler(Generic[K]):
