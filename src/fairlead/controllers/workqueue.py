@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -203,7 +203,7 @@ class Reconciler(Generic[K]):
     # What the runtime calls
 
     def step(self, now: float, changes: Sequence[Change], replies: Sequence[Reply]) -> list[Write]:
-        writes = self.hear(now, replies)
+        writes = self.hear(now, replies, {id(change.doc) for change in changes} if replies else ())
         for change in changes:
             self.see(change)
         writes += self.act(now)
@@ -214,13 +214,14 @@ class Reconciler(Generic[K]):
 
     # A step in three parts, for a ControllerGroup whose members see the same changes
 
-    def hear(self, now: float, replies: Sequence[Reply]) -> list[Write]:
-        """Begin a step; returns Events only."""
+    def hear(self, now: float, replies: Sequence[Reply], seen: Container[int] = ()) -> list[Write]:
+        """Begin a step; returns Events only. `seen` are the ids of the documents that the changes of this step bring.
+        A Store in the same process gives one document to reply and watch: then the change is enough."""
         self.now = now
         announced: list[Write] = []
         for reply in replies:
             if reply.write in self._under_way:
-                announced += self._settle(reply, now)
+                announced += self._settle(reply, now, observed=id(reply.doc) in seen)
         return announced
 
     def see(self, change: Change) -> None:
@@ -270,14 +271,16 @@ class Reconciler(Generic[K]):
 
     # Replies
 
-    def _settle(self, reply: Reply, now: float) -> Iterable[Write]:
-        """Take a reply in. Whatever a controller's own hooks raise over it, the key is free to be visited again."""
+    def _settle(self, reply: Reply, now: float, *, observed: bool) -> Iterable[Write]:
+        """Take a reply in; its document is observed unless a change brings it. Whatever a controller's own hooks raise
+        over it, the key is free to be visited again."""
         key = self._under_way.pop(reply.write)
         announced: Iterable[Write] = ()
         try:
             if reply.error is not None:
                 self._failed(key, reply, reply.error, now)
-            self._observe_reply(reply, now)
+            if not observed:
+                self._observe_reply(reply, now)
             if reply.error is None:
                 announced = tuple(self.welcomed(key, reply, now))
         except Exception as error:

@@ -85,6 +85,22 @@ def test_a_creation_counts_before_the_watch_tells_of_it(world: Documents, plante
     assert planter.known["a"] == {"plant-1": "uid-plant-1"}
 
 
+def test_a_document_that_reply_and_watch_bring_in_one_step_is_observed_once(
+    world: Documents, planter: Planter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (write,) = planter.step(0, [wish(world, "a", 1)], [])
+    reply, change = created(world, write, "plant-1")
+    assert reply.doc is change.doc
+    observed, observe = [], planter.observe
+    monkeypatch.setattr(planter, "observe", lambda change: (observed.append(change), observe(change)))
+    assert planter.step(1, [change], [reply]) == []
+    assert observed == [change]
+    assert planter.known["a"] == {"plant-1": "uid-plant-1"}
+    later = world.put(CONFIG_MAP, {**change.doc, "data": {"grown": "yes"}})
+    planter.step(2, [later], [])
+    assert observed == [change, later]
+
+
 def test_a_watch_that_is_faster_than_the_reply_is_believed(world: Documents, planter: Planter) -> None:
     (write,) = planter.step(0, [wish(world, "a", 1)], [])
     reply, change = created(world, write, "plant-1")
