@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 ControllerFactory = Callable[[DocView], Controller]
 _SHORT_HISTORY = 1_000
-_MANY_DOCUMENTS = 1 << 18
-"""Documents that the Store of an experiment keeps decoded. Each pod is written again when it starts and when it ends,
+_ALL_DOCUMENTS = None
+"""The Store of an experiment keeps all documents decoded. Each pod is written again when it starts and when it ends,
 however much later that is, so that its document is worth its memory as long as the pod lives."""
 START = 1_767_225_600.0  # 2026-01-01T00:00:00Z: dates in failing tests shall look like dates
 
@@ -93,7 +93,7 @@ class Harness:
             ConfigError: A configuration cannot be used.
         """
         self._clock = VirtualClock(start)
-        history, decoded = (HISTORY_EVENTS, DECODED_DOCUMENTS) if records else (_SHORT_HISTORY, _MANY_DOCUMENTS)
+        history, decoded = (HISTORY_EVENTS, DECODED_DOCUMENTS) if records else (_SHORT_HISTORY, _ALL_DOCUMENTS)
         self.store = Store(clock=self._clock, rng=Random(seed), history=history, decoded=decoded)
         names = choose_controllers(housekeeping)
         kubelet = Kubelet(self.store, rng=Random(seed + 1), default=script, renew_interval=renewal_for(names))

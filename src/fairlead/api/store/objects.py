@@ -90,10 +90,11 @@ class DecodedCache:
     single steps of the interpreter, so a reading thread needs no lock: at worst it decodes once more, or a record that
     it adds while unused ones are dropped has its document for as long as the record is there."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int | None) -> None:
+        """`size` None: a record keeps the document that it has for as long as there is the record."""
         self._size = size
         self._recent: deque[Record] = deque()
-        self._smallest_sweep = min(_SMALLEST_SWEEP, size // 2)
+        self._smallest_sweep = 0 if size is None else min(_SMALLEST_SWEEP, size // 2)
         self._sweep_at = self._smallest_sweep
         """When there are so many, those that nobody else has any more are dropped."""
 
@@ -101,6 +102,8 @@ class DecodedCache:
         """Let a record have the document that it has, until many others came after it. While there is room, records
         that nobody else has any more are dropped whenever there are twice as many as were in use the last time: a cache
         that is large enough for all objects takes memory for those that there are."""
+        if self._size is None:
+            return
         recent = self._recent
         recent.append(record)
         if len(recent) > self._size:

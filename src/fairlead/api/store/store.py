@@ -66,7 +66,7 @@ class Store:
         history: int = HISTORY_EVENTS,
         history_seconds: float = HISTORY_SECONDS,
         limits: RetentionLimits | None = None,
-        decoded: int = DECODED_DOCUMENTS,
+        decoded: int | None = DECODED_DOCUMENTS,
         all_webhooks: bool = False,
         quirks: Quirks = FIXED,
         check_bindings: bool = False,
