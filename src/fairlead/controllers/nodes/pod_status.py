@@ -29,7 +29,7 @@ def running_status(pod: Doc, *, now: float, pod_ip: str, host_ip: str) -> Doc:
         "phase": "Running",
         "conditions": _conditions(pod, now, ready=True),
         "hostIP": host_ip,
-        "hostIPs": [{"ip": host_ip}],
+        "hostIPs": _shared_addresses(host_ip),
         "podIP": pod_ip,
         "podIPs": [{"ip": pod_ip}],
         "startTime": timestamp(now),
@@ -140,8 +140,8 @@ def _running(pod: Doc, container: Doc, now: float) -> Doc:
         "ready": True,
         "started": True,
         "restartCount": 0,
-        "state": {"running": {"startedAt": timestamp(now)}},
-        "lastState": {},
+        "state": _shared_running(timestamp(now)),
+        "lastState": _NO_STATE,
     }
 
 
@@ -195,6 +195,22 @@ def _wanted(ready: bool, gated: bool, reason: str) -> Sequence[tuple[str, str, s
 def _without_nulls(condition: Doc) -> Doc:
     """A binding leaves a null in PodScheduled."""
     return {name: value for name, value in condition.items() if value is not None}
+
+
+_NO_STATE: Doc = {}
+"""Documents are never modified, so that one serves for all pods: many small ones are most of what a pod takes."""
+
+
+@lru_cache(maxsize=1024)
+def _shared_running(since: str) -> Doc:
+    """One document for all containers that start in the same second."""
+    return {"running": {"startedAt": since}}
+
+
+@lru_cache(maxsize=16384)
+def _shared_addresses(host_ip: str) -> list[Doc]:
+    """One list for all pods of a node."""
+    return [{"ip": host_ip}]
 
 
 @lru_cache(maxsize=1024)
