@@ -197,7 +197,7 @@ def test_equal_pods_ask_only_rows_that_changed(monkeypatch: pytest.MonkeyPatch) 
         asked.append([])
         looked = search_victims(*found, np.arange(NODES, dtype=np.int32), NODES)
         assert [c.row for c in looked.best(NOW)] == [0]
-        changing.scenario.cluster.table.content.touch(2)
+        changing.scenario.cluster.table.counted.touch(2)
     assert asked == [[0, 1, 2], [2], [2]]
 
 

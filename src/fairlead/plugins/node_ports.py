@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 class NodePorts(CachedPlugin):
     name = "NodePorts"
     scope = Scope.ROW
+    reads_placed_pods = False
     reads = frozenset({"spec"})
     _REASON = Reason(name, "node(s) didn't have free ports for the requested pod ports")
 

@@ -91,6 +91,7 @@ class NodeResourcesFit(CachedPlugin):
     scores_grow = True
     scores_in_range = True
     scope = Scope.ROW
+    reads_placed_pods = False
     reads = frozenset({"spec"})
     _TOO_MANY = Reason(name, _TOO_MANY_PODS)
 
@@ -328,6 +329,7 @@ class NodeResourcesBalancedAllocation(CachedPlugin):
     name = "NodeResourcesBalancedAllocation"
     scores_in_range = True
     scope = Scope.ROW
+    reads_placed_pods = False
     reads = frozenset({"spec"})
 
     def __init__(self, *, resources: Sequence[tuple[str, int]] = CPU_AND_MEMORY, by_gain: bool = True) -> None:

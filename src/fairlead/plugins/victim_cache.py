@@ -221,7 +221,7 @@ def search_victims(
     assert cycle.results is not None
     cycle.results.catch_up(cycle)
     promises = () if refusals.promises is None else (refusals.promises,)
-    logs = (table.static, table.content, table.seen, *promises)
+    logs = (table.static, table.counted, table.seen, *promises)
     victim_cache = VictimCache(table.capacity)
     if lasting:
         victim_cache = _remembered(cycle, refusals, filters, may_go)

@@ -144,9 +144,9 @@ class Cluster:
         """Refresh what kube-scheduler refreshes with its snapshot: image counts of the rows that changed. For scores, a
         row whose counts changed is another node."""
         table = self.table
-        marks = (table.content.mark, table.seen.mark)
+        marks = (table.counted.mark, table.seen.mark)
         if table.images and marks != self._images_marks:
-            logs = (table.content, table.seen)
+            logs = (table.counted, table.seen)
             touched = [log.since(mark) for log, mark in zip(logs, self._images_marks, strict=True)]
             rows = None if None in touched else {row for some in touched for row in some or ()}
             for row in table.images.refresh_all() if rows is None else table.images.refresh(rows):
@@ -345,13 +345,13 @@ class Cluster:
             for index in self._indexes.values():
                 index.vacated(pod_state.pod, pod_state.row)
                 index.occupied(pod, pod_state.row)
-        log = self.table.seen if reads_the_same(pod_state.pod, pod) else self.table.content
+        same = reads_the_same(pod_state.pod, pod, thoroughly=self.table.content_is_read)
         pods = self.table.pods[pod_state.row]
         if pods[-1] is not pod_state.pod:
             pods[_position(pods, pod_state.pod)] = pods[-1]
         pods[-1] = pod_state.pod = pod_state.seen = pod
         self._settle(pod_state, _RELEASING if pod.terminating else _BOUND, pod_state.row)
-        log.touch(pod_state.row)
+        (self.table.seen if same else self.table.counted).touch(pod_state.row)
 
     # ---- what scheduling decides (through a Statement) ----
 
@@ -443,7 +443,7 @@ class Cluster:
         table.nonzero_cpu[row] += sign * shape.nonzero_cpu
         table.nonzero_memory[row] += sign * shape.nonzero_memory
         table.pod_count[row] += sign
-        table.content.touch(row)
+        table.counted.touch(row)
         if shape.volumes:
             self._count_claims(pod, sign)
 

@@ -93,18 +93,18 @@ class FreeAmounts:
 
     def _catch_up(self) -> tuple[int, int]:
         table, before = self._table, self._marks
-        marks = (table.static.mark, table.content.mark)
+        marks = (table.static.mark, table.counted.mark)
         if marks == before:
             return marks
         if self._lines.shape[1] != table.capacity:
             self._lines = np.zeros((_LINES, table.capacity))
             self._lacks = np.zeros(table.capacity, dtype=np.bool_)
             self._refresh(np.arange(table.high))
-        elif marks[0] == before[0] and (few := table.content.few_since(before[1], _FEW)) is not None:
+        elif marks[0] == before[0] and (few := table.counted.few_since(before[1], _FEW)) is not None:
             for row in few:
                 self._refresh_row(row)
         else:
-            touched = np.union1d(table.content.rows_since(before[1]), table.static.rows_since(before[0]))
+            touched = np.union1d(table.counted.rows_since(before[1]), table.static.rows_since(before[0]))
             self._refresh(touched)
         self._marks = marks
         return marks

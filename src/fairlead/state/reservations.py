@@ -122,7 +122,7 @@ class Reservations:
         self.version += 1
         pod_state = self._cluster.pods.get(uid)
         if pod_state is not None and pod_state.row >= 0:
-            self._cluster.table.content.touch(pod_state.row)
+            self._cluster.table.counted.touch(pod_state.row)
 
     @property
     def names_pods(self) -> bool:

@@ -64,8 +64,12 @@ class NodeTable:
         self.images = Images()
         self.tree = NodeTree()
         self.static = TouchLog()
-        self.content = TouchLog()
+        self.counted = TouchLog()
+        """Rows where pods came, went, or changed in what is counted of them or in their labels; all that `content`
+        tells, if somebody reads that."""
+        self.content_is_read = False
         self.seen = TouchLog()
+        """Rows where pods changed in anything else."""
         self._ghosts: dict[str, int] = {}
         self._ghost_names: dict[int, str] = {}
         self._free: list[int] = []
@@ -74,6 +78,14 @@ class NodeTable:
     def version(self) -> NDArray[np.int64]:
         self.versions_are_read = True
         return self._version
+
+    @property
+    def content(self) -> TouchLog:
+        """Rows where pods came, went, or changed in anything that a plugin reads of the pods on a node. Whoever asks
+        will want what comes after, so such changes are noted from now on: most profiles read no more than `counted`
+        tells, and every pod that starts would make them judge its row again."""
+        self.content_is_read = True
+        return self.counted
 
     # ---- rows ----
 
@@ -105,7 +117,7 @@ class NodeTable:
         self.tree.put(node.name, node.zone_key)
         self.images.put(row, node.images)
         self.static.touch(row)
-        self.content.touch(row)
+        self.counted.touch(row)
         return row
 
     def drop(self, name: str) -> None:
@@ -207,7 +219,7 @@ class NodeTable:
             self.requested_column(resource)[: len(times)] += taken
             self._resource(self.claimed, resource)[: len(times)] += taken
         for row in rows.tolist():
-            self.content.touch(row)
+            self.counted.touch(row)
         return times
 
     def _resource(self, columns: dict[str, NDArray[np.int64]], resource: str) -> NDArray[np.int64]:

@@ -33,7 +33,7 @@ def refused_for_nominated(cycle: Cycle, evaluator: Evaluator, search: Search) ->
     table, results = cycle.cluster.table, cycle.results
     assert results is not None
     cached = results.nominated
-    logs = (search.promises, table.static, table.content)
+    logs = (search.promises, table.static, table.counted)
     stale = [row for row in cached.stale(logs, tuple(nominated)) if row in nominated or row in cached.codes]
     for row in stale:
         cached.codes.pop(row, None)

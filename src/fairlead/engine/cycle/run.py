@@ -33,7 +33,7 @@ class EqualPodRun:
     """`constant` is what all rows get on top of the ranking."""
 
     __slots__ = (
-        "_applied", "_content", "_first", "_notes", "_row", "_scores", "_static", "_within", "constant", "evaluator",
+        "_applied", "_counted", "_first", "_notes", "_row", "_scores", "_static", "_within", "constant", "evaluator",
         "plugins",
     )  # fmt: skip
 
@@ -60,7 +60,7 @@ class EqualPodRun:
         """The last pod is about to be assigned to a row."""
         self._row = row
         self._applied, self._static = cluster.applied, cluster.table.static.mark
-        self._content = cluster.table.content.mark + 1
+        self._counted = cluster.table.counted.mark + 1
 
     def goes_on(self, cycle: Cycle, evaluator: Evaluator, within: NDArray[np.int32] | None) -> bool:
         """Whether the last pod was placed, nothing else has changed, and the next pod is equal to it. A cycle that is
@@ -68,8 +68,8 @@ class EqualPodRun:
         cluster = cycle.cluster
         table = cluster.table
         return (
-            table.content.mark == self._content
-            and table.content.newest == self._row
+            table.counted.mark == self._counted
+            and table.counted.newest == self._row
             and table.static.mark == self._static
             and cluster.applied == self._applied
             and evaluator is self.evaluator

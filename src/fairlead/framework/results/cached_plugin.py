@@ -38,6 +38,11 @@ class CachedPlugin(Plugin):
     """Whether `score` always answers within 0..100, so that its column can be one of bytes. It is held to that where a
     signature's rows are all judged for the first time; later answers about rows that changed are believed."""
 
+    reads_placed_pods: bool = True
+    """Whether the answers of a plugin of scope ROW depend on more of the pods on a node than what is counted when one
+    comes or goes (its requests and ports, and what an index of the plugin's own adds up) and their labels: on their
+    phase, start time or annotations. If not, a pod that starts does not make the plugin judge its node again."""
+
     asked_in_runs: bool = False
     """Whether a plugin of scope CLUSTER is asked to prepare, filter and score each of many equal pods that are placed
     one after the other, while the answers of others are taken to be as before. Its answer for one of them may depend on
@@ -106,8 +111,9 @@ class CachedPlugin(Plugin):
 
 
 _MEMBERS = (
-    "reads", "scores_in_range", "asked_in_runs", "cache_key", "also_reads", "scope_for", "touch_stale", "epoch",
-    "has_epochs", "same_after_placing", "stands_aside", "passing", "filter_row", "score_row", "sums",
+    "reads", "scores_in_range", "reads_placed_pods", "asked_in_runs", "cache_key", "also_reads", "scope_for",
+    "touch_stale", "epoch", "has_epochs", "same_after_placing", "stands_aside", "passing", "filter_row", "score_row",
+    "sums",
 )  # fmt: skip
 _FORMER_NAMES = {"facet": "cache_key", "unmoved_by": "same_after_placing"}
 

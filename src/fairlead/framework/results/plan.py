@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fairlead.framework.plugin import Plugin
     from fairlead.framework.profile import Profile
     from fairlead.model.pod import Pod
+    from fairlead.state.table import NodeTable
+    from fairlead.state.touchlog import TouchLog
 
 
 class PluginPlan:
@@ -58,6 +60,7 @@ class PluginPlan:
         self.uncached = tuple({plugin.name: plugin for plugin in at_all}.values())
         """Those that are asked for every pod, at whichever point."""
         self.asked_in_runs = [p for p in self.uncached_filters if isinstance(p, CachedPlugin) and p.asked_in_runs]
+        self._reads_placed_pods = any(self._scope(p) is Scope.ROW and _reads_placed_pods(p) for p in plugins)
         self.touching = [p for p in plugins if p.name not in apart and overrides(p, "touch_stale")]
         """Those that know more than the logs of which rows are to be judged again."""
 
@@ -70,6 +73,10 @@ class PluginPlan:
     def uncached_at(self, point: str) -> list[Plugin]:
         """Those that are asked for every pod."""
         return [plugin for plugin in self.profile.at(point) if self._scope(plugin) is Scope.CLUSTER]
+
+    def log_of_pods(self, table: NodeTable) -> TouchLog:
+        """Where the table notes the rows about which the pods on them may have changed a cached answer."""
+        return table.content if self._reads_placed_pods else table.counted
 
     def _own_at(self, point: str) -> list[Plugin]:
         return [p for p in self.profile.at(point) if self._scope(p) is Scope.ROW and p.name not in self._shared]
@@ -103,6 +110,10 @@ def with_epochs(plugins: Iterable[Plugin]) -> list[CachedPlugin]:
     """Those of the plugins whose cached answers may become void all at once, each once though it filters and scores."""
     found = {id(one): one for one in plugins if isinstance(one, CachedPlugin) and overrides(one, "epoch")}
     return list(found.values())
+
+
+def _reads_placed_pods(plugin: Plugin) -> bool:
+    return plugin.reads_placed_pods if isinstance(plugin, CachedPlugin) else True
 
 
 def _check(plugins: Iterable[Plugin]) -> None:

@@ -33,6 +33,7 @@ class GpuScore(CachedPlugin):
     """A score by what is free on the row: cpu, GPUs and the pods there."""
 
     scope = Scope.ROW
+    reads_placed_pods = False
     reads = frozenset({"spec"})
 
     def cache_key(self, pod: Pod) -> Hashable:

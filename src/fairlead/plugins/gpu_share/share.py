@@ -86,6 +86,7 @@ def after_pod_with_gpus(pod: Pod, old: object, new: object) -> Hint:
 class GpuShare(CachedPlugin):
     name = "Open-Gpu-Share"
     scope = Scope.ROW
+    reads_placed_pods = False
     reads = frozenset()
     _REASON = Reason(name, "node(s) didn't have enough free GPU")
 

@@ -376,3 +376,40 @@ def test_a_plain_plugin_with_a_scope_is_cached_for_pods_that_differ_in_their_nam
     for name, cpu in (("a", "1"), ("b", "1"), ("c", "2")):
         looked_at(evaluator, cluster, name, cpu)
     assert plain.rows == 2 * NODES
+
+
+class Running(CachedPlugin):
+    """Refuses nodes on which a pod runs."""
+
+    name = "Running"
+    scope = Scope.ROW
+    reads = frozenset({"spec"})
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Iterable[Reject]:
+        phases = [{there.phase for there in nodes.table.pods[row]} for row in nodes.row_numbers().tolist()]
+        return (Reject(Reason(self.name, "busy"), np.array(["Running" in here for here in phases])),)
+
+
+def started(cluster: Cluster, name: str) -> Change:
+    """A pod that is on the first node begins to run there."""
+    doc = document(name, pod("p").asks(cpu="1").on("n0").doc())
+    cluster.apply(Change(Happened.ADDED, kinds.POD, {**doc, "status": {"phase": "Pending"}}))
+    return Change(Happened.MODIFIED, kinds.POD, {**doc, "status": {"phase": "Running"}})
+
+
+def test_a_pod_that_starts_makes_nobody_judge_its_node_again_who_reads_no_pods() -> None:
+    evaluator, cluster = Evaluator(profile_of("s", [NodeResourcesFit(), TaintToleration()])), world()
+    running = started(cluster, "p")
+    looked_at(evaluator, cluster, "a", "1")
+    cluster.apply(running)
+    judged = evaluator.rows_judged
+    looked_at(evaluator, cluster, "b", "1")
+    assert evaluator.rows_judged == judged
+
+
+def test_a_plugin_that_reads_the_pods_on_a_node_is_asked_again_when_one_starts() -> None:
+    evaluator, cluster = Evaluator(profile_of("s", [NodeResourcesFit(), Running()])), world()
+    running = started(cluster, "p")
+    assert ranking(looked_at(evaluator, cluster, "a", "1"))[0] >= 0
+    cluster.apply(running)
+    assert ranking(looked_at(evaluator, cluster, "b", "1"))[0] == -1
