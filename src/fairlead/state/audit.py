@@ -1,7 +1,7 @@
 """Audit: recounts the table while the scheduler runs, a few rows at a time, and repairs what differs.
 
 What the table says is kept up to date by differences, so a defect would stay until a restart. The audit finds it within
-a pass through all rows: it looks at some rows every other second. A repair moves nothing that is right: rows that list
+a pass through all rows: it looks at some rows every few seconds. A repair moves nothing that is right: rows that list
 other pods than they have are corrected, then every sum is computed anew.
 """
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from fairlead.state.cluster import Cluster
 
 ROWS_AT_ONCE = 64
-EVERY = 2.0
-"""Seconds between two looks: 5,000 rows are a pass of some three minutes."""
+EVERY = 5.0
+"""Seconds between two looks: 5,000 rows are a pass of some seven minutes. A look reads all pods of its rows, which the
+processor has long forgotten; at every other second that was a thirtieth of what an experiment took."""
 _SHAPES_KEPT = 4096
 """Requests that the audit remembers; beyond that all are forgotten."""
 _PENDING = PodPlace.PENDING
@@ -195,5 +196,5 @@ def _recount(cluster: Cluster, true: dict[int, dict[str, Pod]]) -> None:
             table.nonzero_memory[row] += pod.shape.nonzero_memory
             table.pod_count[row] += 1
     for row in range(table.high):
-        table.content.touch(row)
+        table.counted.touch(row)
     cluster.gangs.recount()
