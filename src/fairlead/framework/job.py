@@ -127,6 +127,7 @@ def revocable_zone(annotations: Mapping[str, str]) -> str:
 
 _PENDING, _PIPELINED = TaskStatus.PENDING, TaskStatus.PIPELINED
 _RELEASING, _SUCCEEDED = TaskStatus.RELEASING, TaskStatus.SUCCEEDED
+_STATUSES = len(TaskStatus)
 """Asked for too often to be looked up."""
 
 
@@ -136,7 +137,7 @@ class TaskCounts:
     __slots__ = ("allocated_class", "by_status", "pending_best_effort")
 
     def __init__(self) -> None:
-        self.by_status = [0] * len(TaskStatus)
+        self.by_status = [0] * _STATUSES
         self.allocated_class = 0
         self.pending_best_effort = 0
 
