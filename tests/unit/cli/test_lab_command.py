@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from fairlead.cli.main import cli
 from fairlead.lab.reference import omega
+from fairlead.runtime.collecting import ALLOCATIONS_OF_EXPERIMENTS
 
 SETUP = {
     "arch": "omega", "bj": 1, "bt": 0, "sj": 1, "st": 0, "cpus": 1, "mem": 1, "machines": 1, "jobs": "one",
@@ -182,3 +183,12 @@ def test_a_rate_that_the_paper_has_not_is_named(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["lab", "gavel", str(tmp_path), "--rate", "3"])
     assert result.exit_code == 1
     assert "no rate 3 for single; there are 1.00, 2.00" in result.output
+
+
+def test_commands_of_the_laboratory_look_for_cycles_as_rarely_as_experiments_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen: list[int] = []
+    monkeypatch.setattr("fairlead.cli.lab.command.collect_rarely", chosen.append)
+    assert CliRunner().invoke(cli, ["lab", "schema"]).exit_code == 0
+    assert chosen == [ALLOCATIONS_OF_EXPERIMENTS]

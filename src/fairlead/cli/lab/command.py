@@ -20,6 +20,7 @@ from fairlead.lab.reference.gavel import out_of_order, published_means
 from fairlead.lab.reference.omega import recorded_metrics, run_metrics, setups_of
 from fairlead.lab.reference.openb import FIRST_SEED
 from fairlead.lab.reference.shockwave import static_report
+from fairlead.runtime.collecting import ALLOCATIONS_OF_EXPERIMENTS, collect_rarely
 
 MOST_SHOWN = 5
 
@@ -27,6 +28,7 @@ MOST_SHOWN = 5
 @click.group("lab")
 def lab_group() -> None:
     """Experiments: scenarios on virtual time, and recorded runs of other programs to be held to."""
+    collect_rarely(ALLOCATIONS_OF_EXPERIMENTS)
 
 
 for command in (run_command, experiment_command, report_command, schema_command, omega_command):
