@@ -18,6 +18,7 @@ import click
 
 from fairlead import __version__
 from fairlead.errors import ConfigError, FairleadError, ScenarioError
+from fairlead.runtime.collecting import collect_rarely
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,7 @@ def cli() -> None:
 
 
 def main() -> None:
+    collect_rarely()  # a command has the process for itself
     try:
         cli(prog_name=program_name(sys.argv[0]))
     except KeyboardInterrupt:

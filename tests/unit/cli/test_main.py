@@ -29,6 +29,13 @@ def test_help_names_every_command_without_importing_any() -> None:
         assert f"\n  {name} " in done.stdout
 
 
+def test_a_command_looks_for_cycles_rarely() -> None:
+    code = "import sys, fairlead.cli.main as m; sys.argv = ['fairlead', 'version']; m.main()"
+    told = f"import atexit, gc; atexit.register(lambda: print(gc.get_threshold()[0])); {code}"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "100000"
+
+
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "vcctl"])
 def test_every_command_has_help_that_begins_as_its_line_in_the_list(name: str) -> None:
     result = run(name, "--help")
