@@ -5,7 +5,7 @@ days from now, and every pop from a heap of a hundred thousand entries reads som
 memory. So entries of later spans of time are only collected, a list for each span, and a span is put in order when it
 comes; the heap that is popped from stays small.
 
-Invariant: every entry of the heap is due before every entry of a later span.
+Invariant: the heap has the entries of one span, the open one, and no entry is of an earlier span.
 """
 
 from __future__ import annotations
@@ -16,47 +16,56 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 _SPAN = 64.0
-"""Seconds. A minute of an experiment ends some hundred pods."""
+"""Seconds. In a minute of an experiment some hundred pods end."""
 _NEVER = float("inf")
 
 
 class DueKeys(Generic[K]):
     def __init__(self) -> None:
         self._near: list[tuple[float, int, K]] = []
-        self._near_until = float("-inf")
-        """Entries that are due before this are in the heap."""
+        """The entries of the open span, as a heap."""
+        self._open = _NEVER
+        """The number of the open span; _NEVER while none is open."""
         self._later: dict[float, list[tuple[float, int, K]]] = {}
-        """The others, by the number of their span."""
+        """The other entries, by the numbers of their spans."""
         self._spans: list[float] = []
-        """The numbers of later spans, as a heap."""
+        """Those numbers, as a heap."""
         self._sequence = 0
 
     def add(self, due: float, key: K) -> None:
         """Add an entry; one that is never due is not kept."""
+        if due == _NEVER:
+            return
         self._sequence += 1
-        entry = (due, self._sequence, key)
-        if due < self._near_until:
+        entry, span = (due, self._sequence, key), due // _SPAN
+        if span == self._open:
             heappush(self._near, entry)
-        elif due < _NEVER:
-            span = due // _SPAN
-            collected = self._later.get(span)
-            if collected is None:
-                self._later[span] = [entry]
-                heappush(self._spans, span)
-            else:
-                collected.append(entry)
+            return
+        if span < self._open < _NEVER:
+            self._close()
+        collected = self._later.get(span)
+        if collected is None:
+            self._later[span] = [entry]
+            heappush(self._spans, span)
+        else:
+            collected.append(entry)
+
+    def _close(self) -> None:
+        """Put the open span back among the others, because there is an entry of an earlier one."""
+        if self._near:
+            self._later[self._open] = self._near
+            heappush(self._spans, self._open)
+        self._near, self._open = [], _NEVER
 
     def first(self) -> tuple[float, K] | None:
         """The time and key of the earliest entry."""
-        near = self._near
-        if not near:
+        if not self._near:
             if not self._spans:
                 return None
-            span = heappop(self._spans)
-            near = self._near = self._later.pop(span)
-            near.sort()
-            self._near_until = (span + 1.0) * _SPAN
-        due, _, key = near[0]
+            self._open = heappop(self._spans)
+            self._near = self._later.pop(self._open)
+            self._near.sort()
+        due, _, key = self._near[0]
         return due, key
 
     def drop_first(self) -> None:
