@@ -1,4 +1,4 @@
-"""How often the interpreter looks for cycles among the objects of a process: of each command of `fairlead`.
+"""How often the interpreter looks for cycles among the objects of a process of fairlead: a command, a worker.
 
 A scheduler makes millions of small records, hardly any of them in cycles, beside a hundred thousand that live as long
 as the cluster. With Python's default threshold of 700 allocations, garbage collection takes a tenth of the time. Here

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 64
 EVERY = 5.0
-"""Seconds between two looks: 5,000 rows are a pass of some seven minutes. A look reads all pods of its rows, which the
-processor has long forgotten; at every other second that was a thirtieth of what an experiment took."""
+"""Seconds between two looks: 5,000 rows are a pass of some seven minutes. A look reads all pods of its rows, which
+are in no cache of the processor; at every other second it took a thirtieth of the time of an experiment."""
 _SHAPES_KEPT = 4096
 """Requests that the audit remembers; beyond that all are forgotten."""
 _PENDING = PodPlace.PENDING

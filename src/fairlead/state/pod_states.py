@@ -109,17 +109,15 @@ def reads_the_same(old: Pod, new: Pod, *, thoroughly: bool) -> bool:
     """Whether a plugin that reads the pods on a node finds the same in both copies of a pod; this is so when a binding
     is confirmed. Unless somebody reads `thoroughly`, phase, start time and annotations do not count: then it is also so
     when a pod starts."""
+    if thoroughly and not (
+        old.phase == new.phase
+        and old.start_time == new.start_time
+        and (old.annotations is new.annotations or old.annotations == new.annotations)
+    ):
+        return False
     return (
         (old.labels is new.labels or old.labels == new.labels)
         and old.owner == new.owner
         and old.disruption_target == new.disruption_target
         and old.claim_statuses == new.claim_statuses
-        and (
-            not thoroughly
-            or (
-                old.phase == new.phase
-                and old.start_time == new.start_time
-                and (old.annotations is new.annotations or old.annotations == new.annotations)
-            )
-        )
     )

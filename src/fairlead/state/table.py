@@ -69,7 +69,7 @@ class NodeTable:
         tells, if somebody reads that."""
         self.content_is_read = False
         self.seen = TouchLog()
-        """Rows where pods changed in anything else."""
+        """Rows where pods changed in anything else; preemption and image counts follow it too."""
         self._ghosts: dict[str, int] = {}
         self._ghost_names: dict[int, str] = {}
         self._free: list[int] = []

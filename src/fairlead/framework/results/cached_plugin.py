@@ -149,6 +149,10 @@ def reads_of(plugin: Plugin) -> frozenset[str]:
     return plugin.reads if isinstance(plugin, CachedPlugin) else DEFAULT_READS
 
 
+def reads_placed_pods_of(plugin: Plugin) -> bool:
+    return plugin.reads_placed_pods if isinstance(plugin, CachedPlugin) else True
+
+
 def epoch_of(plugin: Plugin, cluster: Cluster) -> int:
     return plugin.epoch(cluster) if isinstance(plugin, CachedPlugin) else 0
 

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 
 from fairlead.errors import FairleadError
 from fairlead.framework.plugin import Scope, takes_part
-from fairlead.framework.results.cached_plugin import CachedPlugin, epoch_is_selective, misplaced_members, overrides
+from fairlead.framework.results.cached_plugin import (
+    CachedPlugin,
+    epoch_is_selective,
+    misplaced_members,
+    overrides,
+    reads_placed_pods_of,
+)
 
 if TYPE_CHECKING:
     from fairlead.framework.plugin import Plugin
@@ -60,7 +66,7 @@ class PluginPlan:
         self.uncached = tuple({plugin.name: plugin for plugin in at_all}.values())
         """Those that are asked for every pod, at whichever point."""
         self.asked_in_runs = [p for p in self.uncached_filters if isinstance(p, CachedPlugin) and p.asked_in_runs]
-        self._reads_placed_pods = any(self._scope(p) is Scope.ROW and _reads_placed_pods(p) for p in plugins)
+        self._reads_placed_pods = any(self._scope(p) is Scope.ROW and reads_placed_pods_of(p) for p in plugins)
         self.touching = [p for p in plugins if p.name not in apart and overrides(p, "touch_stale")]
         """Those that know more than the logs of which rows are to be judged again."""
 
@@ -74,8 +80,8 @@ class PluginPlan:
         """Those that are asked for every pod."""
         return [plugin for plugin in self.profile.at(point) if self._scope(plugin) is Scope.CLUSTER]
 
-    def log_of_pods(self, table: NodeTable) -> TouchLog:
-        """Where the table notes the rows about which the pods on them may have changed a cached answer."""
+    def pod_log(self, table: NodeTable) -> TouchLog:
+        """The table's log of rows whose pods have changed in something that a cached answer depends on."""
         return table.content if self._reads_placed_pods else table.counted
 
     def _own_at(self, point: str) -> list[Plugin]:
@@ -110,10 +116,6 @@ def with_epochs(plugins: Iterable[Plugin]) -> list[CachedPlugin]:
     """Those of the plugins whose cached answers may become void all at once, each once though it filters and scores."""
     found = {id(one): one for one in plugins if isinstance(one, CachedPlugin) and overrides(one, "epoch")}
     return list(found.values())
-
-
-def _reads_placed_pods(plugin: Plugin) -> bool:
-    return plugin.reads_placed_pods if isinstance(plugin, CachedPlugin) else True
 
 
 def _check(plugins: Iterable[Plugin]) -> None:

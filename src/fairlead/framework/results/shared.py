@@ -64,11 +64,11 @@ class SharedResults:
     """All that is kept for one shared key: preparations, and two sets of columns. `static` follows changes of Node
     objects, `row` also changes of the pods on a node."""
 
-    __slots__ = ("_pods", "in_ranking", "key", "preparations", "row", "scored", "static", "users")
+    __slots__ = ("_pod_log", "in_ranking", "key", "preparations", "row", "scored", "static", "users")
 
     def __init__(self, cycle: Cycle, key: Hashable, plan: PluginPlan, codes: VerdictCodes) -> None:
         self.key = key
-        self._pods = plan.log_of_pods(cycle.cluster.table)
+        self._pod_log = plan.pod_log(cycle.cluster.table)
         self.preparations = preparations = Preparations()
         preparations.leave_out(plan.shared_selective, cycle, plan)
         preparations.ask(cycle, plan.shared_prepare, plan.shared_prepare_scores)
@@ -93,5 +93,5 @@ class SharedResults:
         table = cycle.cluster.table
         judged = self.static.catch_up(cycle, table.static)
         if self.row.filters or self.row.scores:
-            judged += self.row.catch_up(cycle, self._pods)
+            judged += self.row.catch_up(cycle, self._pod_log)
         return judged

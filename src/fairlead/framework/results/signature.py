@@ -103,8 +103,8 @@ class SignatureResults:
         self.pod = cycle.pod
         self.shared = shared
         self.static, self.row = shared.static, shared.row
-        self._pods = plan.log_of_pods(table)
-        """Where it is noted which rows' pods have changed."""
+        self._pod_log = plan.pod_log(table)
+        """The table's log of the rows whose pods have changed."""
         self._prepare(cycle, plan)
         self._filters = [p for p in plan.own_filters if p.name not in self.no_filter]
         self._scores = [
@@ -202,7 +202,7 @@ class SignatureResults:
         if view is not None and (self.row.filters or self.row.scores):
             view.show(None)
         judged = self.shared.catch_up(cycle)
-        marks = (table.static.mark, self._pods.mark)
+        marks = (table.static.mark, self._pod_log.mark)
         renewed: tuple[int, ...] = (self.static.renewed, self.row.renewed)
         if self._with_epochs:
             renewed += tuple([plugin.epoch(cycle.cluster) for plugin in self._with_epochs])
@@ -223,23 +223,23 @@ class SignatureResults:
 
     def _judge_touched(self, cycle: Cycle) -> int:
         table, view = cycle.cluster.table, cycle.view
-        few = self._few(table.static, self._pods)
+        few = self._few(table.static, self._pod_log)
         if few is not None:
             if view is not None:
                 view.show(few)
             for row in few:
                 self._judge_row(cycle, row)
             return len(few)
-        rows = self._touched(table.static, self._pods)
+        rows = self._touched(table.static, self._pod_log)
         if view is not None:
             view.show(rows.tolist())
         return self._judge(cycle, rows)
 
     def settle(self, table: NodeTable) -> None:
         """All touches up to now are known: they did and undid what a view shows."""
-        self._marks = (table.static.mark, self._pods.mark)
+        self._marks = (table.static.mark, self._pod_log.mark)
         if self.row.mark >= 0:
-            self.row.mark = self._pods.mark
+            self.row.mark = self._pod_log.mark
 
     def _few(self, static: TouchLog, content: TouchLog) -> Collection[int] | None:
         """The rows touched since the last time, if they are few and all plugins can be asked about single rows."""

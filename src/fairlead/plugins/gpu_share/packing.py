@@ -30,7 +30,7 @@ LARGEST_GPU = 8_000
 
 
 class GpuScore(CachedPlugin):
-    """A score by what is free on the row: cpu, GPUs and the pods there."""
+    """A score by what is counted on the row: free cpu, free GPUs, and pods by the kind of their request."""
 
     scope = Scope.ROW
     reads_placed_pods = False
